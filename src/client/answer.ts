@@ -14,7 +14,6 @@ const jsonType = (value: unknown): string => {
 
 const isOfType = (kind: string, type: unknown): boolean => kind === type || (kind === "integer" && type === "number");
 
-/** The kinds of JSON values that a schema accepts; undefined for any. */
 function typesOf(schema: Schema): readonly unknown[] | undefined {
   if (schema["type"] !== undefined) return [schema["type"]].flat();
   if (Array.isArray(schema["enum"])) return schema["enum"].map(jsonType);

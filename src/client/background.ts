@@ -6,7 +6,6 @@ import { type ClientOptions, request } from "./index.ts";
 
 type Table = typeof operations;
 
-/** The operations of the table that outlive their request. */
 export type LongOperationName = {
   readonly [K in keyof Table]: Table[K] extends { readonly outlives: true } ? K : never;
 }[keyof Table];

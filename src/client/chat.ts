@@ -7,9 +7,7 @@ import { parseAs } from "./answer.ts";
 import { ApiError, readApiError, toApiError } from "./index.ts";
 
 export interface ChatOptions {
-  /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  /** Not needed with a client certificate. */
   readonly key?: string | undefined;
   readonly request: Omit<ChatRequest, "stream">;
   readonly fetch?: typeof globalThis.fetch;

@@ -1,6 +1,5 @@
 import type { ErrorCode } from "#contract/errors.ts";
 
-/** The service answered with an error. */
 export class ApiError extends Error {
   override readonly name = "ApiError";
   readonly code: ErrorCode | "UNREADABLE";

@@ -57,7 +57,6 @@ function address(base: string, operation: Operation, input: Readonly<Record<stri
 }
 
 export interface ClientOptions {
-  /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
   /** API key or token; not needed for public operations and with a client certificate. */
   readonly key?: string | undefined;

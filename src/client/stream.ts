@@ -8,23 +8,18 @@ import { parseAs } from "./answer.ts";
 import { ApiError, toApiError } from "./index.ts";
 
 export interface LogStreamOptions extends Transport {
-  /** Address of the service: `http://127.0.0.1:8470`. */
   readonly url: string;
-  /** Not needed with a client certificate. */
   readonly key?: string | undefined;
   readonly unit?: string;
   /** Name or number of the least severe priority. */
   readonly priority?: string;
-  /** Regular expression over the message. */
   readonly grep?: string;
-  /** Begin after this entry. */
   readonly cursor?: string;
   readonly signal?: AbortSignal;
   /** Called before each connection; an error ends the stream. */
   readonly allow?: (() => Promise<void>) | undefined;
   /** Called with lost frames, and with errors after which the stream goes on. */
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
-  /** Called when the connection is lost and when it is back. */
   readonly onConnection?: (state: "lost" | "back") => void;
 }
 

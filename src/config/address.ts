@@ -21,7 +21,6 @@ export function isAddressOrNetwork(text: string): boolean {
   return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
 }
 
-/** The address for a client on this machine. */
 export function localUrl(
   { listen, tls }: { readonly listen: { readonly host: string; readonly port: number }; readonly tls: unknown },
   port = listen.port,

@@ -22,7 +22,6 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   };
 }
 
-/** Monitoring plugins that settings make checks of. */
 export function pluginSettings({ health = {} }: Pick<Settings, "health">): readonly {
   readonly id: string;
   readonly command: readonly [program: string, ...args: string[]];

@@ -71,7 +71,6 @@ function entryFaults(entry: Entry): SettingFaults {
 /** Connectors that may be discovered. */
 const discovered: readonly string[] = ["openai", "anthropic", "google", "mistral", "ollama"];
 
-/** Settings of connectors that are well-formed but contradictory. */
 export function connectorFaults(
   { connectors = {} }: Pick<Settings, "connectors">,
   faultAt: (path: readonly string[], message: string) => Fault,

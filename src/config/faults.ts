@@ -1,5 +1,4 @@
 export interface Fault {
-  /** File or environment variable. */
   readonly source: string;
   readonly line?: number;
   readonly column?: number;
@@ -14,13 +13,11 @@ export function formatFault({ source, line, column, path, message }: Fault): str
   return path === "" ? `${place}: ${message}` : `${place}: ${path}: ${message}`;
 }
 
-/** Faults by setting. */
 export type SettingFaults = readonly (readonly [setting: string, message: string])[];
 
 export const faultIf = (isWrong: boolean, setting: string, message: string): SettingFaults =>
   isWrong ? [[setting, message]] : [];
 
-/** The settings cannot be used. */
 export class SettingsFaulty extends Error {
   override readonly name = "SettingsFaulty";
   readonly faults: readonly Fault[];

@@ -12,7 +12,6 @@ import { readSettings, type SettingsFile } from "./read-file.ts";
 import { defaultListen, logLevels, type Settings } from "./settings.ts";
 import { tracingFaults } from "./tracing.ts";
 
-/** The settings with all defaults. */
 export interface Config {
   /** Undefined for built-in defaults. */
   readonly file: string | undefined;

@@ -84,7 +84,6 @@ function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFau
   ];
 }
 
-/** Settings of notifications that are well-formed but unusable. */
 export function notificationFaults(
   { notifications = {} }: AlertingSettings,
   faultAt: (path: readonly string[], message: string) => Fault,

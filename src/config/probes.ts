@@ -86,7 +86,6 @@ function entryFaults(entry: ProbeEntry): SettingFaults {
 
 const reserved: readonly string[] = componentNames;
 
-/** Settings of probes that are well-formed but contradictory. */
 export function probeFaults(
   { probes = { list: [] } }: AlertingSettings,
   faultAt: (path: readonly string[], message: string) => Fault,

@@ -2,7 +2,6 @@ import { readRegularFile } from "#adapters/files/index.ts";
 
 const maxBytes = 64 * 1024;
 
-/** File name in the state directory. */
 export const adminKeyFile = "admin.key";
 
 export interface ServiceFile {

@@ -32,7 +32,6 @@ export type NotificationOutcome = (typeof notificationOutcomes)[number];
 
 export const longestSilenceMs = 30 * 24 * 60 * 60 * 1000;
 
-/** Bounds and default of `limit` on the list of notifications. */
 export const notificationListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
 export const Alert = Type.Object({

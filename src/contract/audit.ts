@@ -6,7 +6,6 @@ import { Choice, NullableInteger, NullableString, Strict, Timestamp } from "./sc
 export const auditOutcomes = ["ok", "refused", "failed"] as const;
 export type AuditOutcome = (typeof auditOutcomes)[number];
 
-/** Bounds and default of `limit` on the audit log. */
 export const auditListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
 const Digest = (description: string) => Type.String({ pattern: "^[0-9a-f]{64}$", description });

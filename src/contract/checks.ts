@@ -59,7 +59,6 @@ export const HealthCheckList = Type.Object({
 });
 export type HealthCheckList = Static<typeof HealthCheckList>;
 
-/** A stored run of a check. */
 export const HealthCheckRun = Type.Object({
   checked_at: Timestamp("When the check ran."),
   status: Choice(checkStatuses),
@@ -75,7 +74,6 @@ export const HealthCheckHistory = Type.Object({
 });
 export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
 
-/** A step of a fix, done or planned. */
 export const FixStepReport = Type.Object({
   action: Type.String({ description: "What it does, in the words of the dry run." }),
   status: Choice(fixStepStatuses, "`skipped`: not done because a step before it failed."),

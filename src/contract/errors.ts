@@ -32,7 +32,6 @@ export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
 
 export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(errorStatus, value);
 
-/** The body of every error answer. */
 export const ErrorBody = Type.Object({
   error: Type.Object({
     code: Type.Unsafe<ErrorCode>({ type: "string", enum: Object.keys(errorStatus) }),

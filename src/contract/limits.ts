@@ -10,13 +10,10 @@ export const maxBodyBytes = 1024 * 1024;
 /** Bounds and default of `limit` on the service listing. Values outside are an error, not cut. */
 export const serviceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
-/** Bounds and default of `limit` on the log query. */
 export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
-/** Bounds and default of `limit` on the history of a check. */
 export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
-/** Bounds and default of `limit` on the trace listing. */
 export const traceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
 /** Default length of the history of a check, and how long runs are kept. */

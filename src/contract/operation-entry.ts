@@ -6,7 +6,6 @@ import { Choice, NullableTimestamp, Timestamp } from "./schema.ts";
 export const operationStatuses = ["queued", "running", "done", "failed"] as const;
 export type OperationStatus = (typeof operationStatuses)[number];
 
-/** Bounds and default of `limit` on the list of operations. */
 export const operationListLimit = { minimum: 1, maximum: 200, default: 50 } as const;
 
 /** Log lines in the answer about an operation. */

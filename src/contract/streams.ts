@@ -11,7 +11,6 @@ import type { Scope } from "./scopes.ts";
  * document and the metrics label derive from it.
  */
 export interface Stream {
-  /** Path below the base. */
   readonly path: `/${string}`;
   readonly tag: Operation["tag"];
   readonly summary: string;
@@ -48,14 +47,12 @@ export interface StreamSession {
   readonly close: (code: number, reason: string) => void;
 }
 
-/** What a stream does for one client. */
 export interface StreamClient {
   /**
    * Takes what the client sent, read as JSON.
    * @throws DomainError for what is wrong with it, which the client is told.
    */
   readonly receive: (message: unknown) => void;
-  /** The session has ended. */
   readonly dispose: () => void;
 }
 
@@ -151,7 +148,6 @@ export type HealthFrame = Static<typeof HealthFrame>;
 export const HealthServerFrame = Type.Union([HealthFrame, DroppedFrame, ErrorFrame]);
 export type HealthServerFrame = Static<typeof HealthServerFrame>;
 
-/** The table of streams. */
 export const streams = {
   logs: {
     path: "/ws/logs",

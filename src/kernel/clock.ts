@@ -16,6 +16,5 @@ export type Dispose = () => void;
 /** Epoch milliseconds as RFC 3339 in UTC. */
 export const toTimestamp = (epochMs: number): string => new Date(epochMs).toISOString();
 
-/** The same for a moment that may be missing. */
 export const toNullableTimestamp = (epochMs: number | null): string | null =>
   epochMs === null ? null : toTimestamp(epochMs);

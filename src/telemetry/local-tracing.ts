@@ -4,7 +4,6 @@ import type { Attributes, OpenSpan, RequestSpan, SpanKind, Tracer } from "./trac
 import { spanOf, within } from "./tracing.ts";
 import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
 
-/** A finished span. */
 export interface LocalSpan {
   readonly traceId: string;
   readonly spanId: string;
@@ -20,7 +19,6 @@ export interface LocalSpan {
 }
 
 export interface LocalTracingOptions {
-  /** Gets the spans of a request or an operation at its end. */
   readonly onTrace: (spans: readonly LocalSpan[]) => void;
   /** Routes that are never traced, since they are polled. */
   readonly ignored: ReadonlySet<string>;
@@ -31,7 +29,6 @@ export interface LocalTracingOptions {
 }
 
 export interface LocalTracer extends Tracer {
-  /** Whether the next request of this route gets a span. */
   readonly takes: (route: string) => boolean;
 }
 

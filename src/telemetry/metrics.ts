@@ -32,7 +32,6 @@ export interface Metrics {
   readonly streamClients: (stream: string, count: number) => void;
   readonly streamDropped: (stream: string, frames: number) => void;
   readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
-  /** Removes the metrics of a check. */
   readonly checkGone: (check: string) => void;
   /** Pending updates, all or for security. */
   readonly updatesAvailable: (kind: "all" | "security", count: number) => void;
@@ -42,7 +41,6 @@ export interface Metrics {
   readonly pluginGone: (plugin: string) => void;
   readonly journalFault: () => void;
   readonly traceSpans: (result: SpanResult, count: number) => void;
-  /** The Prometheus text format 0.0.4. */
   readonly text: () => Promise<string>;
 }
 

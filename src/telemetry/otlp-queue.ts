@@ -9,7 +9,6 @@ export interface QueueLimits {
   /** Spans that may wait; further ones are dropped. */
   readonly waiting: number;
   readonly batch: number;
-  /** How long a span waits for others. */
   readonly delayMs: number;
   /** Attempts per batch; the pause between grows from `delayMs`. */
   readonly attempts: number;
@@ -56,7 +55,6 @@ function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | un
   });
 }
 
-/** The connection to the collector, and whether it is lost. */
 function createConnection({ connect, onLost, onBack }: QueuePorts, calmMs: number) {
   let exporter = connect();
   let lostAtMs: number | undefined;

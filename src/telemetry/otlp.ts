@@ -49,7 +49,6 @@ async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() =>
 const one = (header: string | string[] | undefined): string | undefined =>
   typeof header === "string" ? header : undefined;
 
-/** The parent span in the headers; the root where there is none. */
 function remoteContext(traceparent: string | undefined, tracestate?: string): Context {
   const parent = traceparent === undefined ? undefined : parseTraceparent(traceparent);
   if (parent === undefined) return ROOT_CONTEXT;

@@ -10,7 +10,6 @@ export interface Span {
   readonly fail: (type: string) => void;
 }
 
-/** A span that is ended by hand. */
 export interface OpenSpan extends Span {
   /** Runs work whose spans become children. */
   readonly run: <T>(work: () => T) => T;
@@ -57,7 +56,6 @@ export interface Tracer {
 
 export interface Tracing {
   readonly tracer: Tracer;
-  /** Sends what waits, in bounded time. */
   readonly close: () => Promise<void>;
 }
 
@@ -86,7 +84,6 @@ export const errorTypeOf = (error: unknown): string => (error instanceof Error ?
 
 const tracesPath = "v1/traces";
 
-/** The address that spans are posted to. */
 export function tracesUrl(endpoint: string): string {
   const url = new URL(endpoint);
   if (!url.pathname.endsWith(`/${tracesPath}`)) url.pathname = `${url.pathname.replace(/\/$/, "")}/${tracesPath}`;

@@ -96,7 +96,6 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   });
 }
 
-/** `steward alerts [list]|silence|silences|unsilence`. */
 export function addAlertsCommands(program: Command, ports: CommandPorts): void {
   const alerts = program.command("alerts").description("list alerts, and silence them");
   addAlertList(alerts, ports);

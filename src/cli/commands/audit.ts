@@ -113,7 +113,6 @@ interface VerifyOptions {
   readonly journal: boolean;
 }
 
-/** `steward audit [list]|verify`. */
 export function addAuditCommands(program: Command, ports: CommandPorts): void {
   const { local, finish } = ports;
   const audit = program.command("audit").description("the audit log: list it, verify it");

@@ -78,7 +78,6 @@ async function answer(
   }
 }
 
-/** Asks for messages until the input ends. */
 async function converse(
   ports: CommandPorts,
   connection: Connection,

@@ -11,7 +11,6 @@ const places = {
 } as const;
 type Shell = keyof typeof places;
 
-/** `steward completion bash|zsh|fish`. */
 export function addCompletionCommand(program: Command, { io }: Pick<CommandPorts, "io">): void {
   program
     .command("completion")

@@ -3,7 +3,6 @@ import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode } from "../output/output.ts";
 
-/** `steward config check` and `steward config egress`. */
 export function addConfigCommands(program: Command, ports: Pick<CommandPorts, "io" | "finish" | "local">): void {
   const { io, finish, local } = ports;
   const config = program.command("config").description("look at the settings, and what follows from them");

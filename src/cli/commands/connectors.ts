@@ -28,7 +28,6 @@ function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number) 
   });
 }
 
-/** `steward connectors [list]|test`. */
 export function addConnectorsCommands(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
   const connectors = program.command("connectors").description("language models: list and test the ways to them");

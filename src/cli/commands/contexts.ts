@@ -170,7 +170,6 @@ function addTestCommand(contexts: Command, ports: Ports): void {
   });
 }
 
-/** `steward context add|list|use|remove|test`. */
 export function addContextCommands(program: Command, ports: Ports): void {
   const contexts = program.command("context").description("hosts that commands can ask instead of this one");
   addContextList(contexts, ports);

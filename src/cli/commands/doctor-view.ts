@@ -17,7 +17,6 @@ const gap = 2;
 /** Space for the message on the narrowest terminals. */
 const fewestMessageColumns = 12;
 
-/** Prints the results of checks by category. */
 export function printResults(io: Io, results: readonly HealthCheckResult[]): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
@@ -35,7 +34,6 @@ export function printResults(io: Io, results: readonly HealthCheckResult[]): voi
   }
 }
 
-/** The summary line. */
 export function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
   const screen = screenOf(io);
   const count = (status: CheckStatus): number => results.filter((result) => result.status === status).length;

@@ -159,7 +159,6 @@ async function fixOne(
   return { check, plan, fix };
 }
 
-/** Fixes all that can be fixed, and prints a summary. */
 async function fixAll(
   ports: CommandPorts,
   { results, connection }: Found,
@@ -183,7 +182,6 @@ async function fixAll(
   return after;
 }
 
-/** `steward doctor`. */
 export function addDoctorCommand(program: Command, ports: CommandPorts): void {
   const { io, finish } = ports;
   program

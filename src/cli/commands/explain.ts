@@ -23,7 +23,6 @@ function printAnswer(io: Io, answer: Answer<"explainCheck">): void {
   for (const what of answer.omitted) io.err(`steward: not sent: ${oneLine(what)}\n`);
 }
 
-/** `steward explain`. */
 export function addExplainCommand(program: Command, ports: CommandPorts): void {
   const explain = program
     .command("explain")

@@ -64,7 +64,6 @@ interface NewKeyOptions {
   readonly clientCert?: string;
 }
 
-/** `steward keys create|list|revoke`. */
 export function addKeysCommands(program: Command, ports: CommandPorts): void {
   const { now } = ports;
   const keys = program.command("keys").description("make, list and revoke API keys");

@@ -113,7 +113,6 @@ function printRest(io: Io, { logs, total }: LogList, query: LogQuery, isChosen: 
   } else if (shown < total) io.err(`-- ${shown} of ${total} entries; -n and --since choose others --\n`);
 }
 
-/** `steward logs`. */
 export function addLogsCommand(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
   const moment = timeOption(now);

@@ -25,7 +25,6 @@ function printTest(io: Io, { results, message }: Answer<"testNotifications">): v
   if (results.length === 0) io.out(`${oneLine(message)}\n`);
 }
 
-/** `steward notify [list]|test`. */
 export function addNotifyCommands(program: Command, ports: CommandPorts): void {
   const notify = program.command("notify").description("see what people were told, and test whether they can be");
   const list = notify.presetCommand("list").description("list notifications and what became of them, newest first");

@@ -5,7 +5,6 @@ import type { CommandPorts } from "../core/ports.ts";
 import { oneLine, printJson } from "../output/output.ts";
 import { makeStack } from "./observability-files.ts";
 
-/** The steps that remain: secrets, and what only root may do. */
 /** What the files cannot hold: secrets, and what only root may do. */
 function nextSteps(folder: string, { mail }: StackHost): readonly string[] {
   const secret = (path: string): string => `install -m 640 -g prometheus /dev/null ${folder}/${path}`;
@@ -29,7 +28,6 @@ function nextSteps(folder: string, { mail }: StackHost): readonly string[] {
   ];
 }
 
-/** `steward observability init <dir>`. */
 export function addObservabilityCommands(
   program: Command,
   ports: CommandPorts,

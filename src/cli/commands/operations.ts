@@ -64,7 +64,6 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
     });
 }
 
-/** `steward operations [list]|show|watch`. */
 export function addOperationsCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   const operations = program.command("operations").description("what goes on by itself: updates, rollbacks, snapshots");

@@ -32,7 +32,6 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
   );
 }
 
-/** `steward services [list]|restart`. */
 export function addServicesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   const services = program.command("services").description("services of the host: list and restart them");

@@ -82,7 +82,6 @@ function addSnapshotChanges(snapshots: Command, ports: CommandPorts): void {
   });
 }
 
-/** `steward snapshots [list]|diff|create|delete`. */
 export function addSnapshotsCommands(program: Command, ports: CommandPorts): void {
   const snapshots = program
     .command("snapshots")
@@ -98,7 +97,6 @@ function printRollback(io: Io, result: RollbackResult): void {
   io.out(`${oneLine(result.message)}\n`);
 }
 
-/** `steward rollback`. */
 export function addRollbackCommand(program: Command, ports: CommandPorts): void {
   const rollback = program
     .command("rollback")

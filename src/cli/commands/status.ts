@@ -95,7 +95,6 @@ function printStatus(io: Io, status: HostStatus): void {
     line("running", `${kind} ${id}: ${progress.percent} % ${progress.step}`);
 }
 
-/** `steward status`. */
 export function addStatusCommand(program: Command, ports: CommandPorts): void {
   const status = program
     .command("status")

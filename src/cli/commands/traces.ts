@@ -54,7 +54,6 @@ function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
   for (const span of spans) printSpan(span, 0);
 }
 
-/** `steward traces [list]|show`. */
 export function addTracesCommands(program: Command, ports: CommandPorts): void {
   const moment = timeOption(ports.now);
   const traces = program.command("traces").description("traces that were received: list them, show one");

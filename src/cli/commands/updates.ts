@@ -100,7 +100,6 @@ Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or 
   });
 }
 
-/** `steward updates [check]|apply|history`. */
 export function addUpdatesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   const updates = program.command("updates").description("see what could be updated, and update");

@@ -56,7 +56,6 @@ interface Asked {
   readonly several: SeveralHosts;
   readonly name: string;
   readonly isDryRun: boolean;
-  /** Ctrl-C. */
   readonly interrupted: AbortSignal;
 }
 

@@ -24,7 +24,6 @@ const onlyOne: ReadonlySet<string> = new Set(
 );
 const onlyOneWith: ReadonlySet<string> = new Set(["--follow", "--fix", "--offline", "--nagios"]);
 
-/** `15s`, `2m` in milliseconds. */
 function hostTimeoutMs(text: string): number {
   const [, number = "", unit = ""] = /^([1-9]\d{0,4})(s|m)$/.exec(text) ?? [];
   if (number === "")
@@ -101,7 +100,6 @@ function optionsOf(leaf: Command): readonly Option[] {
 }
 
 interface Flag {
-  /** As it was written. */
   readonly word: string;
   readonly option: Option;
 }

@@ -70,7 +70,6 @@ export function printPlans(io: Io, results: readonly HostResult[]): void {
   }
 }
 
-/** Prints the results of several hosts; the plans where nothing was done. */
 export function printResults(
   io: Io,
   results: readonly HostResult[],

@@ -16,7 +16,6 @@ export interface Context {
   readonly certKey?: string;
 }
 
-/** All contexts, and which of them is used where none is named. */
 export interface Contexts {
   readonly current: string | undefined;
   readonly all: Readonly<Record<string, Context>>;
@@ -80,7 +79,6 @@ export function parseContexts(value: unknown): Contexts {
   return { current, all };
 }
 
-/** The content of the file. */
 export function writtenContexts({ current, all }: Contexts): object {
   const contexts = Object.entries(all).map(([name, context]) => [
     name,

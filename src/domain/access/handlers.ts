@@ -24,7 +24,6 @@ const callerOf = ({ caller }: Context): Caller => {
   return caller;
 };
 
-/** Checks the scopes of a new key: known, and not beyond the caller's. */
 function grantable(wanted: readonly string[], caller: Caller): readonly string[] {
   const expanded = expandScopes(wanted);
   if ("unknown" in expanded) throw invalid("scopes", `unknown scope or role: ${expanded.unknown}`);

@@ -11,7 +11,6 @@ export interface KeyRequest {
   readonly clientCert?: string;
 }
 
-/** The key that a client certificate belongs to. */
 export interface CertifiedKey {
   readonly keyId: string;
   /** Undefined when key or certificate has expired. */
@@ -35,12 +34,10 @@ export interface Keyring {
   ) => { readonly text: string; readonly record: KeyRecord };
   /** Revoking a revoked key changes nothing. */
   readonly revoke: (id: string) => KeyRecord | undefined;
-  /** Whether the key of a caller was revoked, or its credential has expired. */
   readonly hasEnded: (caller: Caller) => boolean;
   /** Reports each revoked key, to close its connections. */
   readonly onRevoked: (listener: (id: string) => void) => Dispose;
   readonly createToken: (keyId: string, scopes: readonly string[], expiresAt: number) => string;
-  /** Writes pending last uses. */
   readonly flush: () => void;
 }
 

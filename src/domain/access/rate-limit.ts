@@ -34,7 +34,6 @@ interface Counter {
 
 export interface RateLimiter {
   readonly take: (subject: string) => Decision;
-  /** Stores the exact counts, at the end of the service. */
   readonly flush: () => void;
 }
 
@@ -52,7 +51,6 @@ const defaultMaxSubjects = 10_000;
 const storedAhead = 20;
 /** How often a full table is searched for ended windows. */
 const pruneEveryMs = 1_000;
-/** Not the name of any subject. */
 const sharedSubject = "";
 
 /** Counts requests for each subject (key or address) in several windows. A refused request is not counted. */

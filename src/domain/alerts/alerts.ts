@@ -19,7 +19,6 @@ export interface AlertNews {
   readonly what: AlertTelling;
   readonly condition: AlertCondition;
   readonly value: number | undefined;
-  /** Epoch milliseconds; the current time for a resolved alert. */
   readonly since: number;
 }
 
@@ -31,7 +30,6 @@ export interface Alerts {
 
 interface Entry {
   tracked: Tracked;
-  /** Undefined where it could not be measured. */
   value: number | undefined;
 }
 
@@ -91,7 +89,6 @@ export function createAlerts(ports: {
   readonly isSilenced: (alert: AlertName) => boolean;
   readonly clock: Clock;
   readonly tell: (news: AlertNews) => void;
-  /** Called with errors of measuring and storing. */
   readonly onTrouble: (error: unknown) => void;
 }): Alerts {
   const { evaluator, readings, store, isSilenced, clock, tell, onTrouble } = ports;

@@ -8,11 +8,9 @@ export interface AlertCondition {
   readonly metric: AlertMetric;
   /** The condition holds above this value. A target that is down counts as 1, one that is up as 0. */
   readonly threshold: number;
-  /** How long it must hold without a break. */
   readonly durationMs: number;
   readonly severity: AlertSeverity;
   readonly expression: string;
-  /** For notifications. */
   readonly summary: string;
 }
 

@@ -40,7 +40,6 @@ function news({ isFiring, isToldFiring, sinceToldMs }: Tracked, isSilenced: bool
   return sinceToldMs >= alertRouting.repeatIntervalMs ? "repeated" : undefined;
 }
 
-/** Flushes the group, and ends it when nothing is left to notify. */
 function flushed(tracked: Tracked, isSilenced: boolean): Evaluation {
   const tell = news(tracked, isSilenced);
   const looked: Tracked = { ...tracked, groupMs: 0, isFirstWait: false };

@@ -7,7 +7,6 @@ export const maxSilences = 100;
 const clockStepMs = 24 * 60 * 60 * 1000;
 
 export interface Silences {
-  /** Those in force. */
   readonly list: () => readonly StoredSilence[];
   readonly isSilenced: (alert: AlertName) => boolean;
   readonly add: (silence: Omit<StoredSilence, "id" | "createdAt">) => StoredSilence;

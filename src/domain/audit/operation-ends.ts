@@ -47,7 +47,6 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
 
   return {
     ended,
-    /** For finished operations after a start, oldest first. */
     async resume(finished: readonly EndedOperation[], signal: AbortSignal): Promise<void> {
       if (finished.length === 0) return;
       const unknown = await unknownOf(new Set(finished.map(({ spec }) => spec.id)), signal);

@@ -8,7 +8,6 @@ export const callsRefused = "calls.refused";
 const lookEveryMs = 60_000;
 /** The window is doubled for callers that do not stop. */
 const longestWindowMs = 64 * 60_000;
-/** Callers that are counted separately. */
 const maxWindows = 200;
 /** Entries of new callers at once, and then in each minute. */
 const burst = 100;
@@ -20,7 +19,6 @@ type Told = Pick<
 >;
 
 interface Window {
-  /** Since the last entry. */
   count: number;
   /** What the counted calls have in common. */
   told: Told | undefined;
@@ -45,7 +43,6 @@ const inCommon = (one: Told, other: Told): Told => ({
 export interface Refusals {
   /** @param who is counted separately: an address with its key. */
   readonly refused: (who: string, entry: AuditEntry) => void;
-  /** Records the counts. */
   readonly dispose: Dispose;
 }
 

@@ -21,11 +21,9 @@ export function unavailable(doing: string, error: unknown): DomainError | undefi
   return found && new DomainError("UNAVAILABLE", `cannot ${doing}: ${found.message}`, { ...found.details }, error);
 }
 
-/** A request with a fault in one field. */
 export const invalid = (field: string, issue: string, message = `cannot accept ${field}: ${issue}`): DomainError =>
   new DomainError("VALIDATION_ERROR", message, { field, issue });
 
-/** A caller without a scope. */
 export const missingScope = (
   required: string,
   granted: readonly string[],

@@ -18,7 +18,6 @@ export interface Hooks {
   readonly names: (event: HookEvent) => readonly string[];
   /** Calls one after the other. @returns the first veto, if any. */
   readonly ask: (event: PreEvent, subject: HookSubject) => Promise<Veto | undefined>;
-  /** Resolves after all calls. */
   readonly tell: (event: PostEvent, subject: HookSubject) => Promise<void>;
 }
 

@@ -1,5 +1,4 @@
 export interface Unavailability {
-  /** `systemd`, `disk space`, … */
   readonly missing: string;
   /** Whether the same request may succeed later. */
   readonly retryable: boolean;
@@ -76,7 +75,6 @@ const unnamedErrors: Readonly<Record<number, string>> = { [-122]: "EDQUOT", [-11
 const bySqliteCode: Readonly<Record<number, Shortage>> = { 8: readOnly, 10: broken, 13: full, 14: cannotOpen };
 const primaryCodeMask = 0xff;
 
-/** Members of errors of system calls and of SQLite. */
 interface SystemError extends Error {
   readonly code?: unknown;
   readonly errno?: unknown;

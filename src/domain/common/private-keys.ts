@@ -8,7 +8,6 @@ const keyOnlyLine = /^\s{0,16}[A-Za-z0-9+/]{16,76}={0,2}\s{0,4}$/;
 /** The last line may be short. */
 const lastKeyLine = /^\s{0,16}[A-Za-z0-9+/]{1,76}={0,2}\s{0,4}$/;
 
-/** The first match from a position on. */
 function findFrom(pattern: RegExp, line: string, at: number): Span | undefined {
   pattern.lastIndex = at;
   const match = pattern.exec(line);
@@ -111,7 +110,6 @@ export function withoutKeys(given: readonly string[]): { readonly lines: readonl
   return { lines, count };
 }
 
-/** Replaces a secret. */
 export const mark = "[redacted]";
 
 /** A part of a line; `end` is exclusive. */

@@ -104,7 +104,6 @@ function closingQuote(line: string, start: number, quote: string, backslashes: n
 
 const opening = /(\\{0,7})(["'`])/y;
 
-/** The quoted text at a position, without quotes. */
 function quotedAt(line: string, at: number): Span | undefined {
   opening.lastIndex = at;
   const match = opening.exec(line);
@@ -122,7 +121,6 @@ const nextPair =
 const noRun = { line: "", start: 0, end: 0 };
 let lastRun = noRun;
 
-/** The next space, or the end of the line. */
 function runEnd(line: string, at: number): number {
   if (at < lastRun.start || at > lastRun.end || line !== lastRun.line) {
     const space = /\s/g;
@@ -329,7 +327,6 @@ function findersFor(line: string): readonly Finder[] {
   return [...(line.length < shortestShape ? [] : byShape), ...(between.test(line) ? byContext : [])];
 }
 
-/** Sorted, overlapping ones merged. */
 function merged(spans: readonly Span[]): readonly Span[] {
   const joined: Span[] = [];
   for (const span of [...spans].sort((a, b) => a.start - b.start || a.end - b.end)) {
@@ -369,7 +366,6 @@ function isSecretName(line: string): boolean {
   });
 }
 
-/** Removes the indented values below the name of a secret. */
 function withoutBlocks(given: readonly string[]): { readonly lines: readonly string[]; readonly count: number } {
   let indent: number | undefined;
   let count = 0;
@@ -405,7 +401,6 @@ export function redactLines(given: readonly string[]): { readonly lines: readonl
   return { lines, count };
 }
 
-/** See {@link redactLines}. */
 export function redact(text: string): { readonly text: string; readonly count: number } {
   const { lines, count } = redactLines(text.split("\n"));
   return { text: lines.join("\n"), count };

@@ -13,7 +13,6 @@ const keptDays = 7;
 const busyRetrySeconds = 5;
 
 export interface Reservation {
-  /** Releases the reservation and records what was used. */
   readonly settle: (tokens: number) => void;
 }
 
@@ -40,7 +39,6 @@ export function createTokenBudgets(ports: {
   readonly onTrouble: (error: unknown) => void;
 }): TokenBudgets {
   const { ledger, clock, onTrouble } = ports;
-  /** Reservations of calls in flight, by key. */
   const aside = new Map<string, number>();
   /** What could not be written: a full disk must not lift a budget. */
   const unwritten = new Map<string, { readonly keyId: string; readonly day: string; tokens: number }>();

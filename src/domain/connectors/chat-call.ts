@@ -19,12 +19,10 @@ export interface CallReport {
   readonly connector: string;
   readonly result: CallResult;
   readonly durationMs: number;
-  /** Undefined without an answer. */
   readonly usage: TokenUsage | undefined;
 }
 
 export interface ChatInput {
-  /** The default connector when left out. */
   readonly connector?: string | undefined;
   readonly messages: readonly ChatMessage[];
   readonly maxTokens?: number | undefined;
@@ -89,7 +87,6 @@ export function beginCall(
     reservation.settle(lost + tokens);
     onCall({ connector: name, result, durationMs: clock.monotonicMs() - startedAt, usage });
   };
-  /** Estimated usage of a call that broke off. */
   const brokenOff = (outputBytes: number): number => tokensIn(usageOf(nothingReported, messages, outputBytes));
 
   return {

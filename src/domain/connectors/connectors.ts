@@ -40,7 +40,6 @@ export interface Connectors {
   readonly ready: () => Promise<void>;
   readonly list: () => ConnectorList;
   readonly find: (name: string) => ConnectorDefinition | undefined;
-  /** Null where there is none. */
   readonly defaultName: () => string | null;
   readonly defaultState: () => DefaultState;
   readonly budgetOf: BudgetOf;
@@ -57,7 +56,6 @@ export interface Connectors {
 interface Entry {
   definition: ConnectorDefinition;
   status: ConnectorStatus;
-  /** Epoch milliseconds. */
   checkedAt: number | null;
   error: string | null;
   /** Time of the last real call, monotonic. */
@@ -97,7 +95,6 @@ export interface ConnectorsPorts {
   readonly load: () => Promise<{ readonly plan: ConnectorPlan; readonly discovery: ConnectorDiscovery | undefined }>;
   readonly clock: Clock;
   readonly onChange: (change: StatusChange) => void;
-  /** Called with errors that no provider should throw. */
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -108,14 +105,11 @@ interface State extends ConnectorsPorts {
   found: readonly ConnectorDefinition[];
   /** In the order of the plan, then those discovered. */
   entries: ReadonlyMap<string, Entry>;
-  /** The first load and discovery. */
   loading: Promise<void> | undefined;
   isReplaced: boolean;
-  /** The current round of probes. */
   round: Promise<void> | undefined;
 }
 
-/** Rebuilds the entries from the plan and what was discovered. */
 function place(state: State): void {
   const { plan, found, entries: before, onChange } = state;
   const entries = new Map<string, Entry>();
@@ -147,7 +141,6 @@ function defaultState(state: State): DefaultState {
   return { name, status: isUnknown ? undefined : entry?.status, reason: entry?.error ?? null };
 }
 
-/** The current entry of a definition; undefined when it was replaced. */
 function findEntry({ entries }: State, definition: ConnectorDefinition): Entry | undefined {
   const entry = entries.get(definition.name);
   return entry?.definition === definition ? entry : undefined;

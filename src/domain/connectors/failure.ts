@@ -17,7 +17,6 @@ export const isOfTheCall = ({ failure, status }: ProviderFailed): boolean =>
 export const mayHaveCost = (error: unknown): boolean =>
   !(error instanceof ProviderFailed) || error.failure === "silent" || error.failure === "unreadable";
 
-/** The error for callers. */
 export function toUnavailable(connector: string, error: ProviderFailed): DomainError {
   const { message, status, isRetryable, retryAfterMs } = error;
   const details = {

@@ -17,7 +17,6 @@ const mostChanges = 50;
 /** How many times the shown text is checked for secrets: removing them makes room. */
 const lookedAt = 4;
 
-/** A part of the message; its lines are safe to show. */
 interface Part {
   readonly lines: readonly string[];
   readonly redactions: number;
@@ -88,7 +87,6 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
   };
 }
 
-/** The last lines, as many as fit. */
 function newest<T extends { readonly text: string }>(lines: readonly T[], most: number): readonly T[] {
   let used = 0;
   const from = lines.findLastIndex(({ text }) => {

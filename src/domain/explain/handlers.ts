@@ -31,7 +31,6 @@ function shortened(content: string): string {
   return cutTo(inertLines(head), mostExplanationBytes, utf8Length(content) - utf8Length(head));
 }
 
-/** Explanations of checks by a language model, with the journal entries that they cite. */
 export function explainHandlers(ports: {
   sources: ExplainSources;
   asking: Asking;

@@ -21,14 +21,12 @@ const afterChangeMs = 10_000;
 /** So many of the lines from around the change that there is room for what came later. */
 const mostOfChange = 50;
 
-/** A line as it is sent, and the entry that it is of. */
 export interface JournalLine {
   readonly text: string;
   readonly cursor: string;
 }
 
 export interface JournalLines {
-  /** Oldest first. */
   readonly lines: readonly JournalLine[];
   readonly redactions: number;
   readonly omitted: readonly string[];
@@ -115,10 +113,8 @@ function formatEntry({ timestamp, unit, identifier, pid, priority }: LogEntry, m
   return { text, redactions: origin.count };
 }
 
-/** For the number before a line. */
 const numberBytes = 6;
 
-/** The entries that fit, in the order of relevance. */
 function withinRoom(ranked: readonly LogEntry[], textOf: (entry: LogEntry) => string): readonly LogEntry[] {
   let used = 0;
   return ranked.filter((entry) => {

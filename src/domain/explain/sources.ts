@@ -25,9 +25,7 @@ export interface LogSearch {
 export interface ExplainSources {
   /** The last result while it is fresh, else that of a run; undefined for an unknown check. */
   readonly check: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** Oldest first. */
   readonly history: (checkId: string, since: number) => readonly PastRun[];
-  /** Loaded or installed services. */
   readonly units: () => Promise<readonly UnitFacts[]>;
   readonly logs: (search: LogSearch, caller: Caller, signal: AbortSignal) => Promise<SerializedJson<LogList>>;
   readonly seesUnits: (caller: Caller) => boolean;

@@ -40,7 +40,6 @@ const unitName =
 /** Fields of details with names of programs. */
 const programFields = new Set(["process", "program", "identifier"]);
 
-/** All texts in a value, with the names of their fields. */
 function* textsOf(value: unknown, field: string): Generator<readonly [field: string, text: string]> {
   if (typeof value === "string") yield [field, value];
   else if (Array.isArray(value)) for (const each of value) yield* textsOf(each, field);

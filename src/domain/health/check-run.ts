@@ -64,7 +64,6 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
 }
 
 export interface CheckFinding extends Outcome {
-  /** Epoch milliseconds. */
   readonly checkedAt: number;
   readonly durationMs: number;
   readonly fix: Pick<HealthCheckResult, "fixable" | "fix_id">;

@@ -68,7 +68,6 @@ export function createCheckStates(ports: {
       isStarting = known.length < checks.length;
     },
     verdict: (): HealthStatus["status"] => verdict,
-    /** Whether a check has never run, so that the verdict is incomplete. */
     isStarting: (): boolean => isStarting,
     /** Deletes old runs from the history, at most once an hour. */
     prune(): void {
@@ -84,7 +83,6 @@ type Verdict = HealthStatus["status"];
 
 const counters = { pass: "passed", warn: "warned", fail: "failed", skip: "skipped" } as const;
 
-/** Counts results by status. */
 export function summarize(
   results: readonly Pick<HealthCheckResult, "status">[],
   durationMs: number,

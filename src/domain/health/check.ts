@@ -38,9 +38,7 @@ export interface Check {
     | "system"
     | "custom";
   readonly severity: Severity;
-  /** The general interval by default. */
   readonly intervalMs?: number;
-  /** The general limit by default. */
   readonly timeoutMs?: number;
   /** Further time for a check that enforces its limit itself: to end what it has started, and to report it. */
   readonly graceMs?: number;

@@ -6,7 +6,6 @@ import type { Fix, FixPlan, FixStep } from "./fix.ts";
 /** Reason of a plan without steps that gives none. */
 export const nothingPossible = "there is nothing that it could do";
 
-/** Steps whose outcome is in the message too. */
 const toldSteps = 3;
 
 function toldOf(steps: readonly FixStepReport[]): string {

@@ -21,9 +21,7 @@ export interface FixRun {
 }
 
 export interface Rights {
-  /** Whether they allow the scope on a resource, or on all. */
   readonly allows: (granted: readonly string[], scope: Scope, resource?: string) => boolean;
-  /** Whether they allow the scope on any resource. */
   readonly allowsSome: (granted: readonly string[], scope: Scope) => boolean;
 }
 
@@ -71,18 +69,15 @@ export interface FixerPorts {
 
 interface State extends FixerPorts {
   readonly shutdown: AbortController;
-  /** The operation that holds each kind. */
   readonly running: Map<Fix["kind"], string>;
 }
 
 /** What is planned, wherever that is. */
 type Planned = FixPlan<Pick<FixStep, "action">>;
 
-/** A check that was run for its fix. */
 interface Found {
   readonly check: HealthCheckResult;
   readonly fix: Fix;
-  /** The other process that waits with the plan. */
   readonly open: OpenFix | undefined;
 }
 
@@ -120,7 +115,6 @@ async function requireConsent({ hooks }: State, fix: Fix, check: HealthCheckResu
   if (veto !== undefined) throw refusedBy(veto, `fix ${check.check_id}`);
 }
 
-/** Does what was planned, and runs the check after it. */
 async function perform(
   { clock, runner }: State,
   { fix, check, open }: Found,
@@ -213,7 +207,6 @@ async function alone<T>(
   }
 }
 
-/** Runs a check, in the process that is to carry out its fix. */
 async function runForFix({ runner, openElsewhere, shutdown }: State, check: Check) {
   if (openElsewhere === undefined || check.fixes === undefined)
     return { found: await runner.rerun(check.id), open: undefined };

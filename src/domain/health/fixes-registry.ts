@@ -19,7 +19,6 @@ export interface FixPorts {
   readonly packages: PackageManager | undefined;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
-  /** The unit of this process, if any. */
   readonly ownUnit: string | undefined;
   readonly time: TimeSync;
   readonly journal: JournalStorage;

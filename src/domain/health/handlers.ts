@@ -16,7 +16,6 @@ function overallStatus(components: Components, verdict: HealthStatus["status"]):
   return down.length > 0 && verdict === "healthy" ? "degraded" : verdict;
 }
 
-/** The handlers of the health part but for the checks. */
 export function healthHandlers(ports: {
   prober: Pick<Prober, "components">;
   runner: Pick<CheckRunner, "verdict" | "isStarting">;

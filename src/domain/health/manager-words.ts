@@ -1,6 +1,5 @@
 import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 
-/** A package manager's commands for the fixes. */
 export interface ManagerWords {
   readonly finisher: string;
   /** As an administrator would type them; empty where there is no such command. */
@@ -28,11 +27,9 @@ const words: Readonly<Record<PackageManagerName, ManagerWords>> = {
 };
 const noWords: ManagerWords = { finisher: "the package manager", finish: "", installMissing: "", refreshLists: "" };
 
-/** The words of the package manager that this host has. */
 export const wordsOf = (packages: Pick<PackageManager, "name"> | undefined): ManagerWords =>
   packages === undefined ? noWords : words[packages.name];
 
-/** @throws Error on a host without a package manager. */
 export function demandManager<T>(packages: T | undefined): T {
   if (packages === undefined) throw new Error("this host has no package manager that could be used");
   return packages;

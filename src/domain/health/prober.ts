@@ -11,7 +11,6 @@ export type Components = Readonly<Record<ComponentName, ProbeResult>> & Readonly
 
 export interface Probed {
   readonly probes: Readonly<Record<ComponentName, Probe>>;
-  /** Components that settings add, by name. */
   readonly added: Readonly<Record<string, Probe>>;
   /** Called with every result that differs from the previous one, and the first. */
   readonly onChange: (name: string, result: ProbeResult) => void;

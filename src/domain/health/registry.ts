@@ -87,6 +87,5 @@ const factories = {
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */
 export const builtInCheckIds: readonly string[] = [...Object.keys(factories), ...packageManagers.map(statusCheckId)];
 
-/** The checks that come with the service. */
 export const builtInChecks = (ports: CheckPorts): readonly Check[] =>
   Object.values(factories).map((create) => create(ports));

@@ -23,7 +23,6 @@ function createRun({ settings, clock }: Omit<ReportPorts, "checks">, signal: Abo
 const enabledOf = ({ checks, settings }: ReportPorts): readonly Check[] =>
   checks.filter((check) => isSwitchedOn(check, settings));
 
-/** Runs one enabled check; undefined where there is none of that id. */
 export async function runCheckOnce(ports: ReportPorts, id: string, signal: AbortSignal): Promise<Outcome | undefined> {
   const check = enabledOf(ports).find((each) => each.id === id);
   return check && createRun(ports, signal)(check);

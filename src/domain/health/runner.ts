@@ -55,11 +55,9 @@ export interface CheckRunner {
    * @param source makes the outcome in the place of the check.
    */
   readonly rerun: (id: string, source?: CheckSource) => Promise<HealthCheckResult> | undefined;
-  /** Runs the checks that have never run. */
   readonly runMissing: () => Promise<void>;
   /** The overall status by the last results, also of earlier processes. It is computed when one changes: asking costs nothing. */
   readonly verdict: () => HealthStatus["status"];
-  /** Whether a check has never run. */
   readonly isStarting: () => boolean;
   readonly start: () => void;
   readonly dispose: Dispose;
@@ -128,7 +126,6 @@ interface Running extends CheckRunnerPorts {
   /** The built-in ones first, then those added later, by id. */
   entries: readonly Entry[];
   readonly fixedCount: number;
-  /** Ends the regular runs. */
   stop: Dispose | undefined;
 }
 
@@ -167,7 +164,6 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
   return result;
 }
 
-/** Runs a check, or gives the run that is under way. */
 function run(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
   entry.inFlight ??= running
     .inSlot(() => runEntry(running, entry, source))
@@ -184,7 +180,6 @@ async function rerun(running: Running, entry: Entry, source?: CheckSource): Prom
   return run(running, entry, source);
 }
 
-/** The last result while it is younger than the interval, else a run. */
 function current(running: Running, entry: Entry): Promise<HealthCheckResult> {
   const { result, endedAtMs, intervalMs } = entry;
   const isFresh = running.clock.monotonicMs() - endedAtMs < intervalMs;

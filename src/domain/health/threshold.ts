@@ -10,7 +10,6 @@ export const thresholdsFor = (own: Thresholds, { warn, fail }: CheckSettings): T
   fail: fail ?? own.fail,
 });
 
-/** Grades a figure of which more is worse. */
 export function grade(value: number, { warn, fail }: Thresholds): "pass" | "warn" | "fail" {
   if (value >= fail) return "fail";
   return value >= warn ? "warn" : "pass";

@@ -13,7 +13,6 @@ export interface ComponentNews {
   readonly component: string;
   readonly isDown: boolean;
   readonly changes: number;
-  /** Given by its probe. */
   readonly reason: string | undefined;
 }
 
@@ -38,7 +37,6 @@ type Store = Pick<NotificationStore, "components" | "saveComponent" | "forgetCom
 
 interface Entry {
   watched: Watched;
-  /** Of the monotonic clock. */
   lookedAtMs: number;
   reason: string | undefined;
 }

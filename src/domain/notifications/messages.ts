@@ -18,7 +18,6 @@ function plainLine(text: string, maxChars = maxFactChars): string {
   return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
 }
 
-/** Without empty ones, each on one line. */
 const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>
   facts.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, plainLine(text)] as const]));
 
@@ -71,14 +70,11 @@ export interface AlertTold {
   readonly name: string;
   readonly severity: string;
   readonly summary: string;
-  /** The condition in words. */
   readonly expression: string;
   readonly value: number | undefined;
-  /** Epoch milliseconds. */
   readonly since: number;
 }
 
-/** What people are told of an alert. */
 export function alertDraft(told: AlertTold, host: string, at: number): Draft {
   const { what, name, severity, summary, expression, value, since } = told;
   const isOver = what === "resolved";

@@ -29,7 +29,6 @@ export interface Outbox {
     channels: readonly NotificationChannel[],
     signal: AbortSignal,
   ) => Promise<readonly StoredNotification[]>;
-  /** Newest first. */
   readonly list: () => readonly StoredNotification[];
   readonly start: () => void;
   readonly dispose: Dispose;
@@ -63,9 +62,7 @@ export interface OutboxPorts {
   readonly channels: Channels;
   readonly clock: Clock;
   readonly createId: () => string;
-  /** Called at the end of each. */
   readonly onEnd: (channel: NotificationChannel, outcome: NotificationOutcome, error: string | null) => void;
-  /** Called with errors of storing, and of channels. */
   readonly onTrouble: (error: unknown) => void;
 }
 
@@ -110,7 +107,6 @@ function end(
 const queued = ({ all }: State, channel: NotificationChannel): readonly StoredNotification[] =>
   [...all.values()].filter((each) => each.channel === channel && each.outcome === "queued");
 
-/** Removes the oldest that have ended. */
 function trim(state: State): void {
   const { all, store } = state;
   for (const { id, outcome } of all.values()) {
@@ -171,7 +167,6 @@ async function sendOne(state: State, notification: StoredNotification, notifier:
   turns.pause(save(state, { ...tried, error: failure.reason }), queued(state, channel), pauseAfter(attempts));
 }
 
-/** Until one is due or added. */
 async function wait({ clock, waiting, shutdown }: State, channel: NotificationChannel, waitMs: number): Promise<void> {
   const over = new AbortController();
   waiting.set(channel, over);

@@ -28,7 +28,6 @@ export interface Operations {
   /** Waits for the end. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */
   readonly wait: (id: string, signal: AbortSignal) => Promise<Operation>;
   readonly get: (id: string) => Operation | undefined;
-  /** Newest first. */
   readonly list: (status?: OperationStatus) => readonly Operation[];
   readonly log: (id: string, lines: number) => readonly string[];
   readonly dispose: Dispose;

@@ -88,7 +88,6 @@ function fail(tracked: Tracked, id: string, claim: number, error: OperationError
   return { spec, state: ended };
 }
 
-/** Decides about an unfinished operation without a task. */
 function settle(tracked: Tracked, id: string): Operation | undefined {
   const { store, clock, kinds, launches, endings } = tracked;
   // Read again: its task may have recorded its end before it was found gone.

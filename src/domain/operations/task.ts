@@ -11,12 +11,10 @@ import type { Clock } from "#kernel/clock.ts";
 import { failedState, isFinished, kindOf, maxAttempts, type OperationKinds, stateOf } from "./state.ts";
 
 export interface VerbContext {
-  /** Of the operation. */
   readonly id: string;
   readonly progress: {
     /** @param percent 0 to 100. */
     readonly step: (percent: number, what: string) => void;
-    /** Adds a line to the log of the operation. */
     readonly line: (text: string) => void;
   };
   /** What an earlier attempt saved last; null in the first one. */
@@ -32,7 +30,6 @@ export type Verb = (input: unknown, context: VerbContext) => Promise<unknown>;
 /** `left`: there was nothing to do, or another process does it. */
 export type TaskOutcome = "done" | "failed" | "left";
 
-/** Progress is written at most this often. */
 const reportIntervalMs = 250;
 /** Attempts to write the end of an operation to a full disk. */
 const endTries = 300;
@@ -155,7 +152,6 @@ function claimOperation({ id, store, launcher, kinds, self }: TaskPorts): Stored
   return taken === undefined || isFinished(stateOf(taken).status) ? undefined : taken;
 }
 
-/** Whether a stopped operation continues after the boot. */
 async function goesOnLater({ spec, claim }: StoredOperation, ports: TaskPorts): Promise<boolean> {
   const { kinds, signal, isHostStopping, onTrouble } = ports;
   if (!signal.aborted || !kindOf(kinds, spec.kind).canGoOn || (claim?.number ?? 0) >= maxAttempts) return false;
@@ -167,7 +163,6 @@ async function goesOnLater({ spec, claim }: StoredOperation, ports: TaskPorts): 
   }
 }
 
-/** Runs `steward task run <id>`: claims the operation, runs its verb and records its end. */
 export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
   const { verbs, clock, signal } = ports;
   const taken = claimOperation(ports);

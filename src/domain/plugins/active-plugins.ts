@@ -4,7 +4,6 @@ import type { Dispose } from "#kernel/clock.ts";
 import { pluginKinds } from "./kinds-registry.ts";
 import type { ExtensionPoints, LoadedPlugin, Roles } from "./plugin-kind.ts";
 
-/** An enabled plugin that is in use. */
 interface ActivePlugin {
   readonly enabled: EnabledPlugin;
   readonly manifest: PluginManifest;
@@ -72,7 +71,6 @@ export function createActivePlugins(ports: {
         },
       });
     },
-    /** Ends all of them; none can be started any more. */
     async stop(reason: PluginNotRun): Promise<void> {
       isStopping = true;
       const all = [...active.values()];

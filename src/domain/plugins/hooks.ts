@@ -11,7 +11,6 @@ const nobody: readonly PluginHook[] = [];
 /** The hooks, called one after the other in the order of their names. */
 export function createHooks(ports: {
   readonly clock: Pick<Clock, "now">;
-  /** Called when a hook fails or is skipped. */
   readonly onFailure: (failure: { readonly hook: string; readonly event: HookEvent; readonly error: unknown }) => void;
 }): Hooks & { readonly add: (hook: PluginHook) => Dispose } {
   const { clock, onFailure } = ports;
@@ -31,7 +30,6 @@ export function createHooks(ports: {
   const messageOf = (event: HookEvent, subject: HookSubject): string =>
     `${JSON.stringify({ event, at: toTimestamp(clock.now()), subject })}\n`;
 
-  /** @returns the objection, if any. */
   const call = async (hook: PluginHook, event: HookEvent, message: string): Promise<string | undefined> => {
     try {
       return await hook.call(event, message);

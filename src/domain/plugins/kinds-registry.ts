@@ -4,7 +4,6 @@ import { checkKind } from "./types/check.ts";
 import { commandKind } from "./types/command.ts";
 import { hookKind } from "./types/hook.ts";
 
-/** The types of plugins. */
 export const pluginKinds: { readonly [T in PluginType]: PluginKind<T> } = {
   command: commandKind,
   check: checkKind,

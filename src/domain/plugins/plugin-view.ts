@@ -6,7 +6,6 @@ import { pluginKinds } from "./kinds-registry.ts";
 import { permissionWords } from "./permissions.ts";
 import type { ExtensionPoints } from "./plugin-kind.ts";
 
-/** Conditions for running a plugin besides its own. */
 export interface PluginRules {
   readonly points: ExtensionPoints;
   readonly isSafeMode: boolean;
@@ -15,7 +14,6 @@ export interface PluginRules {
 
 const safeModeFault = "safe mode: the service was started without plugins";
 
-/** Why a plugin cannot be used, enabled or not. */
 export function ownFault({ points, isSafeMode }: PluginRules, { loaded }: FoundPlugin): string | undefined {
   if ("fault" in loaded) return loaded.fault;
   const { manifest } = loaded;
@@ -38,7 +36,6 @@ export function enabledFault(
   return confirmationFault(manifest, { path: found.path, digest }, rules.confirmed);
 }
 
-/** The listing of a plugin with an unreadable manifest. */
 const unreadable = (name: string, path: string, type: PluginType = "command") => ({
   name,
   version: "",

@@ -32,12 +32,10 @@ export interface PluginStep {
   readonly plugin: Plugin;
   readonly success: boolean;
   readonly message: string;
-  /** Of what was enabled. */
   readonly digest?: string;
 }
 
 export interface Plugins {
-  /** Starts the enabled plugins. */
   readonly start: () => Promise<void>;
   readonly list: () => Promise<readonly Plugin[]>;
   /** @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR` for one that asks for root without confirmation. */
@@ -77,7 +75,6 @@ interface State extends Omit<PluginsPorts, "points"> {
   readonly points: ExtensionPoints;
   readonly commands: Map<string, PluginCommand>;
   readonly active: ReturnType<typeof createActivePlugins>;
-  /** Fires at the end of the process. */
   readonly stopping: AbortController;
   parts: PluginParts | undefined;
   loading: Promise<void> | undefined;

@@ -72,12 +72,10 @@ async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
 export function systemHandlers(ports: {
   host: HostFacts;
   units: Units;
-  /** Of this process, if any. */
   ownUnit: string | undefined;
 }): Handlers<typeof system> {
   const { host, units, ownUnit } = ports;
 
-  /** @throws DomainError for a unit that cannot be restarted. */
   async function restartable(text: string): Promise<Unit> {
     const name = parseServiceName(text);
     const unit = await onHost(`restart ${name}`, () => units.read(name));

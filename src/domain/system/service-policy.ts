@@ -91,7 +91,6 @@ export interface ServiceLists {
 }
 
 export interface PolicySubject {
-  /** The unit's own name, not an alias. */
   readonly name: string;
   /** All its names; aliases count as the unit itself. */
   readonly names: readonly string[];

@@ -5,7 +5,6 @@ import { DomainError, readTime } from "#domain/common/error.ts";
 import { type TraceStore, TracesUnavailable } from "#domain/ports/traces.ts";
 import { durationUs } from "./time.ts";
 
-/** Turns what the store throws into what a caller is told, in one place. */
 async function onStore<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();
@@ -16,7 +15,6 @@ async function onStore<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-/** The traces part: what was received, and what the service has made itself. */
 export function tracesHandlers({ store }: { store: Pick<TraceStore, "list" | "trace"> }): Handlers<typeof traces> {
   return {
     async listTraces({ query }) {

@@ -21,7 +21,6 @@ export interface SpanLinkData extends Described {
   readonly spanId: string;
 }
 
-/** A span that was received or made here. Ids are hex digits in lower case. */
 export interface SpanData extends Described {
   readonly traceId: string;
   readonly spanId: string;
@@ -46,7 +45,6 @@ const described = ({ attributes, droppedAttributes }: Described) => ({
   ...(droppedAttributes > 0 && { dropped_attributes: droppedAttributes }),
 });
 
-/** The span as an answer has it. */
 function toSpan(span: SpanData): Omit<Span, "resource" | "origin"> {
   return {
     span_id: span.spanId,

@@ -17,10 +17,8 @@ export function timestampOfUs(us: number): string {
   return `${seconds}.${String(us % 1_000_000).padStart(6, "0")}Z`;
 }
 
-/** Whole microseconds, exact up to {@link latestNs}. */
 export const usOfNs = (ns: bigint): number => Number(ns / nsPerUs);
 
-/** From one moment to another in milliseconds; 0 where the second lies before the first. */
 export const msBetween = (startNs: bigint, endNs: bigint): number =>
   endNs > startNs ? Number(endNs - startNs) / Number(nsPerMs) : 0;
 

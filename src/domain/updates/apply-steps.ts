@@ -31,9 +31,7 @@ export interface ApplyPhase {
   readonly plan: TransactionPlan;
   /** Of the snapshot to take first; may be empty. */
   readonly snapshotId: string;
-  /** The condition before a guarded update. */
   readonly before?: Condition;
-  /** Why it failed. */
   readonly reason?: string;
   readonly worse?: readonly string[];
   /** New versions that lay beside configuration files before. */
@@ -116,7 +114,6 @@ export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<Ap
   return save(update, { ...last, is: "snapshot_taken" });
 }
 
-/** Does the rest of a plan that another process began. */
 async function resume(
   { manager, id, signal }: Update,
   { plan }: ApplyPhase,

@@ -53,7 +53,6 @@ async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): P
   return changedOf(plan, await manager.installed(signal)).length === 0 && (await manager.audit(signal)).length === 0;
 }
 
-/** Watches the host after a guarded update, and rolls back when it is worse. */
 async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefined> {
   const { before, reason, plan } = last;
   if (before === undefined) return undefined;
@@ -66,7 +65,6 @@ async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefi
   return worse.length > 0 ? rollBackTo(update, last, worse) : kept("nothing is worse than before");
 }
 
-/** Configuration files that were kept although their package has a new version. */
 async function findKeptFiles({ configFiles, signal }: Update, last: ApplyPhase): Promise<readonly KeptConfig[]> {
   if (last.offered === undefined) return [];
   const before = new Map(last.offered.map(({ offered, changedAt }) => [offered, changedAt]));

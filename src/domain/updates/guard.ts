@@ -1,7 +1,6 @@
 import { type CheckStatus, statusRank } from "#contract/checks.ts";
 import type { Clock } from "#kernel/clock.ts";
 
-/** The condition of the host, which an update may make worse. */
 export interface Condition {
   readonly checks: Readonly<Record<string, CheckStatus>>;
   readonly failedUnits: readonly string[];
@@ -25,7 +24,6 @@ function isWorse(before: CheckStatus, after: CheckStatus, removesPackages: boole
   return !removesPackages && (before === "pass" || before === "warn");
 }
 
-/** Checks and units that are worse than before, for people. */
 function worseThan(before: Condition, after: Condition, removesPackages: boolean): readonly string[] {
   const checks = Object.entries(after.checks)
     .filter(([id]) => !notTheUpdates.includes(id))
@@ -37,7 +35,6 @@ function worseThan(before: Condition, after: Condition, removesPackages: boolean
   return [...units, ...checks];
 }
 
-/** How long a host is watched. */
 export interface GuardTimes {
   readonly guardMs: number;
   /** Sufficient where no sample finds anything worse. */

@@ -129,7 +129,6 @@ export function updatesHandlers(ports: {
   readonly host: () => Promise<HostUpdates>;
   readonly work: LongWork;
   readonly clock: Pick<Clock, "now">;
-  /** Whether updates take a snapshot by default. */
   readonly takesSnapshot: boolean;
   readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {

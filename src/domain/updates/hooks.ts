@@ -55,7 +55,6 @@ interface OperationRecord {
     | undefined;
 }
 
-/** Notifies the hooks of the end of an operation, in its process. */
 export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: OperationRecord): Promise<void> {
   if (state?.status !== "done" && state?.status !== "failed") return;
   const tell = async <K extends UpdateKind>(kind: K): Promise<void> => {
@@ -74,7 +73,6 @@ export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: Opera
   if (Object.hasOwn(watched, spec.kind)) await tell(spec.kind as UpdateKind);
 }
 
-/** The handlers with dry runs that name the hooks. */
 export function withAskingSteps(
   handlers: Handlers<typeof updates>,
   hooks: Pick<Hooks, "names">,

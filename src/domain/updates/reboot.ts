@@ -4,7 +4,6 @@ import { isRecord } from "#kernel/values.ts";
 const untilReboot =
   /^(linux-(image|modules|headers)|kernel|intel-microcode|amd64-microcode|libc6$|glibc|libc-bin$|systemd(-sysv)?$|dbus(-daemon|-broker)?$|firmware-|grub-)/;
 
-/** Whether a change of these packages needs a reboot, by their names. */
 export const requireReboot = (changed: readonly { readonly name: string }[]): boolean =>
   changed.some(({ name }) => untilReboot.test(name));
 

@@ -2,13 +2,11 @@ import { DomainError, invalid } from "#domain/common/error.ts";
 import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 
-/** The error when the package manager is in use. */
 export function lockedBy({ message, holder }: PackagesLocked): DomainError {
   const details = { missing: "package manager", ...(holder && { holder }), retryable: true };
   return new DomainError("UNAVAILABLE", `cannot change packages: ${message}`, details);
 }
 
-/** Translates errors of packages and snapshots. */
 export async function refusedAsInvalid<T>(work: () => Promise<T>): Promise<T> {
   try {
     return await work();

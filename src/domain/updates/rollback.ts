@@ -19,7 +19,6 @@ export interface Work<Phase> {
   readonly progress: Progress;
   /** Where an earlier process got to. */
   readonly phase: Phase | undefined;
-  /** Saves synchronously. */
   readonly savePhase: (phase: Phase) => void;
   readonly signal: AbortSignal;
 }

@@ -19,7 +19,6 @@ const secondMs = 1_000;
 export const snapshotIdAt = (epochMs: number): string =>
   new Date(epochMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 
-/** Whether a text has the form of an id. */
 export const isSnapshotId = (text: string): boolean => /^\d{8}-\d{6}$/.test(text);
 
 /** The id for a new snapshot; of two in one second, the later one gets a later second. */

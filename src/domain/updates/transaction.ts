@@ -21,7 +21,6 @@ export function doneOf(plan: TransactionPlan, installed: readonly InstalledPacka
   });
 }
 
-/** The packages of a plan whose version has changed. */
 export function changedOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly ChangedPackage[] {
   const versions = allVersionsOf(installed);
   const becomeOf = (change: PackageChange): string | null => {

@@ -11,7 +11,6 @@ import { refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
 
-/** The operations of the updates part, with their types. */
 export interface UpdateWork {
   readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
   readonly "updates.rollback": {
@@ -71,7 +70,6 @@ export async function backendOf(
   throw new DomainError("NOT_FOUND", `cannot find the snapshot ${snapshotId}`, { snapshot_id: snapshotId });
 }
 
-/** Maximum age of snapshots. */
 const keptForMs = 90 * 24 * 60 * 60 * 1000;
 
 export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {

@@ -1,7 +1,6 @@
 import { isIP, SocketAddress } from "node:net";
 import type { FastifyRequest } from "fastify";
 
-/** The address of a client; null once its connection is gone. */
 export function remoteAddressOf({ ip }: FastifyRequest): string | null {
   // The declared type excludes undefined, but a socket that was reset has no address.
   const known: string | undefined = ip;

@@ -25,7 +25,6 @@ export interface AdmissionPorts {
   readonly localPeers: Pick<LocalPeers, "of">;
   /** Undefined when limits are off. */
   readonly takeBudget: ((keyId: string) => Decision) | undefined;
-  /** Budget of failed logins from an address. */
   readonly takeFailure: (address: string) => Decision;
   readonly metricsPublic: "loopback" | "always" | "never";
   readonly clock: Pick<Clock, "now">;

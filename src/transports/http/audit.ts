@@ -25,7 +25,6 @@ export interface Auditor {
   readonly begins: (request: FastifyRequest) => void;
   /** Writes the entry of a mutation before its answer leaves, or after the last event where the answer is a stream. */
   readonly answering: onSendHookHandler;
-  /** When the answer has left, or the client has gone. */
   readonly ended: (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean) => void;
   readonly malformed: (call: MalformedCall) => void;
 }

@@ -89,7 +89,6 @@ const idleVictim = ({ admitted }: Group): Connection | undefined => firstIdle(ad
 export interface Load {
   /** Whether another connection from this machine would end others or be refused. */
   readonly isFull: () => boolean;
-  /** Requests answered completely so far. */
   readonly answered: () => number;
 }
 

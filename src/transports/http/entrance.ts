@@ -20,7 +20,6 @@ export interface EntrancePorts {
   readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
   /** @throws DomainError to refuse. */
   readonly guard: (headers: FastifyRequest["headers"]) => void;
-  /** The address of a connection over a Unix socket. */
   readonly localAddressOf?: LocalPeers["addressOf"];
   /** Called with the connection of each request that was admitted with a credential. */
   readonly admitted?: (socket: Socket) => void;

@@ -11,9 +11,7 @@ import { type Answer, isDryRun, type RequestRecord } from "./request-record.ts";
 export interface KeptAnswer {
   /** See {@link repetitionId}. */
   readonly id: string;
-  /** Digest of method, address and body. */
   readonly fingerprint: string;
-  /** Epoch milliseconds. */
   readonly at: number;
   readonly answer: Answer;
 }
@@ -188,7 +186,6 @@ function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | u
   };
 }
 
-/** The error in a kept answer, for log and audit log. */
 function answerError({ status, body }: Answer): RequestRecord["error"] {
   if (!isErrorStatus(status)) return undefined;
   const { error }: Partial<ErrorBody> = JSON.parse(body);
@@ -196,9 +193,7 @@ function answerError({ status, body }: Answer): RequestRecord["error"] {
 }
 
 export interface IdempotencyHooks {
-  /** Answers a repetition with the first answer. */
   readonly replay: preHandlerAsyncHookHandler;
-  /** Keeps the first answer. */
   readonly keep: onSendHookHandler;
 }
 

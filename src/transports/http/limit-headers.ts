@@ -21,7 +21,6 @@ function addItem(reply: FastifyReply, name: string, item: string): void {
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);
 }
 
-/** Adds a budget other than requests. */
 export function setQuotaHeaders(reply: FastifyReply, quota: Quota): void {
   const { name, limit, remaining, windowSeconds, resetSeconds } = quota;
   addItem(reply, "RateLimit-Policy", `"${name}";q=${limit};w=${windowSeconds}`);

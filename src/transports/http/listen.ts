@@ -7,7 +7,6 @@ async function addressesOf(host: string): Promise<readonly string[]> {
   return (await lookup(host, { all: true })).map(({ address }) => address);
 }
 
-/** Listens on a further address for the same server. */
 function listenBeside(server: Server, host: string, port: number): void {
   const beside = createServer({ noDelay: true }, (socket: Socket) => server.emit("connection", socket));
   // An address family that is missing, or a port that is taken there; only the first address matters.

@@ -40,7 +40,6 @@ function logRequest(
   );
 }
 
-/** Records each request once: log line, metrics and audit entry. */
 export function createOutcomes(ports: OutcomePorts) {
   const auditor = createAuditor(ports);
 

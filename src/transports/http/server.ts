@@ -80,7 +80,6 @@ export interface HttpServer {
   readonly replaceTls: (tls: ServerTls) => void;
   /** Servers for Unix sockets, without TLS, with connections of their own. The administrator's needs no key. */
   readonly local: LocalServers;
-  /** Connections over TCP. */
   readonly load: Load;
   /** Stops listening; resolves when requests in flight have been answered. */
   readonly close: () => Promise<void>;
@@ -104,7 +103,6 @@ function createFullLog({ log, clock }: Pick<HttpPorts, "log" | "clock">): () => 
   };
 }
 
-/** Stops listening; resolves when open connections have ended. */
 const closeServer = (server: Server): Promise<void> =>
   new Promise((resolve) => {
     if (!server.listening) return resolve();

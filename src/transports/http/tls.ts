@@ -5,11 +5,9 @@ import { type SecureContextOptions, type TLSSocket, Server as TlsServer } from "
 import type { ClientCertificate } from "#domain/ports/access.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
-/** Certificate, key and client CAs of the service, PEM. */
 export interface ServerTls {
   readonly cert: string;
   readonly key: string;
-  /** Undefined where clients are not asked for certificates. */
   readonly clients?:
     | {
         readonly ca: string;
@@ -57,7 +55,6 @@ export const handshakeOptions = ({ clients }: ServerTls) => ({
   ALPNProtocols: ["http/1.1"],
 });
 
-/** Uses another certificate for new handshakes. */
 export function replaceContext(servers: Iterable<Server>, tls: ServerTls): void {
   for (const server of servers) if (server instanceof TlsServer) server.setSecureContext(contextOptions(tls));
 }

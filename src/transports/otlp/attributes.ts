@@ -2,7 +2,6 @@ import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import { maxAttributes, maxDepth, maxTextBytes } from "./limits.ts";
 import { bytesAt, delimitedEnd, doubleAt, int64At, readMessage, skipTo, textOf, uint32At } from "./wire.ts";
 
-/** Bytes that may still be kept of a span. */
 export interface Budget {
   left: number;
 }
@@ -107,7 +106,6 @@ function readKeyValue(
   return member.key === tooMuch || member.value === tooMuch ? tooMuch : [member.key, member.value];
 }
 
-/** Collects attributes within the bounds, and counts those that are dropped. */
 export interface AttributeCollector {
   readonly read: (reader: BinaryReader, end: number) => void;
   readonly attributes: () => Readonly<Record<string, unknown>>;

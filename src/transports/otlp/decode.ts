@@ -92,7 +92,6 @@ function readLink(reader: BinaryReader, end: number, budget: Budget): SpanLinkDa
   };
 }
 
-/** Status. */
 function readStatus(reader: BinaryReader, end: number): { code: number; message: string } {
   const status = { code: 0, message: "" };
   readMessage(reader, end, (field, type) => {
@@ -195,7 +194,6 @@ function readSpan(reader: BinaryReader, end: number, scope: string): KeptSpan | 
   });
 }
 
-/** InstrumentationScope: its name. */
 function readScopeName(reader: BinaryReader, end: number): string {
   let name = "";
   readMessage(reader, end, (field, type) => {
@@ -206,7 +204,6 @@ function readScopeName(reader: BinaryReader, end: number): string {
   return name;
 }
 
-/** Collects the spans of a request. */
 function createCollection() {
   const groups: SpanGroup[] = [];
   const rejected: Record<Rejection, number> = { invalid_id: 0, invalid_time: 0, too_many: 0 };

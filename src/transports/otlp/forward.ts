@@ -18,7 +18,6 @@ const defaultLimits: ForwardLimits = {
   closeMs: 1_500,
 };
 
-/** An OTLP request in protobuf. */
 interface Parcel {
   readonly bytes: Uint8Array;
   readonly spans: number;
@@ -29,7 +28,6 @@ export interface ForwardPorts {
   readonly url: string;
   readonly protocol: "http" | "grpc";
   readonly onSpans: (result: "exported" | "dropped", count: number) => void;
-  /** The first failure after success. */
   readonly onLost: (error: unknown) => void;
   readonly onBack: () => void;
   readonly limits?: Partial<ForwardLimits>;
@@ -73,7 +71,6 @@ async function delegateMaker({ url, protocol }: ForwardPorts): Promise<() => Del
   return () => createOtlpHttpExportDelegate(configuration, asIs, component, uncounted, undefined);
 }
 
-/** Sends one request. @returns why it was not accepted. */
 const send = (delegate: Delegate, bytes: Uint8Array): Promise<Error | undefined> =>
   new Promise((resolve) => {
     delegate.export(bytes, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));

@@ -42,7 +42,6 @@ function countBy(list: Iterable<{ readonly peer: Peer }>): Map<Peer, number> {
   return counts;
 }
 
-/** The peer with the most; undefined where there is none. */
 const largest = (counts: ReadonlyMap<Peer, number>): Peer | undefined =>
   [...counts].reduce<readonly [Peer | undefined, number]>(
     (most, each) => (each[1] > most[1] ? each : most),

@@ -77,13 +77,11 @@ async function readBody(request: IncomingMessage, room: Room, held: Held): Promi
       chunks.push(chunk);
     }
   } catch {
-    // The client has gone.
     return undefined;
   }
   return Buffer.concat(chunks);
 }
 
-/** Answers in the format of the request. */
 function answer(
   response: ServerResponse,
   format: TraceBody["format"],
@@ -144,7 +142,6 @@ async function serve(request: IncomingMessage, response: ServerResponse, ports: 
   }
 }
 
-/** Serves OTLP over HTTP on given sockets. */
 export function createHttpReceiver(ports: Ports): SocketServer {
   const peers = new WeakMap<Socket, Peer>();
   const server = createServer(

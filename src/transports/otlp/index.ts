@@ -9,7 +9,6 @@ import { createRoom, type SocketServer, type TakeTraces } from "./receiver.ts";
 export const otlpPorts = { grpc: 4317, http: 4318 } as const;
 export type OtlpPorts = Readonly<Record<keyof typeof otlpPorts, number>>;
 
-/** Another program has the port. */
 export class PortTaken extends Error {
   override readonly name = "PortTaken";
 }
@@ -79,9 +78,7 @@ export async function openReceivers(options: {
   readonly peerOf: GateOptions["peerOf"];
   readonly onTrouble: (error: unknown) => void;
   readonly ports?: OtlpPorts;
-  /** Time limit of a body over gRPC. */
   readonly readingMs?: number;
-  /** Limits of each receiver. */
   readonly connections?: GateOptions["limits"];
 }): Promise<Receivers> {
   const { take, peerOf, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs, connections: limits } = options;

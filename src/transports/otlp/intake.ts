@@ -9,12 +9,10 @@ import { MalformedTraces } from "./wire.ts";
 
 export interface ReadTraces {
   readonly groups: readonly SpanGroup[];
-  /** Spans that can be kept. */
   readonly accepted: number;
   readonly rejected: number;
   /** Why spans were rejected; empty when none were. */
   readonly reason: string;
-  /** The unpacked request in protobuf. */
   readonly protobuf: Uint8Array;
 }
 
@@ -43,7 +41,6 @@ function rejectionReason({ rejected }: DecodedTraces): string {
     .join(", ");
 }
 
-/** Reads a body. @throws TracesRefused. */
 export function readTraces(body: TraceBody): ReadTraces {
   const unpacked = unpack(body);
   try {

@@ -26,7 +26,6 @@ export interface StreamServerPorts {
   readonly clock: Pick<Clock, "now" | "every">;
   readonly metrics: Pick<Metrics, "streamClients" | "streamDropped">;
   readonly log: Logger;
-  /** Reports revoked keys. */
   readonly onRevoked: (listener: (keyId: string) => void) => Dispose;
   readonly isRevoked: (keyId: string) => boolean;
   /** Whether the client certificate of a connection has to be verified again. */
@@ -47,7 +46,6 @@ export interface StreamServer {
   readonly accept: (stream: string, request: StreamRequest) => TakeOver;
   /** Closes clients that were admitted by a certificate, so that they connect again. */
   readonly endCertified: () => void;
-  /** Closes all clients: the service stops. */
   readonly close: () => void;
 }
 

@@ -49,7 +49,6 @@ async function confirm(ports: CommandPorts, list: PluginConfirmation, name: stri
   report(true, `it may run as root as it is now (to enable it: steward plugins enable ${oneLine(name)} --confirm)`);
 }
 
-/** `steward plugins confirm`. */
 export function addPluginConfirmCommand(plugins: Command, ports: CommandPorts): void {
   plugins
     .command("confirm")

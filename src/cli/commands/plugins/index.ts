@@ -137,7 +137,6 @@ Nothing that is there is written over.`)
     });
 }
 
-/** `steward plugins [list]|enable|disable|confirm|validate|new`. */
 export function addPluginsCommands(program: Command, ports: CommandPorts): void {
   const plugins = program.command("plugins").description("list, enable, disable, confirm, check and make plugins");
   addPluginList(plugins, ports);

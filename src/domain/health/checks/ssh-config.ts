@@ -5,7 +5,6 @@ import { createIgnore } from "../ignore.ts";
 
 type Options = Readonly<Record<string, string>>;
 
-/** An insecure setting of sshd. */
 interface Finding {
   /** Lower case, as sshd prints it. */
   readonly option: string;
@@ -35,7 +34,6 @@ const passwordWays = {
   },
 } as const;
 
-/** The option by which a password is enough, if one is. */
 function passwordOption(options: Options): keyof typeof passwordWays | undefined {
   if (isOn(options, "passwordauthentication") && mayAlone(options, "password")) return "passwordauthentication";
   const asksPam = isOn(options, "usepam") && isOn(options, "kbdinteractiveauthentication");

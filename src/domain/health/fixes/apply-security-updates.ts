@@ -16,7 +16,6 @@ export interface SecurityUpdater {
 /** For slow connections; the operation goes on after that. */
 const timeoutMs = 60 * 60_000;
 
-/** Names in the check's details, without held packages. */
 function updatableNames({ details }: Outcome): readonly string[] {
   const names = recordsIn(details["updates"]).flatMap(({ name, held }) =>
     typeof name === "string" && held === false ? [name] : [],
@@ -24,7 +23,6 @@ function updatableNames({ details }: Outcome): readonly string[] {
   return [...new Set(names)];
 }
 
-/** Installs exactly the security updates that its check reported, after a snapshot. */
 export function applySecurityUpdatesFix({ security }: { security: SecurityUpdater }): Fix {
   return {
     id: "apply_security_updates",

@@ -4,7 +4,6 @@ import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
 import { demandManager, remarked, wordsOf } from "../manager-words.ts";
 
-/** Packages to reinstall, and whether dependencies are missing, by the check's details. */
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
   const { reinstall, unmet_dependencies: unmet } = details;
   return {

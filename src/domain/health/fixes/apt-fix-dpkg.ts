@@ -5,7 +5,6 @@ import type { Outcome } from "../check.ts";
 import type { Fix } from "../fix.ts";
 import { demandManager, remarked, wordsOf } from "../manager-words.ts";
 
-/** Packages that are not fully installed, by the check's details. */
 const unfinishedIn = ({ details }: Outcome): readonly string[] =>
   recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 

@@ -15,7 +15,6 @@ const nouns: Readonly<Record<CleanupCandidate["kind"], string>> = {
   "crash-reports": "old crash report",
 };
 
-/** Paths of full file systems, by the check's details. */
 function fullPaths({ details }: Outcome): readonly string[] {
   return recordsIn(details["file_systems"]).flatMap(({ path, status }) =>
     typeof path === "string" && (status === "warn" || status === "fail") ? [path] : [],

@@ -10,7 +10,6 @@ const betweenMs = 500;
 export function enableTimeSyncFix(ports: { time: TimeSync; clock: Pick<Clock, "monotonicMs" | "sleep"> }): Fix {
   const { time, clock } = ports;
 
-  /** Waits for a state; returns the last one. */
   const until = async (
     isGood: (state: TimeSyncState) => boolean,
     signal: AbortSignal,

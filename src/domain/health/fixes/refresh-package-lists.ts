@@ -2,7 +2,6 @@ import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
 import type { Fix } from "../fix.ts";
 import { demandManager, remarked, wordsOf } from "../manager-words.ts";
 
-/** Downloads the package lists. Nothing is installed. */
 export function refreshPackageListsFix(ports: {
   readonly packages: Pick<PackageManager, "name" | "refresh" | "refreshedAt"> | undefined;
 }): Fix {

@@ -15,7 +15,6 @@ function freedBytes(size: JournalSize, targetBytes: number, canRotate: boolean):
   return Math.min(Math.max(0, totalOf(size) - targetBytes), removable);
 }
 
-/** The size at which the check warns, by its details. */
 function thresholdBytes({ details }: Outcome): number | undefined {
   const warnGb = details["warn_gb"];
   return typeof warnGb === "number" && warnGb > 0 ? warnGb * 1e9 : undefined;

@@ -70,7 +70,6 @@ export function nagiosOutcome(run: Ended): Outcome {
   return { status: "fail", message, details: { ...details, error } };
 }
 
-/** A monitoring plugin (Nagios, Icinga) as a check. */
 export function pluginCheck({ runner, ...plugin }: Plugin & { readonly runner: PluginRunner }): Check {
   const { id, name = id, severity = "medium", command } = plugin;
   return {

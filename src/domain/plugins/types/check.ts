@@ -9,7 +9,6 @@ function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult
   return exitCode === 0 || (output === "nagios" && exitCode <= highestCode) ? "success" : "failure";
 }
 
-/** A plugin whose check is listed under the name of the plugin. */
 export const checkKind: PluginKind<"check"> = {
   faultOf: ({ name }, points) =>
     points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,
