@@ -110,6 +110,22 @@ const modulesOfNode: Plugin = {
   },
 };
 
+/** What makes its own `require` hides from the bundler what it loads, and would look for it in a node_modules: taken as CommonJS. */
+const ownRequire: Plugin = {
+  name: "own-require",
+  setup(build) {
+    build.onResolve({ filter: /^@opentelemetry\/otlp-grpc-exporter-base$/ }, ({ kind, path, resolveDir }) =>
+      kind === "import-statement" ? build.resolve(path, { kind: "require-call", resolveDir }) : undefined,
+    );
+    build.onEnd(({ metafile }) => {
+      const hiding = Object.keys(metafile?.outputs ?? {}).filter((path) =>
+        readFileSync(join(root, path), "utf8").includes("createRequire(import.meta.url)"),
+      );
+      if (hiding.length > 0) throw new Error(`cannot bundle: ${hiding.join(", ")} would load from a node_modules`);
+    });
+  },
+};
+
 /** All outputs are in one folder, so what stands beside a source has to be looked for from there. */
 const besideTheOutput = (place: Place): Plugin => ({
   name: "beside-the-output",
@@ -159,7 +175,7 @@ const optionsOf = (version: string, place: Place) =>
     banner: { js: banner(version) },
     metafile: true,
     logLevel: "warning",
-    plugins: [besideTheOutput(place), namesOnDemand, modulesOfNode],
+    plugins: [besideTheOutput(place), ownRequire, namesOnDemand, modulesOfNode],
   }) satisfies BuildOptions;
 
 /**
