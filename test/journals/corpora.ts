@@ -1,6 +1,7 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { zstdDecompressSync } from "node:zlib";
 import { boots, everyday, machines, messageEntries, specialEntries, start, timed } from "./entries.ts";
 import { encodeEntry, type NewEntry } from "./export-format.ts";
 import { readHeaderField, stateOnline, writeHeaderField } from "./file-header.ts";
@@ -43,6 +44,12 @@ function everyKind(random: Random): readonly NewEntry[] {
     ...everyday(random, { ...later, realtime: later.realtime + hourMicros, monotonic: 1_000_000 + hourMicros }, 120),
   ];
 }
+
+/** Files that the writer of this host cannot make: see README.md for how they were made. */
+export const fixtures = ["lz4", "lz4-compact", "xz", "xz-compact"] as const;
+
+export const readFixture = (name: (typeof fixtures)[number]): Buffer =>
+  zstdDecompressSync(readFileSync(join(import.meta.dirname, `fixtures/${name}.journal.zst`)));
 
 export const corpora: readonly Corpus[] = [
   {
@@ -134,6 +141,17 @@ export const corpora: readonly Corpus[] = [
       writeFileSync(join(folder, "nothing.journal"), "");
       writeFileSync(join(folder, "text.journal"), "not a journal\n".repeat(1000));
       mkdirSync(join(folder, "folder.journal"));
+    },
+  },
+  {
+    name: "payloads packed with LZ4 and XZ, beside others",
+    soundClocks: true,
+    write({ random, append, folder }) {
+      for (const name of fixtures) writeFileSync(join(folder, `system@${name}.journal`), readFixture(name));
+      append(
+        "system.journal",
+        everyday(random, { bootId: secondBoot, realtime: start + 30_000, monotonic: 1_030_000 }, 60),
+      );
     },
   },
   { name: "a folder without journals", soundClocks: true, write: () => undefined },

@@ -4,6 +4,8 @@ import { createEntryList, type EntryList } from "./entry-array.ts";
 import type { HashTable, JournalFile } from "./file.ts";
 import { type Hash64, jenkinsHash, remainder, sipHash24 } from "./hash.ts";
 import * as layout from "./layout.ts";
+import { unpackLz4 } from "./lz4.ts";
+import { unpackXz } from "./xz.ts";
 
 const maxPayloadBytes = 256 * 1024 * 1024;
 
@@ -15,11 +17,18 @@ const hashOf = (file: JournalFile, payload: Buffer): Hash64 =>
 const payloadOffset = (file: JournalFile): number =>
   file.isCompact ? layout.dataObject.compactPayload : layout.dataObject.payload;
 
-/** Unpacks a payload as journald packs it: one zstd frame (RFC 8878). */
+/** How payloads are packed, by the flag of their object: one zstd frame (RFC 8878), an LZ4 block, an .xz stream. */
+const unpackers = new Map<number, (packed: Buffer) => Buffer>([
+  [layout.objectFlag.zstd, (packed) => zstdDecompressSync(packed, { maxOutputLength: maxPayloadBytes })],
+  [layout.objectFlag.lz4, (packed) => unpackLz4(packed, maxPayloadBytes)],
+  [layout.objectFlag.xz, (packed) => unpackXz(packed, maxPayloadBytes)],
+]);
+
 function unpack(packed: Buffer, flags: number, offset: number): Buffer {
-  if (flags !== layout.objectFlag.zstd) throw new DamagedJournal("payload of an unknown compression", offset);
+  const unpacker = unpackers.get(flags);
+  if (unpacker === undefined) throw new DamagedJournal("payload of an unknown compression", offset);
   try {
-    return zstdDecompressSync(packed, { maxOutputLength: maxPayloadBytes });
+    return unpacker(packed);
   } catch {
     throw new DamagedJournal("payload that cannot be unpacked", offset);
   }

@@ -12,7 +12,8 @@ export const incompatible = {
   compact: 16,
 } as const;
 
-export const readableFlags = incompatible.keyedHash | incompatible.zstd | incompatible.compact;
+export const readableFlags =
+  incompatible.xz | incompatible.lz4 | incompatible.keyedHash | incompatible.zstd | incompatible.compact;
 
 export const fileState = { offline: 0, online: 1, archived: 2 } as const;
 
