@@ -7,6 +7,7 @@ const shared = {
   hookTimeout: 60_000,
   exclude: [...configDefaults.exclude, long],
 };
+const onProgram = { ...shared, globalSetup: "test/process/prepare.ts" };
 const onHosts = { ...shared, globalSetup: "test/host/prepare.ts", hookTimeout: 300_000 };
 
 export default defineConfig({
@@ -21,11 +22,11 @@ export default defineConfig({
           include: ["src/**/*.test.ts", "bench/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
         },
       },
-      { test: { ...shared, name: "ports", include: ["test/ports/**/*.test.ts"] } },
+      { test: { ...onProgram, name: "ports", include: ["test/ports/**/*.test.ts"] } },
       { test: { ...shared, name: "api", isolate: false, include: ["test/api/**/*.test.ts"] } },
       { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"], testTimeout: 120_000 } },
-      { test: { ...shared, name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000 } },
-      { test: { ...shared, name: "security", include: ["test/security/**/*.test.ts"], testTimeout: 120_000 } },
+      { test: { ...onProgram, name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000 } },
+      { test: { ...onProgram, name: "security", include: ["test/security/**/*.test.ts"], testTimeout: 120_000 } },
       {
         test: {
           ...onHosts,
@@ -41,6 +42,7 @@ export default defineConfig({
         test: {
           ...onHosts,
           name: "long",
+          globalSetup: ["test/process/prepare.ts", "test/host/prepare.ts"],
           include: [long],
           exclude: configDefaults.exclude,
           testTimeout: 120_000,

@@ -3,7 +3,7 @@ import { pathToFileURL } from "node:url";
 import { afterAll, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { startModelServer } from "./support/model-server.ts";
-import { logged, startService } from "./support/service.ts";
+import { logged, root, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -30,6 +30,8 @@ async function startWatched(settings: string, environment: Readonly<Record<strin
     registerHooks({ load(url, context, next) { appendFileSync(${JSON.stringify(list)}, url + "\\n"); return next(url, context); } });`,
   );
   const service = await startService(workspace, {
+    // Of the sources: the bundle has many modules in one.
+    program: [process.execPath, `${root}/src/main.ts`],
     settings,
     environment: { NODE_OPTIONS: `--import ${pathToFileURL(preload).href}`, ...environment },
   });

@@ -7,7 +7,11 @@ import { until } from "./until.ts";
 import type { Workspace } from "./workspace.ts";
 
 export const root = fileURLToPath(new URL("../../..", import.meta.url));
-export const mainFile = join(root, "src/main.ts");
+/** The variable that names the folder in which `prepare.ts` has bundled the program. */
+export const programFolder = "STEWARD_TEST_PROGRAM";
+const bundle = process.env[programFolder];
+/** The program of the checkout, as `npm start` runs it; its sources where nothing was bundled. */
+export const mainFile = bundle === undefined ? join(root, "src/main.ts") : join(bundle, "program.mjs");
 
 export interface Exit {
   readonly code: number | null;
@@ -66,7 +70,7 @@ const withoutReceiver = (settings: string): string =>
 export const baseEnvironment = (workspace: Workspace): Readonly<Record<string, string>> => ({
   PATH: "/usr/local/bin:/usr/bin:/bin",
   HOME: workspace.path(),
-  NODE_COMPILE_CACHE: join(root, "node_modules/.cache/compile"),
+  NODE_COMPILE_CACHE: join(bundle ?? join(root, "node_modules/.cache"), "compile"),
 });
 
 /** Writes a file into the workspace under a name of its own. */
