@@ -91,7 +91,7 @@ export async function startGuest(run: RunFolder, disk: Disk, options: GuestOptio
     await options.onStart?.(leader);
     const exec = (argv: readonly string[], execOptions: ExecOptions = {}) => execIn(leader, argv, execOptions);
     const state = await until(async () => {
-      const { stdout } = await exec(["systemctl", "is-system-running"], { allowFailure: true });
+      const { stdout } = await exec(["systemctl", "is-system-running", "--wait"], { allowFailure: true });
       const word = stdout.trim();
       return ["running", "degraded", "maintenance", "stopping"].includes(word) ? word : undefined;
     }, "its system runs");

@@ -54,7 +54,7 @@ export type Host = {
   reboot(): Promise<void>;
   /** The next time the guest is up after a reboot from inside. Call it first, then reboot, then await what it returned. */
   nextBoot(timeoutMs?: number): Promise<void>;
-  /** Shuts down and removes everything. Doing it twice is fine. */
+  /** Ends all that runs in it and removes everything. Doing it twice is fine. */
   stop(): Promise<void>;
 };
 
@@ -149,10 +149,8 @@ async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
     },
     stop: () => {
       isStopped = true;
-      stopping ??= current
-        .then((guest) => guest.powerOff())
-        .catch(() => undefined)
-        .then(() => removeRunFolder(run));
+      // Nothing of it is kept, so nothing in it is shut down.
+      stopping ??= current.catch(() => undefined).then(() => removeRunFolder(run));
       return stopping;
     },
   };
