@@ -76,7 +76,7 @@ export const logs = {
         minLength: 1,
         maxLength: 1024,
         description:
-          "Regular expression over the message, in the syntax of JavaScript without look-around and back references. Case matters only where the expression has a capital letter, as with `journalctl -g`.",
+          "Regular expression over the message, in the syntax of PCRE2 as for `journalctl -g`, without look-around and back references: it finds the same, or is refused with the reason. Case matters only where the expression has one of the letters A to Z.",
       }),
       boot: Type.String({
         maxLength: 40,

@@ -62,7 +62,7 @@ describe("regular expressions of clients", () => {
     ["(a*)*b", "a", "", false],
     ["(x+x+)+y", "x", "", false],
     ["(.*)*=(.*)*;", "=", "", false],
-    ["^(([a-z])+.)+[A-Z]([a-z])+$", "a", "", true],
+    ["^(([a-z])+.)+[A-Z]([a-z])+$", "a", "", false],
     ["(a|a|a|a)*(a|a|a|a)*(a|a|a|a)*$", "a", "", true],
     ["(a?){30}a{30}b", "a", "", false],
     ["(a{1,40}){1,40}b", "a", "", false],
@@ -72,22 +72,17 @@ describe("regular expressions of clients", () => {
     ["(a|b)*a(a|b){500}c", "ab", "", false],
   ])("are matched to the end, or refused: %s", async (expression, part, end, matches) => {
     const text = part.repeat(length / part.length) + end;
-    expect(await match({ expression, caseFlag: "i", text })).toBe(matches);
+    expect(await match({ expression, text })).toBe(matches);
   });
 
   it("are matched to the end, or refused, whatever they are", async () => {
     const replies: (MatchReply | "no end")[] = [];
     await fc.assert(
-      fc.asyncProperty(
-        expressions,
-        fc.constantFrom("" as const, "i" as const),
-        texts,
-        async (expression, caseFlag, text) => {
-          const reply = await match({ expression, caseFlag, text });
-          replies.push(reply);
-          expect([expression, caseFlag, text.slice(0, 4), reply]).not.toContain("no end");
-        },
-      ),
+      fc.asyncProperty(expressions, texts, async (expression, text) => {
+        const reply = await match({ expression, text });
+        replies.push(reply);
+        expect([expression, text.slice(0, 4), reply]).not.toContain("no end");
+      }),
       { numRuns: Number(process.env["STEWARD_FUZZ_RUNS"] ?? 150), endOnFailure: true },
     );
     expect(new Set(replies)).toEqual(new Set([true, false, "refused"]));

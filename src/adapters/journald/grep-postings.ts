@@ -1,33 +1,27 @@
-import { compileExpression, type Expression, expressionFault } from "#domain/logs/expression.ts";
+import { compileExpression, type Expression } from "#domain/logs/expression.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
 import { countOf, intersection, type Postings, toOffsets, union } from "./postings.ts";
 import type { Source } from "./source.ts";
 
-/** Letters behind a backslash mean classes and the like, and say nothing about case: `\W`, `\S`, `\P{L}`. */
-const escapes = /\\(?:[pP]\{[^}]*\}|.)/gsu;
-
 /** Expressions that are kept as they are compiled: streams search for the same few again and again. */
 const maxKept = 8;
 const kept = new Map<string, Expression>();
 
-/**
- * The expression as it is applied: without a capital letter in it, case does not matter, as with `journalctl -g`.
- * @throws LogQueryRefused when it is malformed.
- */
+/** @throws LogQueryRefused when the expression is malformed. */
 export function compileGrep(pattern: string): Expression {
   const known = kept.get(pattern);
   if (known !== undefined) return known;
-  const isExact = /\p{Lu}/u.test(pattern.replaceAll(escapes, ""));
   try {
-    const made = compileExpression(pattern, isExact ? "" : "i");
+    const made = compileExpression(pattern);
     if (kept.size >= maxKept) kept.delete(kept.keys().next().value ?? "");
     kept.set(pattern, made);
     return made;
   } catch (error) {
-    throw new LogQueryRefused("grep", `Must be a regular expression: ${expressionFault(error)}`);
+    throw new LogQueryRefused("grep", `Must be a regular expression: ${errorMessage(error)}`);
   }
 }
 

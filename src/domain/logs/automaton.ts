@@ -10,7 +10,17 @@ const maxNewStates = 512;
 const maxRememberedAstral = 16_384;
 
 /** Kinds of steps. Assertions and `split` consume no character. */
-const does = { match: 0, character: 1, split: 2, boundary: 3, inside: 4, start: 5, end: 6 } as const;
+const does = {
+  match: 0,
+  character: 1,
+  split: 2,
+  boundary: 3,
+  inside: 4,
+  start: 5,
+  end: 6,
+  finish: 7,
+  unpaired: 8,
+} as const;
 
 /** Steps by number, in columns: they are walked through for every character. */
 interface Program {
@@ -98,7 +108,8 @@ function assemble(tree: ExpressionTree): Program {
   return { kinds: Uint8Array.from(kinds), next: Int32Array.from(nexts), other: Int32Array.from(others), start, sets };
 }
 
-type Neighbour = "word" | "other" | "none";
+/** `final` is a newline at the end of the text. */
+type Neighbour = "word" | "other" | "newline" | "final" | "none";
 
 interface Place {
   readonly positions: Int32Array;
@@ -115,12 +126,12 @@ interface CharacterClass {
 /** The state of an automaton. Plain data and functions over it, so that one loop serves them all and is compiled once. */
 interface Machine {
   readonly program: Program;
-  readonly isUnicode: boolean;
   /** By number of the set. */
   readonly tests: readonly RegExp[];
-  readonly isWord: RegExp;
   readonly classes: CharacterClass[];
   readonly classNumbers: Map<string, number>;
+  /** Class of a newline at the end of a text; 0 where not known yet. */
+  finalNewline: number;
   /** Class by code unit; 0 where not known yet. */
   readonly ofUnit: Uint16Array;
   readonly ofAstral: Map<number, number>;
@@ -148,14 +159,13 @@ const initial = 2;
 const end: CharacterClass = { sets: new Uint8Array(0), seenAs: "none" };
 const edge: Place = { positions: new Int32Array(0), before: "none" };
 
-function createMachine(program: Program, flags: string): Machine {
+function createMachine(program: Program): Machine {
   return {
     program,
-    isUnicode: flags.includes("u"),
-    tests: program.sets.map((source) => new RegExp(`^(?:${source})$`, flags)),
-    isWord: new RegExp("^\\w$", flags),
+    tests: program.sets.map((source) => new RegExp(`^(?:${source})$`, "v")),
     classes: [end],
     classNumbers: new Map(),
+    finalNewline: 0,
     ofUnit: new Uint16Array(0x1_0000),
     ofAstral: new Map(),
     table: new Int32Array(1024),
@@ -171,9 +181,15 @@ function createMachine(program: Program, flags: string): Machine {
   };
 }
 
-function classify({ tests, isWord, classes, classNumbers }: Machine, character: string): number {
+const neighbourOf = (character: string): Neighbour =>
+  /^\w$/.test(character) ? "word" : character === "\n" ? "newline" : "other";
+
+function classify(
+  { tests, classes, classNumbers }: Machine,
+  character: string,
+  seenAs: Neighbour = neighbourOf(character),
+): number {
   const sets = Uint8Array.from(tests, (test) => (test.test(character) ? 1 : 0));
-  const seenAs = isWord.test(character) ? "word" : "other";
   const key = seenAs + sets.join("");
   const known = classNumbers.get(key);
   if (known !== undefined) return known;
@@ -204,6 +220,10 @@ function holds(kind: number, before: Neighbour, after: Neighbour): boolean {
       return before === "none";
     case does.end:
       return after === "none";
+    case does.finish:
+      return after === "none" || after === "final";
+    case does.unpaired:
+      return after !== "newline" && after !== "final";
     default:
       return ((before === "word") !== (after === "word")) === (kind === does.boundary);
   }
@@ -243,7 +263,8 @@ function advance(machine: Machine, { positions, before }: Place, classNumber: nu
       waiting += 1;
     }
   }
-  return { positions: reached.slice(0, count), before: after };
+  const isNewline = after === "newline" || after === "final";
+  return { positions: reached.slice(0, count), before: isNewline ? "other" : after };
 }
 
 function stateOf(machine: Machine, { positions, before }: Place): number {
@@ -284,13 +305,25 @@ function tidy(machine: Machine): void {
 /** Whether two code units are one character. */
 const isPair = (text: string, at: number): boolean => (text.codePointAt(at) ?? 0) > 0xffff;
 
+const newline = 0x0a;
+
+/** Where a text has a newline at its end; -1 where it has none. */
+function finalNewlineOf(machine: Machine, text: string): number {
+  const at = text.length - 1;
+  if (text.charCodeAt(at) !== newline) return -1;
+  machine.finalNewline ||= classify(machine, "\n", "final");
+  return at;
+}
+
 /** Matches the rest of a text without remembering. */
 function walk(machine: Machine, text: string, from: number, state: number): boolean {
+  const final = finalNewlineOf(machine, text);
   let place: Place | undefined = machine.places[state] ?? edge;
   for (let at = from; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
     let next: number;
-    if (machine.isUnicode && isPair(text, at)) {
+    if (at === final) next = machine.finalNewline;
+    else if (isPair(text, at)) {
       next = classOfAstral(machine, text.codePointAt(at) ?? code);
       at += 1;
     } else next = machine.ofUnit[code] || classOfUnit(machine, code);
@@ -301,15 +334,16 @@ function walk(machine: Machine, text: string, from: number, state: number): bool
 }
 
 function search(machine: Machine, text: string): boolean {
+  const final = finalNewlineOf(machine, text);
   tidy(machine);
-  const { ofUnit, isUnicode, columns } = machine;
+  const { ofUnit, columns } = machine;
   let { table } = machine;
   const mostStates = machine.places.length + maxNewStates;
   let state = initial;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);
-    let next = ofUnit[code] ?? 0;
-    if (isUnicode && code >= 0xd800 && code < 0xdc00 && isPair(text, at)) {
+    let next = at === final ? machine.finalNewline : (ofUnit[code] ?? 0);
+    if (code >= 0xd800 && code < 0xdc00 && isPair(text, at)) {
       next = classOfAstral(machine, text.codePointAt(at) ?? code);
       at += 1;
     } else if (next === 0) next = classOfUnit(machine, code);
@@ -328,12 +362,12 @@ function search(machine: Machine, text: string): boolean {
  * Searches for an expression in time linear in the length of the text: all alternatives are followed side by side, and
  * transitions are remembered. @throws ExpressionUnsupported when the expression is too large.
  */
-export function createAutomaton(tree: ExpressionTree, flags: string): { readonly test: (text: string) => boolean } {
+export function createAutomaton(tree: ExpressionTree): { readonly test: (text: string) => boolean } {
   const program = assemble(tree);
   let machine: Machine | undefined;
   return {
     test(text) {
-      machine ??= createMachine(program, flags);
+      machine ??= createMachine(program);
       return search(machine, text);
     },
   };

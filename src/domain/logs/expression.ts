@@ -1,6 +1,7 @@
 import { invalid } from "#domain/common/error.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { createAutomaton, maxSteps, sizeOf } from "./automaton.ts";
-import { type ExpressionTree, readExpression } from "./expression-tree.ts";
+import { type ExpressionTree, readExpression, toJavaScript } from "./expression-tree.ts";
 
 export interface Expression {
   /** Takes time linear in the length of the text times the size of the expression. */
@@ -45,42 +46,31 @@ function requiredWord(tree: ExpressionTree): readonly string[] {
 }
 
 /**
- * Compiles an expression in JavaScript's syntax without look-around and back references.
+ * Compiles an expression in the syntax of PCRE2 without look-around and back references.
  * @throws SyntaxError when it is malformed, ExpressionUnsupported when it cannot be matched in bounded time.
  */
-export function compileExpression(text: string, caseFlag: "" | "i" = ""): Expression {
-  const { native, flags } = compileNative(text, caseFlag);
-  const tree = readExpression(text, flags);
-  const automaton = createAutomaton(tree, flags);
+export function compileExpression(text: string): Expression {
+  const tree = readExpression(text);
+  const automaton = createAutomaton(tree);
   const paths = pathsOf(tree);
   // V8's engine takes no more steps at each character than the automaton might.
-  if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) return { test: (each) => native.test(each) };
+  if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) {
+    const native = new RegExp(toJavaScript(tree), "v");
+    return { test: (each) => native.test(each) };
+  }
   const word = requiredWord(tree);
   if (word.length < minWordLength) return automaton;
   // V8 finds a word several times faster.
-  const hasWord = new RegExp(word.join(""), flags);
+  const hasWord = new RegExp(word.join(""), "v");
   return { test: (each) => hasWord.test(each) && automaton.test(each) };
 }
-
-function compileNative(text: string, caseFlag: "" | "i"): { readonly native: RegExp; readonly flags: string } {
-  try {
-    return { native: new RegExp(text, `${caseFlag}u`), flags: `${caseFlag}u` };
-  } catch {
-    // Without the flag more is allowed: `\-` and a lone `{`, as in PCRE.
-    return { native: new RegExp(text, caseFlag), flags: caseFlag };
-  }
-}
-
-/** The engine's message without the expression. */
-export const expressionFault = (error: unknown): string =>
-  error instanceof Error ? error.message.replace(/^.*\/: /s, "") : "malformed";
 
 /** Checks an expression at once: its search may have to wait for others. @throws DomainError VALIDATION_ERROR. */
 export function checkExpression(text: string): string {
   try {
     compileExpression(text);
   } catch (error) {
-    throw invalid("grep", `Must be a regular expression: ${expressionFault(error)}`);
+    throw invalid("grep", `Must be a regular expression: ${errorMessage(error)}`);
   }
   return text;
 }

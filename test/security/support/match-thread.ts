@@ -4,16 +4,15 @@ import { ExpressionUnsupported } from "#domain/logs/expression-tree.ts";
 
 export interface MatchRequest {
   readonly expression: string;
-  readonly caseFlag: "" | "i";
   readonly text: string;
 }
 
 /** Whether the text matches; `refused` where the expression is. */
 export type MatchReply = boolean | "refused";
 
-function match({ expression, caseFlag, text }: MatchRequest): MatchReply {
+function match({ expression, text }: MatchRequest): MatchReply {
   try {
-    return compileExpression(expression, caseFlag).test(text);
+    return compileExpression(expression).test(text);
   } catch (error) {
     if (error instanceof ExpressionUnsupported) return "refused";
     throw error;
