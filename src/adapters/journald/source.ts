@@ -6,6 +6,7 @@ import { dataOfField, entriesOf, findData, type Payload, readPayload } from "./j
 import { createEntryReader, type EntryHead, type EntryReader } from "./journal-file/entry.ts";
 import { createEntryList, type EntryList, noEntries } from "./journal-file/entry-array.ts";
 import { type JournalFile, openJournalFile } from "./journal-file/file.ts";
+import { fileState } from "./journal-file/layout.ts";
 import type { Location } from "./order.ts";
 import { countOf, noPostings, offsetAt, type Postings, wholeList } from "./postings.ts";
 import { createTimeline, firstPosition, type Timeline } from "./time-window.ts";
@@ -108,6 +109,7 @@ export function openSource(
   const entries = createEntryReader(file);
   const fields = createFields(file, isDamage);
   let list: EntryList | undefined;
+  let isLinked = false;
   const dataOffsets = new Map<string, number>();
   const lists = new Map<string, Postings>();
 
@@ -115,6 +117,19 @@ export function openSource(
     const { entryArrayOffset, entries: length } = file.header;
     list ??= createEntryList(file, { leading: undefined, arrayOffset: entryArrayOffset, length, onDamage });
     return list;
+  };
+
+  /**
+   * journald counts an entry before it links it to its fields, in their order: whether the last one is linked to the last of
+   * its own. What was read before says nothing of the entry, and the header does not change any more.
+   */
+  const isLastLinked = (): boolean => {
+    if (file.header.state === fileState.archived || all().length === 0) return true;
+    const last = all().at(all().length - 1);
+    const items: number[] = [];
+    const count = readable(() => entries.items(last, items), 0);
+    const linked = count === 0 ? noEntries : entriesAt(items[count - 1] ?? 0);
+    return linked.length > 0 && linked.at(linked.length - 1) >= last;
   };
 
   const find = (pair: string): Postings => {
@@ -154,9 +169,11 @@ export function openSource(
     faults,
     refresh() {
       const isChanged = file.refresh();
-      if (isChanged) {
+      if (isChanged || !isLinked) {
+        if (!isChanged) file.blocks.forget();
         list = undefined;
         lists.clear();
+        isLinked = isLastLinked();
       }
       return isChanged;
     },
