@@ -15,9 +15,15 @@ interface Repeats {
 /** Positions that take no character: `finish` is the end, or before a newline at the end; `unpaired` is not before a newline. */
 export type Edge = "start" | "end" | "finish" | "unpaired";
 
+/** The one character that is meant; `isFolded` where its other case in ASCII is meant too. */
+export interface Literal {
+  readonly character: string;
+  readonly isFolded: boolean;
+}
+
 /** The structure of an expression. What a single character may be is text in JavaScript's syntax with the flag `v`. */
 export type ExpressionTree =
-  | { readonly kind: "character"; readonly source: string }
+  | { readonly kind: "character"; readonly source: string; readonly literal?: Literal }
   /** Where exactly one neighbour is a word character; as `inside` where both or neither are. */
   | { readonly kind: "boundary"; readonly inside: boolean }
   | { readonly kind: "edge"; readonly edge: Edge }
@@ -95,7 +101,14 @@ function take(reader: Reader, form: RegExp): RegExpExecArray | undefined {
 }
 
 const set = ({ source }: CharacterSet): ExpressionTree => ({ kind: "character", source });
-const one = (code: number, { ignoresCase }: Reader): ExpressionTree => set(oneCharacter(code, ignoresCase));
+const one = (code: number, { ignoresCase }: Reader): ExpressionTree => {
+  const character = String.fromCodePoint(code);
+  return {
+    kind: "character",
+    source: oneCharacter(code, ignoresCase).source,
+    literal: { character, isFolded: ignoresCase && /[A-Za-z]/.test(character) },
+  };
+};
 const sequence = (...parts: readonly ExpressionTree[]): ExpressionTree => ({ kind: "sequence", parts });
 const edge = (which: Edge): ExpressionTree => ({ kind: "edge", edge: which });
 
