@@ -1,12 +1,9 @@
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createKernelLog } from "#adapters/journald/kernel-log.ts";
-import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
@@ -48,11 +45,10 @@ export function createHostChecks(parts: {
   readonly pluginUser?: PluginUser | undefined;
 }): HostChecks {
   const { config, exec, rootSide } = parts;
-  const { facts, systemd, packages } = parts.host;
+  const { facts, systemd, journal, packages } = parts.host;
   const { settings } = config;
   const clock = systemClock;
   const fileSystems = createFileSystems({ clock });
-  const journal = createJournalStorage({ exec, dir: settings.journal?.dir });
   const time = createTimeSync({ exec });
   const ownRunner = createPluginRunner({ exec });
   const runner = createPluginRunner({ exec, user: parts.pluginUser });
@@ -62,11 +58,10 @@ export function createHostChecks(parts: {
 
   const builtIn = builtInChecks({
     ...shared,
-    kernel: createKernelLoad({ cpuLoad: facts.cpuLoad }),
+    facts,
     servers: createNameServers(),
     routes: createDefaultRoutes(),
     reboot: createRebootNeed(),
-    log: createKernelLog({ journal: parts.host.journal.journal, dir: settings.journal?.dir }),
     files: certificateFiles,
     paths: parts.certificatePaths ?? (() => certificatePaths(config)),
     raidArrays: createRaidArrays(),

@@ -1,6 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
+import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createHostPackageManager } from "#adapters/packages/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
@@ -36,15 +37,17 @@ export async function openHost(
     observe: ports.observeCall,
     onStateChange,
   });
-  const journal = ports.journalOf(createHostJournal({ dir: settings.journal?.dir, onUnreadable }));
+  const dir = settings.journal?.dir;
+  const { journal, grep, ...reader } = ports.journalOf(createHostJournal({ dir, onUnreadable }));
   const packages = await openPackageManager({ exec, ...(stateDir !== undefined && { stateDir }) });
   return {
     facts,
     systemd,
-    journal,
+    journal: { ...journal, ...createJournalStorage({ exec, dir }) },
+    grep,
     packages,
     dispose(): void {
-      journal.dispose();
+      reader.dispose();
       systemd.dispose();
       facts.dispose();
     },

@@ -63,7 +63,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   // A service without rights, as the package installs it, asks root.
   const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
   const system = buildSystemPart(host, rootSide);
-  const { journal, grep } = host.journal;
+  const { journal, grep } = host;
   const logs = createLogsPart({ clock, log, journal, grep });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, rootSide });

@@ -1,5 +1,5 @@
 import type { SystemInfo } from "#contract/system.ts";
-import type { HostFacts } from "#domain/ports/host.ts";
+import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 
 const info: SystemInfo = {
   hostname: "testhost",
@@ -9,5 +9,34 @@ const info: SystemInfo = {
   disk: { path: "/", total_bytes: 100_000_000_000, free_bytes: 40_000_000_000, percent_used: 60 },
 };
 
-/** A host that never changes. */
-export const createFakeHostFacts = (): HostFacts => ({ info: () => Promise.resolve(info) });
+/** What the kernel tells. */
+export interface FakeFigures {
+  readonly memory: Awaited<ReturnType<HostFacts["memory"]>>;
+  readonly cpuPercent: number;
+  readonly fileHandles: Awaited<ReturnType<HostFacts["fileHandles"]>>;
+  readonly zombies: readonly Zombie[];
+}
+
+const idle: FakeFigures = {
+  memory: {
+    totalBytes: 8_000_000_000,
+    availableBytes: 6_000_000_000,
+    swapTotalBytes: 2_000_000_000,
+    swapFreeBytes: 2_000_000_000,
+  },
+  cpuPercent: 12.5,
+  fileHandles: { used: 1_000, maximum: 100_000 },
+  zombies: [],
+};
+
+/** An idle host that never changes, with the given figures. */
+export function createFakeHostFacts(given: Partial<FakeFigures> = {}): HostFacts {
+  const figures = { ...idle, ...given };
+  return {
+    info: () => Promise.resolve(info),
+    memory: () => Promise.resolve(figures.memory),
+    cpuPercent: () => Promise.resolve(figures.cpuPercent),
+    fileHandles: () => Promise.resolve(figures.fileHandles),
+    zombies: () => Promise.resolve(figures.zombies),
+  };
+}

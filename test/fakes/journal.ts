@@ -1,7 +1,7 @@
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
-import type { Journal, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
+import type { Journal, JournalSize, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 
 /** An entry as a test writes it. */
@@ -53,8 +53,11 @@ function bootAt(entries: readonly Stored[], boot: string): string | undefined {
   return offset > 0 ? ids[offset - 1] : ids.at(offset - 1);
 }
 
-/** A journal in memory. */
-export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal {
+/** A journal in memory; `storage` are its files. */
+export function createFakeJournal(
+  given: readonly FakeEntry[] = [],
+  storage = createFakeJournalStorage(fakeJournalSize()),
+): FakeJournal {
   const entries: Stored[] = [];
   const queries: LogQuery[] = [];
   let woken = Promise.withResolvers<void>();
@@ -128,6 +131,10 @@ export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal
   };
 
   const fake: FakeJournal = {
+    size: storage.size,
+    canRotate: storage.canRotate,
+    rotate: storage.rotate,
+    vacuum: storage.vacuum,
     available: true,
     refusal: undefined,
     hold: undefined,
@@ -158,3 +165,60 @@ export function createFakeJournal(given: readonly FakeEntry[] = []): FakeJournal
 
 const isAhead = (position: number, from: number, order: "asc" | "desc"): boolean =>
   order === "asc" ? position > from : position < from;
+
+/** What journald keeps for the files that it writes, once they are new. */
+const activeBytes = 8 * 2 ** 20;
+
+export interface FakeJournalStorage extends Omit<Journal, "query" | "follow"> {
+  /** The size from now on. */
+  now: JournalSize | undefined;
+  /** What was done, in order. */
+  readonly actions: readonly string[];
+  /** journalctl refuses with this message from now on. */
+  refusal: string | undefined;
+}
+
+/** A small journal on the disk, with what a test wants otherwise. */
+export const fakeJournalSize = (given: Partial<JournalSize> = {}): JournalSize => ({
+  diskBytes: 0,
+  memoryBytes: 0,
+  files: 3,
+  folder: "/var/log/journal",
+  archivedBytes: 0,
+  activeBytes: 0,
+  ...given,
+});
+
+/** A journal of this size; none where there is no size. */
+export function createFakeJournalStorage(
+  size: JournalSize | undefined,
+  { canRotate = true, strangeBytes = 0 }: { readonly canRotate?: boolean; readonly strangeBytes?: number } = {},
+): FakeJournalStorage {
+  const actions: string[] = [];
+  const act = async (action: string, change: (now: JournalSize) => JournalSize): Promise<void> => {
+    await Promise.resolve();
+    if (fake.refusal !== undefined) throw new Error(fake.refusal);
+    actions.push(action);
+    fake.now &&= change(fake.now);
+  };
+  const fake: FakeJournalStorage = {
+    now: size,
+    actions,
+    refusal: undefined,
+    size: () => Promise.resolve(fake.now),
+    canRotate,
+    rotate: () =>
+      act("rotate", (now) => ({
+        ...now,
+        archivedBytes: Math.max(0, now.diskBytes - strangeBytes),
+        diskBytes: now.diskBytes + activeBytes,
+        files: now.files + 1,
+      })),
+    vacuum: (keepBytes) =>
+      act(`vacuum ${keepBytes}`, (now) => {
+        const archivedBytes = Math.min(now.archivedBytes, keepBytes);
+        return { ...now, archivedBytes, diskBytes: now.diskBytes - now.archivedBytes + archivedBytes };
+      }),
+  };
+  return fake;
+}

@@ -13,7 +13,7 @@ import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../fakes/file-systems.ts";
-import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal-storage.ts";
+import { createFakeJournal, createFakeJournalStorage, fakeJournalSize } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakePackageManager, fakeMissingPlan } from "../fakes/package-manager.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
@@ -164,13 +164,14 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
   packages.missing = fakeMissingPlan({ changes: [{ name: "needed", architecture: "all", from: null, to: "1" }] });
   const units = createFakeUnits([{ name: "a.service", activeState: "failed", isLimited: true }]);
   const cleanup = createFakeDiskCleanup([{ kind: "temporary", folder: "/tmp", files: ["tmp.a"], bytes: 5 }]);
-  const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 9e9, archivedBytes: 8e9 }));
+  const size = fakeJournalSize({ diskBytes: 9e9, archivedBytes: 8e9 });
+  const journal = createFakeJournal([], createFakeJournalStorage(size));
   const time = createFakeTimeSync(off, { ...off, isEnabled: true, isSynchronised: true });
   recordCalls("SecurityUpdater", security, calls);
   recordCalls("PackageManager", packages, calls);
   recordCalls("Units", units, calls);
   recordCalls("DiskCleanup", cleanup, calls);
-  recordCalls("JournalStorage", journal, calls);
+  recordCalls("Journal", journal, calls);
   recordCalls("TimeSync", time, calls);
   const fixes = builtInFixes({
     packages,

@@ -7,8 +7,8 @@ import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
-import type { HostFacts, KernelLoad, RebootNeed, TimeSync } from "#domain/ports/host.ts";
-import type { Grep, Journal, JournalStorage, KernelLog } from "#domain/ports/journal.ts";
+import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -53,9 +53,6 @@ interface Ports {
   readonly Grep: Grep;
   readonly HostFacts: HostFacts;
   readonly Journal: Journal;
-  readonly JournalStorage: JournalStorage;
-  readonly KernelLoad: KernelLoad;
-  readonly KernelLog: KernelLog;
   readonly KeyStore: KeyStore;
   readonly ListeningSockets: ListeningSockets;
   readonly NameServers: NameServers;
@@ -114,11 +111,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   EnabledPlugins: { all: none, save: ["choose_plugins"], remove: ["choose_plugins"] },
   FileSystems: { list: none, holding: none },
   Grep: { matching: none },
-  HostFacts: { info: none },
-  Journal: { query: none, follow: none },
-  JournalStorage: { size: none, rotate: ["remove_files"], vacuum: ["remove_files"] },
-  KernelLoad: { memory: none, cpuPercent: none, fileHandles: none, zombies: none },
-  KernelLog: { matching: none },
+  HostFacts: { info: none, memory: none, cpuPercent: none, fileHandles: none, zombies: none },
+  Journal: { query: none, follow: none, size: none, rotate: ["remove_files"], vacuum: ["remove_files"] },
   KeyStore: {
     keys: none,
     tokens: none,

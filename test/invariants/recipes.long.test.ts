@@ -69,32 +69,32 @@ function expectContent(copy: ProjectCopy, tests: readonly string[]): void {
 const check: Followed = {
   files: {
     "src/domain/health/checks/spare-descriptors.ts": `import type { Check } from "../check.ts";
-import type { KernelLoad } from "#domain/ports/host.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 
 /** How many files the host can open besides those that are open. */
-export const spareDescriptorsCheck = (ports: { kernel: Pick<KernelLoad, "fileHandles"> }): Check => ({
+export const spareDescriptorsCheck = (ports: { facts: Pick<HostFacts, "fileHandles"> }): Check => ({
   id: "spare_descriptors",
   name: "Spare file descriptors",
   category: "system",
   severity: "medium",
   async run() {
-    const { used, maximum } = await ports.kernel.fileHandles();
+    const { used, maximum } = await ports.facts.fileHandles();
     const spare = maximum - used;
     return { status: spare < 1000 ? "fail" : "pass", message: \`\${spare} more files can be opened\`, details: { spare } };
   },
 });
 `,
     "src/domain/health/checks/spare-descriptors.test.ts": `import { expect, it } from "vitest";
-import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { createFakeHostFacts } from "../../../../test/fakes/host-facts.ts";
 import { spareDescriptorsCheck } from "./spare-descriptors.ts";
 
 it.each([
   [9000, "pass"],
   [9001, "fail"],
 ])("%d of 10 000 is %s", async (used, status) => {
-  const kernel = createFakeKernelLoad({ fileHandles: { used, maximum: 10_000 } });
+  const facts = createFakeHostFacts({ fileHandles: { used, maximum: 10_000 } });
   const { signal } = new AbortController();
-  expect(await spareDescriptorsCheck({ kernel }).run({ ignore: [] }, signal)).toMatchObject({ status });
+  expect(await spareDescriptorsCheck({ facts }).run({ ignore: [] }, signal)).toMatchObject({ status });
 });
 `,
   },

@@ -1,6 +1,7 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { hostname, release } from "node:os";
-import { describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { SystemInfo } from "#contract/system.ts";
@@ -9,6 +10,7 @@ import { createPartCheck } from "#transports/http/validation.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 
 const real = createHostFacts({ clock: systemClock });
+afterAll(real.dispose);
 
 describe.each([
   ["fake", createFakeHostFacts()],
@@ -24,6 +26,20 @@ describe.each([
     const used = ((memory.total_bytes - memory.available_bytes) / memory.total_bytes) * 100;
     expect(memory.percent_used).toBeCloseTo(used, 0);
     expect(disk.free_bytes).toBeLessThanOrEqual(disk.total_bytes);
+  });
+
+  it("say how busy the kernel is", async () => {
+    const { totalBytes, availableBytes, swapTotalBytes, swapFreeBytes } = await facts.memory();
+    expect(totalBytes).toBeGreaterThan(0);
+    expect(availableBytes).toBeLessThanOrEqual(totalBytes);
+    expect(swapFreeBytes).toBeLessThanOrEqual(swapTotalBytes);
+    const { used, maximum } = await facts.fileHandles();
+    expect(used).toBeGreaterThan(0);
+    expect(used).toBeLessThanOrEqual(maximum);
+    const percent = await facts.cpuPercent();
+    expect(percent).toBeGreaterThanOrEqual(0);
+    expect(percent).toBeLessThanOrEqual(100);
+    expect(await facts.zombies()).toBeInstanceOf(Array);
   });
 });
 
@@ -52,5 +68,29 @@ describe("host facts of this machine", () => {
     facts.dispose();
     expect(cpu.load_percent).toBeGreaterThan(60 / cpu.threads);
     expect(cpu.load_percent).toBeLessThanOrEqual(100);
+  });
+
+  it("have the same memory in both forms", async () => {
+    const { memory } = await real.info();
+    expect((await real.memory()).totalBytes).toBe(memory.total_bytes);
+  });
+
+  it("name a zombie with its parent, and forget it when the parent has asked", async () => {
+    // The shell starts a child and becomes a program that never asks for it.
+    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep infinity"], {
+      stdio: ["ignore", "pipe", "ignore"],
+    });
+    const [line] = await once(parent.stdout, "data");
+    const pid = Number(String(line));
+    const find = async () => (await real.zombies()).find((each) => each.pid === pid);
+    try {
+      await expect
+        .poll(find, { timeout: 10_000 })
+        .toEqual({ pid, name: "sleep", parentPid: parent.pid, parentName: "sleep" });
+    } finally {
+      parent.kill("SIGKILL");
+      await once(parent, "exit");
+    }
+    await expect.poll(find, { timeout: 10_000 }).toBeUndefined();
   });
 });

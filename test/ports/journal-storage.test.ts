@@ -4,8 +4,8 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
-import type { JournalStorage } from "#domain/ports/journal.ts";
-import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal-storage.ts";
+import type { Journal } from "#domain/ports/journal.ts";
+import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal.ts";
 
 const own = "0123456789abcdef0123456789abcdef";
 const other = "fedcba9876543210fedcba9876543210";
@@ -31,6 +31,8 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
+type JournalFiles = Omit<Journal, "query" | "follow">;
+
 const signal = new AbortController().signal;
 /** journalctl that does nothing, or refuses; what the real one does is seen in test/host. */
 const asked: (readonly string[])[] = [];
@@ -42,12 +44,12 @@ const journalctl =
     return Promise.resolve({ exitCode: 0, stdout: "", stderr, truncated: false });
   };
 const expected = { diskBytes: 90_112, memoryBytes: 16_384, files: 7, archivedBytes: 20_480, activeBytes: 40_960 };
-const at = (disk: string, memory: string, exec = journalctl()): JournalStorage =>
+const at = (disk: string, memory: string, exec = journalctl()): JournalFiles =>
   createJournalStorage({
     exec,
     folders: { disk: join(root, disk), memory: join(root, memory), machineId: join(root, "machine-id") },
   });
-const refusing = (): JournalStorage => {
+const refusing = (): JournalFiles => {
   const fake = createFakeJournalStorage(fakeJournalSize());
   fake.refusal = "journalctl says: Failed to rotate";
   return fake;

@@ -16,7 +16,7 @@ export interface SuiteEntry {
 }
 
 export interface JournalUnderTest {
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "query" | "follow">;
   /** Writes entries now, in this order. */
   readonly write: (messages: readonly string[]) => Promise<void>;
   readonly dispose: () => void;

@@ -15,7 +15,7 @@ export interface JournalOptions {
 }
 
 export interface HostJournal {
-  readonly journal: Journal;
+  readonly journal: Pick<Journal, "query" | "follow">;
   readonly grep: Grep;
   readonly dispose: Dispose;
 }

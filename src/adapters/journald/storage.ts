@@ -3,7 +3,7 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { JournalStorage } from "#domain/ports/journal.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import { isNotFound } from "#kernel/errors.ts";
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
@@ -71,15 +71,6 @@ async function taken(
   return sum;
 }
 
-export async function holdsJournal(dir: string | undefined): Promise<boolean> {
-  const signal = new AbortController().signal;
-  for (const folder of dir === undefined ? [hostFolders.disk, hostFolders.memory] : [dir]) {
-    const found = await taken(folder, () => unused, signal);
-    if (found !== undefined && found.files > 0) return true;
-  }
-  return false;
-}
-
 async function readMachineId(path: string): Promise<string | undefined> {
   try {
     return (await readFile(path, "utf8")).trim();
@@ -99,7 +90,7 @@ export function createJournalStorage(ports: {
   /** `journal.dir` of the settings. */
   dir?: string | undefined;
   folders?: { readonly disk: string; readonly memory: string; readonly machineId: string };
-}): JournalStorage {
+}): Omit<Journal, "query" | "follow"> {
   const { exec, dir, folders = hostFolders } = ports;
   const disk = dir === undefined ? folders.disk : resolve(dir);
 

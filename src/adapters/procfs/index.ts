@@ -4,11 +4,11 @@ import { hostname } from "node:os";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type ContainerLimits, createContainerLimits } from "./cgroup.ts";
-import { type CpuLoad, startCpuLoad } from "./cpu-load.ts";
+import { startCpuLoad } from "./cpu-load.ts";
+import { createKernelLoad } from "./kernel-load.ts";
 import { type CpuInfo, parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
-  readonly cpuLoad: Pick<CpuLoad, "minutePercent">;
   readonly memoryPercent: () => number;
   readonly diskPercent: () => Promise<number>;
   readonly dispose: Dispose;
@@ -79,7 +79,7 @@ export function createHostFacts(ports: { clock: Clock; procDir?: string }): Proc
         disk: await readDisk("/"),
       };
     },
-    cpuLoad: load,
+    ...createKernelLoad({ cpuLoad: load, limits, procDir }),
     memoryPercent: () => readMemory(procDir, limits).percent_used,
     diskPercent: async () => (await readDisk("/")).percent_used,
     dispose: load.dispose,

@@ -2,9 +2,9 @@ import { readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
-import type { KernelLoad } from "#domain/ports/host.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 import { isProcessGone } from "#kernel/errors.ts";
-import { createContainerLimits } from "./cgroup.ts";
+import type { ContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
 import { type ProcessStat, parseFileHandles, parseMemory, parseProcessStat, parseSwap } from "./parse.ts";
 
@@ -31,10 +31,13 @@ async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
   return found;
 }
 
-/** Memory is cut to the container's limit; swap is the host's. */
-export function createKernelLoad(ports: { cpuLoad: Pick<CpuLoad, "minutePercent">; procDir?: string }): KernelLoad {
-  const { cpuLoad, procDir = "/proc" } = ports;
-  const limits = createContainerLimits();
+/** Memory is cut to the limit of the container; swap is the host's. */
+export function createKernelLoad(ports: {
+  cpuLoad: Pick<CpuLoad, "minutePercent">;
+  limits: ContainerLimits;
+  procDir: string;
+}): Omit<HostFacts, "info"> {
+  const { cpuLoad, limits, procDir } = ports;
   const read = (path: string): Promise<string> => readFile(join(procDir, path), "utf8");
 
   return {

@@ -137,7 +137,7 @@ export function buildAlertsPart(context: PartContext, { facts, systemd }: Pick<B
       channels: channelsOf(settings),
       evaluator: alertEvaluator(settings),
       readings: {
-        cpu_percent: facts.cpuLoad.minutePercent,
+        cpu_percent: facts.cpuPercent,
         memory_percent: () => Promise.resolve(facts.memoryPercent()),
         root_filesystem_percent: facts.diskPercent,
       },

@@ -8,7 +8,10 @@ import type { Grep, Journal } from "#domain/ports/journal.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 
 export function createLogsPart(
-  ports: Pick<PartContext, "clock" | "log"> & { readonly journal: Journal; readonly grep: Grep },
+  ports: Pick<PartContext, "clock" | "log"> & {
+    readonly journal: Pick<Journal, "query" | "follow">;
+    readonly grep: Grep;
+  },
 ) {
   const { clock, log, journal, grep } = ports;
   const unitsOf = ({ scopes }: Caller) => resourcesOf(scopes, "logs:read");

@@ -12,7 +12,7 @@ import type { RootSide } from "#root/request.ts";
 import { unitsThroughRoot } from "#root/through-root.ts";
 
 export function createSystemPart(ports: {
-  readonly host: HostFacts;
+  readonly host: Pick<HostFacts, "info">;
   readonly units: Units;
   readonly ownUnit: string | undefined;
 }) {

@@ -47,7 +47,7 @@ export const tracedCalls =
     );
 
 /** Journal queries with what makes them expensive, but not what was searched for. */
-export const tracedJournal = (journal: Journal, tracer: Tracer): Journal => ({
+export const tracedJournal = (journal: Pick<Journal, "query" | "follow">, tracer: Tracer): typeof journal => ({
   follow: journal.follow,
   query(query, signal) {
     const { units, order, limit, grep } = query;

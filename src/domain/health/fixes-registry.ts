@@ -1,5 +1,5 @@
 import type { TimeSync } from "#domain/ports/host.ts";
-import type { JournalStorage } from "#domain/ports/journal.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
 import type { Units } from "#domain/ports/units.ts";
@@ -21,7 +21,7 @@ export interface FixPorts {
   readonly units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;
   readonly ownUnit: string | undefined;
   readonly time: TimeSync;
-  readonly journal: JournalStorage;
+  readonly journal: Pick<Journal, "size" | "canRotate" | "rotate" | "vacuum">;
   readonly cleanup: DiskCleanup;
   readonly fileSystems: Pick<FileSystems, "holding">;
   readonly security: SecurityUpdater;

@@ -1,5 +1,5 @@
-import type { KernelLoad, RebootNeed, TimeSync } from "#domain/ports/host.ts";
-import type { JournalStorage, KernelLog } from "#domain/ports/journal.ts";
+import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -39,7 +39,7 @@ import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
 export interface CheckPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly fileSystems: FileSystems;
-  readonly kernel: KernelLoad;
+  readonly facts: Omit<HostFacts, "info">;
   readonly units: Pick<Units, "list" | "failed">;
   readonly time: TimeSync;
   readonly servers: NameServers;
@@ -47,8 +47,7 @@ export interface CheckPorts {
   /** Undefined where there is none that is supported. */
   readonly packages: PackageManager | undefined;
   readonly reboot: RebootNeed;
-  readonly log: KernelLog;
-  readonly journal: JournalStorage;
+  readonly journal: Pick<Journal, "query" | "size">;
   readonly files: CertificateFiles;
   /** Paths of certificates, from the current settings. */
   readonly paths: () => readonly string[];

@@ -1,9 +1,5 @@
 import type { SystemInfo } from "#contract/system.ts";
 
-export interface HostFacts {
-  readonly info: () => Promise<SystemInfo>;
-}
-
 /** A process that has ended and was not awaited by its parent. */
 export interface Zombie {
   readonly pid: number;
@@ -12,7 +8,9 @@ export interface Zombie {
   readonly parentName: string;
 }
 
-export interface KernelLoad {
+/** What the host is and how busy it is. */
+export interface HostFacts {
+  readonly info: () => Promise<SystemInfo>;
   /** In a container with a limit those of the limit. */
   readonly memory: () => Promise<{
     readonly totalBytes: number;

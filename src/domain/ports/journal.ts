@@ -37,6 +37,20 @@ export interface LiveEntry {
   readonly priority: number | null;
 }
 
+/** Sizes of the journal's files in bytes. */
+export interface JournalSize {
+  readonly diskBytes: number;
+  /** Below /run. */
+  readonly memoryBytes: number;
+  readonly files: number;
+  /** Of the files on disk. */
+  readonly folder: string;
+  /** Files on disk that are complete and can be removed. */
+  readonly archivedBytes: number;
+  /** Files on disk that journald writes; archived as soon as it begins new ones. */
+  readonly activeBytes: number;
+}
+
 /** The journal of the host, or of a folder; an absent one is empty. */
 export interface Journal {
   /**
@@ -52,6 +66,14 @@ export interface Journal {
     options: { readonly cursor: string | undefined },
     signal: AbortSignal,
   ) => AsyncIterable<readonly LiveEntry[]>;
+  /** Undefined where the host keeps no journal. */
+  readonly size: (signal: AbortSignal) => Promise<JournalSize | undefined>;
+  /** Whether journald writes there; not so in a folder of journals from elsewhere. */
+  readonly canRotate: boolean;
+  /** Begins new files. @throws when journald refuses. */
+  readonly rotate: (signal: AbortSignal) => Promise<void>;
+  /** Removes the oldest archived files until those of each folder take no more than this. @throws when it fails. */
+  readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
 }
 
 /** Matches expressions of clients, which may take for ever: outside the event loop, with a time limit. */
@@ -74,47 +96,4 @@ export class LogQueryRefused extends Error {
 /** The journal exists and cannot be read. */
 export class JournalUnavailable extends Error {
   override readonly name = "JournalUnavailable";
-}
-
-export interface KernelMessage {
-  /** RFC 3339. */
-  readonly timestamp: string;
-  readonly message: string;
-}
-
-export interface KernelLog {
-  /**
-   * The newest 1000 messages since a time (epoch microseconds) that match, oldest first; undefined without a journal.
-   * @throws when the journal cannot be read.
-   */
-  readonly matching: (
-    pattern: string,
-    sinceMicros: number,
-    signal: AbortSignal,
-  ) => Promise<readonly KernelMessage[] | undefined>;
-}
-
-/** Sizes of the journal's files in bytes. */
-export interface JournalSize {
-  readonly diskBytes: number;
-  /** Below /run. */
-  readonly memoryBytes: number;
-  readonly files: number;
-  /** Of the files on disk. */
-  readonly folder: string;
-  /** Files on disk that are complete and can be removed. */
-  readonly archivedBytes: number;
-  /** Files on disk that journald writes; archived as soon as it begins new ones. */
-  readonly activeBytes: number;
-}
-
-export interface JournalStorage {
-  /** Undefined where the host keeps no journal. */
-  readonly size: (signal: AbortSignal) => Promise<JournalSize | undefined>;
-  /** Whether journald writes there; not so in a folder of journals from elsewhere. */
-  readonly canRotate: boolean;
-  /** Begins new files. @throws when journald refuses. */
-  readonly rotate: (signal: AbortSignal) => Promise<void>;
-  /** Removes the oldest archived files until those of each folder take no more than this. @throws when it fails. */
-  readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
 }

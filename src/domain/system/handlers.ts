@@ -70,7 +70,7 @@ async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
 }
 
 export function systemHandlers(ports: {
-  host: HostFacts;
+  host: Pick<HostFacts, "info">;
   units: Units;
   ownUnit: string | undefined;
 }): Handlers<typeof system> {

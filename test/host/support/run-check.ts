@@ -1,11 +1,10 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
-import { createKernelLog } from "#adapters/journald/kernel-log.ts";
+import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
-import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
@@ -30,8 +29,7 @@ import type { RunOptions } from "./check.ts";
 const [id = "", options = "{}"] = process.argv.slice(2);
 const { aheadMs = 0, procDir, ...settings } = JSON.parse(options) as RunOptions;
 const proc = procDir === undefined ? {} : { procDir };
-const host = createHostFacts({ clock: systemClock });
-const kernel = createKernelLoad({ cpuLoad: host.cpuLoad, ...proc });
+const facts = createHostFacts({ clock: systemClock, ...proc });
 const journal = createHostJournal({
   dir: undefined,
   onUnreadable({ path, what }) {
@@ -43,15 +41,15 @@ const checks: readonly Check[] = [
   diskSpaceCheck({ fileSystems }),
   inodeUsageCheck({ fileSystems }),
   readOnlyFilesystemsCheck({ fileSystems }),
-  memoryCheck({ kernel }),
-  swapUsageCheck({ kernel }),
-  cpuLoadCheck({ kernel }),
-  fileDescriptorsCheck({ kernel }),
-  zombieProcessesCheck({ kernel }),
+  memoryCheck({ facts }),
+  swapUsageCheck({ facts }),
+  cpuLoadCheck({ facts }),
+  fileDescriptorsCheck({ facts }),
+  zombieProcessesCheck({ facts }),
   raidStatusCheck({ raidArrays: createRaidArrays(proc) }),
   networkConnectivityCheck({ routes: createDefaultRoutes() }),
   oomKillsCheck({
-    log: createKernelLog({ journal: journal.journal, dir: undefined }),
+    journal: { ...journal.journal, ...createJournalStorage({ exec }) },
     clock: { now: () => Date.now() + aheadMs },
   }),
   sshConfigCheck({ ssh: createSshServer({ exec }) }),
@@ -64,5 +62,5 @@ const alive = setInterval(() => undefined, 1000);
 const outcome = await check.run({ ignore: [], ...settings }, AbortSignal.timeout(30_000));
 process.stdout.write(JSON.stringify(outcome));
 clearInterval(alive);
-host.dispose();
+facts.dispose();
 journal.dispose();

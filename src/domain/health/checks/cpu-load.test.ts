@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { createFakeHostFacts } from "../../../../test/fakes/host-facts.ts";
 import { cpuLoadCheck } from "./cpu-load.ts";
 
 const { signal } = new AbortController();
 const run = (cpuPercent: number, settings: { warn?: number; fail?: number } = {}) =>
-  cpuLoadCheck({ kernel: createFakeKernelLoad({ cpuPercent }) }).run({ ignore: [], ...settings }, signal);
+  cpuLoadCheck({ facts: createFakeHostFacts({ cpuPercent }) }).run({ ignore: [], ...settings }, signal);
 
 it.each([
   [0, "pass"],

@@ -1,10 +1,10 @@
 import { expect, it } from "vitest";
-import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { createFakeHostFacts } from "../../../../test/fakes/host-facts.ts";
 import { fileDescriptorsCheck } from "./file-descriptors.ts";
 
 const { signal } = new AbortController();
 const run = (used: number, settings: { warn?: number; fail?: number } = {}, maximum = 1000) =>
-  fileDescriptorsCheck({ kernel: createFakeKernelLoad({ fileHandles: { used, maximum } }) }).run(
+  fileDescriptorsCheck({ facts: createFakeHostFacts({ fileHandles: { used, maximum } }) }).run(
     { ignore: [], ...settings },
     signal,
   );

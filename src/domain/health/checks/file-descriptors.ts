@@ -1,15 +1,15 @@
-import type { KernelLoad } from "#domain/ports/host.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 import type { Check } from "../check.ts";
 import { grade, thresholdsFor, toPercent } from "../threshold.ts";
 
 /** Open file handles of all processes, compared with fs.file-max. */
-export const fileDescriptorsCheck = (ports: { kernel: Pick<KernelLoad, "fileHandles"> }): Check => ({
+export const fileDescriptorsCheck = (ports: { facts: Pick<HostFacts, "fileHandles"> }): Check => ({
   id: "file_descriptors",
   name: "File descriptors",
   category: "processes",
   severity: "high",
   async run(settings) {
-    const { used, maximum } = await ports.kernel.fileHandles();
+    const { used, maximum } = await ports.facts.fileHandles();
     const percentUsed = toPercent(used, maximum);
     return {
       status: grade(percentUsed, thresholdsFor({ warn: 70, fail: 90 }, settings)),

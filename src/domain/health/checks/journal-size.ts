@@ -1,4 +1,4 @@
-import type { JournalStorage } from "#domain/ports/journal.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";
 import { grade, toGigabytes } from "../threshold.ts";
@@ -8,7 +8,7 @@ import { grade, toGigabytes } from "../threshold.ts";
  * otherwise, so a journal near that limit is healthy. More means that the limit was raised, or that there are files which
  * journald does not remove: of another machine id, or with foreign names.
  */
-export function journalSizeCheck({ journal }: { journal: Pick<JournalStorage, "size"> }): Check {
+export function journalSizeCheck({ journal }: { journal: Pick<Journal, "size"> }): Check {
   return {
     id: "journal_size",
     name: "Size of the journal",

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { createFakeHostFacts } from "../../../../test/fakes/host-facts.ts";
 import type { CheckSettings } from "../check.ts";
 import { memoryCheck } from "./memory.ts";
 
 const { signal } = new AbortController();
 const run = (availableBytes: number, settings: Partial<CheckSettings> = {}, totalBytes = 16e9) => {
   const memory = { totalBytes, availableBytes, swapTotalBytes: 0, swapFreeBytes: 0 };
-  return memoryCheck({ kernel: createFakeKernelLoad({ memory }) }).run({ ignore: [], ...settings }, signal);
+  return memoryCheck({ facts: createFakeHostFacts({ memory }) }).run({ ignore: [], ...settings }, signal);
 };
 
 it("says how much is used and left", async () => {

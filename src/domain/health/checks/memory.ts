@@ -1,16 +1,16 @@
-import type { KernelLoad } from "#domain/ports/host.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** Used memory without caches that the kernel can free at once. */
-export const memoryCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
+export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check => ({
   id: "memory",
   name: "Memory",
   category: "memory",
   severity: "high",
   async run(settings) {
-    const { totalBytes, availableBytes } = await ports.kernel.memory();
+    const { totalBytes, availableBytes } = await ports.facts.memory();
     if (totalBytes === 0) return skip("The kernel does not tell about its memory");
     const percentUsed = toPercent(totalBytes - availableBytes, totalBytes);
     return {

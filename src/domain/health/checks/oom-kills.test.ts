@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
-import { createFakeKernelLog } from "../../../../test/fakes/kernel-log.ts";
+import { createFakeJournal, createFakeJournalStorage } from "../../../../test/fakes/journal.ts";
 import { oomKillsCheck } from "./oom-kills.ts";
 
 const signal = new AbortController().signal;
@@ -9,8 +9,15 @@ const line = (process: string, pid: number, timestamp = "2026-01-02T11:00:00.000
   timestamp,
   message: `Out of memory: Killed process ${pid} (${process}) total-vm:8000kB, anon-rss:4000kB, file-rss:0kB`,
 });
-const run = (messages: Parameters<typeof createFakeKernelLog>[0], ignore: readonly string[] = []) =>
-  oomKillsCheck({ log: createFakeKernelLog(messages), clock }).run({ ignore }, signal);
+function run(messages: readonly ReturnType<typeof line>[], ignore: readonly string[] = []) {
+  const kernel = messages.map(({ timestamp, message }) => ({
+    message,
+    time: Date.parse(timestamp) * 1000,
+    unit: "kernel",
+  }));
+  const other = { ...kernel[0], message: "somebody writes Killed process 2 (nobody)", unit: "app.service" };
+  return oomKillsCheck({ journal: createFakeJournal([...kernel, other]), clock }).run({ ignore }, signal);
+}
 
 it("counts each kill once and names the victims", async () => {
   const about = { timestamp: "2026-01-02T11:00:00.000000Z" };
@@ -41,5 +48,6 @@ it("fails when it happens again and again", async () => {
 it("passes when there were none but those left out, and is skipped without a journal", async () => {
   expect(await run([])).toMatchObject({ status: "pass", details: { count: 0 } });
   expect(await run([line("stress-ng", 5)], ["stress*"])).toMatchObject({ status: "pass" });
-  expect(await run(undefined)).toMatchObject({ status: "skip" });
+  const journal = createFakeJournal([], createFakeJournalStorage(undefined));
+  expect(await oomKillsCheck({ journal, clock }).run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });

@@ -1,4 +1,5 @@
-import type { KernelLog } from "#domain/ports/journal.ts";
+import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";
@@ -7,21 +8,33 @@ import { grade } from "../threshold.ts";
 
 const windowHours = 24;
 const windowMicros = windowHours * 3_600_000_000;
+const mostLines = 1000;
 
 /** The kernel's line for each victim, of the machine and of control groups. */
 const killed = "Killed process [0-9]+";
 const victim = /Killed process (\d+) \((.*?)\)(?:,| |$)/;
 
 /** Processes killed by the OOM killer in the last 24 hours: by default 1 warns, 5 fail. `ignore` takes process names and patterns. */
-export function oomKillsCheck({ log, clock }: { log: KernelLog; clock: Pick<Clock, "now"> }): Check {
+export function oomKillsCheck(ports: { journal: Pick<Journal, "query" | "size">; clock: Pick<Clock, "now"> }): Check {
+  const { journal, clock } = ports;
+
+  /** The newest ones, oldest first. */
+  const kernelLines = async (grep: string, since: number, signal: AbortSignal): Promise<readonly LogEntry[]> => {
+    const none = { priority: undefined, identifier: undefined, boot: undefined, cursor: undefined };
+    const until = Number.MAX_SAFE_INTEGER;
+    const query = { ...none, units: ["kernel"], since, until, grep, order: "asc", limit: mostLines } as const;
+    const { bytes } = await journal.query(query, signal);
+    return (JSON.parse(new TextDecoder().decode(bytes)) as LogList).logs;
+  };
+
   return {
     id: "oom_kills",
     name: "Processes killed by the OOM killer",
     category: "memory",
     severity: "high",
     async run({ warn = 1, fail = 5, ignore }, signal) {
-      const messages = await log.matching(killed, clock.now() * 1000 - windowMicros, signal);
-      if (messages === undefined) return skip("There is no journal to look for kernel messages in");
+      if ((await journal.size(signal)) === undefined) return skip("There is no journal to look for kernel messages in");
+      const messages = await kernelLines(killed, clock.now() * 1000 - windowMicros, signal);
       const isIgnored = createIgnore(ignore);
       const kills = messages.flatMap(({ timestamp, message }) => {
         const [, pid, process] = victim.exec(message) ?? [];

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { createFakeHostFacts } from "../../../../test/fakes/host-facts.ts";
 import type { CheckSettings } from "../check.ts";
 import { swapUsageCheck } from "./swap-usage.ts";
 
 const { signal } = new AbortController();
 const run = (swapFreeBytes: number, settings: Partial<CheckSettings> = {}, swapTotalBytes = 2e9) => {
   const memory = { totalBytes: 8e9, availableBytes: 4e9, swapTotalBytes, swapFreeBytes };
-  return swapUsageCheck({ kernel: createFakeKernelLoad({ memory }) }).run({ ignore: [], ...settings }, signal);
+  return swapUsageCheck({ facts: createFakeHostFacts({ memory }) }).run({ ignore: [], ...settings }, signal);
 };
 
 it("says how much is used and left", async () => {

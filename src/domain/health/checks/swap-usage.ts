@@ -1,16 +1,16 @@
-import type { KernelLoad } from "#domain/ports/host.ts";
+import type { HostFacts } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip } from "../check.ts";
 import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
 
 /** How much of the swap space is taken. */
-export const swapUsageCheck = (ports: { kernel: Pick<KernelLoad, "memory"> }): Check => ({
+export const swapUsageCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check => ({
   id: "swap_usage",
   name: "Swap usage",
   category: "memory",
   severity: "medium",
   async run(settings) {
-    const { swapTotalBytes, swapFreeBytes } = await ports.kernel.memory();
+    const { swapTotalBytes, swapFreeBytes } = await ports.facts.memory();
     if (swapTotalBytes === 0) return skip("This host has no swap space");
     const percentUsed = toPercent(swapTotalBytes - swapFreeBytes, swapTotalBytes);
     return {

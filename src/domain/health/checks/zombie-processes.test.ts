@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createFakeKernelLoad } from "../../../../test/fakes/kernel-load.ts";
+import { createFakeHostFacts } from "../../../../test/fakes/host-facts.ts";
 import type { CheckSettings } from "../check.ts";
 import { zombieProcessesCheck } from "./zombie-processes.ts";
 
@@ -7,7 +7,7 @@ const { signal } = new AbortController();
 const zombies = (count: number, parentPid = 10, parentName = "worker") =>
   Array.from({ length: count }, (_, at) => ({ pid: parentPid * 1000 + at, name: "job", parentPid, parentName }));
 const run = (found: ReturnType<typeof zombies>, settings: Partial<CheckSettings> = {}) =>
-  zombieProcessesCheck({ kernel: createFakeKernelLoad({ zombies: found }) }).run({ ignore: [], ...settings }, signal);
+  zombieProcessesCheck({ facts: createFakeHostFacts({ zombies: found }) }).run({ ignore: [], ...settings }, signal);
 
 it.each([
   [0, "pass"],

@@ -1,4 +1,4 @@
-import type { KernelLoad, Zombie } from "#domain/ports/host.ts";
+import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
 import { grade, thresholdsFor } from "../threshold.ts";
@@ -15,13 +15,13 @@ function countByParent(zombies: readonly Zombie[]) {
 }
 
 /** Processes that have ended and whose parent does not wait for them. `ignore` takes names of the process or its parent. */
-export const zombieProcessesCheck = (ports: { kernel: Pick<KernelLoad, "zombies"> }): Check => ({
+export const zombieProcessesCheck = (ports: { facts: Pick<HostFacts, "zombies"> }): Check => ({
   id: "zombie_processes",
   name: "Zombie processes",
   category: "processes",
   severity: "low",
   async run(settings) {
-    const all = await ports.kernel.zombies();
+    const all = await ports.facts.zombies();
     const zombies = all.filter(
       ({ name, parentName }) => ![name, parentName].some((each) => settings.ignore.includes(each)),
     );

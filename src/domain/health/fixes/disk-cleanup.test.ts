@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { CleanupCandidate } from "#domain/ports/storage.ts";
 import { createFakeDiskCleanup } from "../../../../test/fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
-import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
+import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal.ts";
 import { diskCleanupFix } from "./disk-cleanup.ts";
 
 const { signal } = new AbortController();

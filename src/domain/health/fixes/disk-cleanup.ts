@@ -1,4 +1,4 @@
-import type { JournalStorage } from "#domain/ports/journal.ts";
+import type { Journal } from "#domain/ports/journal.ts";
 import type { CleanupCandidate, DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
@@ -27,7 +27,7 @@ function fullPaths({ details }: Outcome): readonly string[] {
  */
 export function diskCleanupFix(ports: {
   cleanup: DiskCleanup;
-  journal: JournalStorage;
+  journal: Pick<Journal, "size" | "vacuum">;
   fileSystems: Pick<FileSystems, "holding">;
 }): Fix {
   const { cleanup, journal, fileSystems } = ports;

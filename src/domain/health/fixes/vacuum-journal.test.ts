@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal-storage.ts";
+import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal.ts";
 import { vacuumJournalFix } from "./vacuum-journal.ts";
 
 const { signal } = new AbortController();

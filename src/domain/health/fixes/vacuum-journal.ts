@@ -1,4 +1,4 @@
-import type { JournalSize, JournalStorage } from "#domain/ports/journal.ts";
+import type { Journal, JournalSize } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
@@ -21,7 +21,11 @@ function thresholdBytes({ details }: Outcome): number | undefined {
 }
 
 /** Shrinks the journal below the threshold of its check: rotates, then removes the oldest archived files that journald vacuums. */
-export function vacuumJournalFix({ journal }: { journal: JournalStorage }): Fix {
+export function vacuumJournalFix({
+  journal,
+}: {
+  journal: Pick<Journal, "size" | "canRotate" | "rotate" | "vacuum">;
+}): Fix {
   const sizeNow = async (signal: AbortSignal): Promise<JournalSize> => {
     const size = await journal.size(signal);
     if (size === undefined) throw new Error("this host keeps no journal any more");
