@@ -352,6 +352,17 @@ describe("every answer", () => {
     expect(JSON.stringify(service.logLines())).not.toContain(service.admin.slice(13));
   });
 
+  it("is logged for debugging only where it is polled", async () => {
+    const replies = await Promise.all(
+      [{ path: "/livez" }, { path: "/metrics" }, { path: "/metrics", key: "wrong" }].map((each) => health({}, each)),
+    );
+    const lines = service.logLines();
+    const levels = replies.map(
+      ({ headers }) => lines.find(({ request_id }) => request_id === headers["x-request-id"])?.["level"],
+    );
+    expect(levels).toEqual(["debug", "debug", "info"]);
+  });
+
   it("has no body on HEAD, and is else as on GET", async () => {
     const reply = await health({}, { method: "HEAD" });
     expect([reply.status, reply.text]).toEqual([200, ""]);

@@ -23,8 +23,9 @@ function logRequest(
   const endpoint = route?.endpoint ?? unmatched;
   metrics.request({ method, endpoint, status, seconds: durationMs / 1000 });
   if (span !== undefined) endTrace(span, status);
-  // Successful answers to public routes are mostly probes.
-  const level = route?.access?.scope === "public" && !isErrorStatus(status) ? "debug" : "info";
+  // Successful answers to them are mostly probes and scrapes.
+  const isPolled = route?.access?.scope === "public" || route?.access?.openToLoopback === true;
+  const level = isPolled && !isErrorStatus(status) ? "debug" : "info";
   requestLog[level](
     {
       request_id: id,
