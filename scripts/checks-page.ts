@@ -26,8 +26,8 @@ function describe(source: string, id: string): string {
 }
 
 /** Milliseconds that a check says its result may be old: a product of numbers, or a constant that is one. */
-function intervalMs(source: string, id: string): number | undefined {
-  const [, written] = /\bintervalMs: ([^,\n]+)/.exec(source) ?? [];
+function intervalMs(source: string, id: string, field = "intervalMs"): number | undefined {
+  const [, written] = new RegExp(`\\b${field}: ([^,\\n]+)`).exec(source) ?? [];
   if (written === undefined) return undefined;
   const isName = /^[a-z]\w*$/i.test(written);
   const product = isName ? found(source, new RegExp(`const ${written} = ([^;\\n]+);`), `interval of ${id}`) : written;
@@ -37,7 +37,9 @@ function intervalMs(source: string, id: string): number | undefined {
   return factors.reduce((whole, factor) => whole * Number(factor), 1);
 }
 
-const sayInterval = (ms: number | undefined): string => (ms === undefined ? "general" : `${ms / 60_000} min`);
+const sayInterval = (ms: number | undefined, calmMs: number | undefined): string =>
+  (ms === undefined ? "general" : `${ms / 60_000} min`) +
+  (calmMs === undefined ? "" : `; ${calmMs / 60_000} min while it passes or is skipped`);
 
 /** The thresholds in the source: as an object, or as defaults of the settings. */
 function sayThresholds(source: string): string {
@@ -141,7 +143,7 @@ export function checksPage(): string {
         found(source, /\bcategory: "(\w+)"/, `category of ${id}`),
         found(source, /\bseverity: "(\w+)"/, `severity of ${id}`),
         sayThresholds(source),
-        sayInterval(intervalMs(source, id)),
+        sayInterval(intervalMs(source, id), intervalMs(source, id, "calmIntervalMs")),
         sayFixes(source),
       ),
     ),

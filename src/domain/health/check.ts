@@ -39,6 +39,8 @@ export interface Check {
     | "custom";
   readonly severity: Severity;
   readonly intervalMs?: number;
+  /** While it passes or is skipped, unless settings say otherwise: for a question that is expensive to the host. */
+  readonly calmIntervalMs?: number;
   readonly timeoutMs?: number;
   /** Further time for a check that enforces its limit itself: to end what it has started, and to report it. */
   readonly graceMs?: number;

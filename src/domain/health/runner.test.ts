@@ -254,6 +254,44 @@ describe("runs", () => {
     runner.dispose();
   });
 
+  it("come less often while they pass or are skipped, where that is asked for", async () => {
+    const runs: number[] = [];
+    let status: Outcome["status"] = "warn";
+    const calm = (id: string) =>
+      check(
+        id,
+        () => {
+          if (id === "calm") runs.push(clock.monotonicMs());
+          return Promise.resolve(found(status));
+        },
+        { calmIntervalMs: 300_000 },
+      );
+    const { runner, clock } = rig([calm("calm"), calm("set")], {
+      settings: { checks: { set: { intervalMs: 5_000 } } },
+    });
+    const during = async (durationMs: number): Promise<number> => {
+      const before = runs.length;
+      await clock.advance(durationMs);
+      return runs.length - before;
+    };
+    runner.start();
+    expect(await during(301_000)).toBeGreaterThanOrEqual(5);
+    for (status of ["pass", "skip"] as const) {
+      // The first of them is the one by which it is seen.
+      await during(61_000);
+      expect(await during(1_200_000)).toBe(4);
+      await runner.list();
+      expect(await during(0)).toBe(0);
+    }
+    status = "fail";
+    await during(301_000);
+    expect(await during(300_000)).toBe(5);
+    expect(await during(0)).toBe(0);
+    await runner.run("calm");
+    expect(runs.at(-1)).toBe(clock.monotonicMs());
+    runner.dispose();
+  });
+
   it("do not start all at once, neither first nor later, and leave nothing older than its interval", async () => {
     const starts: (readonly [id: string, at: number])[] = [];
     const clock = createFakeClock();

@@ -71,6 +71,7 @@ interface Entry {
   readonly check: Check;
   readonly settings: CheckSettings;
   readonly intervalMs: number;
+  readonly calmIntervalMs: number;
   readonly timeoutMs: number;
   result: HealthCheckResult | undefined;
   /** On the monotonic clock: when its last run ended, and when the next regular one is due. */
@@ -90,11 +91,13 @@ export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
   const { intervalMs, timeoutMs } = plan.checks[check.id] ?? {};
+  // Due checks are looked for every tick.
+  const usualMs = Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs);
   return {
     check,
     settings: settingsOf(check, plan),
-    // Due checks are looked for every tick.
-    intervalMs: Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs),
+    intervalMs: usualMs,
+    calmIntervalMs: Math.max(usualMs, intervalMs ?? check.calmIntervalMs ?? 0),
     timeoutMs: (timeoutMs ?? check.timeoutMs ?? checkTimeoutMs) + (check.graceMs ?? 0),
     result: undefined,
     endedAtMs: Number.NEGATIVE_INFINITY,
@@ -180,9 +183,12 @@ async function rerun(running: Running, entry: Entry, source?: CheckSource): Prom
   return run(running, entry, source);
 }
 
+const mostAgeMs = ({ result, intervalMs, calmIntervalMs }: Entry): number =>
+  result?.status === "pass" || result?.status === "skip" ? calmIntervalMs : intervalMs;
+
 function current(running: Running, entry: Entry): Promise<HealthCheckResult> {
-  const { result, endedAtMs, intervalMs } = entry;
-  const isFresh = running.clock.monotonicMs() - endedAtMs < intervalMs;
+  const { result, endedAtMs } = entry;
+  const isFresh = running.clock.monotonicMs() - endedAtMs < mostAgeMs(entry);
   return result !== undefined && isFresh ? Promise.resolve(result) : run(running, entry);
 }
 
@@ -202,8 +208,9 @@ function runDue(running: Running): void {
     if (nowMs < entry.dueAtMs) continue;
     const { intervalMs, placeMs } = entry;
     entry.dueAtMs = placeMs + Math.ceil((nowMs - placeMs + 1) / intervalMs) * intervalMs;
-    // It has just been run on request.
-    if (nowMs - entry.endedAtMs < Math.min(2 * tickMs, intervalMs / 2)) continue;
+    // It has just been run on request, or is calm.
+    const justMs = Math.min(2 * tickMs, intervalMs / 2);
+    if (nowMs - entry.endedAtMs < mostAgeMs(entry) - intervalMs + justMs) continue;
     run(running, entry).catch(onTrouble);
   }
   states.prune();

@@ -22,6 +22,8 @@ export function timeSyncCheck({ time }: { time: Pick<TimeSync, "state"> }): Chec
     name: "Time synchronisation",
     category: "system",
     severity: "medium",
+    // Each question has systemd start its time service.
+    calmIntervalMs: 15 * 60_000,
     fixes: ["enable_time_sync"],
     async run(_settings, signal) {
       const state = await time.state(signal);
