@@ -87,16 +87,21 @@ export function createFakeUnits(
     return name;
   };
 
+  const loaded = (): readonly Unit[] | undefined => {
+    const found = [...units.values()].filter(({ loadState }) => loadState !== "");
+    return found.length === 0 ? undefined : found;
+  };
+
   const fake: FakeUnits = {
     available: true,
     actions,
     become,
+    loaded: () => answer(loaded),
     list: () => answer(() => [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1))),
     failed: () =>
       answer(() => {
-        const loaded = [...units.values()].filter(({ loadState }) => loadState !== "");
-        const failed = loaded.filter(({ activeState }) => activeState === "failed");
-        return loaded.length === 0 ? undefined : failed.map(({ name, result }) => ({ name, result }));
+        const failed = loaded()?.filter(({ activeState }) => activeState === "failed");
+        return failed?.map(({ name, result }) => ({ name, result }));
       }),
     read: (name) => answer(() => find(name)),
     resetFailed: (name) =>

@@ -195,6 +195,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     list: none,
     failed: none,
     read: none,
+    loaded: none,
     resetFailed: ["restart_units"],
     restart: ["restart_units"],
     restartDetached: ["restart_units"],

@@ -31,6 +31,13 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
     expect(names).toEqual([...new Set(names)].sort());
   });
 
+  it("tells which are loaded", async () => {
+    const loaded = (await under.units.loaded()) ?? [];
+    const listed = (await under.units.list()).filter(({ loadState }) => loadState !== "");
+    expect(loaded.map(({ name }) => name)).toContain(under.running);
+    expect(loaded.map(({ name }) => name).sort()).toEqual(listed.map(({ name }) => name));
+  });
+
   it("reads a unit as it is listed", async () => {
     const listed = (await under.units.list()).find(({ name }) => name === under.running);
     const { name, activeState, subState, mainPid, loadState, result } = await under.units.read(under.running);

@@ -63,6 +63,7 @@ describe.each([
 
   it("does not say that nothing has failed", async () => {
     expect(await units.failed()).toBeUndefined();
+    expect(await units.loaded()).toBeUndefined();
   });
 });
 

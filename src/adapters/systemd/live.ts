@@ -133,6 +133,7 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
   const systemd: Systemd = { ...openSession(ports), clock, policy };
   return {
     list: systemd.list,
+    loaded: systemd.loaded,
     failed: () => failedUnits(systemd),
     read: async (name) => (await inspectUnit(systemd, name)).unit,
     restart: (name, signal) => restartUnit(systemd, name, signal),

@@ -96,6 +96,7 @@ export function createOfflineUnits(root = "/"): Units {
     Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
   return {
     list: () => Promise.resolve(readInstalledUnits(root)),
+    loaded: () => Promise.resolve(undefined),
     failed: () => Promise.resolve(undefined),
     read: refuse,
     resetFailed: refuse,

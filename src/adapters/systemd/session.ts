@@ -56,6 +56,7 @@ export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
   readonly wasReady: () => boolean;
   readonly lost: () => { readonly promise: Promise<typeof lostResult>; readonly stop: Dispose };
   readonly list: () => Promise<readonly Unit[]>;
+  readonly loaded: () => Promise<readonly Unit[]>;
   /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
   readonly unmet: ReadonlySet<string>;
   readonly watch: (name: string, onChange: (unit: MirroredUnit) => void) => Dispose;
@@ -202,6 +203,11 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
   });
   const installed = createInstalledFiles({ call: connection.call, monotonicMs: clock.monotonicMs });
 
+  const inSync = async (): Promise<void> => {
+    await readiness.until();
+    await synchroniser.settled();
+  };
+
   return {
     ...connection,
     jobs,
@@ -209,9 +215,12 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
     wasReady: readiness.wasReady,
     lost: readiness.lost,
     unmet,
+    async loaded() {
+      await inSync();
+      return [...mirror.units().values()];
+    },
     async list() {
-      await readiness.until();
-      await synchroniser.settled();
+      await inSync();
       refreshMemory();
       const files = await installed.units();
       if (merged?.installed === files) return merged.list;

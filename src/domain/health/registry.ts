@@ -40,7 +40,7 @@ export interface CheckPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly fileSystems: FileSystems;
   readonly facts: Omit<HostFacts, "info">;
-  readonly units: Pick<Units, "list" | "failed">;
+  readonly units: Pick<Units, "loaded" | "failed">;
   readonly time: TimeSync;
   readonly servers: NameServers;
   readonly routes: DefaultRoutes;

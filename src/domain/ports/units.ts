@@ -42,6 +42,8 @@ export type FailedUnit = Pick<Unit, "name" | "result">;
 export interface Units {
   /** Loaded and installed services by name, without aliases. Where systemd does not run, none is loaded. */
   readonly list: () => Promise<readonly Unit[]>;
+  /** Loaded services, in no order; undefined where systemd does not run. */
+  readonly loaded: () => Promise<readonly Unit[] | undefined>;
   /** Failed units of every kind; undefined where systemd does not run. */
   readonly failed: () => Promise<readonly FailedUnit[] | undefined>;
   /** The current state, loading the unit if needed; loadState `not-found` for an unknown one. */

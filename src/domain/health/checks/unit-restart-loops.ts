@@ -16,7 +16,10 @@ interface Sample {
  * Services in a restart loop: restarts within ten minutes, by default 3 warn and 10 fail. One that waits for its next start
  * counts with all its restarts, since a loop with long pauses restarts seldom.
  */
-export function unitRestartLoopsCheck(ports: { units: Pick<Units, "list">; clock: Pick<Clock, "monotonicMs"> }): Check {
+export function unitRestartLoopsCheck(ports: {
+  units: Pick<Units, "loaded">;
+  clock: Pick<Clock, "monotonicMs">;
+}): Check {
   const { units, clock } = ports;
   let samples: ReadonlyMap<string, readonly Sample[]> = new Map();
 
@@ -45,8 +48,8 @@ export function unitRestartLoopsCheck(ports: { units: Pick<Units, "list">; clock
     category: "services",
     severity: "high",
     async run({ warn = 3, fail = 10, ignore }) {
-      const loaded = (await units.list()).filter(({ loadState }) => loadState !== "");
-      if (loaded.length === 0) return skip("systemd is not running on this host");
+      const loaded = await units.loaded();
+      if (loaded === undefined) return skip("systemd is not running on this host");
       remember(loaded);
       const isIgnored = createIgnore(ignore);
       const looping = loaded
