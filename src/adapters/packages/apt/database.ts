@@ -20,26 +20,24 @@ export interface DpkgEntry {
   readonly state: string;
 }
 
-/** Fields by their names; a line that begins with a space goes on with the field before and is not needed here. */
-function fieldsOf(stanza: string): ReadonlyMap<string, string> {
-  const fields = new Map<string, string>();
-  for (const line of stanza.split("\n")) {
-    const colon = line.indexOf(":");
-    if (colon > 0 && !/^[\s#]/.test(line)) fields.set(line.slice(0, colon).toLowerCase(), line.slice(colon + 1).trim());
-  }
-  return fields;
+/** The first line of a field, as dpkg writes its name; a line that begins with a space goes on with the field before. */
+function fieldOf(stanza: string, name: string): string {
+  const at = stanza.indexOf(`\n${name}:`);
+  if (at < 0) return "";
+  const end = stanza.indexOf("\n", at + 1);
+  return stanza.slice(at + name.length + 2, end < 0 ? undefined : end).trim();
 }
 
-function parseStanza(stanza: string): DpkgEntry | undefined {
-  const fields = fieldsOf(stanza);
-  const name = fields.get("package");
-  const [want = "", flag = "", state = ""] = (fields.get("status") ?? "").split(/\s+/);
-  if (name === undefined || name === "" || state === "") return undefined;
+function parseStanza(text: string): DpkgEntry | undefined {
+  const stanza = `\n${text}`;
+  const name = fieldOf(stanza, "Package");
+  const [want = "", flag = "", state = ""] = fieldOf(stanza, "Status").split(/\s+/);
+  if (name === "" || state === "") return undefined;
   return {
     name,
-    version: fields.get("version") ?? "",
-    architecture: fields.get("architecture") ?? "",
-    isMultiArchSame: fields.get("multi-arch") === "same",
+    version: fieldOf(stanza, "Version"),
+    architecture: fieldOf(stanza, "Architecture"),
+    isMultiArchSame: fieldOf(stanza, "Multi-Arch") === "same",
     want,
     flag,
     state,
@@ -47,7 +45,7 @@ function parseStanza(stanza: string): DpkgEntry | undefined {
 }
 
 export function parseStatusFile(text: string): readonly DpkgEntry[] {
-  return text.split(/\n\n+/).flatMap((stanza) => parseStanza(stanza) ?? []);
+  return text.split("\n\n").flatMap((stanza) => parseStanza(stanza) ?? []);
 }
 
 export const qualifiedName = ({ name, architecture }: Pick<DpkgEntry, "name" | "architecture">): string =>
@@ -76,7 +74,7 @@ export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () 
 
   const statusEntries = async (): Promise<readonly DpkgEntry[]> => {
     const mark = await marksOf([paths.status]);
-    if (last?.mark !== mark) last = { mark, entries: parseStatusFile(await readFile(paths.status, "utf8")) };
+    if (last?.mark !== mark) last = { mark, entries: parseStatusFile((await readFile(paths.status)).toString()) };
     return last.entries;
   };
 
