@@ -1,6 +1,6 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
 import { coredumpMessageId } from "./collect.ts";
-import { intersection, noPostings, type Postings, union } from "./postings.ts";
+import { countOf, intersection, noPostings, type Postings, union, wholeList } from "./postings.ts";
 import type { Source } from "./source.ts";
 
 export interface Filters {
@@ -14,48 +14,52 @@ export interface Filters {
 /** Severity of the least severe: with it, as with `journalctl -p debug`, there is no filter. */
 const leastSevere = 7;
 
-const unitFields = ["_SYSTEMD_UNIT", "UNIT", "COREDUMP_UNIT", "OBJECT_SYSTEMD_UNIT", "_SYSTEMD_SLICE"] as const;
-
 const isPattern = (text: string): boolean => /[*?[]/.test(text);
 
-/**
- * Entries of a unit as `journalctl -u` finds them: what it wrote, what systemd wrote about it, its crashes, and what
- * programs of root wrote about it. What others claim does not count.
- */
-function ofUnit(source: Source, unit: string): Postings {
-  const { entriesWith } = source;
-  if (unit === "kernel") return entriesWith("_TRANSPORT=kernel");
-  const about = (pair: string, ...trusted: readonly string[]): Postings => {
-    const named = entriesWith(pair);
-    return named === noPostings ? noPostings : intersection([named, ...trusted.map(entriesWith)]);
-  };
-  return union([
-    entriesWith(`_SYSTEMD_UNIT=${unit}`),
-    about(`UNIT=${unit}`, "_PID=1"),
-    about(`COREDUMP_UNIT=${unit}`, "_UID=0", `MESSAGE_ID=${coredumpMessageId}`),
-    about(`OBJECT_SYSTEMD_UNIT=${unit}`, "_UID=0"),
-    ...(unit.endsWith(".slice") ? [entriesWith(`_SYSTEMD_SLICE=${unit}`)] : []),
-  ]);
+/** Entries with a value of the field that fits. Where a value is, its entries are known: nothing is looked up by its hash. */
+function withValues(source: Source, name: string, fits: (text: string) => boolean): Postings {
+  const lists: Postings[] = [];
+  const singles: number[] = [];
+  for (const offset of source.valuesOf(name)) {
+    const value = source.fields.read(offset);
+    if (value === undefined || !fits(value.text)) continue;
+    const list = source.entriesOf(offset);
+    if (list.length === 1) singles.push(list.at(0));
+    else lists.push(wholeList(list));
+  }
+  return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
 }
 
-function unitsLike(source: Source, pattern: string): readonly string[] {
-  const fits = compileUnitPattern(pattern);
-  const names = new Set<string>();
-  for (const name of unitFields) {
-    for (const offset of source.valuesOf(name)) {
-      const value = source.fields.read(offset);
-      if (value !== undefined && fits(value.text)) names.add(value.text);
-    }
-  }
-  return [...names];
+/**
+ * Entries of units as `journalctl -u` finds them: what they wrote, what systemd wrote about them, their crashes, and what
+ * programs of root wrote about them. What others claim does not count.
+ */
+function ofUnits(source: Source, units: readonly string[]): Postings {
+  const { entriesWith } = source;
+  const patterns = units.filter(isPattern).map(compileUnitPattern);
+  const names = units.filter((unit) => !isPattern(unit));
+  const withUnit = (name: string, ending = ""): Postings => {
+    const fits = (text: string): boolean => text.endsWith(ending) && patterns.some((matches) => matches(text));
+    const named = names.filter((unit) => unit.endsWith(ending)).map((unit) => entriesWith(`${name}=${unit}`));
+    return union(patterns.length === 0 ? named : [...named, withValues(source, name, fits)]);
+  };
+  const about = (name: string, ...trusted: readonly string[]): Postings => {
+    const written = intersection(trusted.map(entriesWith));
+    return countOf(written) === 0 ? noPostings : intersection([withUnit(name), written]);
+  };
+  return union([
+    ...(names.includes("kernel") ? [entriesWith("_TRANSPORT=kernel")] : []),
+    withUnit("_SYSTEMD_UNIT"),
+    about("UNIT", "_PID=1"),
+    about("COREDUMP_UNIT", "_UID=0", `MESSAGE_ID=${coredumpMessageId}`),
+    about("OBJECT_SYSTEMD_UNIT", "_UID=0"),
+    withUnit("_SYSTEMD_SLICE", ".slice"),
+  ]);
 }
 
 export function matching(source: Source, { units, priority, identifier, uid, boots }: Filters): Postings | undefined {
   const terms: Postings[] = [];
-  if (units !== undefined) {
-    const names = new Set(units.flatMap((unit) => (isPattern(unit) ? unitsLike(source, unit) : [unit])));
-    terms.push(union([...names].map((name) => ofUnit(source, name))));
-  }
+  if (units !== undefined) terms.push(ofUnits(source, [...new Set(units)]));
   if (priority !== undefined && priority < leastSevere) {
     const levels = Array.from({ length: priority + 1 }, (_, level) => source.entriesWith(`PRIORITY=${level}`));
     terms.push(union(levels));
