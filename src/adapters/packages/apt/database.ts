@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../common/marks.ts";
+import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { AptPaths } from "./words.ts";
 
 export interface DpkgEntry {
@@ -70,13 +70,9 @@ export interface DpkgDatabase {
 }
 
 export function createDatabase(paths: Pick<AptPaths, "status" | "updates">): () => Promise<DpkgDatabase> {
-  let last: { readonly mark: string; readonly entries: readonly DpkgEntry[] } | undefined;
-
-  const statusEntries = async (): Promise<readonly DpkgEntry[]> => {
-    const mark = await marksOf([paths.status]);
-    if (last?.mark !== mark) last = { mark, entries: parseStatusFile((await readFile(paths.status)).toString()) };
-    return last.entries;
-  };
+  const remembered = rememberByMark<readonly DpkgEntry[]>();
+  const statusEntries = async (): Promise<readonly DpkgEntry[]> =>
+    remembered(await marksOf([paths.status]), async () => parseStatusFile((await readFile(paths.status)).toString()));
 
   const updates = async (): Promise<readonly DpkgEntry[]> => {
     const names = (await orUndefined(readdir(paths.updates))) ?? [];

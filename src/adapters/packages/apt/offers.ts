@@ -4,7 +4,8 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
-import { marksOf } from "../common/marks.ts";
+import { askWhole } from "../common/asking.ts";
+import { marksOf, rememberByMark } from "../common/marks.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
 import { createKeptAnswers } from "./offers-kept.ts";
 import { failureReason } from "./output.ts";
@@ -37,7 +38,7 @@ export function createOffers(ports: {
 }): (signal: AbortSignal) => Promise<readonly Offer[]> {
   const { exec, database, paths, stateDir, now = Date.now } = ports;
   const answers = stateDir === undefined ? undefined : createKeptAnswers(join(stateDir, "packages"));
-  let last: { readonly mark: string; readonly offers: readonly Offer[] } | undefined;
+  const remembered = rememberByMark<readonly Offer[]>();
 
   const sourcesMark = (): Promise<string> =>
     marksOf([paths.lists, ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
@@ -47,10 +48,8 @@ export function createOffers(ports: {
   const question = (words: readonly string[]) => ["/usr/bin/apt-cache", ...onlyAsking, "policy", ...words] as const;
 
   const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const argv = question(words);
-    const { exitCode, stdout, stderr, truncated } = await exec(argv, { signal, maxOutputBytes: 64 * 1024 * 1024 });
+    const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, question(words), signal, 30_000);
     if (exitCode !== 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
-    if (truncated) throw new CommandFailed("cannot ask apt: its answer has no end");
     return stdout;
   };
 
@@ -94,8 +93,7 @@ export function createOffers(ports: {
   return async (signal) => {
     const { entries, mark: databaseMark } = await database();
     const mark = `${databaseMark}\n${await sourcesMark()}`;
-    if (last?.mark !== mark) last = { mark, offers: await askOffers(entries, signal) };
-    return last.offers;
+    return remembered(mark, () => askOffers(entries, signal));
   };
 }
 

@@ -3,7 +3,7 @@ import { basename, join } from "node:path";
 import type { CommandResult } from "#adapters/exec/index.ts";
 import { isSameVersion, PackageFileMissing, type PackageFiles, type PackageVersion } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
-import { fetchCached, fetchDownloaded, type IsWhole } from "../common/package-files.ts";
+import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { createTransactions, settle } from "../common/transactions.ts";
 import { createDatabase, readPresent } from "./database.ts";
@@ -71,12 +71,11 @@ export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
     async fetch(wanted, folder, signal) {
       const { name, architecture, version, state } = wanted;
       const file = fileName(wanted);
-      const fetching = { wanted, isWhole, target: join(folder, file) };
       if (state !== "configuration") {
-        if (await fetchCached(fetching, [join(archives, archiveName(wanted))], signal))
-          return { name: file, origin: "cache" };
-        if (await fetchDownloaded(fetching, (own) => download(wanted, own, signal), signal))
-          return { name: file, origin: "repository" };
+        const cached = [join(archives, archiveName(wanted))];
+        const sources = { cached, download: (own: string) => download(wanted, own, signal) };
+        const origin = await fetchFile({ wanted, isWhole, target: join(folder, file) }, sources, signal);
+        if (origin !== undefined) return { name: file, origin };
       }
       if ((await repack(wanted, { exec, folder }, signal)) !== undefined) return { name: file, origin: "installed" };
       throw new PackageFileMissing(

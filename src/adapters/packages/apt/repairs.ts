@@ -64,19 +64,16 @@ function repairArgs(names: readonly string[]): readonly string[] {
 export async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
   // By default apt-get succeeds even when it reached no server at all.
   const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
-  const locks = [paths.listsLock];
   const before = await releaseMarks(paths.lists);
-  const output = await transact(
-    {
-      unit: "steward-apt-update",
-      description: "Steward downloads the package lists (apt-get update)",
-      argv: ["/usr/bin/apt-get", ...update],
-      locks,
-      isInterruptible: true,
-      failureReason: refreshFailure,
-    },
-    signal,
-  );
+  const transaction = {
+    unit: "steward-apt-update",
+    description: "Steward downloads the package lists (apt-get update)",
+    argv: ["/usr/bin/apt-get", ...update],
+    locks: [paths.listsLock],
+    isInterruptible: true,
+    failureReason: refreshFailure,
+  } as const;
+  const output = await transact(transaction, signal);
   const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
   if (problem !== undefined) throw new CommandFailed(problem);
   const older = olderReleases(output, before, await releaseMarks(paths.lists));
@@ -84,20 +81,14 @@ export async function refreshLists({ transact, paths }: RepairPorts, signal: Abo
     throw new CommandFailed(
       `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or somebody withholds what came since; try again later, and if it stays so use another mirror`,
     );
-  await transact(
-    {
-      unit: "steward-apt-stamp",
-      description: "Steward notes that the package lists are fresh",
-      argv: ["/usr/bin/touch", "--", paths.refreshStamp],
-      locks: [],
-    },
-    signal,
-  );
+  const description = "Steward notes that the package lists are fresh";
+  const argv = ["/usr/bin/touch", "--", paths.refreshStamp] as const;
+  await transact({ unit: "steward-apt-stamp", description, argv, locks: [] }, signal);
 }
 
 export function createRepairs(ports: RepairPorts): Repairs {
   const { exec, transact, paths } = ports;
-  const dpkgLocks = [paths.frontendLock, paths.databaseLock];
+  const locks = [paths.frontendLock, paths.databaseLock];
 
   const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
     const words = repairArgs(reinstalled);
@@ -110,41 +101,24 @@ export function createRepairs(ports: RepairPorts): Repairs {
     const uris = await ask("--print-uris");
     const steps = parseSimulation(rehearsal.stdout);
     const configured = steps.filter(({ kind }) => kind === "configure").map(({ name }) => name);
-    return {
-      reinstalled,
-      changes: changesOf(steps),
-      configured,
-      downloadBytes: parseDownloadBytes(uris.stdout),
-      obstacle: null,
-    };
+    const downloadBytes = parseDownloadBytes(uris.stdout);
+    return { reinstalled, changes: changesOf(steps), configured, downloadBytes, obstacle: null };
   };
 
   return {
     async finish(signal) {
-      await transact(
-        {
-          unit: "steward-dpkg-configure",
-          description: "Steward finishes the installation of packages (dpkg --configure -a)",
-          argv: ["/usr/bin/dpkg", ...keepSettings, "--configure", "--pending"],
-          locks: dpkgLocks,
-        },
-        signal,
-      );
+      const description = "Steward finishes the installation of packages (dpkg --configure -a)";
+      const argv = ["/usr/bin/dpkg", ...keepSettings, "--configure", "--pending"] as const;
+      await transact({ unit: "steward-dpkg-configure", description, argv, locks }, signal);
     },
 
     planMissing,
 
     async installMissing(plan, signal) {
       await demandSamePlan(planMissing, plan, signal);
-      await transact(
-        {
-          unit: "steward-apt-fix-broken",
-          description: "Steward installs packages that others need (apt-get --fix-broken install)",
-          argv: ["/usr/bin/apt-get", ...repairArgs(plan.reinstalled)],
-          locks: dpkgLocks,
-        },
-        signal,
-      );
+      const description = "Steward installs packages that others need (apt-get --fix-broken install)";
+      const argv = ["/usr/bin/apt-get", ...repairArgs(plan.reinstalled)] as const;
+      await transact({ unit: "steward-apt-fix-broken", description, argv, locks }, signal);
     },
   };
 }

@@ -3,6 +3,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageFaults } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { LockTable } from "../common/locks.ts";
+import { rememberByMark } from "../common/marks.ts";
 import type { DpkgDatabase } from "./database.ts";
 import { failureReason } from "./output.ts";
 import { parseUnmet } from "./simulation.ts";
@@ -28,7 +29,7 @@ export function createFaults(ports: {
   readonly clock: Pick<Clock, "sleep">;
 }): (signal: AbortSignal) => Promise<PackageFaults> {
   const { exec, database, locks, paths, clock } = ports;
-  let last: { readonly mark: string; readonly unmet: PackageFaults["unmet"] } | undefined;
+  const remembered = rememberByMark<PackageFaults["unmet"]>();
 
   const askUnmet = async (signal: AbortSignal): Promise<PackageFaults["unmet"]> => {
     const argv = ["/usr/bin/apt-get", "--quiet", ...onlyAsking, ...withoutSources, "check"] as const;
@@ -37,11 +38,6 @@ export function createFaults(ports: {
     const unmet = parseUnmet(`${stdout}\n${stderr}`);
     if (unmet.length === 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
     return unmet;
-  };
-
-  const unmetIn = async ({ mark }: DpkgDatabase, signal: AbortSignal): Promise<PackageFaults["unmet"]> => {
-    if (last?.mark !== mark) last = { mark, unmet: await askUnmet(signal) };
-    return last.unmet;
   };
 
   const look = async (signal: AbortSignal): Promise<PackageFaults> => {
@@ -67,7 +63,7 @@ export function createFaults(ports: {
       installed: state.entries.filter((entry) => entry.state === "installed").length,
       unfinished,
       isInterrupted: state.hasUpdates,
-      unmet: canAsk ? await unmetIn(state, signal) : [],
+      unmet: canAsk ? await remembered(state.mark, () => askUnmet(signal)) : [],
       held: state.entries
         .filter(({ want, state: word }) => want === "hold" && word !== "not-installed" && word !== "config-files")
         .map(({ name, version }) => ({ name, version })),

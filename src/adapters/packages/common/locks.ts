@@ -13,17 +13,19 @@ export function parseLocks(text: string): readonly { readonly pid: number; reado
   });
 }
 
+/** Files that a process has open; none when it has ended. @throws EACCES, EPERM for processes of others. */
+async function openFiles(proc: string, pid: number): Promise<readonly (string | undefined)[]> {
+  const folder = `${proc}/${pid}/fd`;
+  const names = (await orUndefined(readdir(folder), isProcessGone)) ?? [];
+  return Promise.all(names.map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)));
+}
+
 export function createLockTable(proc = "/proc") {
   /** The number of the device in /proc/locks is not the one that stat tells on btrfs: the open files say which file it is. */
   async function hasOpen(pid: number, path: string): Promise<boolean> {
-    const folder = `${proc}/${pid}/fd`;
     try {
-      const open = await Promise.all(
-        (await readdir(folder)).map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)),
-      );
-      return open.includes(path);
+      return (await openFiles(proc, pid)).includes(path);
     } catch (error) {
-      if (isProcessGone(error)) return false;
       // An unprivileged service sees no open files of others; the number of the file has to do.
       if (isPermissionDenied(error)) return true;
       throw error;
@@ -81,11 +83,8 @@ export function createOpenLocks(proc = "/proc"): LockTable {
   const { program } = createLockTable(proc);
 
   const hasOpen = async (pid: number, path: string): Promise<boolean> => {
-    const folder = `${proc}/${pid}/fd`;
     try {
-      const names = (await orUndefined(readdir(folder), isProcessGone)) ?? [];
-      const targets = await Promise.all(names.map((name) => orUndefined(readlink(`${folder}/${name}`), isProcessGone)));
-      return targets.includes(path);
+      return (await openFiles(proc, pid)).includes(path);
     } catch (error) {
       // An unprivileged service sees no open files of others; their names have to do.
       if (isPermissionDenied(error)) return /^(?:pacman|pamac|packagekitd)/.test(await program(pid));

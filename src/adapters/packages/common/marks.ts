@@ -2,12 +2,13 @@ import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { orUndefined } from "#kernel/errors.ts";
 
+/** Its last word is the time of the last change to anything, `-` where the file is missing. */
 async function markOf(path: string): Promise<string> {
   const file = await orUndefined(stat(path, { bigint: true }));
   return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs} ${file.ctimeNs}`;
 }
 
-/** A text that changes when one of the files does, or a file in one of the folders. Whether they are there is part of it. */
+/** A string that changes when one of the files does, or a file in one of the folders. Whether they are there is part of it. */
 export async function marksOf(paths: readonly string[]): Promise<string> {
   const marks = await Promise.all(
     paths.map(async (path) => {
@@ -27,10 +28,7 @@ export function rememberByMark<T>(): (mark: string, work: () => Promise<T>) => P
 }
 
 /** Without the time of the last change to what is not content: package managers set that when they only read. */
-export async function contentMark(path: string): Promise<string> {
-  const file = await orUndefined(stat(path, { bigint: true }));
-  return file === undefined ? `${path} -` : `${path} ${file.ino} ${file.size} ${file.mtimeNs}`;
-}
+export const contentMark = async (path: string): Promise<string> => (await markOf(path)).replace(/ \d+$/, "");
 
 export async function sortedNames(folder: string): Promise<readonly string[]> {
   return ((await orUndefined(readdir(folder))) ?? []).sort();

@@ -12,32 +12,30 @@ interface Fetching {
   readonly target: string;
 }
 
-export async function fetchCached(
+/**
+ * Puts the file of a package into its place, from a cache or a repository.
+ * @param sources.download brings it into a directory; resolves with its path, undefined where it cannot be had.
+ */
+export async function fetchFile(
   { wanted, isWhole, target }: Fetching,
-  paths: readonly string[],
+  sources: {
+    readonly cached: readonly string[];
+    readonly download: (folder: string) => Promise<string | undefined>;
+  },
   signal: AbortSignal,
-): Promise<boolean> {
-  for (const path of paths) {
+): Promise<"cache" | "repository" | undefined> {
+  for (const path of sources.cached) {
     const copied = await orUndefined(copyFile(path, target, constants.COPYFILE_FICLONE).then(() => true));
     if (copied === undefined) continue;
-    if (await isWhole(target, wanted, signal)) return true;
+    if (await isWhole(target, wanted, signal)) return "cache";
     await rm(target);
   }
-  return false;
-}
-
-/** @param download brings the file into a directory; resolves with its path, undefined where it cannot be had. */
-export async function fetchDownloaded(
-  { wanted, isWhole, target }: Fetching,
-  download: (folder: string) => Promise<string | undefined>,
-  signal: AbortSignal,
-): Promise<boolean> {
   const own = await mkdtemp(join(target, "..", "download-"));
   try {
-    const path = await download(own);
-    if (path === undefined || !(await isWhole(path, wanted, signal))) return false;
+    const path = await sources.download(own);
+    if (path === undefined || !(await isWhole(path, wanted, signal))) return undefined;
     await rename(path, target);
-    return true;
+    return "repository";
   } finally {
     await rm(own, { recursive: true, force: true });
   }

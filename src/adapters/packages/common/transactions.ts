@@ -248,10 +248,13 @@ export async function orLocked<T>(work: () => Promise<T>): Promise<T> {
 }
 
 /** Does the work; that packages or apt fail is an answer, that they could not be asked is an error. */
-export async function asResult(work: () => Promise<unknown>): Promise<TransactionResult> {
+export async function asResult<T>(
+  work: () => Promise<T>,
+  failuresIn: (output: T) => string = () => "",
+): Promise<TransactionResult> {
   try {
-    await orLocked(work);
-    return { isDone: true, reason: "" };
+    const reason = failuresIn(await orLocked(work));
+    return { isDone: reason === "", reason };
   } catch (error) {
     if (!(error instanceof TransactionFailed)) throw error;
     return { isDone: false, reason: error.message };

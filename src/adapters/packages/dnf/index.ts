@@ -1,17 +1,67 @@
+import { readdir, stat } from "node:fs/promises";
+import { join } from "node:path";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
-import { describeUnmet } from "../common/changes.ts";
-import type { ManagerPorts } from "../common/ports.ts";
+import { orUndefined } from "#kernel/errors.ts";
+import { marksOf, rememberByMark } from "../common/marks.ts";
+import type { Asks, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../rpm/manager.ts";
-import { nevraOf, splitVersion } from "../rpm/names.ts";
-import { isSecurityStep, newestOf } from "../rpm/offers.ts";
-import { type Dnf, type DnfPorts, openDnf, toInstalled, withoutRepositories } from "./host.ts";
-import { availableFormat, parseOffered } from "./lists.ts";
+import { comparePackageVersions, nameAndArchitecture, nevraOf, splitVersion } from "../rpm/names.ts";
+import { changesTo, isSecurityStep, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
+import {
+  type Dnf,
+  type DnfPlaces,
+  type DnfPorts,
+  listsMark,
+  openDnf,
+  type RpmDatabase,
+  toInstalled,
+  withoutRepositories,
+} from "./host.ts";
+import { availableFormat, parseAdvisories, parseCheckUpdate, parseOffered } from "./lists.ts";
 import { scriptFailures } from "./output.ts";
-import { createRepairs, leftovers, refresh } from "./repairs.ts";
+import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { replay, telling } from "./replay.ts";
 import { changesOf, simulate, sizesOf, type TableRow } from "./simulation.ts";
-import { createFaults, findingsOf } from "./states.ts";
-import { createOffers, listsAt } from "./updates.ts";
+
+type Offers = RpmOffers<RpmDatabase>;
+
+async function listsAt({ lists }: Pick<DnfPlaces, "lists">): Promise<number | undefined> {
+  const names = (await orUndefined(readdir(lists))) ?? [];
+  const times = await Promise.all(names.map((name) => newestIn(join(lists, name, "repodata"))));
+  const known = times.filter((time) => time !== undefined);
+  return known.length === 0 ? undefined : Math.min(...known);
+}
+
+/** Where dnf has asked and nothing was new, it sets the time of one of the files. */
+async function newestIn(folder: string): Promise<number | undefined> {
+  const names = (await orUndefined(readdir(folder))) ?? [];
+  const files = await Promise.all(names.map((name) => orUndefined(stat(join(folder, name)))));
+  const times = files.flatMap((file) => file?.mtimeMs ?? []);
+  return times.length === 0 ? undefined : Math.floor(Math.max(...times));
+}
+
+function createOffers({ ask, database, places }: Dnf): Asks<Offers> {
+  const remembered = rememberByMark<Omit<Offers, "database">>();
+
+  const askOffers = async (state: RpmDatabase, signal: AbortSignal): Promise<Omit<Offers, "database">> => {
+    const newest = newestOf(state);
+    const offered = parseCheckUpdate(await ask(["check-update"], signal));
+    // Without what keeps packages back: those that are held have holes as well.
+    const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
+    const list = [...all, "updateinfo", "list", "--security", "--updates"];
+    const advised = parseAdvisories(await ask(list, signal)).filter((each) => {
+      const found = newest.get(nameAndArchitecture(each));
+      return found !== undefined && comparePackageVersions(each.version, found.version) > 0;
+    });
+    return { updates: changesTo(offered, newest, advised), advised };
+  };
+
+  return async (signal) => {
+    const state = await database(signal);
+    const mark = `${state.mark}\n${await listsMark(places)}\n${await marksOf(places.settings)}`;
+    return { ...(await remembered(mark, () => askOffers(state, signal))), database: state };
+  };
+}
 
 /** How often what takes the place of others is left out before it is seen that there is no way without it. */
 const mostRounds = 5;
@@ -44,21 +94,9 @@ export function createDnf(ports: ManagerPorts & DnfPorts): PackageManager {
       toInstalled,
       offers,
       listsAt: () => listsAt(dnf.places),
-      faults: createFaults(dnf),
       repairs: createRepairs(dnf),
-      isBusy: async () => (await dnf.writer()) !== undefined,
-
-      async leftovers(signal) {
-        const found = await findingsOf(dnf, signal);
-        return {
-          changes: leftovers(found),
-          other: [
-            ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
-            ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
-            ...found.unmet.map(describeUnmet),
-          ],
-        };
-      },
+      writer: dnf.writer,
+      findings: (signal) => findingsOf(dnf, signal),
 
       async plan(request, wanted, { packages }, signal) {
         const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);

@@ -1,4 +1,5 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
+import type { Findings } from "../rpm/findings.ts";
 import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
 import type { AdvisedRpm } from "../rpm/offers.ts";
 
@@ -59,11 +60,7 @@ export const parseAdvisories = (text: string): readonly AdvisedRpm[] =>
     return advisory === undefined || found === undefined ? [] : [{ ...found, advisory }];
   });
 
-export interface CheckFindings {
-  readonly unmet: readonly { readonly name: string; readonly needs: string }[];
-  /** Older versions of packages that are installed in a newer one as well: a transaction did not come to its end. */
-  readonly duplicates: readonly { readonly old: PackageVersion; readonly kept: PackageVersion }[];
-}
+type CheckFindings = Pick<Findings, "unmet" | "duplicates">;
 
 export function parseCheck(text: string): CheckFindings {
   const unmet: CheckFindings["unmet"][number][] = [];

@@ -87,13 +87,12 @@ export function createDnfPackageFiles(ports: DnfPorts): PackageFiles {
         return `dnf would not do just that: ${failureReason(`${rehearsal.stdout}\n${rehearsal.stderr}`, rehearsal.exitCode)}`;
       const description = "Steward returns to a snapshot of packages (dnf shell)";
       const argv = changingArgv(dnf, ...onlyFiles, "shell", path);
-      let failures = "";
-      const result = await asResult(async () => {
-        const output = await transact({ unit, description, argv, locks, onLine: telling(progress) }, signal);
-        failures = scriptFailures(output) || (/^Error: /m.test(output) ? failureReason(output, 0) : "");
-      });
+      const { reason } = await asResult(
+        () => transact({ unit, description, argv, locks, onLine: telling(progress) }, signal),
+        (output) => scriptFailures(output) || (/^Error: /m.test(output) ? failureReason(output, 0) : ""),
+      );
       await rm(path, { force: true });
-      return result.isDone ? failures : result.reason;
+      return reason;
     },
 
     async mark(unit, wanted, signal) {

@@ -1,22 +1,34 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { MissingPlan } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
-import type { PlainChange } from "../common/changes.ts";
 import type { OnLine, Repairs } from "../common/ports.ts";
+import { type Findings, leftovers } from "../rpm/findings.ts";
 import { isPackageName, nameAndArchitecture, nevraOf } from "../rpm/names.ts";
 import { demandNoRemoval } from "../rpm/offers.ts";
-import type { Dnf } from "./host.ts";
+import { cannotAsk, type Dnf, withoutRepositories } from "./host.ts";
+import { hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
 import { changingArgv, replay } from "./replay.ts";
 import { changesOf, simulate, sizesOf } from "./simulation.ts";
-import { type Findings, findingsOf } from "./states.ts";
 
-/** Versions left beside the ones that an interrupted transaction brought; the one it brought may be the older. */
-export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
-  duplicates.map(({ old, kept }) => {
-    const isOldBrought = brought.some((each) => nevraOf(each) === nevraOf(old));
-    const { name, architecture, version } = isOldBrought ? kept : old;
-    return { name, architecture, from: version, to: null };
-  });
+export async function findingsOf({ tryAsking, database }: Dnf, signal: AbortSignal): Promise<Findings> {
+  const list = await tryAsking([withoutRepositories, "history", "list"], signal);
+  if (list.exitCode !== 0) throw cannotAsk(list);
+  let last = "";
+  if (hasTransactions(list.stdout)) {
+    const info = await tryAsking([withoutRepositories, "history", "info", "last"], signal);
+    if (info.exitCode !== 0) throw cannotAsk(info);
+    last = info.stdout;
+  }
+  const check = await tryAsking([withoutRepositories, "--disableexcludes=all", "check"], signal);
+  const found = parseCheck(check.stdout);
+  if (check.exitCode !== 0 && !/^Error: Check discovered \d+ problem/m.test(check.stderr)) throw cannotAsk(check);
+  const { brought, removed } = isUnfinished(last) ? unfinishedIn(last) : { brought: [], removed: [] };
+  const present = new Set((await database(signal)).packages.map(nevraOf));
+  const missing = brought.filter((each) => !present.has(nevraOf(each)));
+  const remaining = removed.filter((each) => present.has(nevraOf(each)));
+  const isLeft = found.duplicates.length + missing.length + remaining.length > 0;
+  return { ...found, isInterrupted: isUnfinished(last) && isLeft, brought, missing, remaining };
+}
 
 export async function refresh(dnf: Dnf, onLine: OnLine, signal: AbortSignal): Promise<void> {
   const transaction = {
@@ -48,7 +60,7 @@ export function createRepairs(dnf: Dnf): Repairs {
   const planMissing: Repairs["planMissing"] = async (reinstalled, signal) => {
     const plan: MissingPlan = { reinstalled, changes: [], configured: [], downloadBytes: 0, obstacle: null };
     const words = await wordsFor(dnf, reinstalled, signal);
-    if (words.at(-1) === "--") return { ...plan, obstacle: "nothing that could be installed would mend it" };
+    if (words.at(-1) === "--") return { ...plan, obstacle: "nothing that could be installed would fix it" };
     const { packages } = await database(signal);
     return orObstacle(plan, async () => {
       const rows = await simulate(dnf, words, signal);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
+import { leftovers } from "../rpm/findings.ts";
 import type { InstalledRpm } from "./lists.ts";
-import { leftovers } from "./repairs.ts";
 import { parseStep, storedTransaction, telling } from "./replay.ts";
 import { changesOf, type TableRow } from "./simulation.ts";
 

@@ -2,7 +2,6 @@ import {
   type InstalledPackage,
   noChanges,
   type PackageChange,
-  type PackageFaults,
   type PackageManager,
   type Progress,
   type SystemRelease,
@@ -11,9 +10,11 @@ import {
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
+import type { LockHolder } from "../common/locks.ts";
 import type { Asks, ManagerPorts, OnLine, Repairs } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
 import { asResult, orLocked, unitFor } from "../common/transactions.ts";
+import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
 import {
   type AdvisedRpm,
   createAvailable,
@@ -30,22 +31,15 @@ import {
 } from "./offers.ts";
 import { settleRpm } from "./package-files.ts";
 
-export interface Leftovers {
-  readonly changes: readonly PlainChange[];
-  /** For people, besides those changes. */
-  readonly other: readonly string[];
-}
-
 export interface RpmHost<State> {
   readonly name: "dnf" | "zypper";
   readonly database: Asks<State>;
   readonly toInstalled: (state: State) => readonly InstalledPackage[];
   readonly offers: Asks<Offers<State>>;
   readonly listsAt: Asks<number | undefined>;
-  readonly faults: Asks<PackageFaults>;
   readonly repairs: Repairs;
-  readonly leftovers: Asks<Leftovers>;
-  readonly isBusy: () => Promise<boolean>;
+  readonly writer: () => Promise<LockHolder | undefined>;
+  readonly findings: Asks<Findings>;
   /** What a request comes to. `removals` are those to be refused where nothing may be removed. */
   readonly plan: (
     request: UpdateRequest,
@@ -75,7 +69,7 @@ export interface RpmHost<State> {
 const listsMs = 10_000;
 
 export function createRpmManager<State extends RpmState>(host: RpmHost<State>, ports: ManagerPorts): PackageManager {
-  const { name, database, offers, leftovers, change, telling } = host;
+  const { name, database, offers, findings, change, telling } = host;
   const staleUnits = createStaleUnits();
 
   const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> => {
@@ -100,7 +94,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     name,
     knowsSecurity: true,
     installed: async (signal) => host.toInstalled(await database(signal)),
-    faults: host.faults,
+    faults: createFaults(host),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
     security: createSecurity(offers),
     refreshedAt: () => host.listsAt(AbortSignal.timeout(listsMs)),
@@ -113,20 +107,17 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     async commit({ changes }, { id, progress }, signal) {
       const unit = unitFor(id);
       if (changes.length === 0) return { isDone: true, reason: "" };
-      let failures = "";
-      const result = await asResult(async () => {
-        failures = host.scriptFailures(await change(unit, changes, telling(progress), signal));
-      });
+      const result = await asResult(() => change(unit, changes, telling(progress), signal), host.scriptFailures);
       if (host.isRefusal?.(result.reason) === true)
         throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
-      return result.isDone && failures !== "" ? { isDone: false, reason: failures } : result;
+      return result;
     },
 
     settle: (id, signal) => settleRpm(ports, unitFor(id), signal),
 
     async repair({ id, progress }, signal) {
       const unit = unitFor(id);
-      const { changes } = await leftovers(signal);
+      const changes = leftovers(await findings(signal));
       if (changes.length === 0) return { isDone: true, reason: "" };
       progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
       return asResult(() => change(unit, changes, telling(progress), signal));
@@ -134,9 +125,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
 
     async audit(signal) {
       // What somebody else is in the middle of is not left over.
-      if (await host.isBusy()) return [];
-      const { changes, other } = await leftovers(signal);
-      return [...changes.map((each) => `${each.name} ${each.from} is left beside another version of it`), ...other];
+      return (await host.writer()) === undefined ? describeFindings(await findings(signal)) : [];
     },
 
     restartNeeds: async (signal) => ({

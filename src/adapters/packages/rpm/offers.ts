@@ -18,6 +18,7 @@ export interface AdvisedRpm extends PackageVersion {
 export interface RpmState {
   readonly packages: readonly PackageVersion[];
   readonly isHeld: (found: PackageVersion) => boolean;
+  readonly mark: string;
 }
 
 /** By name, and versions of one name from the oldest to the newest. */
@@ -124,24 +125,17 @@ export const changesTo = (
     return { name, architecture, from, to: version, isSecurity: isSecurityStep(to, advised, from) };
   });
 
-export async function orWithoutLists<T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> {
-  try {
-    return await work;
-  } catch (error) {
+export const orWithoutLists = <T, Otherwise>(work: Promise<T>, otherwise: Otherwise): Promise<T | Otherwise> =>
+  work.catch((error: unknown) => {
     if (error instanceof NoLists) return otherwise;
     throw error;
-  }
-}
+  });
 
-export async function demandLists<T>(work: Promise<T>): Promise<T> {
-  try {
-    return await work;
-  } catch (error) {
-    if (error instanceof NoLists)
-      throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-    throw error;
-  }
-}
+export const demandLists = <T>(work: Promise<T>): Promise<T> =>
+  work.catch((error: unknown) => {
+    if (!(error instanceof NoLists)) throw error;
+    throw new UpdateRefused("there are no package lists: they have to be refreshed first");
+  });
 
 export function createAvailable(ports: {
   readonly database: Asks<RpmState>;

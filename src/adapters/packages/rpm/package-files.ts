@@ -6,7 +6,7 @@ import {
   type PackageVersion,
   type Progress,
 } from "#domain/ports/packages.ts";
-import { fetchCached, fetchDownloaded, type IsWhole } from "../common/package-files.ts";
+import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { Asks, PackagePorts } from "../common/ports.ts";
 import { settle, unitFor } from "../common/transactions.ts";
 import { nameAndArchitecture, nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
@@ -110,9 +110,9 @@ export function createRpmPackageFiles<State extends { readonly packages: readonl
         throw new PackageFileMissing(`${JSON.stringify(nevra)} is no name of a package`);
       const name = keptNameOf(wanted);
       const fetching = { wanted, isWhole, target: join(folder, name) };
-      if (await fetchCached(fetching, await cached(wanted), signal)) return { name, origin: "cache" };
-      if (await fetchDownloaded(fetching, (own) => download(wanted, own, signal), signal))
-        return { name, origin: "repository" };
+      const sources = { cached: await cached(wanted), download: (own: string) => download(wanted, own, signal) };
+      const origin = await fetchFile(fetching, sources, signal);
+      if (origin !== undefined) return { name, origin };
       throw new PackageFileMissing(`${nevra} is neither in the cache nor in a repository`);
     },
 

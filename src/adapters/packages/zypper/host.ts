@@ -2,6 +2,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
+import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks, type LockHolder } from "../common/locks.ts";
 import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
@@ -48,9 +49,8 @@ export function openZypper(ports: ZypperPorts): Zypper {
 
   const queryAll = async (signal: AbortSignal): Promise<readonly PackageVersion[]> => {
     const words = ["--query", "--all", "--nosignature", `--queryformat=${installedFormat}`];
-    const options = { signal, timeoutMs: 120_000, maxOutputBytes: 64 * 1024 * 1024 };
-    const { exitCode, stdout, stderr, truncated } = await exec([...where.rpm, ...words], options);
-    if (exitCode !== 0 || truncated) throw new CommandFailed(`cannot ask rpm: ${stderr.trim()}`);
+    const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "rpm" }, [...where.rpm, ...words], signal);
+    if (exitCode !== 0) throw new CommandFailed(`cannot ask rpm: ${stderr.trim()}`);
     return parseInstalled(stdout).toSorted(byName);
   };
 

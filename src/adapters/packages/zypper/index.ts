@@ -1,16 +1,16 @@
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
-import { describeUnmet } from "../common/changes.ts";
-import type { ManagerPorts } from "../common/ports.ts";
+import { rememberByMark } from "../common/marks.ts";
+import type { Asks, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../rpm/manager.ts";
 import { splitVersion } from "../rpm/names.ts";
-import { openZypper, toInstalled, type Zypper, type ZypperPorts } from "./host.ts";
+import { changesTo, newestOf, type Offers } from "../rpm/offers.ts";
+import { openZypper, toInstalled, type Zypper, type ZypperDatabase, type ZypperPorts } from "./host.ts";
+import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
-import { createRepairs, leftovers, refresh } from "./repairs.ts";
+import { createFindings, createRepairs, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
-import { createFaults, createFindings } from "./states.ts";
 import { makeChanges, operandOf } from "./transaction.ts";
-import { createOffers } from "./updates.ts";
 
 const releaseName = "distribution-release";
 const rebootCode = 102;
@@ -18,6 +18,21 @@ const rebootCode = 102;
 /** Whether a distribution has no releases and is upgraded with `dup`. */
 export const isRolling = (osRelease: string): boolean =>
   /^ID=["']?opensuse-(?:tumbleweed|slowroll|microos)["']?\s*$/m.test(osRelease);
+
+function createOffers({ ask, database, listsMark }: Zypper): Asks<Offers<ZypperDatabase>> {
+  const remembered = rememberByMark<Offers<ZypperDatabase>>();
+  return async (signal) => {
+    const state = await database(signal);
+    return remembered(`${state.mark}\n${await listsMark(signal)}`, async () => {
+      const newest = newestOf(state);
+      const offered = parseUpdates(await ask(["list-updates", "--type", "package"], signal));
+      const patches = parsePatches(await ask(["list-patches", "--category", "security"], signal));
+      const info = patches.length === 0 ? "" : await ask(["info", "--type", "patch", "--", ...patches], signal);
+      const advised = advisedFor(parsePatchInfo(info), newest.values());
+      return { updates: changesTo(offered, newest, advised), advised, database: state };
+    });
+  };
+}
 
 async function upgradeWords({ places }: Zypper, { type, names }: UpdateRequest): Promise<readonly string[]> {
   const osRelease = await readTextOrEmpty(places.osRelease);
@@ -41,14 +56,9 @@ export function createZypper(ports: ManagerPorts & ZypperPorts): PackageManager 
       toInstalled,
       offers,
       listsAt: zypper.listsAt,
-      faults: createFaults(zypper, findings),
       repairs: createRepairs(zypper, findings),
-      isBusy: async () => (await zypper.writer()) !== undefined,
-
-      async leftovers(signal) {
-        const found = await findings(signal);
-        return { changes: leftovers(found), other: found.unmet.map(describeUnmet) };
-      },
+      writer: zypper.writer,
+      findings,
 
       async plan(request, wanted, _state, signal) {
         const words = request.isSecurityOnly

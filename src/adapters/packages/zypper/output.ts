@@ -1,5 +1,6 @@
 import { SaxesParser } from "saxes";
 import type { Progress } from "#domain/ports/packages.ts";
+import { joinFailures } from "../common/asking.ts";
 import type { OutputReader } from "../common/transactions.ts";
 import { parseNevra } from "../rpm/names.ts";
 
@@ -73,12 +74,10 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   });
 }
 
-export function scriptFailures(text: string): string {
-  const errors = parseScriptErrors(text);
-  const more = errors.length > most ? [`and ${errors.length - most} more scripts`] : [];
-  const told = errors.slice(0, most).map(({ name, script, said }) => `${name}: its ${script} script failed (${said})`);
-  return [...told, ...more].join("; ");
-}
+export const scriptFailures = (text: string): string =>
+  joinFailures(
+    parseScriptErrors(text).map(({ name, script, said }) => `${name}: its ${script} script failed (${said})`),
+  );
 
 const isEcho = (text: string): boolean =>
   /^(?:Problem occurred during or after installation|Skipping repository |Could not refresh the repositories|Some of the repositories have not)/.test(

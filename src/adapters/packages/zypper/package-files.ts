@@ -65,15 +65,11 @@ export function createZypperPackageFiles(ports: ZypperPorts): PackageFiles {
     async change(unit, left, progress, signal) {
       const words = wordsToReturn(left);
       const ask: Source["ask"] = (given, asked) => zypper.tryFiles(folder, given, asked);
-      let failures = "";
       try {
         const { changes } = await simulate(ask, words, signal);
         if (!isExact(changes, left)) return "zypper would not do just that";
         const wanted = { unit, changes, source: { ask, options: onlyFiles(folder), words }, onLine: telling(progress) };
-        const result = await asResult(async () => {
-          failures = scriptFailures(await makeChanges(zypper, wanted, signal));
-        });
-        return result.isDone ? failures : result.reason;
+        return (await asResult(() => makeChanges(zypper, wanted, signal), scriptFailures)).reason;
       } catch (error) {
         if (error instanceof UpdateRefused) return `zypper would not do just that: ${error.message}`;
         throw error;

@@ -1,15 +1,68 @@
-import type { MissingPlan } from "#domain/ports/packages.ts";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import { type MissingPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import { demandSamePlan, orObstacle } from "../common/asking.ts";
-import type { PlainChange } from "../common/changes.ts";
+import { rememberByMark } from "../common/marks.ts";
 import type { Asks, OnLine, Repairs } from "../common/ports.ts";
-import { demandLists, demandNoRemoval } from "../rpm/offers.ts";
-import type { Zypper } from "./host.ts";
-import { simulate } from "./simulation.ts";
-import type { Findings } from "./states.ts";
+import { type Findings, leftovers } from "../rpm/findings.ts";
+import { nameAndArchitecture } from "../rpm/names.ts";
+import { demandLists, demandNoRemoval, NoLists } from "../rpm/offers.ts";
+import type { Asking } from "./asking.ts";
+import type { Zypper, ZypperDatabase } from "./host.ts";
+import { parseUnmet } from "./lists.ts";
+import { type Simulation, simulate } from "./simulation.ts";
 import { makeChanges } from "./transaction.ts";
 
-export const leftovers = ({ duplicates }: Pick<Findings, "duplicates">): readonly PlainChange[] =>
-  duplicates.map(({ old: { name, architecture, version } }) => ({ name, architecture, from: version, to: null }));
+const rpmOptions = { timeoutMs: 10 * 60_000, maxOutputBytes: 8 * 1024 * 1024 };
+const onlyDependencies = ["--nofiles", "--nodigest", "--nosignature", "--noscripts"] as const;
+
+async function verify(ask: Asking["tryAsking"], signal: AbortSignal): Promise<Simulation | undefined> {
+  try {
+    return await simulate(ask, ["verify", "--no-recommends"], signal);
+  } catch (error) {
+    if (error instanceof UpdateRefused || error instanceof NoLists) return undefined;
+    throw error;
+  }
+}
+
+/** Which packages may be there in several versions is a setting of zypper's, and it knows best. */
+async function duplicatesIn(
+  zypper: Zypper,
+  { packages }: ZypperDatabase,
+  signal: AbortSignal,
+): Promise<Findings["duplicates"]> {
+  const several = new Map(
+    [...Map.groupBy(packages, nameAndArchitecture)].filter(([, versions]) => versions.length > 1),
+  );
+  if (several.size === 0) return [];
+  const found = (await verify(zypper.tryInstalled, signal)) ?? (await verify(zypper.tryAsking, signal));
+  return (found?.changes ?? []).flatMap(({ name, architecture, from, to }) => {
+    const kept = several.get(nameAndArchitecture({ name, architecture }))?.findLast(({ version }) => version !== from);
+    return to === null && from !== null && kept !== undefined
+      ? [{ old: { name, architecture, version: from }, kept }]
+      : [];
+  });
+}
+
+async function unmetIn({ exec, places }: Zypper, signal: AbortSignal): Promise<Findings["unmet"]> {
+  const words = ["--verify", "--all", ...onlyDependencies];
+  const { exitCode, stdout, stderr, truncated } = await exec([...places.rpm, ...words], { ...rpmOptions, signal });
+  const found = parseUnmet(`${stdout}\n${stderr}`);
+  if (truncated || (exitCode !== 0 && found.length === 0))
+    throw new CommandFailed(`cannot ask rpm: ${stderr.trim() || stdout.trim().slice(-1000)}`);
+  return found;
+}
+
+export function createFindings(zypper: Zypper): Asks<Findings> {
+  const remembered = rememberByMark<Findings>();
+  return async (signal) => {
+    const state = await zypper.database(signal);
+    return remembered(state.mark, async () => {
+      const duplicates = await duplicatesIn(zypper, state, signal);
+      const unmet = await unmetIn(zypper, signal);
+      return { duplicates, unmet, isInterrupted: duplicates.length > 0, brought: [], missing: [], remaining: [] };
+    });
+  };
+}
 
 export async function refresh({ transact, places }: Zypper, onLine: OnLine, signal: AbortSignal): Promise<void> {
   const transaction = {
@@ -32,7 +85,7 @@ export function createRepairs(zypper: Zypper, findings: Asks<Findings>): Repairs
     return orObstacle(plan, async () => {
       const { changes, downloadBytes } = await demandLists(simulated);
       demandNoRemoval("zypper", changes);
-      if (changes.length === 0) return { ...plan, obstacle: "nothing that could be installed would mend it" };
+      if (changes.length === 0) return { ...plan, obstacle: "nothing that could be installed would fix it" };
       return { ...plan, changes: changes.map((each) => ({ ...each, to: each.to ?? "" })), downloadBytes };
     });
   };

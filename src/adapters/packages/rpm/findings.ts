@@ -1,0 +1,64 @@
+import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
+import { describeUnmet, heldIn, type PlainChange } from "../common/changes.ts";
+import type { LockHolder } from "../common/locks.ts";
+import { rememberByMark } from "../common/marks.ts";
+import type { Asks } from "../common/ports.ts";
+import { nevraOf } from "./names.ts";
+import type { RpmState } from "./offers.ts";
+
+/** What an interrupted transaction has left, and what does not fit together. */
+export interface Findings {
+  readonly unmet: PackageFaults["unmet"];
+  /** Versions beside another one, of packages of which only one can be installed. */
+  readonly duplicates: readonly { readonly old: PackageVersion; readonly kept: PackageVersion }[];
+  readonly isInterrupted: boolean;
+  /** What the interrupted transaction was to install, what of that is missing, and what it was to remove and is there. */
+  readonly brought: readonly PackageVersion[];
+  readonly missing: readonly PackageVersion[];
+  readonly remaining: readonly PackageVersion[];
+}
+
+/** The version that an interrupted transaction was to remove, which may be the newer one. */
+export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
+  duplicates.map(({ old, kept }) => {
+    const isOldBrought = brought.some((each) => nevraOf(each) === nevraOf(old));
+    const { name, architecture, version } = isOldBrought ? kept : old;
+    return { name, architecture, from: version, to: null };
+  });
+
+export const describeFindings = (found: Findings): readonly string[] => [
+  ...leftovers(found).map(({ name, from }) => `${name} ${from} is left beside another version of it`),
+  ...found.missing.map((each) => `${nevraOf(each)} was to be installed and is not`),
+  ...found.remaining.map((each) => `${nevraOf(each)} was to be removed and is there`),
+  ...found.unmet.map(describeUnmet),
+];
+
+const unfinished = (state: string, { name, version }: PackageVersion) => {
+  return { name, version, state, mustBeReinstalled: false };
+};
+
+export function createFaults(host: {
+  readonly database: Asks<RpmState>;
+  readonly writer: () => Promise<LockHolder | undefined>;
+  readonly findings: Asks<Findings>;
+}): Asks<PackageFaults> {
+  const remembered = rememberByMark<Findings>();
+  return async (signal) => {
+    // First who writes, then what is written: in the middle of a transaction all of it looks interrupted.
+    const writer = await host.writer();
+    const state = await host.database(signal);
+    const found = writer === undefined ? await remembered(state.mark, () => host.findings(signal)) : undefined;
+    return {
+      installed: state.packages.length,
+      unfinished: [
+        ...(found?.duplicates ?? []).map(({ old, kept }) => unfinished(`left beside ${kept.version}`, old)),
+        ...(found?.missing ?? []).map((each) => unfinished("not installed yet", each)),
+        ...(found?.remaining ?? []).map((each) => unfinished("not removed yet", each)),
+      ],
+      isInterrupted: found?.isInterrupted ?? false,
+      unmet: found?.unmet ?? [],
+      held: heldIn(state),
+      writer,
+    };
+  };
+}
