@@ -4,67 +4,40 @@ import { type ErrorCode, isErrorCode } from "#contract/errors.ts";
 import { type OperationError, type OperationStatus, operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/ports/operations.ts";
 import { isProcessGone } from "#kernel/errors.ts";
-import { isRecord, isString } from "#kernel/values.ts";
-
-type Members = Readonly<Record<string, unknown>>;
-
-function parseMembers(text: string): Members | undefined {
-  try {
-    return membersOf(JSON.parse(text));
-  } catch {
-    return undefined;
-  }
-}
-
-const membersOf = (value: unknown): Members | undefined => (isRecord(value) ? { ...value } : undefined);
+import { isRecord, isString, parseJsonObject } from "#kernel/values.ts";
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
-const isMoment = (value: unknown): value is number | null => value === null || isCount(value);
+const isTime = (value: unknown): value is number | null => value === null || isCount(value);
 const isNullableText = (value: unknown): value is string | null => value === null || isString(value);
 const isStatus = (value: unknown): value is OperationStatus => operationStatuses.some((status) => status === value);
 const isCode = (value: unknown): value is ErrorCode => isString(value) && isErrorCode(value);
 
 export function parseSpec(text: string): OperationSpec | undefined {
-  const members = parseMembers(text);
-  if (members === undefined) return undefined;
-  const { id, kind, input, createdAt, keyId, idempotencyKey, traceparent } = members;
+  const { id, kind, input, createdAt, keyId, idempotencyKey, traceparent } = parseJsonObject(text) ?? {};
   if (!isString(id) || !isString(kind) || !isCount(createdAt)) return undefined;
   if (!isNullableText(keyId) || !isNullableText(idempotencyKey)) return undefined;
-  return {
-    id,
-    kind,
-    input: input ?? null,
-    createdAt,
-    keyId,
-    idempotencyKey,
-    ...(isString(traceparent) && { traceparent }),
-  };
+  const parent = isString(traceparent) ? { traceparent } : {};
+  return { id, kind, input: input ?? null, createdAt, keyId, idempotencyKey, ...parent };
 }
 
 function parseError(value: unknown): OperationError | null | undefined {
   if (value === null) return null;
-  const members = membersOf(value);
-  if (members === undefined) return undefined;
-  const { code, message } = members;
+  if (!isRecord(value)) return undefined;
+  const { code, message, details } = value;
   if (!isCode(code) || !isString(message)) return undefined;
-  const details = membersOf(members["details"]);
-  return { code, message, ...(details !== undefined && { details }) };
+  return { code, message, ...(isRecord(details) && { details }) };
 }
 
 export function parseState(text: string): OperationState | undefined {
-  const members = parseMembers(text);
-  if (members === undefined) return undefined;
-  const { status, percent, step, startedAt, finishedAt, phase, result } = members;
-  const error = parseError(members["error"]);
+  const { status, percent, step, startedAt, finishedAt, phase, result, ...rest } = parseJsonObject(text) ?? {};
+  const error = parseError(rest["error"]);
   if (!isStatus(status) || !isCount(percent) || !isString(step) || error === undefined) return undefined;
-  if (!isMoment(startedAt) || !isMoment(finishedAt)) return undefined;
+  if (!isTime(startedAt) || !isTime(finishedAt)) return undefined;
   return { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
 }
 
 export function parseProcess(text: string): ProcessIdentity | undefined {
-  const members = parseMembers(text);
-  if (members === undefined) return undefined;
-  const { pid, startTicks, bootId } = members;
+  const { pid, startTicks, bootId } = parseJsonObject(text) ?? {};
   return isCount(pid) && isCount(startTicks) && isString(bootId) ? { pid, startTicks, bootId } : undefined;
 }
 
@@ -80,12 +53,9 @@ export interface KeptAnswer {
 }
 
 export function parseAnswer(text: string): KeptAnswer | undefined {
-  const members = parseMembers(text);
-  const answer = membersOf(members?.["answer"]);
-  const headers = membersOf(answer?.["headers"]);
-  if (members === undefined || answer === undefined || headers === undefined) return undefined;
-  const { id, fingerprint, at } = members;
-  const { status, body } = answer;
+  const { id, fingerprint, at, answer } = parseJsonObject(text) ?? {};
+  if (!isRecord(answer) || !isRecord(answer["headers"])) return undefined;
+  const { status, headers, body } = answer;
   if (!isString(id) || !isString(fingerprint) || !isCount(at) || !isCount(status) || !isString(body)) return undefined;
   const known = Object.entries(headers).flatMap(([name, value]) => (isString(value) ? [[name, value] as const] : []));
   return { id, fingerprint, at, answer: { status, headers: Object.fromEntries(known), body } };

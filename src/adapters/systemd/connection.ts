@@ -1,5 +1,6 @@
 import { createClient, DBusError, type Message, type MessageBus } from "dbus-native";
 import { UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
+import { createSlots } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { text } from "./parse.ts";
@@ -57,20 +58,15 @@ const refusals = new Set(
 );
 
 function toUnitError(error: unknown): Error {
-  if (!(error instanceof DBusError)) {
-    // The call cannot be written as a message: with what the bus itself has named before, such as a path that is none.
-    const why = errorMessage(error);
-    return new UnitsUnavailable(`cannot call systemd: ${why}`, true, error);
-  }
+  // The call cannot be written as a message, such as one with an invalid path that the bus itself has named.
+  if (!(error instanceof DBusError))
+    return new UnitsUnavailable(`cannot call systemd: ${errorMessage(error)}`, true, error);
   if (error.dbusName !== undefined && refusals.has(error.dbusName))
     return new UnitRefused(error.message, { cause: error });
-  const isDenied = /AccessDenied|InteractiveAuthorizationRequired/.test(error.dbusName ?? "");
-  if (isDenied)
-    return new UnitsUnavailable(
-      `polkit does not permit it to the user of this service (${error.message})`,
-      false,
-      error,
-    );
+  if (/AccessDenied|InteractiveAuthorizationRequired/.test(error.dbusName ?? "")) {
+    const why = `polkit does not permit it to the user of this service (${error.message})`;
+    return new UnitsUnavailable(why, false, error);
+  }
   // With a name of its own the error is systemd's answer: busy with something that contradicts, shutting down, …
   const answered = error.dbusName?.startsWith(systemdName) ?? false;
   const what = answered ? `systemd refuses it now (${error.message})` : `systemd does not answer (${error.message})`;
@@ -105,18 +101,7 @@ export function openConnection(ports: {
   const { clock, socket = defaultSocket, matchRules, listener, observe = (_, work) => work() } = ports;
   const shutdown = new AbortController();
   let current: MessageBus | undefined;
-  let pending = 0;
-  const waiting: (() => void)[] = [];
-
-  const slot = async (): Promise<void> => {
-    if (pending < maxPending) pending += 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
-  };
-  const freeSlot = (): void => {
-    const next = waiting.shift();
-    if (next === undefined) pending -= 1;
-    else next();
-  };
+  const withSlot = createSlots(maxPending);
 
   const live = (): Promise<string> =>
     new Promise((resolve) => {
@@ -177,15 +162,12 @@ export function openConnection(ports: {
 
   return {
     call: (call, onReply) =>
-      observe(call, async () => {
-        await slot();
-        try {
+      observe(call, () =>
+        withSlot(async () => {
           if (current === undefined) throw new UnitsUnavailable("the system bus does not answer", true);
           return await invoke(current, call, onReply);
-        } finally {
-          freeSlot();
-        }
-      }),
+        }),
+      ),
     isUp: () => current !== undefined,
     dispose: () => shutdown.abort(),
   };

@@ -8,13 +8,6 @@ const lookAgainMs = 1_000;
 
 export type Installed = ReadonlyMap<string, MirroredUnit>;
 
-export interface InstalledFiles {
-  readonly units: () => Promise<Installed>;
-  /** Files of instances, which systemd does not list; each question makes it read all directories, so they are cached. */
-  readonly statesOfInstances: (names: readonly string[]) => Promise<ReadonlyMap<string, string>>;
-  readonly invalidate: () => void;
-}
-
 function readDescription(path: string): string {
   try {
     return parseUnitFile(readFileSync(path, "utf8")).description;
@@ -44,7 +37,7 @@ function targetName(path: string): string {
 const stamp = (folders: readonly string[]): string =>
   folders.map((folder) => statSync(folder, { throwIfNoEntry: false })?.mtimeMs ?? 0).join(" ");
 
-export function createInstalledFiles(ports: { call: Connection["call"]; monotonicMs: () => number }): InstalledFiles {
+export function createInstalledFiles(ports: { call: Connection["call"]; monotonicMs: () => number }) {
   const { call, monotonicMs } = ports;
   let known: Promise<Installed> | undefined;
   const ofInstances = new Map<string, Promise<string>>();
@@ -78,7 +71,7 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
   };
 
   return {
-    units() {
+    units(): Promise<Installed> {
       const now = monotonicMs();
       if (known !== undefined && now - lookedAtMs >= lookAgainMs) {
         lookedAtMs = now;
@@ -93,14 +86,13 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
       }
       return known;
     },
-    async statesOfInstances(names) {
+    /** systemd does not list files of instances; each question makes it read all directories, so the answers are cached. */
+    async statesOfInstances(names: readonly string[]): Promise<ReadonlyMap<string, string>> {
       for (const name of ofInstances.keys()) if (!names.includes(name)) ofInstances.delete(name);
       for (const name of names) {
         if (ofInstances.has(name)) continue;
-        ofInstances.set(
-          name,
-          call(calls.unitFileState(name), ([state]) => text(state)).catch(() => ""),
-        );
+        const state = call(calls.unitFileState(name), ([found]) => text(found)).catch(() => "");
+        ofInstances.set(name, state);
       }
       return new Map(await Promise.all([...ofInstances].map(async ([name, state]) => [name, await state] as const)));
     },

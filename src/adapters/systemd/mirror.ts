@@ -4,14 +4,6 @@ import { calls, managerInterface, propertiesInterface, serviceInterface, unitInt
 import type { Connection, Signal } from "./connection.ts";
 import { blankUnit, type MirroredUnit, parseListedUnit, sinceProperty, withProperties } from "./parse.ts";
 
-export interface Mirror {
-  readonly units: () => ReadonlyMap<string, MirroredUnit>;
-  readonly synchronise: () => Promise<void>;
-  readonly clear: () => void;
-  readonly onSignal: (signal: Signal) => void;
-  readonly replace: (unit: MirroredUnit) => void;
-}
-
 const isService = (name: unknown): name is string => typeof name === "string" && name.endsWith(".service");
 
 interface MirrorState {
@@ -116,12 +108,13 @@ function onManagerSignal(mirror: MirrorState, { member, body }: Signal): void {
   }
 }
 
-export function createMirror(ports: Pick<MirrorState, "call" | "onChange" | "onReload">): Mirror {
+export function createMirror(ports: Pick<MirrorState, "call" | "onChange" | "onReload">) {
   const byName = new Map<string, MirroredUnit>();
   const mirror: MirrorState = { ...ports, byName, nameByPath: new Map(), appeared: new Set(), isReloading: false };
   return {
-    units: () => byName,
-    async synchronise() {
+    units: (): ReadonlyMap<string, MirroredUnit> => byName,
+    /** Reads everything. */
+    async synchronise(): Promise<void> {
       const listed = await mirror.call(calls.listAllLoaded(), ([rows]) => {
         const present = new Set(Array.isArray(rows) ? rows.map((row) => parseListedUnit(row)?.name) : []);
         for (const name of byName.keys()) if (!present.has(name)) dropUnit(mirror, name);
@@ -129,19 +122,19 @@ export function createMirror(ports: Pick<MirrorState, "call" | "onChange" | "onR
       });
       await Promise.all(listed.map((unit) => complete(mirror, unit, false)));
     },
-    clear() {
+    clear(): void {
       byName.clear();
       mirror.nameByPath.clear();
       mirror.appeared.clear();
       mirror.isReloading = false;
     },
-    onSignal(signal) {
+    onSignal(signal: Signal): void {
       const { member, path, body } = signal;
       if (signal.interface === managerInterface || member === "NameOwnerChanged") onManagerSignal(mirror, signal);
       else if (signal.interface === propertiesInterface && member === "PropertiesChanged")
         change(mirror, path, body[1]);
     },
-    replace: (unit) => put(mirror, unit),
+    replace: (unit: MirroredUnit): void => put(mirror, unit),
   };
 }
 
@@ -164,7 +157,10 @@ export function readMemory(unit: MirroredUnit): number | null {
 
 const maxAgeMs = 5_000;
 
-export function createMemoryRefresh(mirror: Pick<Mirror, "units" | "replace">, clock: Pick<Clock, "monotonicMs">) {
+export function createMemoryRefresh(
+  mirror: Pick<ReturnType<typeof createMirror>, "units" | "replace">,
+  clock: Pick<Clock, "monotonicMs">,
+) {
   let readAtMs = 0;
   return (): void => {
     const now = clock.monotonicMs();

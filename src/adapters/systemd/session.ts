@@ -11,18 +11,12 @@ const maxResults = 256;
 /** What stands for the result of a job that nobody can hear of any more. */
 export const lostResult = "lost";
 
-export interface Jobs {
-  readonly onSignal: (signal: Signal) => void;
-  readonly result: (path: string) => Promise<string>;
-  readonly clear: () => void;
-}
-
 /** A job may be over before the reply that names it has been handled, so results are kept for a while. */
-export function createJobs(): Jobs {
+export function createJobs() {
   const results = new Map<string, string>();
   const waiting = new Map<string, ((result: string) => void)[]>();
   return {
-    onSignal({ member, body }) {
+    onSignal({ member, body }: Signal): void {
       if (member !== "JobRemoved") return;
       const [, path, , result] = body;
       if (typeof path !== "string" || typeof result !== "string") return;
@@ -34,12 +28,12 @@ export function createJobs(): Jobs {
         results.delete(oldest);
       }
     },
-    result(path) {
+    result(path: string): Promise<string> {
       const known = results.get(path);
       if (known !== undefined) return Promise.resolve(known);
       return new Promise((resolve) => waiting.set(path, [...(waiting.get(path) ?? []), resolve]));
     },
-    clear() {
+    clear(): void {
       results.clear();
       for (const tell of [...waiting.values()].flat()) tell(lostResult);
       waiting.clear();
@@ -51,7 +45,7 @@ export function createJobs(): Jobs {
 const syncWaitMs = 5_000;
 
 export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
-  readonly jobs: Jobs;
+  readonly jobs: ReturnType<typeof createJobs>;
   readonly untilReady: (waitMs?: number, signal?: AbortSignal) => Promise<void>;
   readonly wasReady: () => boolean;
   readonly lost: () => { readonly promise: Promise<typeof lostResult>; readonly stop: Dispose };

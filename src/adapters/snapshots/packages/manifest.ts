@@ -1,6 +1,6 @@
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
-import { isRecord, type JsonObject } from "#kernel/values.ts";
+import { isNumber, isRecord, isString, type JsonObject } from "#kernel/values.ts";
 import { isKeptOut, type TreeEntry } from "./tree.ts";
 
 /** The form of `manifest.json`; another number is another form, and is refused. */
@@ -31,37 +31,27 @@ const refuseManifest = (what: string): never => {
 
 function reader(value: unknown, what: string) {
   const fields: JsonObject = isRecord(value) ? value : refuseManifest(`${what} must be an object`);
-  const get = (key: string): unknown => (Object.hasOwn(fields, key) ? fields[key] : undefined);
+  const take = <T>(key: string, isFine: (found: unknown) => found is T, wanted: string): T => {
+    const found = Object.hasOwn(fields, key) ? fields[key] : undefined;
+    return isFine(found) ? found : refuseManifest(`${key} of ${what} ${wanted}`);
+  };
+  const isText = (found: unknown): found is string => isString(found) && !found.includes("\0");
+  const isIn =
+    (highest: number) =>
+    (found: unknown): found is number =>
+      isNumber(found) && Number.isSafeInteger(found) && found >= 0 && found <= highest;
   return {
     text(key: string, form?: RegExp): string {
-      const found = get(key);
-      if (typeof found !== "string" || found.includes("\0"))
-        return refuseManifest(`${key} of ${what} must be a string`);
+      const found = take(key, isText, "must be a string");
       return form === undefined || form.test(found) ? found : refuseManifest(`${key} of ${what} has another form`);
     },
-    number(key: string, highest: number): number {
-      const found = get(key);
-      const isFine = typeof found === "number" && Number.isSafeInteger(found) && found >= 0 && found <= highest;
-      return isFine ? found : refuseManifest(`${key} of ${what} must be a number in range`);
-    },
-    time(key: string): number {
-      const found = get(key);
-      return typeof found === "number" && Number.isFinite(found)
-        ? found
-        : refuseManifest(`${key} of ${what} is no time`);
-    },
-    flag(key: string): boolean {
-      const found = get(key);
-      return typeof found === "boolean" ? found : refuseManifest(`${key} of ${what} is neither true nor false`);
-    },
-    list(key: string): readonly unknown[] {
-      const found: unknown = get(key);
-      return Array.isArray(found) ? (found as readonly unknown[]) : refuseManifest(`${key} of ${what} is no list`);
-    },
-    one<const T extends string>(key: string, of: readonly T[]): T {
-      const found = get(key);
-      return of.find((each) => each === found) ?? refuseManifest(`${key} of ${what} is unknown`);
-    },
+    number: (key: string, highest: number) => take(key, isIn(highest), "must be a number in range"),
+    time: (key: string) =>
+      take(key, (found): found is number => isNumber(found) && Number.isFinite(found), "must be a timestamp"),
+    flag: (key: string) => take(key, (found) => typeof found === "boolean", "must be true or false"),
+    list: (key: string) => take(key, (found): found is readonly unknown[] => Array.isArray(found), "must be a list"),
+    one: <const T extends string>(key: string, of: readonly T[]): T =>
+      take(key, (found): found is T => of.some((each) => each === found), "is unknown"),
   };
 }
 

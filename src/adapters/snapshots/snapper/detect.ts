@@ -2,7 +2,7 @@ import { readdir, readFile, stat } from "node:fs/promises";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage, orUndefined } from "#kernel/errors.ts";
-import { judgeLayout, type RootLayout, snapshotsFolder } from "./layout.ts";
+import { judgeLayout, type RootLayout } from "./layout.ts";
 import { parseConfigOf } from "./parse.ts";
 import { createPrograms, runProgram } from "./programs.ts";
 import { filledNested, nestedReason } from "./usable.ts";
@@ -18,8 +18,6 @@ async function rollbackPlugins(): Promise<readonly string[]> {
   return ((await orUndefined(readdir(pluginFolder))) ?? []).filter((name) => name !== "grub");
 }
 
-const text = (path: string): Promise<string> => readFile(path, "utf8");
-
 async function outsideRoot(folders: readonly string[]): Promise<readonly string[]> {
   const { dev } = await stat("/");
   const devices = await Promise.all(folders.map(async (folder) => (await stat(folder)).dev));
@@ -32,17 +30,12 @@ async function configOfRoot(
   signal: AbortSignal,
 ): Promise<{ readonly config: string } | { readonly reason: string }> {
   try {
-    const listed = await runProgram(
-      exec,
-      ["snapper", ...(isBusGone ? ["--no-dbus"] : []), "--jsonout", "list-configs"],
-      {
-        signal,
-      },
-    );
+    const how = [...(isBusGone ? ["--no-dbus"] : []), "--jsonout"];
+    const listed = await runProgram(exec, ["snapper", ...how, "list-configs"], { signal });
     const config = parseConfigOf(listed, "/");
     if (config === undefined) return { reason: "snapper has no configuration for /" };
     // Another user sees the names of the configurations, but no snapshots.
-    await createPrograms({ exec, config, snapshots: snapshotsFolder, isBusGone }).list(signal);
+    await createPrograms({ exec, config, isBusGone }).list(signal);
     return { config };
   } catch (error) {
     signal.throwIfAborted();
@@ -69,11 +62,8 @@ export async function detectSnapper(
   const no = (reason: string): SnapperFound => ({ isUsable: false, reason });
   const configured = await configOfRoot(exec, isBusGone, signal);
   if ("reason" in configured) return no(configured.reason);
-  const [mountinfo, cmdline, fstab] = await Promise.all([
-    text("/proc/self/mountinfo"),
-    text("/proc/cmdline"),
-    text("/etc/fstab"),
-  ]);
+  const paths = ["/proc/self/mountinfo", "/proc/cmdline", "/etc/fstab"] as const;
+  const [mountinfo = "", cmdline = "", fstab = ""] = await Promise.all(paths.map((path) => readFile(path, "utf8")));
   const judged = judgeLayout({ mountinfo, cmdline, fstab });
   if ("reason" in judged) return no(judged.reason);
   const outside = await outsideRoot(["/usr", "/etc", packageDatabase]);
@@ -83,11 +73,7 @@ export async function detectSnapper(
     return no(`${plugins.join(", ")} in ${pluginFolder} has to be told of a rollback by snapper itself`);
   const { config } = configured;
   const { layout } = judged;
-  const nested = await filledNested(
-    createPrograms({ exec, config, snapshots: snapshotsFolder }),
-    layout,
-    carried,
-    signal,
-  );
+  const programs = createPrograms({ exec, config });
+  const nested = await filledNested(programs, layout, carried, signal);
   return nested.length > 0 ? no(nestedReason(nested)) : { isUsable: true, config, layout };
 }

@@ -11,7 +11,6 @@ import {
   type Snapper,
   type SnapperPorts,
 } from "./catalogue.ts";
-import { snapshotsFolder } from "./layout.ts";
 import { keys } from "./names.ts";
 import { createPrograms } from "./programs.ts";
 import { difference, rollBack, verifyEntry } from "./rollback.ts";
@@ -61,7 +60,7 @@ async function createSnapshot(
  */
 export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
   const { exec, clock, installed, config, layout, stateDir, carried = [stateDir] } = ports;
-  const programs = createPrograms({ exec, config, snapshots: snapshotsFolder });
+  const programs = createPrograms({ exec, config });
   const sizes = createSizes({ programs, clock });
   const snapper: Snapper = { installed, layout, stateDir, carried, programs, sizes, counts: new Map() };
   return {
@@ -97,7 +96,7 @@ export async function carryStateToNextBoot(
   },
   signal: AbortSignal,
 ): Promise<void> {
-  const programs = createPrograms({ exec, config, snapshots: snapshotsFolder, isBusGone: true });
+  const programs = createPrograms({ exec, config, isBusGone: true });
   const next = await programs.defaultId(signal);
   if (next === layout.rootId) return;
   const number = (await numbersById(programs, layout, "all", signal)).get(next);

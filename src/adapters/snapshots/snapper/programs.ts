@@ -1,20 +1,9 @@
 import type { Exec } from "#adapters/exec/index.ts";
-import {
-  parseDefault,
-  parseExclusive,
-  parseList,
-  parseNumber,
-  parseStatus,
-  parseSubvolumes,
-  type SnapperEntry,
-  type StatusEntry,
-  type Subvolume,
-} from "./parse.ts";
+import { snapshotsFolder } from "./layout.ts";
+import { parseDefault, parseExclusive, parseList, parseNumber, parseStatus, parseSubvolumes } from "./parse.ts";
 
 /** Snapper waits for its own locks, and btrfs for what else the disk does. */
 const timeoutMs = 120_000;
-const compareTimeoutMs = 10 * 60_000;
-const maxStatusBytes = 64 * 1024 * 1024;
 
 export async function runProgram(
   exec: Exec,
@@ -27,30 +16,9 @@ export async function runProgram(
   return stdout;
 }
 
-export interface Programs {
-  readonly list: (signal: AbortSignal) => Promise<readonly SnapperEntry[]>;
-  readonly create: (
-    given: {
-      readonly description: string;
-      readonly userdata: Readonly<Record<string, string>>;
-      readonly writableCopyOf?: number;
-    },
-    signal: AbortSignal,
-  ) => Promise<number>;
-  readonly remove: (number: number, signal: AbortSignal) => Promise<void>;
-  readonly status: (number: number, signal: AbortSignal) => Promise<readonly StatusEntry[]>;
-  readonly subvolumes: (which: "all" | "read-only", signal: AbortSignal) => Promise<readonly Subvolume[]>;
-  readonly belowRoot: (signal: AbortSignal) => Promise<readonly Subvolume[]>;
-  readonly exclusiveBytes: (path: string, signal: AbortSignal) => Promise<number>;
-  readonly defaultId: (signal: AbortSignal) => Promise<number>;
-  readonly setDefault: (path: string, signal: AbortSignal) => Promise<void>;
-  readonly snapshotRoot: (path: string, signal: AbortSignal) => Promise<void>;
-  readonly deleteSubvolume: (path: string, signal: AbortSignal) => Promise<void>;
-  readonly copyFolder: (from: string, to: string, signal: AbortSignal) => Promise<void>;
-  readonly allowRemoval: (folder: string, signal: AbortSignal) => Promise<void>;
-}
+type UserData = Readonly<Record<string, string>>;
 
-const userdataText = (userdata: Readonly<Record<string, string>>): string =>
+const userdataText = (userdata: UserData): string =>
   Object.entries(userdata)
     .map(([key, value]) => `${key}=${value}`)
     .join(",");
@@ -58,64 +26,65 @@ const userdataText = (userdata: Readonly<Record<string, string>>): string =>
 export function createPrograms({
   exec,
   config,
-  snapshots,
   isBusGone = false,
 }: {
   readonly exec: Exec;
   readonly config: string;
-  readonly snapshots: string;
   readonly isBusGone?: boolean;
-}): Programs {
+}) {
   const snapper = (args: readonly string[], options: NonNullable<Parameters<Exec>[1]>): Promise<string> =>
     runProgram(exec, ["snapper", ...(isBusGone ? ["--no-dbus"] : []), `--config=${config}`, ...args], options);
   const btrfs = (args: readonly string[], signal: AbortSignal): Promise<string> =>
     runProgram(exec, ["btrfs", ...args], { signal });
 
   return {
-    list: async (signal) => parseList(await snapper(["--jsonout", "--iso", "--utc", "list"], { signal }), config),
-    async create({ description, userdata, writableCopyOf }, signal) {
+    list: async (signal: AbortSignal) =>
+      parseList(await snapper(["--jsonout", "--iso", "--utc", "list"], { signal }), config),
+    async create(
+      given: { readonly description: string; readonly userdata: UserData; readonly writableCopyOf?: number },
+      signal: AbortSignal,
+    ): Promise<number> {
+      const { description, userdata, writableCopyOf } = given;
       const source = writableCopyOf === undefined ? [] : ["--read-write", `--from=${writableCopyOf}`];
       const told = [`--description=${description}`, `--userdata=${userdataText(userdata)}`, "--cleanup-algorithm="];
       return parseNumber(await snapper(["create", "--type=single", "--print-number", ...told, ...source], { signal }));
     },
-    async remove(number, signal) {
+    async remove(number: number, signal: AbortSignal) {
       await snapper(["delete", String(number)], { signal });
     },
-    status: async (number, signal) =>
+    status: async (number: number, signal: AbortSignal) =>
       parseStatus(
-        await snapper(["status", `${number}..0`], {
-          signal,
-          timeoutMs: compareTimeoutMs,
-          maxOutputBytes: maxStatusBytes,
-        }),
+        await snapper(["status", `${number}..0`], { signal, timeoutMs: 10 * 60_000, maxOutputBytes: 64 * 1024 * 1024 }),
       ),
-    subvolumes: async (which, signal) =>
+    subvolumes: async (which: "all" | "read-only", signal: AbortSignal) =>
       parseSubvolumes(
-        await btrfs(["subvolume", "list", ...(which === "read-only" ? ["-r"] : []), "--", snapshots], signal),
+        await btrfs(["subvolume", "list", ...(which === "read-only" ? ["-r"] : []), "--", snapshotsFolder], signal),
       ),
-    belowRoot: async (signal) => parseSubvolumes(await btrfs(["subvolume", "list", "-o", "--", "/"], signal)),
-    exclusiveBytes: async (path, signal) =>
+    belowRoot: async (signal: AbortSignal) =>
+      parseSubvolumes(await btrfs(["subvolume", "list", "-o", "--", "/"], signal)),
+    exclusiveBytes: async (path: string, signal: AbortSignal) =>
       parseExclusive(await btrfs(["filesystem", "du", "--summarize", "--raw", "--", path], signal)),
-    defaultId: async (signal) => parseDefault(await btrfs(["subvolume", "get-default", "/"], signal)),
-    async setDefault(path, signal) {
+    defaultId: async (signal: AbortSignal) => parseDefault(await btrfs(["subvolume", "get-default", "/"], signal)),
+    async setDefault(path: string, signal: AbortSignal) {
       // What the copy holds has to be on disk before it is what boots.
       await btrfs(["filesystem", "sync", path], signal);
       await btrfs(["subvolume", "set-default", path], signal);
       await btrfs(["filesystem", "sync", path], signal);
     },
-    async snapshotRoot(path, signal) {
+    async snapshotRoot(path: string, signal: AbortSignal) {
       await btrfs(["subvolume", "snapshot", "-r", "--", "/", path], signal);
     },
-    async deleteSubvolume(path, signal) {
+    async deleteSubvolume(path: string, signal: AbortSignal) {
       await btrfs(["subvolume", "delete", "--", path], signal);
     },
-    async copyFolder(from, to, signal) {
-      await runProgram(exec, ["cp", "--archive", "--reflink=auto", "--no-target-directory", "--", from, to], {
-        signal,
-      });
+    async copyFolder(from: string, to: string, signal: AbortSignal) {
+      const how = ["--archive", "--reflink=auto", "--no-target-directory"];
+      await runProgram(exec, ["cp", ...how, "--", from, to], { signal });
     },
-    async allowRemoval(folder, signal) {
+    async allowRemoval(folder: string, signal: AbortSignal) {
       await runProgram(exec, ["chattr", "-R", "-f", "-a", folder], { signal });
     },
   };
 }
+
+export type Programs = ReturnType<typeof createPrograms>;
