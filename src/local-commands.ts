@@ -6,7 +6,6 @@ import { describeKeyStoreLoss, KeyStoreLost } from "#adapters/keystore/index.ts"
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { listHostAudit, verifyHostAudit } from "#app/audit.ts";
-import { carryServiceState } from "#app/carry.ts";
 import { egressDropIn } from "#app/egress.ts";
 import { runLocalChecks } from "#app/local-checks.ts";
 import { runOperation } from "#app/operation.ts";
@@ -16,6 +15,7 @@ import { unreadableFiles } from "#app/readable-files.ts";
 import { serve } from "#app/serve.ts";
 import { stackHost } from "#app/stack.ts";
 import { endWithStarter } from "#app/starter.ts";
+import { carryServiceState } from "#app/updates.ts";
 import { cleanIo, ioOfProcess, type LocalCommands, NeedsDecision, type PluginReport } from "#cli/index.ts";
 import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
 import { type Config, configFile, type Environment, loadConfig } from "#config/load.ts";

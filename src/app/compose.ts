@@ -1,9 +1,8 @@
-import type { Prober } from "#domain/health/prober.ts";
+import type { Probed, Prober } from "#domain/health/prober.ts";
 import { createParts, type Part, type PartContext, type Parts } from "./part.ts";
 import type { createAccessPart } from "./parts/access.ts";
 import type { createAlertsPart } from "./parts/alerts.ts";
 import type { createAuditPart } from "./parts/audit.ts";
-import { createComponentsPart } from "./parts/components.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
 import { createExplainPart } from "./parts/explain.ts";
 import type { createHealthPart } from "./parts/health.ts";
@@ -39,7 +38,7 @@ export function composeService<H extends Http>(
   front: {
     readonly prober: Prober;
     readonly http: (ports: Pick<HttpPorts, "access" | "audit" | "handlers" | "streams" | "onClosing">) => H;
-    readonly probes: (http: H) => Omit<Parameters<typeof createComponentsPart>[0]["probes"], "llm">;
+    readonly probes: (http: H) => Omit<Probed["probes"], "llm">;
   },
 ): { readonly http: H; readonly parts: Parts } {
   const { audit, access, traces, host = {}, system, logs } = back;
@@ -72,6 +71,21 @@ export function composeService<H extends Http>(
   );
   const probes = { ...front.probes(http), llm: connectors.probe };
   const { prober } = front;
-  parts.add(createComponentsPart({ ...context, prober, probes, added: alerts.probes, onResult: alerts.probed }));
+  const { log, metrics } = context;
+  parts.add({
+    start: () =>
+      prober.start({
+        probes,
+        added: alerts.probes,
+        onChange(component, result) {
+          const { healthy, expected, reason } = result;
+          alerts.probed(component, result);
+          metrics.componentUp(component, healthy);
+          if (healthy) log.info({ component }, "component healthy");
+          else log[expected ? "warn" : "info"]({ component, reason }, "component unhealthy");
+        },
+      }),
+    dispose: prober.dispose,
+  });
   return { http, parts };
 }

@@ -1,22 +1,62 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
+import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { Config } from "#config/load.ts";
+import type { Settings } from "#config/settings.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { Check } from "#domain/health/check.ts";
+import { sandboxedCheck } from "#domain/health/plugin/sandboxed-check.ts";
 import { builtInCheckIds } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
+import type { PluginCheck } from "#domain/plugins/plugin-kind.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
+import {
+  type ConfirmedPlugins,
+  type EnabledPlugins,
+  type PluginFolders,
+  PluginNotRun,
+  type PluginRun,
+} from "#domain/ports/plugins.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { sandboxThroughRoot } from "#root/through-root.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { toCheck } from "./plugin-check.ts";
-import { pluginFoldersOf } from "./plugin-folders.ts";
+
+const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
+
+/** The plugin directories of the settings; their files must belong to root where root runs them. */
+export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">, isRunByRoot = false): PluginFolders =>
+  createPluginFolders({
+    dirs: plugins.dirs ?? usualDirs,
+    now: systemClock.now,
+    ...(isRunByRoot && { owner: { uid: 0 } }),
+  });
+
+/** The check of a plugin; the timeout of the settings takes precedence over its manifest. */
+export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): Check {
+  const { id, title, severity, intervalMs, output } = plugin;
+  const timeoutMs = plan.checks[id]?.timeoutMs ?? plugin.timeoutMs;
+  return sandboxedCheck({
+    id,
+    name: title,
+    severity,
+    intervalMs,
+    timeoutMs,
+    output,
+    async run(signal): Promise<PluginRun> {
+      try {
+        const { exitCode, stdout, stderr, isTruncated } = await plugin.run(timeoutMs, signal);
+        return { isEnded: true, exitCode, stdout, stderr, isCut: isTruncated };
+      } catch (error) {
+        if (!(error instanceof PluginNotRun)) throw error;
+        return { isEnded: false, reason: error.message, ...(error.output && { output: error.output }) };
+      }
+    },
+  });
+}
 
 export function createHostPlugins(
   { stateDir, settings }: Pick<Config, "stateDir" | "settings">,

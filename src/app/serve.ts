@@ -11,7 +11,6 @@ import { hasRootSide } from "#root/places.ts";
 import { createRootSide } from "#root/request.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { carryOwnState } from "./carry.ts";
 import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keyMade } from "./first-key.ts";
 import type { PartContext } from "./part.ts";
@@ -29,6 +28,7 @@ import { buildTlsPart } from "./parts/tls.ts";
 import { buildTracesPart } from "./parts/traces.ts";
 import { buildUpdatesPart } from "./parts/updates.ts";
 import { createReload } from "./reload.ts";
+import { carryOwnState } from "./updates.ts";
 
 /** After SIGTERM: time until requests in flight are aborted, and then until they are cut. */
 const drainMs = 3_000;

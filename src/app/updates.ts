@@ -1,6 +1,8 @@
+import { uptime } from "node:os";
 import { join } from "node:path";
 import { systemClock } from "#adapters/clock/index.ts";
-import type { Exec } from "#adapters/exec/index.ts";
+import { type Exec, exec } from "#adapters/exec/index.ts";
+import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createDatabase, readPresent } from "#adapters/packages/apt/database.ts";
 import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
 import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
@@ -10,12 +12,15 @@ import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
 import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adapters/snapshots/snapper/index.ts";
 import type { Config } from "#config/load.ts";
+import type { OperationStore } from "#domain/ports/operations.ts";
 import type { PackageFiles, PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import { rollbackWaits } from "#domain/updates/reboot.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { backendsThroughRoot, managerThroughRoot } from "#root/through-root.ts";
+import { openPackageManager } from "./host.ts";
 
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
@@ -83,7 +88,7 @@ async function updatesOf(
   return { manager, backends: [...snapper, ...packagesOf(config, files({ exec: config.exec, clock: systemClock }))] };
 }
 
-export async function carryState(config: Parts, packages: Pick<PackageManager, "name"> | undefined): Promise<void> {
+async function carryState(config: Parts, packages: Pick<PackageManager, "name"> | undefined): Promise<void> {
   if (packages?.name !== "apt" || config.settings.updates?.backend === "packages") return;
   const signal = AbortSignal.timeout(lookMs);
   const { stateDir, exec } = config;
@@ -92,4 +97,26 @@ export async function carryState(config: Parts, packages: Pick<PackageManager, "
   if (!found.isUsable) return;
   const { layout } = found;
   await carryStateToNextBoot({ exec, carried, config: found.config, layout }, signal);
+}
+
+/** At the end of the service: copies the state to the next boot where a rollback waits for a reboot. */
+export async function carryOwnState(
+  config: Parts,
+  packages: Pick<PackageManager, "name"> | undefined,
+  store: Pick<OperationStore, "ids" | "read">,
+): Promise<void> {
+  const bootedAt = systemClock.now() - uptime() * 1000;
+  const isWaiting = (id: string): boolean => {
+    const operation = store.read(id);
+    return operation !== undefined && rollbackWaits(operation, bootedAt);
+  };
+  if (!store.ids().some(isWaiting)) return;
+  await carryState(config, packages);
+}
+
+/** {@link carryOwnState} as root, for a service without rights that has just ended. */
+export async function carryServiceState(config: Config): Promise<void> {
+  const store = openSharedOperationStore({ stateDir: places.tasksDir });
+  const packages = await openPackageManager({ exec });
+  await carryOwnState({ ...config, stateDir: places.tasksDir, exec }, packages, store);
 }

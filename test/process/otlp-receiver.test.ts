@@ -14,7 +14,7 @@ import { resourceFromAttributes } from "@opentelemetry/resources";
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
 import { TracerProvider } from "@opentelemetry/sdk-trace";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createPeers } from "#app/tracing/peers.ts";
+import { createPeers } from "#app/tracing/receiver.ts";
 import { createHostTraces, type HostTraces } from "#app/tracing/traces.ts";
 import { openReceivers, PortTaken, type Receivers } from "#transports/otlp/index.ts";
 import { parseMetrics } from "./support/metrics.ts";

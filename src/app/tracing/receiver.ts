@@ -1,3 +1,5 @@
+import type { Socket } from "node:net";
+import { createPeerLookup } from "#adapters/sockets/peers.ts";
 import type { Config } from "#config/load.ts";
 import { isOwnCollector, keepBytes, receiverPorts } from "#config/receiver.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
@@ -7,11 +9,17 @@ import type { SpanResult } from "#telemetry/metrics.ts";
 import { onceAMinute } from "#telemetry/repeated-trouble.ts";
 import { tracesUrl } from "#telemetry/tracing.ts";
 import { createForwarder, type Forwarder } from "#transports/otlp/forward.ts";
+import { type Peer, unknownPeer } from "#transports/otlp/gate.ts";
 import { openReceivers, PortTaken } from "#transports/otlp/index.ts";
 import type { ReceivedBody } from "#transports/otlp/receiver.ts";
 import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
-import { createPeers } from "./peers.ts";
 import { createHostTraces, type HostTraces } from "./traces.ts";
+
+/** In the sandbox the kernel names root, the service's user, and all others by one number. */
+export function createPeers(): (socket: Socket) => Promise<Peer> {
+  const lookup = createPeerLookup();
+  return async (socket) => (await lookup(socket)) ?? unknownPeer;
+}
 
 export interface TraceParts {
   readonly store: Pick<TraceStore, "list" | "trace">;

@@ -6,10 +6,10 @@ import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
-import { createPidLocks, type LockHolder } from "../common/locks.ts";
+import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, rememberByMark, sortedNames } from "../common/marks.ts";
-import { type Argv, type Asks, hostPlaces, type PackagePorts } from "../common/ports.ts";
-import { createTransactions, type Transact } from "../common/transactions.ts";
+import { type Argv, hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { createTransactions } from "../common/transactions.ts";
 import { createPattern, nevraOf, splitVersion } from "../rpm/names.ts";
 import { byName, NoLists } from "../rpm/offers.ts";
 import { type InstalledRpm, installedFormat, parseExcludes, parseInstalled, parseVersionLocks } from "./lists.ts";
@@ -92,29 +92,20 @@ export interface DnfPorts extends PackagePorts {
   readonly dnfPlaces?: DnfPlaces;
 }
 
-export interface Dnf {
-  readonly places: DnfPlaces;
-  readonly folder: string;
-  readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
-  readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  readonly database: Asks<RpmDatabase>;
-  readonly writer: () => Promise<LockHolder | undefined>;
-  readonly transact: Transact;
-}
-
-export function openDnf(ports: DnfPorts): Dnf {
+export function openDnf(ports: DnfPorts) {
   const { exec, dnfPlaces: where = dnfPlaces(), places = hostPlaces } = ports;
   const locks = createPidLocks(programs);
   const remembered = rememberByMark<readonly InstalledRpm[]>();
 
-  const tryAsking: Dnf["tryAsking"] = async (words, signal) => {
+  const tryAsking = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
     const result = await askWhole({ exec, manager: "dnf" }, [...where.dnf, ...onlyAsking, ...words], signal);
     if (/^Error: Cache-only enabled but no cache for /m.test(result.stderr))
       throw new NoLists(cannotAsk(result).message);
     return result;
   };
 
-  const ask: Dnf["ask"] = async (words, signal) => {
+  /** @throws NoLists; CommandFailed where dnf does not answer. */
+  const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
     const result = await tryAsking(words, signal);
     // 100 says that there are updates.
     if (result.exitCode !== 0 && result.exitCode !== 100) throw cannotAsk(result);
@@ -134,7 +125,7 @@ export function openDnf(ports: DnfPorts): Dnf {
     ask,
     tryAsking,
 
-    async database(signal) {
+    async database(signal: AbortSignal): Promise<RpmDatabase> {
       const mark = await databaseMark(where);
       const packages = await remembered(mark, async () => {
         // What is excluded is there all the same.
@@ -150,3 +141,5 @@ export function openDnf(ports: DnfPorts): Dnf {
     transact: createTransactions({ ...ports, locks, reader: dnfOutput }),
   };
 }
+
+export type Dnf = ReturnType<typeof openDnf>;

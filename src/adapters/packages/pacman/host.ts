@@ -7,9 +7,9 @@ import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
-import { createOpenLocks, isLeftOver, type LockHolder } from "../common/locks.ts";
+import { createOpenLocks, isLeftOver } from "../common/locks.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
-import type { Argv, Asks, PackagePorts } from "../common/ports.ts";
+import type { Argv, PackagePorts } from "../common/ports.ts";
 import { createTransactions, LockHeld, type Transact, type Transaction } from "../common/transactions.ts";
 import { createPattern } from "../rpm/names.ts";
 import { failureReason, pacmanOutput } from "./output.ts";
@@ -101,21 +101,7 @@ export interface PacmanPorts extends PackagePorts {
   readonly pacmanPlaces?: PacmanPlaces;
 }
 
-/** Pacman on a host. Nothing that is asked needs its lock, the network, or leaves a trace. */
-export interface Pacman {
-  readonly places: PacmanPlaces;
-  readonly tryAsking: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  readonly ask: (databases: string, words: readonly string[], signal: AbortSignal) => Promise<string>;
-  readonly database: Asks<PacmanDatabase>;
-  readonly writer: () => Promise<LockHolder | undefined>;
-  readonly isLockLeft: () => Promise<boolean>;
-  /** A lock without a holder is reported and never removed: a person has to look at what was interrupted. */
-  readonly hostTransact: (transaction: Omit<Transaction, "locks">, signal: AbortSignal) => Promise<string>;
-  /** Runs what changes only the service's own lists; a lock that is left there hinders nobody. */
-  readonly listsTransact: (transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal) => Promise<string>;
-}
-
-export function openPacman(ports: PacmanPorts): Pacman {
+export function openPacman(ports: PacmanPorts) {
   const { exec, pacmanPlaces: places = pacmanPlaces() } = ports;
   const locks = createOpenLocks();
   const transact: Transact = createTransactions({ ...ports, locks, reader: pacmanOutput });
@@ -128,7 +114,7 @@ export function openPacman(ports: PacmanPorts): Pacman {
     if (result.exitCode !== 0) throw cannotAsk(result);
     return result.stdout;
   };
-  const tryAsking: Pacman["tryAsking"] = (databases, words, signal) =>
+  const tryAsking = (databases: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> =>
     run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal);
 
   const readHolds = async (signal: AbortSignal): Promise<PacmanDatabase["isHeld"]> => {
@@ -141,9 +127,10 @@ export function openPacman(ports: PacmanPorts): Pacman {
   return {
     places,
     tryAsking,
-    ask: async (databases, words, signal) => demandAnswer(await tryAsking(databases, words, signal)),
+    ask: async (databases: string, words: readonly string[], signal: AbortSignal) =>
+      demandAnswer(await tryAsking(databases, words, signal)),
 
-    async database(signal) {
+    async database(signal: AbortSignal): Promise<PacmanDatabase> {
       const entries = (await entryNames(local)).map((name) => join(local, name));
       const mark = await marksOf([...entries, ...places.settings]);
       return remembered(mark, async () => {
@@ -154,7 +141,8 @@ export function openPacman(ports: PacmanPorts): Pacman {
     writer: () => locks.holder(places.lock),
     isLockLeft: () => isLeftOver(places.lock, locks),
 
-    async hostTransact(transaction, signal) {
+    /** A lock without a holder is reported and never removed: a person has to look at what was interrupted. */
+    async hostTransact(transaction: Omit<Transaction, "locks">, signal: AbortSignal): Promise<string> {
       try {
         return await transact({ ...transaction, locks: [places.lock] }, signal);
       } catch (error) {
@@ -167,7 +155,8 @@ export function openPacman(ports: PacmanPorts): Pacman {
       }
     },
 
-    listsTransact(transaction, signal) {
+    /** Changes only the service's own lists; a lock that is left there hinders nobody. */
+    listsTransact(transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal): Promise<string> {
       const lock = join(places.lists, "db.lck");
       const before = async (): Promise<void> => {
         if (await isLeftOver(lock, locks)) await rm(lock, { force: true });
@@ -176,3 +165,5 @@ export function openPacman(ports: PacmanPorts): Pacman {
     },
   };
 }
+
+export type Pacman = ReturnType<typeof openPacman>;

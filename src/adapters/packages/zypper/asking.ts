@@ -58,18 +58,6 @@ export const onlyFiles = (folder: string): readonly string[] => [
 /** Files of which one is in the folder of each list, by kind of repository; their time is when zypper last asked for it. */
 const listFiles = ["repodata/repomd.xml", "content", "cookie"] as const;
 
-export interface Asking {
-  readonly ask: (words: readonly string[], signal: AbortSignal) => Promise<string>;
-  readonly tryAsking: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** Downloads packages into a folder. @throws NoLists */
-  readonly tryInto: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  readonly tryInstalled: (words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  /** Only about what is installed and about package files: there are no repositories. The folder holds what is made for it. */
-  readonly tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) => Promise<CommandResult>;
-  readonly listsAt: (signal: AbortSignal) => Promise<number | undefined>;
-  readonly listsMark: (signal: AbortSignal) => Promise<string>;
-}
-
 /** Zypper's own way from the name of a repository to that of its folder. */
 const listFolder = (alias: string): string => alias.replaceAll("/", "_");
 
@@ -78,7 +66,7 @@ export function demandAnswer({ exitCode, stdout, stderr }: CommandResult): strin
   return stdout;
 }
 
-export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: ZypperPlaces }): Asking {
+export function createAsking({ exec, places }: { readonly exec: Exec; readonly places: ZypperPlaces }) {
   const remembered = rememberByMark<readonly string[]>();
 
   const run = (words: readonly string[], signal: AbortSignal, timeoutMs?: number): Promise<CommandResult> => {
@@ -98,7 +86,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     return files.find((file) => file !== undefined)?.mtimeMs;
   };
 
-  const listsAt: Asking["listsAt"] = async (signal) => {
+  const listsAt = async (signal: AbortSignal): Promise<number | undefined> => {
     const times = await Promise.all((await aliases(signal)).map(listAt));
     const known = times.filter((time) => time !== undefined);
     return known.length === 0 || known.length < times.length ? undefined : Math.floor(Math.min(...known));
@@ -109,22 +97,25 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     if ((await listsAt(signal)) === undefined) throw new NoLists("cannot ask zypper: there are no package lists");
   };
 
-  const tryAsking: Asking["tryAsking"] = async (words, signal) => {
+  const tryAsking = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
     await demandLists(signal);
     return run(words, signal);
   };
 
   return {
     tryAsking,
-    ask: async (words, signal) => demandAnswer(await tryAsking(words, signal)),
-    async tryInto(folder, words, signal) {
+    ask: async (words: readonly string[], signal: AbortSignal) => demandAnswer(await tryAsking(words, signal)),
+    /** Downloads packages into a directory. @throws NoLists */
+    async tryInto(folder: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> {
       await demandLists(signal);
       return run(["--pkg-cache-dir", folder, ...words], signal, 10 * 60_000);
     },
-    tryInstalled: (words, signal) => run([...onlyInstalled, ...words], signal),
-    tryFiles: (folder, words, signal) => run([...onlyFiles(folder), ...words], signal),
+    tryInstalled: (words: readonly string[], signal: AbortSignal) => run([...onlyInstalled, ...words], signal),
+    /** Only about what is installed and about package files; the directory holds what is made for it. */
+    tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) =>
+      run([...onlyFiles(folder), ...words], signal),
     listsAt,
-    async listsMark(signal) {
+    async listsMark(signal: AbortSignal): Promise<string> {
       const folders = (await aliases(signal)).map((alias) => join(places.lists, listFolder(alias)));
       const files = folders.flatMap((folder) => listFiles.map((file) => join(folder, file)));
       return marksOf([...files, ...places.settings]);

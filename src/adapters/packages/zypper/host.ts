@@ -1,16 +1,15 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
-import { createPidLocks, type LockHolder } from "../common/locks.ts";
+import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
-import { type Asks, hostPlaces, type PackagePorts } from "../common/ports.ts";
-import { createTransactions, type Transact } from "../common/transactions.ts";
+import { hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { createTransactions } from "../common/transactions.ts";
 import { nevraOf } from "../rpm/names.ts";
 import { byName } from "../rpm/offers.ts";
-import { type Asking, createAsking, demandAnswer, type ZypperPlaces, zypperPlaces } from "./asking.ts";
+import { createAsking, demandAnswer, type ZypperPlaces, zypperPlaces } from "./asking.ts";
 import { installedFormat, parseAutoInstalled, parseHeld, parseInstalled } from "./lists.ts";
 import { zypperOutput } from "./output.ts";
 import { tolerant } from "./simulation.ts";
@@ -32,16 +31,7 @@ export interface ZypperPorts extends PackagePorts {
   readonly zypperPlaces?: ZypperPlaces;
 }
 
-export interface Zypper extends Asking {
-  readonly exec: Exec;
-  readonly places: ZypperPlaces;
-  readonly folder: string;
-  readonly database: Asks<ZypperDatabase>;
-  readonly writer: () => Promise<LockHolder | undefined>;
-  readonly transact: Transact;
-}
-
-export function openZypper(ports: ZypperPorts): Zypper {
+export function openZypper(ports: ZypperPorts) {
   const { exec, zypperPlaces: where = zypperPlaces(), places = hostPlaces } = ports;
   const asking = createAsking({ exec, places: where });
   const locks = createPidLocks(programs);
@@ -67,7 +57,7 @@ export function openZypper(ports: ZypperPorts): Zypper {
     places: where,
     folder: places.output,
 
-    async database(signal) {
+    async database(signal: AbortSignal): Promise<ZypperDatabase> {
       const files = await databaseFiles(where.databases);
       const contents = await Promise.all([...files, where.autoInstalled].map(contentMark));
       const mark = `${contents.join("\n")}\n${await marksOf([where.packageLocks])}`;
@@ -75,7 +65,7 @@ export function openZypper(ports: ZypperPorts): Zypper {
         const packages = await queryAll(signal);
         const held = await heldBy(signal);
         const automatic = parseAutoInstalled(await readTextOrEmpty(where.autoInstalled));
-        return { packages, isHeld: (found) => held.has(nevraOf(found)), automatic, mark };
+        return { packages, isHeld: (found: PackageVersion) => held.has(nevraOf(found)), automatic, mark };
       });
     },
 
@@ -83,3 +73,5 @@ export function openZypper(ports: ZypperPorts): Zypper {
     transact: createTransactions({ ...ports, exec: tolerant(exec), locks, reader: zypperOutput }),
   };
 }
+
+export type Zypper = ReturnType<typeof openZypper>;

@@ -6,7 +6,6 @@ import type { Asks, OnLine, Repairs } from "../common/ports.ts";
 import { type Findings, leftovers } from "../rpm/findings.ts";
 import { nameAndArchitecture } from "../rpm/names.ts";
 import { demandLists, demandNoRemoval, NoLists } from "../rpm/offers.ts";
-import type { Asking } from "./asking.ts";
 import type { Zypper, ZypperDatabase } from "./host.ts";
 import { parseUnmet } from "./lists.ts";
 import { type Simulation, simulate } from "./simulation.ts";
@@ -15,7 +14,7 @@ import { makeChanges } from "./transaction.ts";
 const rpmOptions = { timeoutMs: 10 * 60_000, maxOutputBytes: 8 * 1024 * 1024 };
 const onlyDependencies = ["--nofiles", "--nodigest", "--nosignature", "--noscripts"] as const;
 
-async function verify(ask: Asking["tryAsking"], signal: AbortSignal): Promise<Simulation | undefined> {
+async function verify(ask: Zypper["tryAsking"], signal: AbortSignal): Promise<Simulation | undefined> {
   try {
     return await simulate(ask, ["verify", "--no-recommends"], signal);
   } catch (error) {
