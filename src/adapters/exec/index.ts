@@ -26,12 +26,12 @@ export type Exec = (
 const defaultTimeoutMs = 30_000;
 const defaultMaxOutputBytes = 8 * 1024 * 1024;
 
-function collector(limit: number): { take: (chunk: Buffer) => void; text: () => string; isFull: () => boolean } {
+function collector(limit: number) {
   const chunks: Buffer[] = [];
   let size = 0;
   let full = false;
   return {
-    take(chunk) {
+    take: (chunk: Buffer): void => {
       const room = limit - size;
       if (chunk.length > room) full = true;
       if (room <= 0) return;
@@ -78,12 +78,8 @@ export const exec: Exec = ([program, ...args], options = {}) => {
         const output = { stdout: stdout.text(), stderr: stderr.text() };
         return reject(new CommandFailed(`cannot run ${program}: ${ended ?? `killed by ${killedBy}`}`, { output }));
       }
-      resolve({
-        exitCode: code,
-        stdout: stdout.text(),
-        stderr: stderr.text(),
-        truncated: stdout.isFull() || stderr.isFull(),
-      });
+      const truncated = stdout.isFull() || stderr.isFull();
+      resolve({ exitCode: code, stdout: stdout.text(), stderr: stderr.text(), truncated });
     });
     // A command that ends, or closes its input, without having read all of it has what it wanted.
     child.stdin?.on("error", () => undefined);

@@ -153,47 +153,34 @@ const brokenCodes: readonly string[] = [
 const unreachableCode = /^(E(?!RR_)[A-Z_]+|UND_ERR_CONNECT_TIMEOUT)$/;
 const unreadableCode = /^(HPE_|Z_|ERR_|UND_ERR_)/;
 
+/** A failure without an answer. */
+export const failed = (
+  failure: Exclude<ProviderFailed["failure"], "refused">,
+  message: string,
+  isRetryable = false,
+): ProviderFailed => new ProviderFailed(message, { failure, isRetryable });
+
+export const unreachable = (message: string, isRetryable = false): ProviderFailed =>
+  failed("unreachable", message, isRetryable);
+
 function networkFailure(code: string, { provider, host }: Party): ProviderFailed | undefined {
-  if (silentCodes.includes(code)) {
-    return new ProviderFailed(`${provider} did not answer in time`, { failure: "silent", isRetryable: true });
-  }
-  if (brokenCodes.includes(code)) {
-    return new ProviderFailed(`the connection to ${provider} at ${host} broke off (${code})`, {
-      failure: "unreachable",
-      isRetryable: true,
-    });
-  }
-  if (certificateCode.test(code)) {
-    return new ProviderFailed(`the certificate of ${provider} at ${host} cannot be trusted (${code})`, {
-      failure: "unreachable",
-      isRetryable: false,
-    });
-  }
-  if (tlsCode.test(code)) {
-    return new ProviderFailed(`${provider} at ${host} does not speak TLS as it should (${code})`, {
-      failure: "unreachable",
-      isRetryable: false,
-    });
-  }
-  if (unreachableCode.test(code)) {
-    // A name that does not exist will not in a second either.
-    const isRetryable = code !== "ENOTFOUND";
-    return new ProviderFailed(`${provider} cannot be reached at ${host} (${code})`, {
-      failure: "unreachable",
-      isRetryable,
-    });
-  }
+  if (silentCodes.includes(code)) return failed("silent", `${provider} did not answer in time`, true);
+  if (brokenCodes.includes(code))
+    return unreachable(`the connection to ${provider} at ${host} broke off (${code})`, true);
+  if (certificateCode.test(code))
+    return unreachable(`the certificate of ${provider} at ${host} cannot be trusted (${code})`);
+  if (tlsCode.test(code)) return unreachable(`${provider} at ${host} does not speak TLS as it should (${code})`);
+  // A name that does not exist will not in a second either.
+  if (unreachableCode.test(code))
+    return unreachable(`${provider} cannot be reached at ${host} (${code})`, code !== "ENOTFOUND");
   return unreadableCode.test(code) ? notUnderstood({ provider }) : undefined;
 }
 
 export const notUnderstood = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
-  new ProviderFailed(`${provider} answered with what cannot be understood`, {
-    failure: "unreadable",
-    isRetryable: false,
-  });
+  failed("unreadable", `${provider} answered with what cannot be understood`);
 
 export const brokenOff = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
-  new ProviderFailed(`the answer of ${provider} broke off`, { failure: "unreachable", isRetryable: true });
+  unreachable(`the answer of ${provider} broke off`, true);
 
 /** Nothing of what was thrown is kept: it may contain the key. */
 export function toProviderFailed(error: unknown, party: Party, now: number): ProviderFailed {

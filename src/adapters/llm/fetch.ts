@@ -3,6 +3,7 @@ import type { LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
+import { failed, unreachable } from "./failures.ts";
 
 export interface FetchLimits {
   readonly connectMs: number;
@@ -26,16 +27,10 @@ const refusalBytes = 64 * 1024;
 export type Fetch = typeof globalThis.fetch;
 
 const neverAsked = (host: string): ProviderFailed =>
-  new ProviderFailed(`${host} is a link-local address, which is never asked`, {
-    failure: "unreachable",
-    isRetryable: false,
-  });
+  unreachable(`${host} is a link-local address, which is never asked`);
 
 const tooMuch = (bytes: number): ProviderFailed =>
-  new ProviderFailed(`the provider answered with more than the ${bytes} bytes that are taken`, {
-    failure: "unreadable",
-    isRetryable: false,
-  });
+  failed("unreadable", `the provider answered with more than the ${bytes} bytes that are taken`);
 
 type Gauge = (chunk: Uint8Array) => boolean;
 
@@ -144,10 +139,7 @@ export function createFetch(given: Partial<FetchLimits> = {}, resolve: LookupFun
     request.init.headers.push(...Object.entries(limits.headers?.() ?? {}));
     const answer = await (await client())(request.url, request.init).catch((error: unknown) => {
       if (!isPortBlocked(error)) throw error;
-      throw new ProviderFailed(`port ${request.url.port} is kept for another protocol and is never asked`, {
-        failure: "unreachable",
-        isRetryable: false,
-      });
+      throw unreachable(`port ${request.url.port} is kept for another protocol and is never asked`);
     });
     if (answer.status < 300 || answer.status > 399) return boundedAnswer(answer, limits);
     await answer.body?.cancel();

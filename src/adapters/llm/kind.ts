@@ -38,5 +38,3 @@ export interface ProviderKind {
   readonly modelIn?: (raw: unknown) => string | undefined;
   readonly probe: (access: Access, asking: Asking) => Promise<void>;
 }
-
-export const bearer = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` });

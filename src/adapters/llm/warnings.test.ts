@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { toSentence } from "./prompt.ts";
+import { toSentence } from "./chat-provider.ts";
 
 it.each([
   [{ type: "unsupported", feature: "temperature" }, "the model does not take temperature: it was left out"],

@@ -10,13 +10,8 @@ import { ended, endedFor, environmentOf, maxOutputBytes, signalExitCode } from "
 const nobody = 65_534;
 const graceMs = 5_000;
 
-const dropsRights = [
-  `--reuid=${nobody}`,
-  `--regid=${nobody}`,
-  "--clear-groups",
-  "--inh-caps=-all",
-  "--bounding-set=-all",
-];
+const asNobody = [`--reuid=${nobody}`, `--regid=${nobody}`];
+const dropsRights = [...asNobody, "--clear-groups", "--inh-caps=-all", "--bounding-set=-all"];
 
 export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: number }): PluginSandbox {
   const { exec, uid = process.getuid?.() ?? 0 } = ports;
@@ -25,16 +20,12 @@ export function createBareSandbox(ports: { readonly exec: Exec; readonly uid?: n
   const command = (call: PluginCall, home: string): readonly [string, ...string[]] => {
     const { permissions, command: words } = call.manifest;
     const isDropped = isRoot && permissions.user !== "root";
+    const limits = [`--data=${permissions.memoryBytes}`, "--core=0", "--nofile=1024", "--"];
+    const rights = ["setpriv", "--no-new-privs", ...(isDropped ? dropsRights : []), "--"];
     return [
       "prlimit",
-      `--data=${permissions.memoryBytes}`,
-      "--core=0",
-      "--nofile=1024",
-      "--",
-      "setpriv",
-      "--no-new-privs",
-      ...(isDropped ? dropsRights : []),
-      "--",
+      ...limits,
+      ...rights,
       "/usr/bin/env",
       "-i",
       ...environmentOf(call, home),

@@ -71,13 +71,10 @@ export function openConfirmedPlugins(directory: string): ConfirmedPluginFiles {
       const known = isTrusted() ? read(fileOf(path)) : undefined;
       return known?.path === path && known.digest === digest;
     },
-    all: () =>
-      isTrusted()
-        ? readdirSync(directory)
-            .filter((name) => name.endsWith(".json"))
-            .flatMap((name) => read(join(directory, name)) ?? [])
-            .sort((a, b) => (a.name < b.name ? -1 : 1))
-        : [],
+    all() {
+      const names = isTrusted() ? readdirSync(directory).filter((name) => name.endsWith(".json")) : [];
+      return names.flatMap((name) => read(join(directory, name)) ?? []).sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
     add(plugin) {
       const { group } = prepare();
       writeFileAtomic(fileOf(plugin.path), `${JSON.stringify(plugin, null, 2)}\n`, { mode: 0o640, group });

@@ -39,25 +39,18 @@ export function openEnabledPlugins(ports: {
   const { stateDir, onTrouble } = ports;
   const path = join(stateDir, fileName);
 
-  const setAside = (): string => {
-    const aside = `${path}.damaged-${randomBytes(4).toString("hex")}`;
-    renameSync(path, aside);
-    return aside;
-  };
-
   const load = (): readonly EnabledPlugin[] => {
     try {
       const text = readList(path);
       return text === undefined ? [] : readEnabledPlugins(text);
     } catch (error) {
-      let aside: string | undefined;
+      const aside = `${path}.damaged-${randomBytes(4).toString("hex")}`;
       try {
-        aside = setAside();
+        renameSync(path, aside);
+        onTrouble(error, aside);
       } catch (cause) {
-        onTrouble(new AggregateError([error, cause], `cannot set ${path} aside`), undefined);
-        return [];
+        onTrouble(new AggregateError([error, cause], `cannot move ${path} aside`), undefined);
       }
-      onTrouble(error, aside);
       return [];
     }
   };

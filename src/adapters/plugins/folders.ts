@@ -118,18 +118,13 @@ export function createPluginFolders(ports: {
     return found;
   };
 
-  const faulty = (path: string, fault: string): FoundPlugin => ({
-    path,
-    name: basename(path),
-    loaded: { fault, type: undefined },
-  });
+  const faulty = (path: string, fault: string): FoundPlugin => {
+    return { path, name: basename(path), loaded: { fault, type: undefined } };
+  };
 
   const look = (path: string): FoundPlugin | undefined => {
     try {
-      if (!isPlain(path)) {
-        const shown = path.split("/").map(printable).join("/");
-        return faulty(shown, oddPath);
-      }
+      if (!isPlain(path)) return faulty(path.split("/").map(printable).join("/"), oddPath);
       const stat = lstatSync(path);
       if (stat.isSymbolicLink()) {
         const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true;
@@ -163,19 +158,16 @@ export function createPluginFolders(ports: {
         const plugin = lookNext();
         await new Promise<void>((done) => setImmediate(done));
         if (plugin === undefined) continue;
-        if (!("manifest" in plugin.loaded)) {
-          found.push(plugin);
-          continue;
-        }
         const first = firsts.get(plugin.name);
-        if (first === undefined) {
+        if (!("manifest" in plugin.loaded)) found.push(plugin);
+        else if (first === undefined) {
           firsts.set(plugin.name, plugin.path);
           found.push(plugin);
-          continue;
+        } else {
+          const { type } = plugin.loaded.manifest.role;
+          const fault = `${first} has this name too, and comes first (change name in ${plugin.path}/${manifestName})`;
+          found.push({ ...plugin, loaded: { fault, type } });
         }
-        const { type } = plugin.loaded.manifest.role;
-        const fault = `${first} has this name too, and comes first (change name in ${plugin.path}/${manifestName})`;
-        found.push({ ...plugin, loaded: { fault, type } });
       }
       return found;
     },

@@ -5,6 +5,7 @@ import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugi
 import { ownSchemas } from "#contract/schema.ts";
 import type { PluginManifest } from "#domain/ports/plugins.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { isRecord, isString } from "#kernel/values.ts";
 import { ManifestFile } from "./schema.ts";
 import { isInside } from "./trust.ts";
 
@@ -26,11 +27,7 @@ interface Flaw {
 
 export type ManifestReading =
   | { readonly manifest: PluginManifest }
-  | {
-      readonly faults: readonly string[];
-      readonly type: PluginType | undefined;
-      readonly name: string | undefined;
-    };
+  | (ReturnType<typeof known> & { readonly faults: readonly string[] });
 
 const unitMs: Readonly<Record<string, number>> = { s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
 const unitBytes: Readonly<Record<string, number>> = { K: 1024, M: 1024 ** 2, G: 1024 ** 3 };
@@ -45,21 +42,8 @@ const inVarLib = (name: string): string => `/var/lib/${name}`;
 
 /** Where whoever may write has the host; and what is no place for files. */
 const systemFolders = [
-  "/etc",
-  "/usr",
-  "/boot",
-  "/bin",
-  "/sbin",
-  "/lib",
-  "/lib32",
-  "/lib64",
-  "/root",
-  "/opt",
-  "/nix",
-  "/gnu",
-  "/snap",
-  "/var/spool/cron",
-  "/var/spool/at",
+  ...["/etc", "/usr", "/boot", "/bin", "/sbin", "/lib", "/lib32", "/lib64"],
+  ...["/root", "/opt", "/nix", "/gnu", "/snap", "/var/spool/cron", "/var/spool/at"],
   // What programs of root run, load or believe.
   ...["apt", "containerd", "dpkg", "docker", "dbus", "cloud", "machines", "NetworkManager"].map(inVarLib),
   ...["pacman", "polkit-1", "rpm", "snapd", "sudo", "systemd"].map(inVarLib),
@@ -76,11 +60,10 @@ function toFlaw({ keyword, instancePath, params, data, message = "is wrong" }: E
       return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
     case "enum":
       return { path, message: `must be one of ${[params["allowedValues"]].flat().join(", ")}` };
-    case "type":
-      return {
-        path,
-        message: params["type"] === "string" && typeof data === "number" ? `${message}: write it in quotes` : message,
-      };
+    case "type": {
+      const isUnquoted = params["type"] === "string" && typeof data === "number";
+      return { path, message: isUnquoted ? `${message}: write it in quotes` : message };
+    }
     default:
       return { path, message };
   }
@@ -91,11 +74,8 @@ function furtherFlaws(file: ManifestFile): readonly Flaw[] {
   const { memory = defaults.memory, user, read = [], write = [] } = permissions;
   const flaws: Flaw[] = [];
   for (const part of pluginTypes.filter((each) => each !== type && file[each] !== undefined)) {
-    flaws.push({
-      path: [part],
-      message: `belongs to a plugin of type ${part}, and this one is a ${type}`,
-      isKey: true,
-    });
+    const message = `belongs to a plugin of type ${part}, and this one is a ${type}`;
+    flaws.push({ path: [part], message, isKey: true });
   }
   if (type === "hook" && file.hook === undefined) flaws.push({ path: ["hook"], message: "must be given, with events" });
   if (scaled(timeout, unitMs) > longest.timeoutMs) flaws.push({ path: ["timeout"], message: "must be 1h at most" });
@@ -106,21 +86,15 @@ function furtherFlaws(file: ManifestFile): readonly Flaw[] {
   if (bytes < memoryRange[0] || bytes > memoryRange[1]) {
     flaws.push({ path: ["permissions", "memory"], message: "must be 16M to 64G" });
   }
-  for (const [key, paths] of [
-    ["read", read],
-    ["write", write],
-  ] as const) {
+  for (const [key, paths] of Object.entries({ read, write })) {
     paths.forEach((path, at) => {
       const place = { path: ["permissions", key, String(at)] };
       const within = noFiles.find((folder) => isInside(path, folder));
       if (within !== undefined) flaws.push({ ...place, message: `is in ${within}, which no permission opens` });
       const system = systemFolders.find((folder) => isInside(path, folder) || isInside(folder, path));
-      if (key === "write" && user !== "root" && system !== undefined) {
-        flaws.push({
-          ...place,
-          message: `has to do with ${system}: whoever may change that is as good as root, so it takes user: root`,
-        });
-      }
+      if (key !== "write" || user === "root" || system === undefined) return;
+      const message = `has to do with ${system}: whoever may change that is as good as root, so it takes user: root`;
+      flaws.push({ ...place, message });
     });
   }
   return flaws;
@@ -129,8 +103,7 @@ function furtherFlaws(file: ManifestFile): readonly Flaw[] {
 function allFlaws(value: unknown, flaws: readonly Flaw[]): readonly Flaw[] {
   const flawed = new Set(flaws.map(({ path: [setting] }) => setting));
   const isFlawless = ([setting]: readonly [string, unknown]): boolean => !flawed.has(setting);
-  const rest: unknown =
-    typeof value === "object" && value !== null ? Object.fromEntries(Object.entries(value).filter(isFlawless)) : value;
+  const rest: unknown = isRecord(value) ? Object.fromEntries(Object.entries(value).filter(isFlawless)) : value;
   if (!validator()(rest)) return flaws;
   return [...flaws, ...furtherFlaws(rest).filter(({ path: [setting] }) => !flawed.has(setting))];
 }
@@ -139,13 +112,8 @@ function roleOf({ name, type, check = {}, hook, command }: ManifestFile): Plugin
   switch (type) {
     case "check": {
       const { title = name, severity = "medium", interval, output = "nagios" } = check;
-      return {
-        type,
-        title,
-        severity,
-        intervalMs: interval === undefined ? undefined : scaled(interval, unitMs),
-        output,
-      };
+      const intervalMs = interval === undefined ? undefined : scaled(interval, unitMs);
+      return { type, title, severity, intervalMs, output };
     }
     case "hook":
       return { type, events: hook?.events ?? [], onFailure: hook?.on_failure ?? "allow" };
@@ -156,14 +124,8 @@ function roleOf({ name, type, check = {}, hook, command }: ManifestFile): Plugin
 
 function toManifest(file: ManifestFile, folder: string): PluginManifest {
   const { name, version, author = "", description = "", exec, args = [], timeout = defaults.timeout } = file;
-  const {
-    user,
-    network = "none",
-    read = [],
-    write = [],
-    memory = defaults.memory,
-    tasks = defaults.tasks,
-  } = file.permissions ?? {};
+  const { user, network = "none", read = [], write = [], ...limits } = file.permissions ?? {};
+  const { memory = defaults.memory, tasks = defaults.tasks } = limits;
   return {
     name,
     version,
@@ -192,16 +154,11 @@ function placeOf(document: Document, lines: LineCounter, { path, isKey = false }
   return "1:1";
 }
 
-const member = (value: unknown, key: string): unknown =>
-  typeof value === "object" && value !== null && key in value
-    ? Object.entries(value).find(([name]) => name === key)?.[1]
-    : undefined;
-
 function known(value: unknown): { readonly type: PluginType | undefined; readonly name: string | undefined } {
-  const [type, name] = [member(value, "type"), member(value, "name")];
+  const { type, name } = isRecord(value) ? value : {};
   return {
     type: pluginTypes.find((each) => each === type),
-    name: typeof name === "string" && new RegExp(pluginNamePattern).test(name) ? name : undefined,
+    name: isString(name) && new RegExp(pluginNamePattern).test(name) ? name : undefined,
   };
 }
 
@@ -219,10 +176,7 @@ export function readManifest(text: string, folder: string): ManifestReading {
     if (errors.length > 0) return { faults: errors.map(faultLine), ...unknown };
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch (error) {
-    return {
-      faults: [faultLine(`${manifestName}: ${errorMessage(error)}`)],
-      ...unknown,
-    };
+    return { faults: [faultLine(`${manifestName}: ${errorMessage(error)}`)], ...unknown };
   }
   const validate = validator();
   const file = validate(value) ? value : undefined;

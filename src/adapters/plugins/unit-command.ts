@@ -64,9 +64,7 @@ export function unitCommand(unit: string, call: PluginCall, place: CommandPlace)
     `--description=Steward plugin ${call.manifest.name}`,
     ...unitProperties(unit, call, { ...place, ...top }).map((property) => `--property=${property}`),
     ...(place.partOf === undefined ? [] : [`--property=PartOf=${place.partOf}`]),
-    "--",
-    "/usr/bin/env",
-    "-i",
+    ...["--", "/usr/bin/env", "-i"],
     ...environmentOf(call, workFolderOf(call)),
     ...[...call.manifest.command, ...call.args].map(escapeArgument),
   ];

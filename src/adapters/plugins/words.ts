@@ -31,17 +31,11 @@ export const ended = (
   { stdout, stderr, truncated }: { readonly stdout: string; readonly stderr: string; readonly truncated: boolean },
 ): PluginEnd => ({ exitCode, stdout, stderr, isTruncated: truncated });
 
-export const programFolders: readonly string[] = [
-  "/usr/local/bin",
-  "/usr/bin",
-  "/bin",
-  "/usr/local/sbin",
-  "/usr/sbin",
-  "/sbin",
-];
+const searchPath = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin";
+export const programFolders: readonly string[] = searchPath.split(":");
 
 export const environmentOf = ({ manifest, path }: PluginCall, home: string): readonly string[] => [
-  `PATH=${programFolders.join(":")}`,
+  `PATH=${searchPath}`,
   "LANG=C.UTF-8",
   `HOME=${home}`,
   `TMPDIR=${home}`,

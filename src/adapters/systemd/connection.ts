@@ -165,7 +165,7 @@ export function openConnection(ports: {
       observe(call, () =>
         withSlot(async () => {
           if (current === undefined) throw new UnitsUnavailable("the system bus does not answer", true);
-          return await invoke(current, call, onReply);
+          return invoke(current, call, onReply);
         }),
       ),
     isUp: () => current !== undefined,

@@ -125,7 +125,7 @@ export function openDnf(ports: DnfPorts) {
     ask,
     tryAsking,
 
-    async database(signal: AbortSignal): Promise<RpmDatabase> {
+    database: async (signal: AbortSignal): Promise<RpmDatabase> => {
       const mark = await databaseMark(where);
       const packages = await remembered(mark, async () => {
         // What is excluded is there all the same.

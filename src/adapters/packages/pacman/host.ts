@@ -130,7 +130,7 @@ export function openPacman(ports: PacmanPorts) {
     ask: async (databases: string, words: readonly string[], signal: AbortSignal) =>
       demandAnswer(await tryAsking(databases, words, signal)),
 
-    async database(signal: AbortSignal): Promise<PacmanDatabase> {
+    database: async (signal: AbortSignal): Promise<PacmanDatabase> => {
       const entries = (await entryNames(local)).map((name) => join(local, name));
       const mark = await marksOf([...entries, ...places.settings]);
       return remembered(mark, async () => {
@@ -142,7 +142,7 @@ export function openPacman(ports: PacmanPorts) {
     isLockLeft: () => isLeftOver(places.lock, locks),
 
     /** A lock without a holder is reported and never removed: a person has to look at what was interrupted. */
-    async hostTransact(transaction: Omit<Transaction, "locks">, signal: AbortSignal): Promise<string> {
+    hostTransact: async (transaction: Omit<Transaction, "locks">, signal: AbortSignal): Promise<string> => {
       try {
         return await transact({ ...transaction, locks: [places.lock] }, signal);
       } catch (error) {
@@ -156,7 +156,7 @@ export function openPacman(ports: PacmanPorts) {
     },
 
     /** Changes only the service's own lists; a lock that is left there hinders nobody. */
-    listsTransact(transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal): Promise<string> {
+    listsTransact: (transaction: Omit<Transaction, "locks" | "before">, signal: AbortSignal): Promise<string> => {
       const lock = join(places.lists, "db.lck");
       const before = async (): Promise<void> => {
         if (await isLeftOver(lock, locks)) await rm(lock, { force: true });

@@ -106,7 +106,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     tryAsking,
     ask: async (words: readonly string[], signal: AbortSignal) => demandAnswer(await tryAsking(words, signal)),
     /** Downloads packages into a directory. @throws NoLists */
-    async tryInto(folder: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> {
+    tryInto: async (folder: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
       await demandLists(signal);
       return run(["--pkg-cache-dir", folder, ...words], signal, 10 * 60_000);
     },
@@ -115,7 +115,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
     tryFiles: (folder: string, words: readonly string[], signal: AbortSignal) =>
       run([...onlyFiles(folder), ...words], signal),
     listsAt,
-    async listsMark(signal: AbortSignal): Promise<string> {
+    listsMark: async (signal: AbortSignal): Promise<string> => {
       const folders = (await aliases(signal)).map((alias) => join(places.lists, listFolder(alias)));
       const files = folders.flatMap((folder) => listFiles.map((file) => join(folder, file)));
       return marksOf([...files, ...places.settings]);

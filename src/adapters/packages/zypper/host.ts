@@ -57,7 +57,7 @@ export function openZypper(ports: ZypperPorts) {
     places: where,
     folder: places.output,
 
-    async database(signal: AbortSignal): Promise<ZypperDatabase> {
+    database: async (signal: AbortSignal): Promise<ZypperDatabase> => {
       const files = await databaseFiles(where.databases);
       const contents = await Promise.all([...files, where.autoInstalled].map(contentMark));
       const mark = `${contents.join("\n")}\n${await marksOf([where.packageLocks])}`;
