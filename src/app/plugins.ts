@@ -1,8 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
+import { createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { Config } from "#config/load.ts";
-import type { Settings } from "#config/settings.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { Check } from "#domain/health/check.ts";
 import { sandboxedCheck } from "#domain/health/plugin/sandboxed-check.ts";
@@ -13,27 +12,12 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import type { PluginCheck } from "#domain/plugins/plugin-kind.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import {
-  type ConfirmedPlugins,
-  type EnabledPlugins,
-  type PluginFolders,
-  PluginNotRun,
-  type PluginRun,
-} from "#domain/ports/plugins.ts";
+import { type ConfirmedPlugins, type EnabledPlugins, PluginNotRun, type PluginRun } from "#domain/ports/plugins.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { sandboxThroughRoot } from "#root/through-root.ts";
 import type { Logger } from "#telemetry/logger.ts";
-
-const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
-
-/** The plugin directories of the settings; their files must belong to root where root runs them. */
-export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">, isRunByRoot = false): PluginFolders =>
-  createPluginFolders({
-    dirs: plugins.dirs ?? usualDirs,
-    now: systemClock.now,
-    ...(isRunByRoot && { owner: { uid: 0 } }),
-  });
+import { pluginFoldersOf } from "./plugin-folders.ts";
 
 /** The check of a plugin; the timeout of the settings takes precedence over its manifest. */
 export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): Check {

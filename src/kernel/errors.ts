@@ -46,6 +46,15 @@ export function orUndefinedSync<T>(work: () => T, isExpected: (error: unknown) =
   }
 }
 
+/** What work gives; the other value where it fails, whatever the reason. */
+export function orElse<T, Otherwise>(work: () => T, otherwise: Otherwise): T | Otherwise {
+  try {
+    return work();
+  } catch {
+    return otherwise;
+  }
+}
+
 const maxReasonLength = 200;
 
 /** The message of an error in a bounded length, for a log line or a record; its code or name where it has no message. */

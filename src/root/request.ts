@@ -131,6 +131,13 @@ async function during<T>(signal: AbortSignal, { close }: Exchange, work: () => P
 const withLimit = (signal: AbortSignal, task: RootTask): AbortSignal =>
   AbortSignal.any([signal, AbortSignal.timeout(rootTaskTimeoutMs(task) + graceMs)]);
 
+const reporting =
+  (onUnanswered: (() => void) | undefined) =>
+  (error: unknown): never => {
+    if (error instanceof RootUnanswered) onUnanswered?.();
+    throw error;
+  };
+
 type OnWrite = (id: string, task: string) => () => void;
 
 export function createRootRequests({
@@ -150,15 +157,10 @@ export function createRootRequests({
       const id = newId();
       const onUnanswered = rootTasks[task].effect === "write" ? onWrite(id, task) : undefined;
       const exchange = openExchange(path, { id, task, input });
-      try {
-        const { output } = await during(withLimit(signal, task), exchange, exchange.next);
-        return output as RootTaskOutput<typeof task>;
-      } catch (error) {
-        if (error instanceof RootUnanswered) onUnanswered?.();
-        throw error;
-      } finally {
-        await exchange.close();
-      }
+      const { output } = await during(withLimit(signal, task), exchange, exchange.next)
+        .catch(reporting(onUnanswered))
+        .finally(exchange.close);
+      return output as RootTaskOutput<typeof task>;
     });
 
   const openFix = async (checkId: string, signal: AbortSignal): Promise<RootFix> => {
@@ -179,16 +181,11 @@ export function createRootRequests({
           ...(progress as FixFound),
           async proceed(during2) {
             const onUnanswered = onWrite(id, "fix");
-            try {
-              const { output } = await during(withLimit(during2, "fix"), exchange, () => {
-                exchange.proceed();
-                return exchange.next();
-              });
-              return output as RootTaskOutput<"fix">;
-            } catch (error) {
-              if (error instanceof RootUnanswered) onUnanswered();
-              throw error;
-            }
+            const { output } = await during(withLimit(during2, "fix"), exchange, () => {
+              exchange.proceed();
+              return exchange.next();
+            }).catch(reporting(onUnanswered));
+            return output as RootTaskOutput<"fix">;
           },
           close,
         });
@@ -208,11 +205,7 @@ export function createRootRequests({
     /** Resolves when the process of the operation has ended. The end of this one does not end it. */
     async runOperation(id) {
       const exchange = openExchange(path, { id, task: operationTask, input: {} });
-      try {
-        await exchange.next();
-      } finally {
-        await exchange.close();
-      }
+      await exchange.next().finally(exchange.close);
     },
   };
 }

@@ -173,7 +173,7 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
 
 /** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
 async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: RootTaskInput<"plugin.try_start">) {
-  const { pluginFoldersOf } = await import("#app/plugins.ts");
+  const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
   const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
   const found = await pluginFoldersOf(config.settings).read(path);
   if (found === undefined) throw new PluginNotRun(goneFault);

@@ -3,20 +3,14 @@ import { join } from "node:path";
 import { preparePrivateDirectory } from "#adapters/files/index.ts";
 import type { BegunCall } from "#domain/ports/audit.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { isNotFound } from "#kernel/errors.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
 import { parseEntry } from "./chain.ts";
 import { openNew, readFlags } from "./files.ts";
 
 const maxBytes = 64 * 1024;
 const maxLeft = 10_000;
 
-const removeNote = (path: string): void => {
-  try {
-    unlinkSync(path);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-  }
-};
+const removeNote = (path: string): void => orUndefinedSync(() => unlinkSync(path));
 
 function readLeft(path: string): BegunCall["entry"] | undefined {
   const handle = openSync(path, readFlags);

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import { type AuditRecord, auditOutcomes } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
+import { parseJsonObject } from "#kernel/values.ts";
 
 export interface Link {
   readonly seq: number;
@@ -84,12 +85,8 @@ const isAuditRecord = (value: unknown): value is AuditRecord => isOfForms(record
 const isEntry = (value: unknown): value is AuditEntry => isOfForms(entryForms, value);
 
 function parseAs<T>(text: string, isOfKind: (value: unknown) => value is T): T | undefined {
-  try {
-    const value: unknown = JSON.parse(text);
-    return isOfKind(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value = parseJsonObject(text);
+  return isOfKind(value) ? value : undefined;
 }
 
 export const parseRecord = (line: string): AuditRecord | undefined => parseAs(line, isAuditRecord);

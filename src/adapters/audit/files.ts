@@ -66,12 +66,9 @@ function lastEntry(bytes: Buffer, isPart: boolean): Tail | undefined {
     const from = Math.max(start, bytes.lastIndexOf(newline, end - 1) + 1);
     const sealed = readSealed(bytes.subarray(from, end));
     if (sealed !== undefined) {
-      const lacksBreak = end === bytes.length;
-      return {
-        head: { seq: sealed.seq, hash: sealed.hash },
-        rest: bytes.subarray(Math.min(bytes.length, end + 1)),
-        lacksBreak,
-      };
+      const { seq, hash } = sealed;
+      const rest = bytes.subarray(Math.min(bytes.length, end + 1));
+      return { head: { seq, hash }, rest, lacksBreak: end === bytes.length };
     }
     end = from - 1;
   }

@@ -132,6 +132,8 @@ function noteMalformed(walk: Walk, { seq, faults }: SealedRecord): void {
   );
 }
 
+const notAnEntry = "what stands here is no entry";
+
 function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
   if (walk.strange === undefined) return;
   const { line, lines } = walk.strange;
@@ -147,14 +149,9 @@ function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
     return;
   }
   if (isFollowed && next.record?.operation === damagedEvent)
-    breakAt(walk, line, seq, "what stands here is no entry; the service found it like that when it started");
+    breakAt(walk, line, seq, `${notAnEntry}; the service found it like that when it started`);
   const isEntry = lines.some((each) => parseRecord(each.toString("utf8")) !== undefined);
-  breakAt(
-    walk,
-    line,
-    seq,
-    isEntry ? `entry ${seq} was changed: its hash does not fit` : "what stands here is no entry",
-  );
+  breakAt(walk, line, seq, isEntry ? `entry ${seq} was changed: its hash does not fit` : notAnEntry);
 }
 
 /** Earlier versions took malformed entries at the end for remains of a crash, and overwrote them. */
@@ -174,13 +171,8 @@ function beginFile(walk: Walk, { path, firstSeq }: LogFile): void {
   walk.pending = undefined;
   if (walk.last === undefined) return;
   const expected = walk.last.seq + 1;
-  if (firstSeq > expected)
-    breakAt(
-      walk,
-      1,
-      expected,
-      `${numbers(expected, firstSeq - 1)} missing before this file: a file is gone, or the one before it was cut off`,
-    );
+  const missing = `${numbers(expected, firstSeq - 1)} missing before this file`;
+  if (firstSeq > expected) breakAt(walk, 1, expected, `${missing}: a file is gone, or the one before it was cut off`);
   if (firstSeq !== expected)
     breakAt(walk, 1, expected, `the file is named for entry ${firstSeq}, and entry ${expected} comes next`);
 }
@@ -232,25 +224,18 @@ function endFile(walk: Walk, isNewest: boolean): void {
 function finish(walk: Walk): void {
   const { files, headsBySeq, notes, malformed, first, kept } = walk;
   if (malformed > namedMalformed) notes.push(`${malformed - namedMalformed} more entries are malformed`);
-  if (first !== undefined && first.seq > kept)
-    breakAt(
-      { place: { file: files[0]?.path ?? "", line: 1 } },
-      1,
-      kept,
-      `${numbers(kept, first.seq - 1)} missing: an old file is gone, and no entry says that it was removed`,
-    );
+  if (first !== undefined && first.seq > kept) {
+    const what = `${numbers(kept, first.seq - 1)} missing: an old file is gone, and no entry says that it was removed`;
+    breakAt({ place: { file: files[0]?.path ?? "", line: 1 } }, 1, kept, what);
+  }
   const { seq } = before(walk);
   const [beyond] = [...headsBySeq.values()]
     .flat()
     .filter((head) => head.seq > seq)
     .sort((a, b) => a.seq - b.seq);
-  if (beyond !== undefined)
-    breakAt(
-      { place: { file: files.at(-1)?.path ?? "", line: 0 } },
-      0,
-      seq + 1,
-      `entries after ${seq} are missing: ${beyond.source} knows entry ${beyond.seq}`,
-    );
+  if (beyond === undefined) return;
+  const what = `entries after ${seq} are missing: ${beyond.source} knows entry ${beyond.seq}`;
+  breakAt({ place: { file: files.at(-1)?.path ?? "", line: 0 } }, 0, seq + 1, what);
 }
 
 /** @param onEntry is given each entry in order, up to the first break. @throws Error when the log cannot be read. */

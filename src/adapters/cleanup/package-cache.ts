@@ -1,8 +1,8 @@
-import { accessSync, constants } from "node:fs";
 import { lstat, readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { isExecutable } from "#adapters/files/index.ts";
 import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
@@ -42,15 +42,6 @@ export const packageCaches: readonly PackageCache[] = [
 
 const timeoutMs = 2 * 60_000;
 
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 interface Found {
   readonly files: readonly string[];
   readonly bytes: number;
@@ -73,7 +64,7 @@ async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
 }
 
 export async function findPackages(cache: PackageCache): Promise<CleanupCandidate | undefined> {
-  if (!isProgram(cache.program)) return undefined;
+  if (!isExecutable(cache.program)) return undefined;
   const { files, bytes, foreign } = await look(cache);
   if (files.length === 0) return undefined;
   return { kind: "packages", folder: cache.folder, files, bytes, ...(foreign !== undefined && { foreign }) };

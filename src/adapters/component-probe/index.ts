@@ -125,7 +125,7 @@ async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeRe
     signal.addEventListener("abort", onAbort);
     socket.setTimeout(timeoutMs, () => end(() => reject(new Error(`no connection within ${timeoutMs / 1000} s`))));
     socket.once("error", (error) => end(() => reject(worded(error))));
-    socket.once("connect", () => end(() => resolve({ healthy: true, expected: true })));
+    socket.once("connect", () => end(() => resolve(healthy)));
   });
 }
 
@@ -135,17 +135,14 @@ const runs: readonly string[] = ["active", "reloading", "refreshing", "activatin
 
 async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
   const { loadState, activeState, subState, result } = await read(name);
-  if (loadState === "not-found") return { healthy: false, expected: true, reason: `there is no unit ${name}` };
-  if (runs.includes(activeState) && subState !== "auto-restart") return { healthy: true, expected: true };
+  if (loadState === "not-found") return unhealthy(`there is no unit ${name}`);
+  if (runs.includes(activeState) && subState !== "auto-restart") return healthy;
   const why = result === "" || result === "success" ? "" : `: ${result}`;
-  return { healthy: false, expected: true, reason: `${name} is ${activeState} (${subState})${why}` };
+  return unhealthy(`${name} is ${activeState} (${subState})${why}`);
 }
 
 export type ProbeTarget =
-  | (HttpTarget & {
-      readonly kind: "http";
-      readonly statuses?: readonly number[];
-    })
+  | (HttpTarget & { readonly kind: "http"; readonly statuses?: readonly number[] })
   | (TcpTarget & { readonly kind: "tcp" })
   | { readonly kind: "unit"; readonly unit: string }
   | (HttpTarget & { readonly kind: "collector" | "prometheus" });

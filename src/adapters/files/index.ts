@@ -1,5 +1,6 @@
 export {
   FileUnreadable,
+  isExecutable,
   isOpenToEverybody,
   isSticky,
   isWritableByOthers,

@@ -1,6 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync, type Stats } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { errnoCode, errorMessage, orUndefined } from "#kernel/errors.ts";
+import { errnoCode, errorMessage, orElse, orUndefined } from "#kernel/errors.ts";
 
 const { O_RDONLY, O_NOFOLLOW, O_NONBLOCK, O_NOCTTY } = constants;
 
@@ -97,6 +97,12 @@ export const isWritableByOthers = ({ mode }: Mode): boolean => (Number(mode) & 0
 export const isSticky = ({ mode }: Mode): boolean => (Number(mode) & 0o1000) !== 0;
 
 export const isOpenToEverybody = ({ mode }: Mode): boolean => (Number(mode) & 0o007) !== 0;
+
+export const isExecutable = (path: string): boolean =>
+  orElse(() => {
+    accessSync(path, constants.X_OK);
+    return true;
+  }, false);
 
 const maxSecretBytes = 64 * 1024;
 

@@ -155,7 +155,7 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
 
   let fault: string | undefined;
 
-  const inTransaction = (work: () => void): void => {
+  const inTransaction = (work: () => unknown): void => {
     try {
       database.exec("BEGIN IMMEDIATE");
       work();
@@ -178,20 +178,13 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
   return {
     keys: () => database.prepare("SELECT * FROM keys ORDER BY created_at, id").all().map(toKeyRecord),
     tokens: () => database.prepare("SELECT * FROM tokens").all().map(tokenOf),
-    insertKey: (key) => {
-      const { id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert } = key;
-      inTransaction(() => {
-        insertKey.run(id, name, scopes.join(" "), digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert);
-      });
+    insertKey({ id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert }) {
+      const times = [createdAt, expiresAt, lastUsedAt, revokedAt];
+      inTransaction(() => insertKey.run(id, name, scopes.join(" "), digest, ...times, clientCert));
     },
-    revokeKey: (id, revokedAt) =>
-      inTransaction(() => {
-        revokeKey.run(revokedAt, id);
-      }),
+    revokeKey: (id, revokedAt) => inTransaction(() => revokeKey.run(revokedAt, id)),
     insertToken: ({ id, keyId, scopes, digest, expiresAt }) =>
-      inTransaction(() => {
-        insertToken.run(id, keyId, scopes.join(" "), digest, expiresAt);
-      }),
+      inTransaction(() => insertToken.run(id, keyId, scopes.join(" "), digest, expiresAt)),
     deleteTokens: (ids) =>
       inTransaction(() => {
         for (const id of ids) deleteToken.run(id);

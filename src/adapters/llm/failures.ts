@@ -1,4 +1,5 @@
 import { ProviderFailed } from "#domain/ports/connectors.ts";
+import { orElse } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import { scrub } from "./scrub.ts";
 
@@ -99,14 +100,7 @@ function sentenceIn(body: unknown): string | undefined {
   );
 }
 
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    // A page for people, or nothing: there is no sentence in it.
-    return undefined;
-  }
-}
+const parseJson = (body: string): unknown => orElse((): unknown => JSON.parse(body), undefined);
 
 function refusalWords(status: number, { model, remedy }: Party): string {
   if (status === 401 || status === 403) return "does not accept the key";

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { readSecretFile } from "#adapters/files/index.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errorMessage, orElse } from "#kernel/errors.ts";
 
 export interface KeySource {
   readonly from: "environment" | "file" | "credential";
@@ -45,13 +45,7 @@ export interface ProviderAddress {
   readonly secrets: readonly string[];
 }
 
-const decoded = (text: string): string => {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-};
+const decoded = (text: string): string => orElse(() => decodeURIComponent(text), text);
 
 export function readAddress(text: string, path: string): ProviderAddress {
   const url = new URL(text);

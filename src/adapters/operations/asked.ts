@@ -1,4 +1,5 @@
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
 import { ForeignFileRefused, type ForeignFolder, openForeignFolder } from "./foreign-folder.ts";
 import { parseProcess, parseSpec, parseState } from "./process.ts";
 import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
@@ -8,14 +9,8 @@ const maxStateBytes = 4 * 1024 * 1024;
 const maxClaimBytes = 4096;
 const maxNames = 1000;
 
-function orDamaged<T>(read: () => T): T | undefined {
-  try {
-    return read();
-  } catch (error) {
-    if (error instanceof ForeignFileRefused) return undefined;
-    throw error;
-  }
-}
+const orDamaged = <T>(read: () => T): T | undefined =>
+  orUndefinedSync(read, (error) => error instanceof ForeignFileRefused);
 
 /** Requests of a service without rights, as root reads them: no links, nothing of other users. */
 export function readAskedOperations(ports: {

@@ -49,22 +49,20 @@ export function appendLine(folder: string, text: string, { file: mode } = ownMod
   if (size >= maxLogBytes) renameSync(path, join(folder, olderLogName));
 }
 
-function lastLines(path: string, count: number): readonly string[] {
-  try {
-    return withFile(path, O_RDONLY, (handle) => {
-      const { size } = fstatSync(handle);
-      const wanted = Math.min(size, count * (maxLineBytes + 1));
-      const bytes = Buffer.alloc(wanted);
-      const read = readSync(handle, bytes, 0, wanted, size - wanted);
-      const lines = bytes.subarray(0, read).toString("utf8").split("\n");
-      if (lines.at(-1) === "") lines.pop();
-      return lines.slice(-count);
-    });
-  } catch (error) {
-    if (errnoCode(error) === "ENOENT") return [];
-    throw error;
-  }
+function readLastLines(path: string, count: number): readonly string[] {
+  return withFile(path, O_RDONLY, (handle) => {
+    const { size } = fstatSync(handle);
+    const wanted = Math.min(size, count * (maxLineBytes + 1));
+    const bytes = Buffer.alloc(wanted);
+    const read = readSync(handle, bytes, 0, wanted, size - wanted);
+    const lines = bytes.subarray(0, read).toString("utf8").split("\n");
+    if (lines.at(-1) === "") lines.pop();
+    return lines.slice(-count);
+  });
 }
+
+const lastLines = (path: string, count: number): readonly string[] =>
+  orUndefinedSync(() => readLastLines(path, count)) ?? [];
 
 export function tailOf(folder: string, count: number): readonly string[] {
   const newest = lastLines(join(folder, logName), count);

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { preparePrivateDirectory, syncDirectory, writeFileAtomic, writeFileSynced } from "#adapters/files/index.ts";
 import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts";
-import { errnoCode } from "#kernel/errors.ts";
+import { errnoCode, orUndefinedSync } from "#kernel/errors.ts";
 import { appendLine, groupModes, isNoFile, type Modes, ownModes, readIfThere, tailOf } from "./files.ts";
 import { parseProcess, parseSpec, parseState } from "./process.ts";
 import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
@@ -12,14 +12,8 @@ import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, s
 const making = ".new-";
 const removing = ".old-";
 
-function entryNames(folder: string): readonly string[] | undefined {
-  try {
-    return readdirSync(folder);
-  } catch (error) {
-    if (isNoFile(error)) return undefined;
-    throw error;
-  }
-}
+const entryNames = (folder: string): readonly string[] | undefined =>
+  orUndefinedSync(() => readdirSync(folder), isNoFile);
 
 /** `<id>/`: `spec.json`; `state.json`; `claim.<number>`, linked into place, so that one process wins; `log`. */
 export function openOperationStore({ stateDir }: { readonly stateDir: string }): OperationStore {

@@ -3,7 +3,7 @@ import { readBootId } from "#adapters/boot-id/index.ts";
 import { type ErrorCode, isErrorCode } from "#contract/errors.ts";
 import { type OperationError, type OperationStatus, operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/ports/operations.ts";
-import { isProcessGone } from "#kernel/errors.ts";
+import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
 import { isRecord, isString, parseJsonObject } from "#kernel/values.ts";
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -75,14 +75,8 @@ export function parseStat(text: string): ProcessStat | undefined {
   return state === undefined || !isCount(startTicks) ? undefined : { state, startTicks };
 }
 
-function statOf(pid: number) {
-  try {
-    return parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
-  } catch (error) {
-    if (isProcessGone(error)) return undefined;
-    throw error;
-  }
-}
+const statOf = (pid: number): ProcessStat | undefined =>
+  orUndefinedSync(() => parseStat(readFileSync(`/proc/${pid}/stat`, "utf8")), isProcessGone);
 
 export function ownProcess(): ProcessIdentity {
   const stat = statOf(process.pid);

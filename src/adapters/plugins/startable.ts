@@ -1,23 +1,14 @@
-import { accessSync, constants } from "node:fs";
 import { basename, join } from "node:path";
+import { isExecutable } from "#adapters/files/index.ts";
 import { beginningOf } from "./content.ts";
 import { Distrusted, type Owner, requireTrustedFile } from "./trust.ts";
 import { programFolders } from "./words.ts";
 
 const maxFirstLine = 256;
 
-const mayRun = (path: string): boolean => {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-};
-
 /** Whoever may change what reads a script decides what it does. */
 function requireInterpreter(interpreter: string, program: string, owner: Owner): void {
-  if (!mayRun(interpreter))
+  if (!isExecutable(interpreter))
     throw new Distrusted(`${program} is run by ${interpreter}, which is not there (install it)`);
   try {
     requireTrustedFile(interpreter, owner);
@@ -46,7 +37,7 @@ export function requireStartable(program: string, owner: Owner): void {
   requireInterpreter(interpreter, program, owner);
   const sought = basename(interpreter) === "env" ? soughtBy(rest.split(/[ \t]+/).filter(Boolean)) : undefined;
   if (sought === undefined) return;
-  const found = sought.includes("/") ? sought : programFolders.map((folder) => join(folder, sought)).find(mayRun);
+  const found = sought.includes("/") ? sought : programFolders.map((folder) => join(folder, sought)).find(isExecutable);
   if (found === undefined) throw new Distrusted(`${program} is run by ${sought}, which is not there (install it)`);
   requireInterpreter(found, program, owner);
 }

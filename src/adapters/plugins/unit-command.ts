@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { escapeArgument } from "#adapters/exec/units.ts";
 import { type PluginCall, PluginNotRun } from "#domain/ports/plugins.ts";
+import { orElse } from "#kernel/errors.ts";
 import { isPlain, whatLeadsElsewhere } from "./trust.ts";
 import { type UnitPlace, unitProperties, workFolderOf } from "./unit-properties.ts";
 import { environmentOf } from "./words.ts";
@@ -17,13 +18,11 @@ function topEntries(): { readonly topFolders: readonly string[]; readonly topFil
   };
 }
 
-export function boundsMemory(): boolean {
-  try {
-    return readFileSync("/sys/fs/cgroup/cgroup.controllers", "utf8").split(/\s+/).includes("memory");
-  } catch {
-    return false;
-  }
-}
+/** False with cgroup v1, where systemd may have the memory controller or not. */
+export const boundsMemory = (): boolean =>
+  orElse(() => readFileSync("/sys/fs/cgroup/cgroup.controllers", "utf8"), "")
+    .split(/\s+/)
+    .includes("memory");
 
 function requirePlain(paths: readonly string[]): void {
   const odd = paths.find((path) => !isPlain(path));

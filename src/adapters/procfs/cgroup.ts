@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { orElse } from "#kernel/errors.ts";
 import { type Memory, parseCpuMax, parseFlatKey } from "./parse.ts";
 
 /** Of the root group: in a container its own. A limit on Steward's unit says nothing about the host. */
@@ -9,13 +10,7 @@ export interface ContainerLimits {
   readonly cpuTimeMicros: () => number | undefined;
 }
 
-const readOptional = (path: string): string | undefined => {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return undefined;
-  }
-};
+const readOptional = (path: string): string | undefined => orElse(() => readFileSync(path, "utf8"), undefined);
 
 const readNumber = (path: string): number | undefined => {
   const text = readOptional(path)?.trim();

@@ -3,6 +3,7 @@ import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
+import { orElse } from "#kernel/errors.ts";
 import { type ContainerLimits, createContainerLimits } from "./cgroup.ts";
 import { startCpuLoad } from "./cpu-load.ts";
 import { createKernelLoad } from "./kernel-load.ts";
@@ -14,13 +15,7 @@ export interface ProcHostFacts extends HostFacts {
   readonly dispose: Dispose;
 }
 
-const readProcFile = (path: string): string => {
-  try {
-    return readFileSync(path, "utf8");
-  } catch {
-    return "";
-  }
-};
+const readProcFile = (path: string): string => orElse(() => readFileSync(path, "utf8"), "");
 
 const roundPercent = (share: number): number => Math.round(share * 1000) / 10;
 

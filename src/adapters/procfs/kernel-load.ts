@@ -3,7 +3,7 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HostFacts } from "#domain/ports/host.ts";
-import { isProcessGone } from "#kernel/errors.ts";
+import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
 import { type ProcessStat, parseFileHandles, parseMemory, parseProcessStat, parseSwap } from "./parse.ts";
@@ -11,14 +11,8 @@ import { type ProcessStat, parseFileHandles, parseMemory, parseProcessStat, pars
 /** Processes looked at between two turns of the event loop: about a millisecond. */
 const batchSize = 64;
 
-function readProcess(procDir: string, pid: string): ProcessStat | undefined {
-  try {
-    return parseProcessStat(readFileSync(join(procDir, pid, "stat"), "utf8"));
-  } catch (error) {
-    if (isProcessGone(error)) return undefined;
-    throw error;
-  }
-}
+const readProcess = (procDir: string, pid: string): ProcessStat | undefined =>
+  orUndefinedSync(() => parseProcessStat(readFileSync(join(procDir, pid, "stat"), "utf8")), isProcessGone);
 
 async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
   const pids = readdirSync(procDir).filter((name) => /^\d+$/.test(name));

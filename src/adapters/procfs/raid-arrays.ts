@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
-import { isNotFound } from "#kernel/errors.ts";
+import { orUndefined } from "#kernel/errors.ts";
 
 interface Member {
   readonly isFaulty: boolean;
@@ -49,12 +49,8 @@ export function createRaidArrays(ports: { procDir?: string } = {}): RaidArrays {
   const { procDir = "/proc" } = ports;
   return {
     async list() {
-      try {
-        return parseMdstat(await readFile(join(procDir, "mdstat"), "utf8"));
-      } catch (error) {
-        if (isNotFound(error)) return undefined;
-        throw error;
-      }
+      const text = await orUndefined(readFile(join(procDir, "mdstat"), "utf8"));
+      return text === undefined ? undefined : parseMdstat(text);
     },
   };
 }

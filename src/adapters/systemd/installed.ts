@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { basename, join } from "node:path";
+import { orElse } from "#kernel/errors.ts";
 import { calls } from "./calls.ts";
 import type { Connection } from "./connection.ts";
 import { blankUnit, type MirroredUnit, parseUnitFile, parseUnitFileRow, text } from "./parse.ts";
@@ -8,30 +9,15 @@ const lookAgainMs = 1_000;
 
 export type Installed = ReadonlyMap<string, MirroredUnit>;
 
-function readDescription(path: string): string {
-  try {
-    return parseUnitFile(readFileSync(path, "utf8")).description;
-  } catch {
-    return "";
-  }
-}
+const readDescription = (path: string): string =>
+  orElse(() => parseUnitFile(readFileSync(path, "utf8")).description, "");
 
-function linkFolders(folder: string): readonly string[] {
-  try {
-    const names = readdirSync(folder).filter((name) => /\.(wants|requires|upholds)$/.test(name));
-    return names.map((name) => join(folder, name));
-  } catch {
-    return [];
-  }
-}
+const linkFolders = (folder: string): readonly string[] =>
+  orElse(() => readdirSync(folder), [])
+    .filter((name) => /\.(wants|requires|upholds)$/.test(name))
+    .map((name) => join(folder, name));
 
-function targetName(path: string): string {
-  try {
-    return basename(realpathSync(path));
-  } catch {
-    return "";
-  }
-}
+const targetName = (path: string): string => orElse(() => basename(realpathSync(path)), "");
 
 /** Modification times of folders: they change when a file is added or removed without systemd being told. */
 const stamp = (folders: readonly string[]): string =>

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
 import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import { orElse } from "#kernel/errors.ts";
 import { blankUnit, parseUnitFile } from "./parse.ts";
 
 /** Unit folders, the ones that win first (systemd.unit(5)). */
@@ -12,21 +13,8 @@ const unitFolders = [
   "/lib/systemd/system",
 ];
 
-const names = (folder: string): readonly string[] => {
-  try {
-    return readdirSync(folder);
-  } catch {
-    return [];
-  }
-};
-
-const linkTarget = (path: string): string | undefined => {
-  try {
-    return readlinkSync(path);
-  } catch {
-    return undefined;
-  }
-};
+const names = (folder: string): readonly string[] => orElse(() => readdirSync(folder), []);
+const linkTarget = (path: string): string | undefined => orElse(() => readlinkSync(path), undefined);
 
 function pulledIn(root: string, folder: string): ReadonlySet<string> {
   const enabled = new Set<string>();

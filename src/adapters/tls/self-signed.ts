@@ -2,6 +2,7 @@ import { X509Certificate } from "node:crypto";
 import { hostname, networkInterfaces } from "node:os";
 import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
+import { orElse } from "#kernel/errors.ts";
 import { certName, keyName } from "./files.ts";
 import { readTlsPair, type TlsPair } from "./index.ts";
 
@@ -29,14 +30,6 @@ function isForNames(certificate: X509Certificate, { hostname: name, addresses }:
   const isForName = ["localhost", name].every((each) => certificate.checkHost(each) !== undefined);
   const lasting = namable(addresses).filter((address) => !address.includes(":"));
   return isForName && lasting.every((address) => certificate.checkIP(address) !== undefined);
-}
-
-function readKept(files: { cert: string; key: string }): TlsPair | undefined {
-  try {
-    return readTlsPair(files);
-  } catch {
-    return undefined;
-  }
 }
 
 async function make(now: number, { hostname: ownName, addresses }: OwnNames): Promise<TlsPair> {
@@ -71,14 +64,16 @@ export async function selfSignedPair(ports: {
   looksAtNames?: boolean;
 }): Promise<TlsPair> {
   const { stateDir, now, names = ownNames(), looksAtNames = false } = ports;
-  const kept = readKept({ cert: join(stateDir, certName), key: join(stateDir, keyName) });
+  const files = { cert: join(stateDir, certName), key: join(stateDir, keyName) };
+  // After a crash the halves may not belong together.
+  const kept = orElse(() => readTlsPair(files), undefined);
   if (kept !== undefined) {
     const certificate = new X509Certificate(kept.cert);
     const isLasting = certificate.validToDate.getTime() - now > renewDays * dayMs;
     if (isLasting && (!looksAtNames || isForNames(certificate, names))) return kept;
   }
   const pair = await make(now, names);
-  writeFileAtomic(join(stateDir, keyName), pair.key);
-  writeFileAtomic(join(stateDir, certName), pair.cert);
+  writeFileAtomic(files.key, pair.key);
+  writeFileAtomic(files.cert, pair.cert);
   return pair;
 }
