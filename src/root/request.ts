@@ -157,10 +157,12 @@ export function createRootRequests({
       const id = newId();
       const onUnanswered = rootTasks[task].effect === "write" ? onWrite(id, task) : undefined;
       const exchange = openExchange(path, { id, task, input });
-      const { output } = await during(withLimit(signal, task), exchange, exchange.next)
-        .catch(reporting(onUnanswered))
-        .finally(exchange.close);
-      return output as RootTaskOutput<typeof task>;
+      try {
+        const answer = during(withLimit(signal, task), exchange, exchange.next);
+        return (await answer.catch(reporting(onUnanswered)))["output"] as RootTaskOutput<typeof task>;
+      } finally {
+        await exchange.close();
+      }
     });
 
   const openFix = async (checkId: string, signal: AbortSignal): Promise<RootFix> => {
@@ -205,7 +207,11 @@ export function createRootRequests({
     /** Resolves when the process of the operation has ended. The end of this one does not end it. */
     async runOperation(id) {
       const exchange = openExchange(path, { id, task: operationTask, input: {} });
-      await exchange.next().finally(exchange.close);
+      try {
+        await exchange.next();
+      } finally {
+        await exchange.close();
+      }
     },
   };
 }
