@@ -4,13 +4,15 @@ import { openOperationStore } from "#adapters/operations/index.ts";
 import { createHostStopping } from "#adapters/operations/launcher.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
+import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
-import { createCheckReport } from "#domain/health/report.ts";
+import { createGuardReport } from "#domain/health/report.ts";
 import { runTask, type TaskOutcome, type Verb } from "#domain/operations/task.ts";
 import type { OperationStore, StoredOperation } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
-import { type ConditionReport, guardTimesOf } from "#domain/updates/guard.ts";
+import { createHostCondition, type HostCondition } from "#domain/updates/condition.ts";
+import { guardTimesOf } from "#domain/updates/guard.ts";
 import { tellEnd } from "#domain/updates/hooks.ts";
 import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
@@ -20,7 +22,7 @@ import { type Host, openHost } from "./host.ts";
 import { startTaskPlugins, type TaskPlugins } from "./plugins.ts";
 import { createHostUpdates } from "./updates.ts";
 
-async function createReport(
+async function createCondition(
   config: Config,
   host: Host,
   traced: TracedParts,
@@ -31,20 +33,22 @@ async function createReport(
     readonly confirmed?: ConfirmedPlugins | undefined;
     readonly pluginUser?: PluginUser | undefined;
   },
-): Promise<ConditionReport & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
+): Promise<HostCondition & Pick<TaskPlugins, "hooks"> & { readonly dispose: () => Promise<void> }> {
   const { exec } = traced;
   const { checks, plan } = createHostChecks({ config, host, exec, pluginUser: options.pluginUser });
   const plugins = await startTaskPlugins({ config, exec, checks, plan, ...options });
-  const look = createCheckReport({ checks: [...checks, ...plugins.checks], settings: plan, clock: systemClock });
+  const report = createGuardReport({ checks: [...checks, ...plugins.checks], settings: plan, clock: systemClock });
+  const { units } = host.systemd;
   return {
     hooks: plugins.hooks,
-    async look(signal) {
-      const [all, failed] = await Promise.all([look(signal), host.systemd.units.failed()]);
-      const statuses = Object.fromEntries(Object.entries(all).filter(([id]) => !plugins.replaced.has(id)));
-      // Without an answer the failed units are unknown, which is worse than before.
-      const checks = { ...statuses, service_manager: failed === undefined ? "fail" : "pass" } as const;
-      return { checks, failedUnits: (failed ?? []).map(({ name }) => name) };
-    },
+    ...createHostCondition({
+      units,
+      sockets: createListeningSockets(),
+      async report(signal) {
+        const all = await report(signal);
+        return Object.fromEntries(Object.entries(all).filter(([id]) => !plugins.replaced.has(id)));
+      },
+    }),
     async dispose() {
       await plugins.stop();
       host.dispose();
@@ -107,7 +111,7 @@ export async function runOperation(
   const { exec } = traced;
   const host = await openHost(config.settings, { ...traced, stateDir: config.stateDir });
   // Outside of the span: its first questions to the bus are not the operation's.
-  const report = await createReport(config, host, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
+  const condition = await createCondition(config, host, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;
@@ -117,7 +121,7 @@ export async function runOperation(
       const verbs = updateVerbs({
         manager,
         backends,
-        report,
+        condition,
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
         configFiles: createConfigFiles(),
@@ -135,11 +139,11 @@ export async function runOperation(
         isHostStopping: createHostStopping({ exec }),
         onTrouble: (error) => log.warn({ err: error, operation_id: id }, "cannot record operation"),
       });
-      return tellHooks(outcome, report.hooks, store.read(id));
+      return tellHooks(outcome, condition.hooks, store.read(id));
     };
     return await tracedOperation(tracing?.tracer, store.read(id)?.spec, work);
   } finally {
-    await report.dispose();
+    await condition.dispose();
     await tracing?.close();
   }
 }

@@ -21,7 +21,7 @@ import { pluginFoldersOf } from "./plugin-folders.ts";
 
 /** The check of a plugin; the timeout of the settings takes precedence over its manifest. */
 export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): Check {
-  const { id, title, severity, intervalMs, output } = plugin;
+  const { id, title, severity, intervalMs, output, guardsUpdates } = plugin;
   const timeoutMs = plan.checks[id]?.timeoutMs ?? plugin.timeoutMs;
   return sandboxedCheck({
     id,
@@ -30,6 +30,7 @@ export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): C
     intervalMs,
     timeoutMs,
     output,
+    guardsUpdates,
     async run(signal): Promise<PluginRun> {
       try {
         const { exitCode, stdout, stderr, isTruncated } = await plugin.run(timeoutMs, signal);

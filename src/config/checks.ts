@@ -27,13 +27,15 @@ export function pluginSettings({ health = {} }: Pick<Settings, "health">): reado
   readonly command: readonly [program: string, ...args: string[]];
   readonly name?: string;
   readonly severity?: Severity;
+  readonly guardedBy?: "change";
   /** Whether root runs it, where the service has no rights. */
   readonly isRoots: boolean;
 }[] {
-  return Object.entries(health.checks ?? {}).flatMap(([id, { command = [], name, severity, user }]) => {
+  return Object.entries(health.checks ?? {}).flatMap(([id, { command = [], name, severity, user, guards_updates }]) => {
     const [program, ...args] = command;
     if (program === undefined) return [];
-    return [{ id, command: [program, ...args], isRoots: user === "root", ...defined({ name, severity }) }];
+    const guardedBy = guards_updates === true ? ("change" as const) : undefined;
+    return [{ id, command: [program, ...args], isRoots: user === "root", ...defined({ name, severity, guardedBy }) }];
   });
 }
 
@@ -49,7 +51,7 @@ export function checkFaults(
       keys.filter((key) => settings[key] !== undefined).map((key) => at(key, message));
     const [program] = settings.command ?? [];
     if (program === undefined)
-      return given(["name", "severity", "user"], "needs command: only a plugin can be given one");
+      return given(["name", "severity", "guards_updates", "user"], "needs command: only a plugin can be given one");
     return [
       ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} comes with the service`)] : []),
       ...(isAbsolute(program) ? [] : [at("command", `must begin with an absolute path, not ${program}`)]),

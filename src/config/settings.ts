@@ -36,6 +36,7 @@ const CheckSettings = Options({
   }),
   name: text("Display name of a check with `command`; its id unless given."),
   severity: Choice(severities, "Of a check with `command`: `medium` unless given."),
+  guards_updates: flag("Of a check with `command`: whether a guarded update is rolled back when it gets worse."),
   user: Choice(
     ["root"],
     "Of a check with `command` that needs root, as `check_icmp` does: the user of the service unless given.",

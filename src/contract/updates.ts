@@ -49,14 +49,28 @@ export const ChangedPackage = Type.Object({
 });
 export type ChangedPackage = Static<typeof ChangedPackage>;
 
+const guardOutcomes = ["kept", "rolled_back", "rolled_back_still_worse", "rollback_failed"] as const;
+
 /** What a guarded update found afterwards. */
 export const GuardVerdict = Type.Object({
-  outcome: Type.Unsafe<"kept" | "rolled_back" | "rollback_failed">({
-    type: "string",
-    enum: ["kept", "rolled_back", "rollback_failed"],
-  }),
+  outcome: Choice(
+    guardOutcomes,
+    "`rolled_back`: the host was looked at again, and nothing is worse any more; where the rollback needs a reboot, it was not looked at.",
+  ),
   message: Type.String(),
-  worse: Type.Array(Type.String(), { description: "Checks and units that were well before and are not any more." }),
+  worse: Type.Array(Type.String(), {
+    description: "Units, ports and checks that got worse, each with what it was and what it is.",
+    examples: [["unit web.service: was active (running), now inactive (dead)"]],
+  }),
+  restarted: Type.Optional(
+    Type.Array(Type.String(), { description: "Units that ran before and had to be started again after the rollback." }),
+  ),
+  remaining: Type.Optional(
+    Type.Array(Type.String(), {
+      description:
+        "What is still worse after the rollback; missing when nothing was rolled back, or a reboot is needed.",
+    }),
+  ),
 });
 export type GuardVerdict = Static<typeof GuardVerdict>;
 
@@ -196,7 +210,7 @@ export const updates = {
       create_snapshot: Type.Boolean({ description: "Take a snapshot first; true unless settings say otherwise." }),
       guard: Type.Boolean({
         default: false,
-        description: "Look at checks and units afterwards, and roll back when something is worse.",
+        description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
       }),
     }),
     response: UpdateApply,

@@ -8,7 +8,7 @@ import type { Fix, FixPlan } from "#domain/health/fix.ts";
 import { runTask } from "#domain/operations/task.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
-import type { Condition } from "#domain/updates/guard.ts";
+import type { Condition } from "#domain/updates/condition.ts";
 import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
@@ -34,6 +34,7 @@ import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-lau
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
+import { fakeCondition } from "./conditions.ts";
 import { createFakeService, type ServiceFakes } from "./fake-service.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
@@ -188,12 +189,12 @@ export async function startTestService(
   const snapshots = createSnapshotsOf(packageManager, clock);
   const operationStore = createFakeOperationStore();
   const launcher = createFakeTaskLauncher();
-  let condition = (): Condition => ({ checks: {}, failedUnits: [] });
+  let condition = (): Condition => fakeCondition();
   const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
   const verbs = updateVerbs({
     manager: packageManager,
     backends: [snapshots],
-    report: { look: () => Promise.resolve(condition()) },
+    condition: { look: () => Promise.resolve(condition()), restart: () => Promise.resolve() },
     clock: guardClock,
     guard: { guardMs: 60_000, enoughMs: 60_000 },
     configFiles: createFakeConfigFiles(),

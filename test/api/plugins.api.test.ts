@@ -49,7 +49,15 @@ const metrics = async () => (await send(service, { path: "/metrics", key: servic
 
 type Role = PluginManifest["role"];
 const checkRole = (rest: Partial<Extract<Role, { type: "check" }>> = {}): Pick<PluginManifest, "role"> => ({
-  role: { type: "check", title: "Age", severity: "high", intervalMs: undefined, output: "nagios", ...rest },
+  role: {
+    type: "check",
+    title: "Age",
+    severity: "high",
+    intervalMs: undefined,
+    output: "nagios",
+    guardsUpdates: false,
+    ...rest,
+  },
 });
 const hookRole = (
   events: Extract<Role, { type: "hook" }>["events"],

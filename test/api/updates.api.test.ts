@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
+import { fakeCondition } from "./conditions.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -224,14 +225,17 @@ describe("POST /updates/apply", () => {
   it("rolls a guarded update back by itself when the host is worse than before", async () => {
     offerThree();
     service.becomes(() =>
-      versions()["server"] === "3.1"
-        ? { checks: {}, failedUnits: ["server.service"] }
-        : { checks: {}, failedUnits: [] },
+      fakeCondition({ units: { "server.service": versions()["server"] === "3.1" ? "failed" : "active" } }),
     );
     expect((await post("/updates/apply", { body: { guard: true } })).json).toMatchObject({
       success: false,
       packages_updated: 0,
-      guard: { outcome: "rolled_back", worse: ["unit server.service: failed"] },
+      guard: {
+        outcome: "rolled_back",
+        worse: ["unit server.service: was active (running), now failed, result exit-code"],
+        restarted: [],
+        remaining: [],
+      },
     });
     expect(versions()).toEqual(old);
   });

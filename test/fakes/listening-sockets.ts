@@ -16,6 +16,10 @@ export const createFakeListeningSockets = (
   programs: Readonly<Record<number, string>> = {},
 ): ListeningSockets => ({
   open: () => Promise.resolve(open),
+  listening: () =>
+    Promise.resolve(
+      open.map(({ protocol, port, address, inode }) => ({ protocol, port, address, inode, isLoopback: false })),
+    ),
   owners: (inodes) =>
     Promise.resolve(
       new Map(

@@ -155,8 +155,9 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       );
       return { changes, downloadBytes: changes.length * 1000, diskBytes: 0 };
     },
-    async commit(plan: TransactionPlan, { id, progress }) {
+    async commit(plan: TransactionPlan, { id, progress, ready }) {
       unlocked();
+      await ready?.();
       transactions.push(id);
       if (fake.hangs) await new Promise(() => undefined);
       for (const each of plan.changes) {

@@ -17,6 +17,8 @@ export interface FakeUnit extends Partial<Unit> {
   readonly aliases?: readonly string[];
   /** false for one that may be requested by dependency only. */
   readonly isManual?: boolean;
+  /** false for one that ends by itself. */
+  readonly staysActive?: boolean;
   /** false for one whose condition does not hold. */
   readonly isConditionMet?: boolean;
 }
@@ -102,6 +104,18 @@ export function createFakeUnits(
       answer(() => {
         const failed = loaded()?.filter(({ activeState }) => activeState === "failed");
         return failed?.map(({ name, result }) => ({ name, result }));
+      }),
+    states: (also) =>
+      answer(() => {
+        const loaded = [...units.values()].filter(({ loadState }) => loadState !== "");
+        if (loaded.length === 0) return undefined;
+        const named = also
+          .filter((name) => !units.has(name))
+          .map((name) => ({ ...blank, name, loadState: "not-found" }));
+        return [...loaded, ...named].map((unit) => ({
+          ...unit,
+          staysActive: unit.activeState === "active" && (behaviour.get(unit.name)?.staysActive ?? true),
+        }));
       }),
     read: (name) => answer(() => find(name)),
     resetFailed: (name) =>

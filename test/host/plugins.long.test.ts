@@ -381,9 +381,12 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await session.host.startService({ env, config });
     await session.service.restart();
     await shell("apt-mark unhold bringer breaker");
-    await write(session, "replaced", { manifest: ["type: check"], program: ["echo fine"] });
+    await write(session, "replaced", {
+      manifest: ["type: check", "check: { guards_updates: true }"],
+      program: ["echo fine"],
+    });
     await write(session, "watcher", {
-      manifest: ["type: check"],
+      manifest: ["type: check", "check: { guards_updates: true }"],
       program: ["test -e /etc/broken && exit 2; echo fine"],
     });
     for (const name of ["replaced", "watcher"]) await enable(name);
@@ -392,7 +395,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     expect(await session.api.getCheck({ params: { check_id: "replaced" } })).toMatchObject({ status: "fail" });
     expect(await session.api.getCheck({ params: { check_id: "watcher" } })).toMatchObject({ status: "pass" });
     expect(await guarded("breaker")).toMatchObject({
-      guard: { outcome: "rolled_back", worse: [expect.stringContaining("watcher")] },
+      guard: { outcome: "rolled_back", worse: [expect.stringContaining("watcher")], remaining: [] },
     });
     expect(await shell("cat /usr/share/breaker/version")).toBe("1.0\n");
   });

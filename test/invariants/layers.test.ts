@@ -98,7 +98,7 @@ describe("layers", () => {
       /(?<!\.test)\.ts$/.test(each),
     )) {
       for (const [, from = ""] of read(path).matchAll(/from "([^"]+)"/g)) {
-        expect([path, from]).toEqual([path, expect.stringMatching(/^(\.\/[a-z-]+\.ts|node:\w+)$/)]);
+        expect([path, from]).toEqual([path, expect.stringMatching(/^(\.\/[a-z0-9-]+\.ts|node:\w+)$/)]);
       }
     }
   });

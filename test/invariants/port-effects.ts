@@ -122,7 +122,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     deleteTokens: ["change_keys", "make_tokens"],
     touchKeys: none,
   },
-  ListeningSockets: { open: none, owners: none },
+  ListeningSockets: { open: none, listening: none, owners: none },
   NameServers: { list: none, ask: none },
   NotificationStore: {
     notifications: none,
@@ -194,6 +194,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   Units: {
     list: none,
     failed: none,
+    states: none,
     read: none,
     loaded: none,
     resetFailed: ["restart_units"],

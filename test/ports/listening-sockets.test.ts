@@ -46,8 +46,30 @@ describe.each([
     expect([...(await make().owners([4711, 4712, 0]))]).toEqual([[4711, "nginx"]]);
   });
 
+  it("are listed without kinds of addresses too", async () => {
+    expect(await make().listening()).toEqual(
+      expected.map(({ protocol, port, address, inode }) => ({ protocol, port, address, inode, isLoopback: false })),
+    );
+  });
+
   it("may be none", async () => {
     expect(await makeNone().open()).toEqual([]);
+  });
+});
+
+describe("all listening sockets", () => {
+  it("are those on loopback too, but for ports that the kernel gave out", async () => {
+    const dir = mkdtempSync(join(tmpdir(), "steward-sockets-"));
+    try {
+      mkdirSync(join(dir, "net"));
+      const rows = [row("0100007F:1538", `${all4}:0000`, "0A", 1), row(`${all4}:9C40`, `${all4}:0000`, "0A", 2)];
+      writeFileSync(join(dir, "net/tcp"), header + rows.join(""));
+      expect(await createListeningSockets(dir).listening()).toEqual([
+        { protocol: "tcp", port: 5432, address: "127.0.0.1", inode: 1, isLoopback: true },
+      ]);
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
   });
 });
 

@@ -55,6 +55,10 @@ describe.each([
   ["fake", createFakeUnits([{ name: "a.service", loadState: "" }])],
   ["unit files", createOfflineUnits()],
 ])("units without systemd: %s", (_, units: Units) => {
+  it("knows no states", async () => {
+    expect(await units.states(["a.service"])).toBeUndefined();
+  });
+
   it("lists nothing as loaded or failed", async () => {
     const listed = await units.list();
     expect(listed.filter(({ loadState }) => loadState !== "")).toEqual([]);

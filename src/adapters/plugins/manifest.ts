@@ -111,9 +111,9 @@ function allFlaws(value: unknown, flaws: readonly Flaw[]): readonly Flaw[] {
 function roleOf({ name, type, check = {}, hook, command }: ManifestFile): PluginManifest["role"] {
   switch (type) {
     case "check": {
-      const { title = name, severity = "medium", interval, output = "nagios" } = check;
+      const { title = name, severity = "medium", interval, output = "nagios", guards_updates = false } = check;
       const intervalMs = interval === undefined ? undefined : scaled(interval, unitMs);
-      return { type, title, severity, intervalMs, output };
+      return { type, title, severity, intervalMs, output, guardsUpdates: guards_updates };
     }
     case "hook":
       return { type, events: hook?.events ?? [], onFailure: hook?.on_failure ?? "allow" };

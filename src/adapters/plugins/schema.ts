@@ -83,6 +83,11 @@ export const ManifestFile = Type.Object(
           output: Type.Optional(
             Choice(["nagios", "json"], "How its output is read: the plugin interface of Nagios, or one JSON object."),
           ),
+          guards_updates: Type.Optional(
+            Type.Boolean({
+              description: "Whether a guarded update is rolled back when it gets worse; not by default.",
+            }),
+          ),
         },
         { ...strict, description: "Of a plugin of type check." },
       ),

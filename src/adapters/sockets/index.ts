@@ -4,7 +4,7 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { ListeningSockets } from "#domain/ports/network.ts";
 import { isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
-import { openPorts } from "./open-ports.ts";
+import { listeningPorts, openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
 /** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
@@ -23,22 +23,21 @@ function ifInReach<T>(read: () => T, otherwise: T): T {
 }
 
 export function createListeningSockets(procDir = "/proc"): ListeningSockets {
+  const read = async () => {
+    const [tcp, tcp6, udp, udp6] = await Promise.all(["tcp", "tcp6", "udp", "udp6"].map(net));
+    return {
+      listening: parseSockets(`${tcp}${tcp6}`, states.listen),
+      unconnected: parseSockets(`${udp}${udp6}`, states.close),
+    };
+  };
+  const range = async () => parsePortRange(await readTextOrEmpty(join(procDir, "sys/net/ipv4/ip_local_port_range")));
   const net = (name: string): Promise<string> => readTextOrEmpty(join(procDir, "net", name));
   return {
     async open() {
-      const [tcp, tcp6, udp, udp6] = await Promise.all(["tcp", "tcp6", "udp", "udp6"].map(net));
-      const [range, addresses] = await Promise.all([
-        readTextOrEmpty(join(procDir, "sys/net/ipv4/ip_local_port_range")),
-        net("if_inet6"),
-      ]);
-      return openPorts(
-        {
-          listening: parseSockets(`${tcp}${tcp6}`, states.listen),
-          unconnected: parseSockets(`${udp}${udp6}`, states.close),
-        },
-        { givenOut: parsePortRange(range), hasGlobalIpv6: hasGlobalIpv6(addresses) },
-      );
+      const [sockets, givenOut, addresses] = await Promise.all([read(), range(), net("if_inet6")]);
+      return openPorts(sockets, { givenOut, hasGlobalIpv6: hasGlobalIpv6(addresses) });
     },
+    listening: async () => listeningPorts(await read(), await range()),
     async owners(inodes) {
       const wanted = new Map(inodes.filter((inode) => inode !== 0).map((inode) => [`socket:[${inode}]`, inode]));
       const found = new Map<number, string>();

@@ -22,18 +22,36 @@ function familiesOf(address: string, { hasGlobalIpv6 }: NetworkFacts): OpenPort[
   return hasGlobalIpv6 ? ["ipv4", "ipv6"] : ["ipv4"];
 }
 
-/** UDP has no listening state: sockets without a peer count, unless the kernel chose their port. */
-export function openPorts(
-  sockets: { readonly listening: readonly ParsedSocket[]; readonly unconnected: readonly ParsedSocket[] },
-  facts: NetworkFacts,
-): readonly OpenPort[] {
-  const { first, last } = facts.givenOut;
-  const isGivenOut = (port: number): boolean => port >= first && port <= last;
-  const tcp = sockets.listening.map((socket) => ({ protocol: "tcp" as const, ...socket }));
-  const udp = sockets.unconnected
-    .filter(({ port, remotePort }) => remotePort === 0 && !isGivenOut(port) && !clientPorts.has(port))
+interface Sockets {
+  readonly listening: readonly ParsedSocket[];
+  readonly unconnected: readonly ParsedSocket[];
+}
+
+const isIn = ({ first, last }: NetworkFacts["givenOut"], port: number): boolean => port >= first && port <= last;
+
+/**
+ * UDP knows no listening, so there those count that have no peer and a port that somebody chose: a port that the kernel gave
+ * out belongs to somebody who asks, not to somebody who answers.
+ */
+function waiting({ listening, unconnected }: Sockets, givenOut: NetworkFacts["givenOut"]) {
+  const tcp = listening.map((socket) => ({ protocol: "tcp" as const, ...socket }));
+  const udp = unconnected
+    .filter(({ port, remotePort }) => remotePort === 0 && !isIn(givenOut, port) && !clientPorts.has(port))
     .map((socket) => ({ protocol: "udp" as const, ...socket }));
-  return [...tcp, ...udp]
+  return [...tcp, ...udp];
+}
+
+/** The sockets at ports that somebody chose. */
+export const listeningPorts = (sockets: Sockets, givenOut: NetworkFacts["givenOut"]) =>
+  waiting(sockets, givenOut)
+    .filter(({ port }) => !isIn(givenOut, port))
+    .map(({ protocol, port, address, inode }) => {
+      return { protocol, port, address, inode, isLoopback: isLoopback(address) };
+    });
+
+/** The sockets that others reach. */
+export function openPorts(sockets: Sockets, facts: NetworkFacts): readonly OpenPort[] {
+  return waiting(sockets, facts.givenOut)
     .filter(({ address }) => !isLoopback(address))
     .map(({ protocol, port, address, inode }) => ({
       protocol,

@@ -44,6 +44,7 @@ export const calls = {
   subscribe: (): Call => ({ path: managerPath, interface: manager, member: "Subscribe" }),
   listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
   listAllLoaded: (): Call => toManager("ListUnitsByPatterns", "asas", [], ["*.service"]),
+  listOfEveryKind: (): Call => toManager("ListUnitsByPatterns", "asas", [], []),
   listFailed: (): Call => toManager("ListUnitsFiltered", "as", ["failed"]),
   listFiles: (): Call => ({
     ...toManager("ListUnitFilesByPatterns", "asas", [], ["*.service"]),

@@ -1,4 +1,11 @@
-import { type FailedUnit, type FoundUnit, UnitProtected, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import {
+  type FailedUnit,
+  type FoundUnit,
+  UnitProtected,
+  type UnitState,
+  type Units,
+  UnitsUnavailable,
+} from "#domain/ports/units.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";
@@ -6,8 +13,10 @@ import { readMemory } from "./mirror.ts";
 import {
   blankUnit,
   conditionIn,
+  type MirroredUnit,
   parseListedUnit,
   startingOf,
+  staysActive,
   text,
   type UnitRun,
   unitNames,
@@ -61,6 +70,35 @@ async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
   const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
   const sorted = units.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return Promise.all(sorted.map(({ name, path }) => withResult(systemd, name, path)));
+}
+
+async function withStay({ call }: Session, unit: MirroredUnit): Promise<UnitState> {
+  const { name, loadState, activeState, subState, path } = unit;
+  const state = { name, loadState, activeState, subState };
+  if (activeState !== "active") return { ...state, staysActive: false };
+  let properties: unknown;
+  let ofKind: unknown;
+  await call(calls.getAll(path, unitInterface), ([value]) => {
+    properties = value;
+  });
+  const kind = kindInterface(name);
+  if (kind !== undefined)
+    await call(calls.getAll(path, kind), ([value]) => {
+      ofKind = value;
+    });
+  return { ...state, staysActive: staysActive(name, properties, ofKind) };
+}
+
+async function unitStates(systemd: Systemd, also: readonly string[]): Promise<readonly UnitState[]> {
+  await systemd.untilReady();
+  const rows = await systemd.call(calls.listOfEveryKind(), ([list]) => (Array.isArray(list) ? list : []));
+  const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
+  const listed = new Set(units.map(({ name }) => name));
+  const unlisted = also.filter((name) => !listed.has(name)).map((name) => inspectUnit(systemd, name));
+  return Promise.all([
+    ...units.map((unit) => withStay(systemd, unit)),
+    ...unlisted.map(async (found) => ({ ...(await found).unit, staysActive: false })),
+  ]);
 }
 
 const jobWaitMs = 25_000;
@@ -135,6 +173,7 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
     list: systemd.list,
     loaded: systemd.loaded,
     failed: () => failedUnits(systemd),
+    states: (also) => unitStates(systemd, also),
     read: async (name) => (await inspectUnit(systemd, name)).unit,
     restart: (name, signal) => restartUnit(systemd, name, signal),
     restartDetached: (name) => restartDetached(systemd, name),

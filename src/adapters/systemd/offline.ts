@@ -86,6 +86,7 @@ export function createOfflineUnits(root = "/"): Units {
     list: () => Promise.resolve(readInstalledUnits(root)),
     loaded: () => Promise.resolve(undefined),
     failed: () => Promise.resolve(undefined),
+    states: () => Promise.resolve(undefined),
     read: refuse,
     resetFailed: refuse,
     restart: refuse,

@@ -116,6 +116,22 @@ export function startingOf(properties: unknown): { readonly run: UnitRun; readon
   };
 }
 
+const isEmpty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
+
+/** Kinds of units that are active because something runs, is mounted or waits. */
+const kindsThatStay = /\.(?:service|socket|mount|automount|swap|timer|path)$/;
+
+/** Whether an active unit has no reason to end by itself. @param ofKind the properties of its own kind. */
+export function staysActive(name: string, properties: unknown, ofKind: unknown): boolean {
+  const of = (property: string): unknown => member(properties, property);
+  if (!kindsThatStay.test(name)) return false;
+  // Without a file it mirrors a mount that others make and remove.
+  if (of("Transient") === true || of("StopWhenUnneeded") === true || text(of("FragmentPath")) === "") return false;
+  if (/^user-\d+\.slice$/.test(text(member(ofKind, "Slice")))) return false;
+  const isOnDemand = !isEmpty(of("TriggeredBy")) || text(member(ofKind, "BusName")) !== "";
+  return !isOnDemand || ["WantedBy", "RequiredBy", "UpheldBy"].some((property) => !isEmpty(of(property)));
+}
+
 const readers: Readonly<Record<string, (value: unknown) => Partial<MirroredUnit>>> = {
   // The unit's own name, whichever of its names was asked for.
   Id: (value) => ({ name: text(value) }),

@@ -75,7 +75,7 @@ function addApplyCommand(updates: Command, ports: CommandPorts): void {
     .option("--security", "exactly the security updates, never anything else")
     .option("--package <name>", "only this package and what it needs; may be repeated", repeated)
     .option("--no-snapshot", "take no snapshot first")
-    .option("--guard", "look at checks and units afterwards, and roll back when something is worse")
+    .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
     .dryRun()
     .yes()
     .noWait()

@@ -1,4 +1,5 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
+import type { GuardedBy } from "#domain/common/guarded-by.ts";
 
 export interface Outcome {
   readonly status: CheckStatus;
@@ -44,6 +45,8 @@ export interface Check {
   readonly timeoutMs?: number;
   /** Further time for a check that enforces its limit itself: to end what it has started, and to report it. */
   readonly graceMs?: number;
+  /** Without it, guarded updates do not look at it. */
+  readonly guardedBy?: GuardedBy;
   /** Ids of its fixes, the usual one first. */
   readonly fixes?: readonly string[];
   readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;

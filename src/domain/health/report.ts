@@ -1,5 +1,5 @@
-import type { CheckStatus } from "#contract/checks.ts";
 import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
+import type { GuardedBy } from "#domain/common/guarded-by.ts";
 import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check, Outcome } from "./check.ts";
@@ -28,17 +28,23 @@ export async function runCheckOnce(ports: ReportPorts, id: string, signal: Abort
   return check && createRun(ports, signal)(check);
 }
 
-/** Runs all enabled checks once, without history, and returns their statuses by id. */
-export function createCheckReport(
+export interface GuardedOutcome extends Pick<Outcome, "status" | "message"> {
+  readonly guardedBy: GuardedBy;
+}
+
+/** Runs the enabled checks that guarded updates look at once, without history, and returns their outcomes by id. */
+export function createGuardReport(
   ports: ReportPorts,
-): (signal: AbortSignal) => Promise<Readonly<Record<string, CheckStatus>>> {
+): (signal: AbortSignal) => Promise<Readonly<Record<string, GuardedOutcome>>> {
   const inSlot = createSlots(maxConcurrentChecks);
   return async (signal) => {
     const run = createRun(ports, signal);
-    const statusOf = async (check: Check): Promise<readonly [string, CheckStatus]> => {
-      const { status } = await inSlot(() => run(check));
-      return [check.id, status];
-    };
-    return Object.fromEntries(await Promise.all(enabledOf(ports).map(statusOf)));
+    const outcomes = enabledOf(ports).map(async (check): Promise<readonly (readonly [string, GuardedOutcome])[]> => {
+      const { id, guardedBy } = check;
+      if (guardedBy === undefined) return [];
+      const { status, message } = await inSlot(() => run(check));
+      return [[id, { status, message, guardedBy }]];
+    });
+    return Object.fromEntries((await Promise.all(outcomes)).flat());
   };
 }

@@ -37,6 +37,7 @@ export interface PluginCheck {
   readonly intervalMs: number | undefined;
   readonly timeoutMs: number;
   readonly output: "nagios" | "json";
+  readonly guardsUpdates: boolean;
   /** @throws PluginNotRun */
   readonly run: (timeoutMs: number, signal: AbortSignal) => Promise<PluginEnd>;
 }

@@ -65,6 +65,8 @@ export interface OpenPort {
 }
 
 export interface ListeningSockets {
+  /** As `open`, those on loopback included, without ports that the kernel gave out. */
+  readonly listening: () => Promise<readonly (Omit<OpenPort, "families"> & { readonly isLoopback: boolean })[]>;
   /** Those beyond loopback: listening TCP, and UDP at a fixed port without a peer. */
   readonly open: () => Promise<readonly OpenPort[]>;
   /** Programs by socket, without those of other containers and of the kernel. */

@@ -33,6 +33,8 @@ export interface PluginManifest {
         readonly intervalMs: number | undefined;
         /** Of Nagios plugins, or one JSON object. */
         readonly output: "nagios" | "json";
+        /** Whether guarded updates look at it. */
+        readonly guardsUpdates: boolean;
       }
     | {
         readonly type: "hook";

@@ -38,6 +38,15 @@ export interface FoundUnit extends Unit {
 /** `result` is empty for kinds without one. */
 export type FailedUnit = Pick<Unit, "name" | "result">;
 
+/** The state of a unit of any kind. */
+export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeState" | "subState"> {
+  /**
+   * Whether it is active and has no reason to end by itself: not on demand, of a session, transient, or unneeded. False for units
+   * that only group or mirror others (targets, slices, scopes, devices).
+   */
+  readonly staysActive: boolean;
+}
+
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */
 export interface Units {
   /** Loaded and installed services by name, without aliases. Where systemd does not run, none is loaded. */
@@ -46,6 +55,11 @@ export interface Units {
   readonly loaded: () => Promise<readonly Unit[] | undefined>;
   /** Failed units of every kind; undefined where systemd does not run. */
   readonly failed: () => Promise<readonly FailedUnit[] | undefined>;
+  /**
+   * Loaded units of every kind, and those named, which systemd may have unloaded; undefined where systemd does not run.
+   * `staysActive` is found out for active units alone.
+   */
+  readonly states: (also: readonly string[]) => Promise<readonly UnitState[] | undefined>;
   /** The current state, loading the unit if needed; loadState `not-found` for an unknown one. */
   readonly read: (name: string) => Promise<FoundUnit>;
   readonly resetFailed: (name: string) => Promise<void>;

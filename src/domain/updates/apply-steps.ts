@@ -13,7 +13,8 @@ import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
-import type { Condition, ConditionReport, GuardTimes } from "./guard.ts";
+import type { Condition, HostCondition } from "./condition.ts";
+import type { GuardTimes } from "./guard.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
 import { freeSnapshotId } from "./snapshot.ts";
@@ -31,7 +32,8 @@ export interface ApplyPhase {
   readonly plan: TransactionPlan;
   /** Of the snapshot to take first; may be empty. */
   readonly snapshotId: string;
-  readonly before?: Condition;
+  /** Right before packages changed, of a guarded update. */
+  readonly baseline?: Condition;
   readonly reason?: string;
   readonly worse?: readonly string[];
   /** New versions that lay beside configuration files before. */
@@ -42,7 +44,7 @@ export interface ApplyPhase {
 export interface ApplyPorts {
   readonly manager: PackageManager;
   readonly backend: SnapshotBackend | undefined;
-  readonly report: ConditionReport;
+  readonly condition: HostCondition;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;
@@ -75,11 +77,10 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
   const plan = await refusedAsInvalid(() => manager.simulate(input.request, signal));
-  const before = input.isGuarded && plan.changes.length > 0 ? { before: await update.report.look(signal) } : {};
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0 && backend !== undefined;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
   const offered = plan.changes.length > 0 ? { offered: await update.configFiles.offered(signal) } : {};
-  return save(update, { is: "planned", plan, snapshotId, ...before, ...offered });
+  return save(update, { is: "planned", plan, snapshotId, ...offered });
 }
 
 /** Without the snapshot nothing is changed. */
@@ -130,21 +131,31 @@ async function resume(
 export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
   const { manager, id, progress, signal } = update;
   const backend = last.snapshotId === "" ? undefined : update.backend;
-  const changing = { id, progress: within(progress, 30, 70), ...(backend && { snapshot: backend.name }) };
+  let committing = last;
+  const changing = {
+    id,
+    progress: within(progress, 30, 70),
+    ...(backend && { snapshot: backend.name }),
+    ...(update.input.isGuarded && {
+      async ready() {
+        committing = save(update, { ...committing, baseline: await update.condition.look([], signal) });
+      },
+    }),
+  };
   if (last.plan.changes.length === 0) return save(update, { ...last, is: "committed" });
   progress.step(30, `change ${counted(last.plan.changes.length, "package")}`);
   const isResumed = last.is === "committing";
-  if (!isResumed) save(update, { ...last, is: "committing" });
+  if (!isResumed) committing = save(update, { ...last, is: "committing" });
   try {
     const result = isResumed ? await resume(update, last, changing) : await manager.commit(last.plan, changing, signal);
     // A host that shuts down may kill the package manager too: that is an interruption, not a failure.
     if (!result.isDone) signal.throwIfAborted();
-    return save(update, { ...last, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
+    return save(update, { ...committing, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
   } catch (error) {
     const isLocked = error instanceof PackagesLocked;
     // Nothing has changed yet, so the caller may try again; changes of an earlier process have to be reported.
     if (isLocked && !isResumed) throw lockedBy(error);
     if (!isLocked && !(error instanceof UpdateRefused)) throw error;
-    return save(update, { ...last, is: "committed", reason: error.message });
+    return save(update, { ...committing, is: "committed", reason: error.message });
   }
 }

@@ -2,18 +2,22 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { PackageFileMissing, UpdateRefused } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply-steps.ts";
-import type { Condition } from "./guard.ts";
+import type { Condition } from "./condition.ts";
 
 const { signal } = new AbortController();
 const quiet = { step: () => undefined, line: () => undefined };
 
-const well: Condition = { checks: { memory: "pass", disk_space: "warn" }, failedUnits: ["old.service"] };
+const unitsWhenWell = { "server.service": "active", "peer.service": "active", "old.service": "failed" };
+const well = fakeCondition({ units: unitsWhenWell });
+const withServer = (activeState: string) =>
+  fakeCondition({ units: { ...unitsWhenWell, "server.service": activeState } });
 
 function setUp() {
   const manager = createFakePackageManager([
@@ -30,7 +34,7 @@ function setUp() {
   const ports: ApplyPorts = {
     manager,
     backend: createSnapshotsOf(manager),
-    report: { look: () => Promise.resolve(condition()) },
+    condition: { look: () => Promise.resolve(condition()), restart: () => Promise.resolve() },
     // Time passes by itself.
     clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
     guard: { guardMs: 60_000, enoughMs: 60_000 },
@@ -238,7 +242,8 @@ describe("a guarded update", () => {
     const { manager, ports, wanted } = setUp();
     const look = () =>
       versions(manager)["server"] === "3.1" ? Promise.reject(new Error("gone")) : Promise.resolve(well);
-    expect(await applyUpdates(wanted(guarded), { ...ports, report: { look } }, work())).toMatchObject({
+    const unreachable = { ...ports, condition: { ...ports.condition, look } };
+    expect(await applyUpdates(wanted(guarded), unreachable, work())).toMatchObject({
       success: false,
       guard: { outcome: "rolled_back", worse: ["the host cannot be looked at"] },
     });
@@ -252,7 +257,7 @@ describe("a guarded update", () => {
       looks += 1;
       if (looks > 1000) throw new Error("watched for ever");
       if (versions(manager)["server"] !== "3.1") return well;
-      return { ...well, failedUnits: [`unit-${looks}.service`] };
+      return fakeCondition({ units: { ...unitsWhenWell, [`unit-${looks}.service`]: "failed" } });
     });
     const result = await applyUpdates(wanted(guarded), ports, work());
     expect(result.guard).toMatchObject({ outcome: "rolled_back", worse: [expect.stringMatching(/^unit unit-\d+/)] });
@@ -309,34 +314,112 @@ describe("a guarded update", () => {
 
   it("is rolled back when a check or a unit is worse, and says which", async () => {
     const { manager, ports, wanted, becomes } = setUp();
-    becomes(() =>
-      manager.packages.get("server")?.version === "3.1"
-        ? { checks: { ...well.checks, memory: "fail" }, failedUnits: ["old.service", "server.service"] }
-        : well,
-    );
+    becomes(() => (manager.packages.get("server")?.version === "3.1" ? withServer("failed") : well));
     const result = await applyUpdates(wanted(guarded), ports, work());
     expect(result).toMatchObject({
       success: false,
       packages_updated: 0,
       packages: [],
-      guard: { outcome: "rolled_back", worse: ["unit server.service: failed", "check memory: pass, now fail"] },
+      guard: {
+        outcome: "rolled_back",
+        worse: ["unit server.service: was active (running), now failed, result exit-code"],
+        restarted: [],
+        remaining: [],
+      },
     });
-    expect(result.error).toContain("unit server.service: failed");
+    expect(result.error).toContain("unit server.service: was active");
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
   });
 
-  it("does not mind what is bad for a moment only, or what updates bring with them", async () => {
+  it("does not mind what is bad for a moment only", async () => {
     const { ports, wanted, becomes } = setUp();
     let looks = 0;
     becomes(() => {
       looks += 1;
-      const restarting = looks === 3 ? ["server.service"] : [];
-      return { checks: { ...well.checks, reboot_required: "warn" }, failedUnits: restarting };
+      return looks === 3 ? withServer("failed") : well;
     });
     expect(await applyUpdates(wanted(guarded), ports, work())).toMatchObject({
       success: true,
       guard: { outcome: "kept" },
     });
+  });
+
+  it("is compared with the host as it is right before packages change", async () => {
+    const { manager, ports, wanted, becomes } = setUp();
+    let isReady = false;
+    becomes(() => {
+      expect(isReady || versions(manager)["server"] === "3.1").toBe(true);
+      return well;
+    });
+    const { commit } = manager;
+    const slow: FakePackageManager["commit"] = (plan, options, stop) => {
+      const ready = async () => {
+        isReady = true;
+        await options.ready?.();
+      };
+      return commit(plan, { ...options, ready }, stop);
+    };
+    const result = await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit: slow } }, work());
+    expect(result).toMatchObject({ success: true, guard: { outcome: "kept" } });
+    expect(isReady).toBe(true);
+  });
+
+  it("is not judged where nothing was seen before, and says so", async () => {
+    const { manager, ports, wanted } = setUp();
+    const { commit } = manager;
+    const blind: FakePackageManager["commit"] = (plan, { id, progress }, stop) => commit(plan, { id, progress }, stop);
+    expect(
+      await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit: blind } }, work()),
+    ).toMatchObject({
+      success: true,
+      guard: { outcome: "kept", message: expect.stringContaining("was not looked at before") },
+    });
+  });
+
+  it("starts what ran before once it is rolled back, and looks again", async () => {
+    const { manager, ports, wanted, becomes } = setUp();
+    let server = "active";
+    becomes(() => {
+      if (versions(manager)["server"] === "3.1") server = "inactive";
+      return withServer(server);
+    });
+    const restart = (unit: string) => {
+      expect([unit, versions(manager)["server"]]).toEqual(["server.service", "3.0"]);
+      server = "active";
+      return Promise.resolve();
+    };
+    expect(
+      await applyUpdates(wanted(guarded), { ...ports, condition: { ...ports.condition, restart } }, work()),
+    ).toMatchObject({
+      success: false,
+      guard: {
+        outcome: "rolled_back",
+        worse: ["unit server.service: was active (running), now inactive"],
+        restarted: ["server.service"],
+        remaining: [],
+      },
+    });
+  });
+
+  it("says what is still worse after its rollback", async () => {
+    const { manager, ports, wanted, becomes } = setUp();
+    let server = "active";
+    becomes(() => {
+      if (versions(manager)["server"] === "3.1") server = "failed";
+      return withServer(server);
+    });
+    const restart = () => Promise.reject(new Error("its start ended with failed"));
+    const lines: string[] = [];
+    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
+    const result = await applyUpdates(wanted(guarded), { ...ports, condition: { ...ports.condition, restart } }, told);
+    const remaining = ["unit server.service: was active (running), now failed, result exit-code"];
+    expect(result).toMatchObject({
+      success: false,
+      packages_updated: 0,
+      guard: { outcome: "rolled_back_still_worse", restarted: [], remaining },
+    });
+    expect(result.error).toContain("still worse than before: unit server.service");
+    expect(lines).toContain("cannot start server.service: its start ended with failed");
   });
 
   it("is rolled back when the transaction fails", async () => {
@@ -375,12 +458,7 @@ describe("an update that is interrupted", () => {
         fc.boolean(),
         async (deaths, isGuarded, isWorse) => {
           const { manager, ports, wanted, becomes } = setUp();
-          if (isWorse)
-            becomes(() =>
-              manager.packages.get("server")?.version === "3.1"
-                ? { checks: {}, failedUnits: ["server.service"] }
-                : { checks: {}, failedUnits: [] },
-            );
+          if (isWorse) becomes(() => (manager.packages.get("server")?.version === "3.1" ? withServer("failed") : well));
           const input = wanted(isGuarded ? guarded : {});
           let phase: ApplyPhase | undefined;
           const attempt = async (left: number) => {

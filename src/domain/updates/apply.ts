@@ -1,4 +1,5 @@
 import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import {
   type ApplyInput,
   type ApplyPhase,
@@ -11,7 +12,8 @@ import {
   type Update,
   within,
 } from "./apply-steps.ts";
-import { watchAfter } from "./guard.ts";
+import { activeUnitsOf, type Condition, worseThan } from "./condition.ts";
+import { timesAfterRollback, watchAfter } from "./guard.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { changedOf, doneOf } from "./transaction.ts";
 
@@ -23,6 +25,35 @@ interface Guarded {
 
 const kept = (message: string): Guarded => ({ verdict: { outcome: "kept", message, worse: [] }, needsReboot: false });
 
+/** Starts units that ran before and do not after a rollback, and watches whether the host is as it was. */
+async function restoreUnits(
+  { condition, progress, guard, clock, signal }: Update,
+  before: Condition,
+): Promise<{ readonly restarted: readonly string[]; readonly remaining: readonly string[] }> {
+  const restarted: string[] = [];
+  progress.step(95, "start what ran before");
+  try {
+    const now = await condition.look(activeUnitsOf(before), signal);
+    for (const { unit, mustLast } of worseThan(before, now, false)) {
+      if (unit === undefined || mustLast) continue;
+      try {
+        await condition.restart(unit, signal);
+        restarted.push(unit);
+      } catch (error) {
+        signal.throwIfAborted();
+        progress.line(`cannot start ${unit}: ${errorMessage(error)}`);
+      }
+    }
+  } catch (error) {
+    signal.throwIfAborted();
+    progress.line(`cannot look at the host: ${errorMessage(error)}`);
+  }
+  progress.step(97, "look at the host again");
+  const watch = { before, removesPackages: false, ...timesAfterRollback(guard) };
+  const remaining = await watchAfter(watch, { condition, clock }, signal);
+  return { restarted, remaining: remaining.map(({ text }) => text) };
+}
+
 async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly string[]): Promise<Guarded> {
   const { backend, id, clock, progress } = update;
   if (backend === undefined || last.snapshotId === "") {
@@ -31,10 +62,10 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
   }
   const rolling = save(update, { ...last, is: "rolling_back", worse });
   progress.step(80, "roll back, since the host is worse than before");
-  const { safetySnapshotId } = rolling;
+  const { safetySnapshotId, baseline } = rolling;
   const back: Work<RollbackPhase> = {
     id: `${id}-back`,
-    progress: within(progress, 80, 99),
+    progress: within(progress, 80, 95),
     phase: safetySnapshotId === undefined ? undefined : { safetySnapshotId },
     savePhase: (next) => void save(update, { ...rolling, ...next }),
     signal: update.signal,
@@ -44,9 +75,27 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
     message: `cannot return to ${last.snapshotId}: ${troubleIn(update, error)}`,
     requires_reboot: false,
   }));
-  const outcome = result.success ? "rolled_back" : "rollback_failed";
+  const needsReboot = result.requires_reboot;
   const message = `${worse.join("; ")}: ${result.message}`;
-  return { verdict: { outcome, message, worse: [...worse] }, needsReboot: result.requires_reboot };
+  const verdict: GuardVerdict = {
+    outcome: result.success ? "rolled_back" : "rollback_failed",
+    message,
+    worse: [...worse],
+  };
+  // Until the reboot what stands is what was rolled back.
+  if (needsReboot || baseline === undefined) return { verdict, needsReboot };
+  const { restarted, remaining } = await restoreUnits(update, baseline);
+  const found = { restarted: [...restarted], remaining: [...remaining] };
+  if (remaining.length === 0) return { verdict: { ...verdict, ...found }, needsReboot };
+  return {
+    verdict: {
+      ...verdict,
+      ...found,
+      outcome: result.success ? "rolled_back_still_worse" : "rollback_failed",
+      message: `${message}; still worse than before: ${remaining.join("; ")}`,
+    },
+    needsReboot,
+  };
 }
 
 async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): Promise<boolean> {
@@ -54,15 +103,22 @@ async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): P
 }
 
 async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefined> {
-  const { before, reason, plan } = last;
-  if (before === undefined) return undefined;
+  const { baseline, reason, plan } = last;
+  if (!update.input.isGuarded || plan.changes.length === 0) return undefined;
   if (last.is === "rolling_back") return rollBackTo(update, last, last.worse ?? []);
   if (reason !== undefined && (await isUntouched(update, last))) return kept("nothing was changed");
   if (reason !== undefined) return rollBackTo(update, last, [`the update failed: ${reason}`]);
-  update.progress.step(70, "watch checks and units");
+  if (baseline === undefined) return kept("the host was not looked at before the update, so nothing can be compared");
+  update.progress.step(70, "watch units, ports and checks");
   const removesPackages = plan.changes.some(({ to }) => to === null);
-  const worse = await watchAfter({ before, removesPackages, ...update.guard }, update, update.signal);
-  return worse.length > 0 ? rollBackTo(update, last, worse) : kept("nothing is worse than before");
+  const watch = { before: baseline, removesPackages, ...update.guard };
+  const worse = await watchAfter(watch, update, update.signal);
+  if (worse.length === 0) return kept("nothing is worse than before");
+  return rollBackTo(
+    update,
+    last,
+    worse.map(({ text }) => text),
+  );
 }
 
 async function findKeptFiles({ configFiles, signal }: Update, last: ApplyPhase): Promise<readonly KeptConfig[]> {

@@ -1,95 +1,84 @@
 import { describe, expect, it } from "vitest";
-import type { CheckStatus } from "#contract/checks.ts";
+import type { GuardedBy } from "#domain/common/guarded-by.ts";
+import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
-import { guardTimesOf, watchAfter } from "./guard.ts";
+import type { Condition } from "./condition.ts";
+import { guardTimesOf, timesAfterRollback, watchAfter } from "./guard.ts";
 
 const { signal } = new AbortController();
+const before = fakeCondition({ units: { "web.service": "active" }, checks: { memory: checked("pass") } });
 
-/** What is worse of a check that was so before and stays as it is now. */
-function watch(before: CheckStatus, now: CheckStatus, removesPackages = false): Promise<readonly string[]> {
-  const clock = createFakeClock();
-  const ports = {
-    report: { look: () => Promise.resolve({ checks: { sshd: now }, failedUnits: [] }) },
-    clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) },
-  };
-  return watchAfter(
-    { before: { checks: { sshd: before }, failedUnits: [] }, removesPackages, guardMs: 30_000, enoughMs: 30_000 },
-    ports,
-    signal,
-  );
+function checked(status: "pass" | "fail", guardedBy: GuardedBy = "failure") {
+  return { status, message: "it is so", guardedBy };
 }
 
-describe("a check that is skipped after an update", () => {
-  it.each(["pass", "warn"] as const)("is worse than one that was %s: it cannot look any more", async (before) => {
-    expect(await watch(before, "skip")).toEqual([`check sshd: ${before}, now skip`]);
-  });
+const states = {
+  well: before,
+  dead: fakeCondition({ units: { "web.service": "inactive" }, checks: before.checks }),
+  starting: fakeCondition({ units: { "web.service": "activating" }, checks: before.checks }),
+  short: fakeCondition({ units: { "web.service": "active" }, checks: { memory: checked("fail") } }),
+} as const satisfies Readonly<Record<string, Condition>>;
+type State = keyof typeof states;
 
-  it.each(["pass", "warn"] as const)(
-    "is no worse than %s where packages were removed: so was its subject",
-    async (before) => {
-      expect(await watch(before, "skip", true)).toEqual([]);
+/** How long it watches, and what it finds: the condition at each look, the last of them for all that follow. */
+async function watched(looks: readonly State[], minutes?: number) {
+  const clock = createFakeClock();
+  const startMs = clock.monotonicMs();
+  let count = 0;
+  const look = () => {
+    const state = looks[Math.min(count, looks.length - 1)] ?? "well";
+    count += 1;
+    return Promise.resolve(states[state]);
+  };
+  const worse = await watchAfter(
+    { before, removesPackages: false, ...guardTimesOf(minutes) },
+    {
+      condition: { look },
+      clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) },
     },
+    signal,
   );
-
-  it.each(["skip", "fail"] as const)("is no worse than one that was %s", async (before) => {
-    expect(await watch(before, "skip")).toEqual([]);
-  });
-});
-
-describe("a check that is not skipped after an update", () => {
-  it.each([
-    ["skip", "warn"],
-    ["skip", "fail"],
-    ["pass", "warn"],
-    ["warn", "fail"],
-  ] as const)("is worse when it was %s and is %s, whatever was removed", async (before, now) => {
-    expect(await watch(before, now)).toEqual([`check sshd: ${before}, now ${now}`]);
-    expect(await watch(before, now, true)).toEqual([`check sshd: ${before}, now ${now}`]);
-  });
-
-  it.each([
-    ["skip", "pass"],
-    ["warn", "pass"],
-    ["fail", "warn"],
-    ["fail", "fail"],
-  ] as const)("is not when it was %s and is %s", async (before, now) => {
-    expect(await watch(before, now)).toEqual([]);
-  });
-});
+  return { seconds: (clock.monotonicMs() - startMs) / 1000, worse: worse.map(({ key }) => key) };
+}
 
 describe("the time of the guard", () => {
-  /** How long it watches, and what it finds: what each look sees, the last of them for all that follow. */
-  async function watched(looks: readonly CheckStatus[], minutes?: number) {
-    const clock = createFakeClock();
-    const startMs = clock.monotonicMs();
-    let count = 0;
-    const look = () => {
-      const status = looks[Math.min(count, looks.length - 1)] ?? "pass";
-      count += 1;
-      return Promise.resolve({ checks: { sshd: status }, failedUnits: [] });
-    };
-    const worse = await watchAfter(
-      { before: { checks: { sshd: "pass" }, failedUnits: [] }, removesPackages: false, ...guardTimesOf(minutes) },
-      { report: { look }, clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) } },
-      signal,
-    );
-    return { seconds: (clock.monotonicMs() - startMs) / 1000, worse };
-  }
-
   it("is over after a minute and a half where nothing was ever worse", async () => {
-    expect(await watched(["pass"])).toEqual({ seconds: 90, worse: [] });
+    expect(await watched(["well"])).toEqual({ seconds: 90, worse: [] });
   });
 
   it("is five minutes where something was worse for a moment", async () => {
-    expect(await watched(["pass", "fail", "pass"])).toEqual({ seconds: 300, worse: [] });
+    expect(await watched(["well", "dead", "well"])).toEqual({ seconds: 300, worse: [] });
   });
 
   it("is all of what settings say", async () => {
-    expect(await watched(["pass"], 10)).toEqual({ seconds: 600, worse: [] });
+    expect(await watched(["well"], 10)).toEqual({ seconds: 600, worse: [] });
   });
 
   it("ends at once where something stays worse", async () => {
-    const { seconds, worse } = await watched(["pass", "fail", "fail"], 10);
-    expect([seconds, worse]).toEqual([30, ["check sshd: pass, now fail"]]);
+    expect(await watched(["well", "dead", "dead"], 10)).toEqual({ seconds: 40, worse: ["unit web.service"] });
+  });
+
+  it.each(["starting", "short"] as const)("lets %s last before it counts", async (state) => {
+    const { seconds, worse } = await watched(["well", state], 10);
+    expect(worse).toHaveLength(1);
+    expect(seconds).toBe(25 + 120);
+  });
+
+  it.each(["starting", "short"] as const)("forgets what is %s and then is not", async (state) => {
+    expect(await watched(["well", state, state, state, "well", state, state, "well"])).toEqual({
+      seconds: 300,
+      worse: [],
+    });
+  });
+
+  it.each(["starting", "short"] as const)("sees to the end what is %s as its time is over", async (state) => {
+    const wells = Array.from({ length: 19 }, () => "well" as const);
+    expect((await watched(["well", "dead", ...wells.slice(2), state, "well"])).worse).toEqual([]);
+    expect((await watched(["well", "dead", ...wells.slice(2), state])).worse).toHaveLength(1);
+  });
+
+  it("is shorter after a rollback, and never longer than settings say", () => {
+    expect(timesAfterRollback(guardTimesOf(undefined))).toEqual({ guardMs: 60_000, enoughMs: 30_000 });
+    expect(timesAfterRollback(guardTimesOf(0.05))).toEqual({ guardMs: 3_000, enoughMs: 3_000 });
   });
 });

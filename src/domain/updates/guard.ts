@@ -1,43 +1,19 @@
-import { type CheckStatus, statusRank } from "#contract/checks.ts";
 import type { Clock } from "#kernel/clock.ts";
-
-export interface Condition {
-  readonly checks: Readonly<Record<string, CheckStatus>>;
-  readonly failedUnits: readonly string[];
-}
-
-export interface ConditionReport {
-  readonly look: (signal: AbortSignal) => Promise<Condition>;
-}
+import { activeUnitsOf, type Condition, type HostCondition, type Worsening, worseThan } from "./condition.ts";
 
 const lookIntervalMs = 15_000;
+/** Daemons that were restarted come up meanwhile. */
+const settleMs = 10_000;
+/** How long a shortage, or a unit that is starting, has to last before it counts. */
+const lastingMs = 120_000;
 
-/** Further samples after the end of the time while problems come and go. */
+/** Further looks after the end of the time while problems come and go. */
 const lateLooks = 4;
 
-/** Checks that an update affects by itself: a kernel waits for its reboot, lists grow old. */
-const notTheUpdates: readonly string[] = ["reboot_required", "security_updates"];
-
-/** A subject that disappeared counts as broken, unless the update removes packages. Nothing is worse than a failure. */
-function isWorse(before: CheckStatus, after: CheckStatus, removesPackages: boolean): boolean {
-  if (after !== "skip") return statusRank[after] > statusRank[before];
-  return !removesPackages && (before === "pass" || before === "warn");
-}
-
-function worseThan(before: Condition, after: Condition, removesPackages: boolean): readonly string[] {
-  const checks = Object.entries(after.checks)
-    .filter(([id]) => !notTheUpdates.includes(id))
-    .filter(([id, status]) => isWorse(before.checks[id] ?? "skip", status, removesPackages))
-    .map(([id, status]) => `check ${id}: ${before.checks[id] ?? "new"}, now ${status}`);
-  const units = after.failedUnits
-    .filter((unit) => !before.failedUnits.includes(unit))
-    .map((unit) => `unit ${unit}: failed`);
-  return [...units, ...checks];
-}
-
+/** How long a host is watched. */
 export interface GuardTimes {
   readonly guardMs: number;
-  /** Sufficient where no sample finds anything worse. */
+  /** Sufficient where no look finds anything worse. */
   readonly enoughMs: number;
 }
 
@@ -47,47 +23,66 @@ const usualTimes: GuardTimes = { guardMs: 5 * 60_000, enoughMs: 90_000 };
 export const guardTimesOf = (minutes: number | undefined): GuardTimes =>
   minutes === undefined ? usualTimes : { guardMs: minutes * 60_000, enoughMs: minutes * 60_000 };
 
+/** Of a host that was led back: whether that was enough shows sooner. */
+export const timesAfterRollback = ({ guardMs, enoughMs }: GuardTimes): GuardTimes => ({
+  guardMs: Math.min(guardMs, 60_000),
+  enoughMs: Math.min(enoughMs, 30_000),
+});
+
 export interface Watch extends GuardTimes {
   readonly before: Condition;
   readonly removesPackages: boolean;
 }
 
 /**
- * Watches the host after an update. A host that cannot be checked counts as worse.
- * @returns what is worse in two consecutive samples, as soon as there is any; nothing when the time is over, or after `enoughMs`
- * without problems.
+ * Watches the host after a change. A host that cannot be looked at counts as worse.
+ * @returns what is worse in two consecutive looks, or has lasted where it has to, as soon as there is any; nothing when the time is
+ * over, or after `enoughMs` without problems.
  */
 export async function watchAfter(
   { before, removesPackages, guardMs, enoughMs }: Watch,
-  ports: { readonly report: ConditionReport; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
+  ports: { readonly condition: Pick<HostCondition, "look">; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
   signal: AbortSignal,
-): Promise<readonly string[]> {
-  const { report, clock } = ports;
+): Promise<readonly Worsening[]> {
+  const { condition, clock } = ports;
   const startedAtMs = clock.monotonicMs();
-  const endMs = startedAtMs + guardMs;
+  const mustLastMs = Math.min(lastingMs, guardMs);
+  const known = activeUnitsOf(before);
   let wasWorse = false;
-  let last: readonly string[] = [];
   let late = 0;
-  const look = async (): Promise<readonly string[]> => {
+  /** Since when each problem has been there in every look. */
+  let since: ReadonlyMap<string, number> = new Map();
+  const look = async (): Promise<readonly Worsening[]> => {
     try {
-      return worseThan(before, await report.look(signal), removesPackages);
+      return worseThan(before, await condition.look(known, signal), removesPackages);
     } catch {
       signal.throwIfAborted();
-      return ["the host cannot be looked at"];
+      return [{ key: "host", text: "the host cannot be looked at", mustLast: false }];
     }
   };
+  await clock.sleep(Math.min(settleMs, guardMs / 3), signal);
   for (;;) {
-    const worse = await look();
-    // A service that is restarting looks bad for a moment.
-    const lasting = worse.filter((each) => last.includes(each));
-    if (lasting.length > 0) return lasting;
-    last = worse;
-    wasWorse ||= worse.length > 0;
-    if (!wasWorse && clock.monotonicMs() - startedAtMs >= enoughMs) return [];
-    const leftMs = endMs - clock.monotonicMs();
-    if (leftMs <= 0) late += 1;
-    if (late > 0 && (worse.length === 0 || late > lateLooks)) return worse;
-    await clock.sleep(Math.max(1_000, Math.min(lookIntervalMs, leftMs)), signal);
     signal.throwIfAborted();
+    const worse = await look();
+    const nowMs = clock.monotonicMs();
+    // A service that is restarting looks bad for a moment.
+    const decided = worse.filter(({ key, mustLast }) => {
+      const firstMs = since.get(key);
+      return firstMs !== undefined && (!mustLast || nowMs - firstMs >= mustLastMs);
+    });
+    if (decided.length > 0) return decided;
+    since = new Map(worse.map(({ key }) => [key, since.get(key) ?? nowMs]));
+    wasWorse ||= worse.length > 0;
+    const leftMs = startedAtMs + (wasWorse ? guardMs : enoughMs) - nowMs;
+    if (leftMs <= 0) {
+      late += 1;
+      const atOnce = worse.filter(({ mustLast }) => !mustLast);
+      const isLasting = worse.length > atOnce.length && nowMs - startedAtMs < guardMs + mustLastMs;
+      if (worse.length === 0 || (late > lateLooks && !isLasting)) return atOnce;
+    }
+    await clock.sleep(
+      leftMs <= 0 ? Math.min(lookIntervalMs, mustLastMs / 4) : Math.min(lookIntervalMs, leftMs),
+      signal,
+    );
   }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { PackageFileMissing } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
@@ -16,11 +17,11 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
   manager.repository.set("editor", { version: "1.1", isSecurity: false });
   const fake = createFakeSnapshotBackend({}, clock);
   const backend = { ...fake, ...change(fake) };
-  const report = { look: () => Promise.resolve({ checks: {}, failedUnits: [] }) };
+  const condition = { look: () => Promise.resolve(fakeCondition()), restart: () => Promise.resolve() };
   const verbs = updateVerbs({
     manager,
     backends: [backend],
-    report,
+    condition,
     clock,
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createFakeConfigFiles(),

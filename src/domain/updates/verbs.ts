@@ -6,7 +6,8 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase } from "./apply-steps.ts";
-import type { ConditionReport, GuardTimes } from "./guard.ts";
+import type { HostCondition } from "./condition.ts";
+import type { GuardTimes } from "./guard.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
@@ -50,7 +51,7 @@ export interface UpdateWorkPorts {
   readonly manager: PackageManager;
   /** In order of preference: new snapshots go to the first. */
   readonly backends: readonly SnapshotBackend[];
-  readonly report: ConditionReport;
+  readonly condition: HostCondition;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;

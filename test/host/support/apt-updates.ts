@@ -29,6 +29,13 @@ const breaker = [
   at("breaker", "1.0"),
   at("breaker", "1.1", { postinst: ["touch /srv/broken; systemctl restart peer || true"] }),
 ];
+/** With its new version the daemon ends as if all were well; the old one makes it run again, but does not start it. */
+const quitter = [
+  at("quitter", "1.0", { postinst: ["rm -f /srv/quit"] }),
+  at("quitter", "1.1", { postinst: ["touch /srv/quit; systemctl restart answerer"] }),
+];
+/** Its new version fills a small file system over its threshold, and does no harm. */
+const filler = [at("filler", "1.0"), at("filler", "1.1", { postinst: ["head -c 300000 /dev/zero > /srv/small/more"] })];
 /** Its new version cannot be set up. */
 const failing = [
   at("failing", "1.0"),
@@ -40,12 +47,13 @@ const bulky = [
   at("bulky", "1.0"),
   at("bulky", "1.1", { control: ["Pre-Depends: editor (>= 1.1)"], payloadBytes: 4 * 2 ** 20 }),
 ];
-export const all = [...old, ...newer, ...slow, ...restarter, ...breaker, ...failing, ...bulky];
+export const all = [...old, ...newer, ...slow, ...restarter, ...breaker, ...quitter, ...filler, ...failing, ...bulky];
 
 /** A service that installs updates behind snapshots of its own, with old versions of packages installed before each test. */
 export function updatesOn(session: Session) {
   const { shell } = session;
   let service: RunningService;
+  let answererPort = 0;
   const api = () => createClient({ url: service.url, key: service.adminKey });
   const versionsOf = async (names: readonly string[]): Promise<Readonly<Record<string, string>>> => {
     const text = await shell(`dpkg-query -W -f '\${Package} \${Version}\\n' ${names.join(" ")}`);
@@ -100,18 +108,29 @@ export function updatesOn(session: Session) {
   beforeAll(async () => {
     // A port that stays the same when the service is started again by others than the test.
     const listen = `127.0.0.1:${await freePort()}`;
+    answererPort = await freePort();
     const env = { STEWARD_RATE_LIMITS: "off", STEWARD_LISTEN: listen };
     const config = `updates: { backend: packages, guard_minutes: 0.1 }
-health: { checks: { who: { command: [/usr/local/bin/who-runs] } } }
+health: { checks: { who: { command: [/usr/local/bin/who-runs], guards_updates: true } } }
 `;
     await session.host.writeFile(
       "/usr/local/bin/who-runs",
       "#!/bin/sh\nid -un >> /srv/who; id -Gn >> /srv/who\n",
       0o755,
     );
+    await session.host.writeFile(
+      "/srv/answerer.mjs",
+      `import { createServer } from "node:http";
+createServer((_, reply) => reply.end("here")).listen(${answererPort}, "127.0.0.1");
+`,
+    );
     service = await session.host.startService({ env, config });
     await makePackageSources(session, all);
     await session.writeUnits({
+      "answerer.service": [
+        "[Service]",
+        "ExecStart=/bin/sh -c 'test -e /srv/quit || exec /opt/steward/node_modules/.bin/node /srv/answerer.mjs'",
+      ],
       "peer.service": ["[Service]", "ExecStart=/bin/sh -c 'test ! -e /srv/broken && exec sleep infinity'"],
     });
   });
@@ -124,6 +143,8 @@ health: { checks: { who: { command: [/usr/local/bin/who-runs] } } }
   });
 
   return {
+    /** What the daemon that packages may break answers. */
+    answer: () => fetch(`http://127.0.0.1:${answererPort}`).then((reply) => reply.text()),
     service: () => service,
     api,
     versionsOf,

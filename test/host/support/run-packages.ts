@@ -93,7 +93,10 @@ const engine = () =>
         rebootFlag: join(root, "run/reboot-required"),
       }),
     ],
-    report: { look: () => Promise.reject(new Error("nothing is guarded here")) },
+    condition: {
+      look: () => Promise.reject(new Error("nothing is guarded here")),
+      restart: () => Promise.reject(new Error("nothing is guarded here")),
+    },
     clock: systemClock,
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createConfigFiles(join(root, "etc")),

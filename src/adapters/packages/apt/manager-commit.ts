@@ -138,7 +138,7 @@ export function createCommit(ports: {
 
   return async (
     plan: TransactionPlan,
-    { id, progress, snapshot }: Parameters<PackageManager["commit"]>[1],
+    { id, progress, snapshot, ready }: Parameters<PackageManager["commit"]>[1],
     signal: AbortSignal,
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
@@ -166,7 +166,10 @@ export function createCommit(ports: {
           ...common,
           description: "Steward changes packages (apt-get install)",
           argv: argv(...settings),
-          before: () => demandSame(words, plan, signal),
+          before: async () => {
+            await ready?.();
+            await demandSame(words, plan, signal);
+          },
           afterwards: markCommands(await marks.read(unit)),
         },
         signal,

@@ -104,7 +104,7 @@ export function createDnf(ports: ManagerPorts & DnfPorts): PackageManager {
         return { changes, removals: changes, sizes: () => sizesOf(dnf, changes, packages, signal) };
       },
 
-      change: (unit, changes, onLine, signal) => replay(dnf, { unit, changes, onLine }, signal),
+      change: (unit, changes, options, signal) => replay(dnf, { unit, changes, ...options }, signal),
       // Dnf says of a stored transaction that it cannot be done as it is.
       isRefusal: (reason) => /problems occurred while (?:replaying|running)/.test(reason),
       scriptFailures,

@@ -72,7 +72,13 @@ export async function replay(
     unit,
     changes,
     onLine,
-  }: { readonly unit: string; readonly changes: readonly PlainChange[]; readonly onLine?: OnLine },
+    ready,
+  }: {
+    readonly unit: string;
+    readonly changes: readonly PlainChange[];
+    readonly onLine?: OnLine;
+    readonly ready?: (() => Promise<void>) | undefined;
+  },
   signal: AbortSignal,
 ): Promise<string> {
   const { places, folder, database, transact } = dnf;
@@ -86,7 +92,11 @@ export async function replay(
     const argv = [...places.dnf, ...words, ...changing, obsoletes, "history", "replay", path] as const;
     const isInterruptible = words.includes("--downloadonly");
     const locks = [places.transactionLock];
-    return transact({ unit, description, argv, locks, timeoutMs: longestMs, isInterruptible, onLine }, signal);
+    const before = isInterruptible ? undefined : ready;
+    return transact(
+      { unit, description, argv, locks, timeoutMs: longestMs, isInterruptible, onLine, ...(before && { before }) },
+      signal,
+    );
   };
   const isFetched = changes.some(({ to }) => to !== null);
   // First all of it is fetched, so that a repository that is gone changes nothing.

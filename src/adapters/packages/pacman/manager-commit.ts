@@ -54,7 +54,7 @@ export function createCommit(
   const update = async (
     { databases, isOwn }: PackageLists,
     plan: TransactionPlan,
-    { id, progress }: Parameters<PackageManager["commit"]>[1],
+    { id, progress, ready }: Parameters<PackageManager["commit"]>[1],
     signal: AbortSignal,
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
@@ -76,6 +76,7 @@ export function createCommit(
     const before = async (): Promise<void> => {
       await giveBack?.();
       giveBack = undefined;
+      await ready?.();
       if ((await currentLists(places))?.databases !== databases)
         throw new UpdateRefused("somebody has refreshed the package lists since it was planned");
       await demandSame(databases, plan, signal);

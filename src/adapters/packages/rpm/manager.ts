@@ -51,10 +51,11 @@ export interface RpmHost<State> {
     readonly removals: readonly PlainChange[];
     readonly sizes: () => Promise<Omit<TransactionPlan, "changes">>;
   }>;
+  /** @param options.ready is called right before packages change. */
   readonly change: (
     unit: string,
     changes: readonly PlainChange[],
-    onLine: OnLine,
+    options: { readonly onLine: OnLine; readonly ready?: (() => Promise<void>) | undefined },
     signal: AbortSignal,
   ) => Promise<string>;
   /** Whether a failure says that the changes cannot be made as they were planned. */
@@ -104,10 +105,13 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
 
     ...host.repairs,
 
-    async commit({ changes }, { id, progress }, signal) {
+    async commit({ changes }, { id, progress, ready }, signal) {
       const unit = unitFor(id);
       if (changes.length === 0) return { isDone: true, reason: "" };
-      const result = await asResult(() => change(unit, changes, telling(progress), signal), host.scriptFailures);
+      const result = await asResult(
+        () => change(unit, changes, { onLine: telling(progress), ready }, signal),
+        host.scriptFailures,
+      );
       if (host.isRefusal?.(result.reason) === true)
         throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
       return result;
@@ -120,7 +124,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
       const changes = leftovers(await findings(signal));
       if (changes.length === 0) return { isDone: true, reason: "" };
       progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
-      return asResult(() => change(unit, changes, telling(progress), signal));
+      return asResult(() => change(unit, changes, { onLine: telling(progress) }, signal));
     },
 
     async audit(signal) {

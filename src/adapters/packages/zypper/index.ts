@@ -71,7 +71,7 @@ export function createZypper(ports: ManagerPorts & ZypperPorts): PackageManager 
         return { changes, removals, sizes: () => Promise.resolve(sizes) };
       },
 
-      change: (unit, changes, onLine, signal) => makeChanges(zypper, { unit, changes, onLine }, signal),
+      change: (unit, changes, options, signal) => makeChanges(zypper, { unit, changes, ...options }, signal),
       scriptFailures,
       telling,
       refresh: (onLine, signal) => refresh(zypper, onLine, signal),

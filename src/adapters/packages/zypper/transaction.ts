@@ -75,13 +75,17 @@ export async function makeChanges(
     readonly changes: readonly PlainChange[];
     readonly source?: Source;
     readonly onLine?: OnLine;
+    readonly ready?: (() => Promise<void>) | undefined;
   },
   signal: AbortSignal,
 ): Promise<string> {
   const { places, database, folder } = zypper;
-  const { unit, changes, source = usualSource(zypper, changes), onLine } = wanted;
-  const before = (): Promise<void> => demandSame(source, changes, signal);
-  await before();
+  const { unit, changes, source = usualSource(zypper, changes), onLine, ready } = wanted;
+  const before = async (): Promise<void> => {
+    await ready?.();
+    await demandSame(source, changes, signal);
+  };
+  await demandSame(source, changes, signal);
   // Zypper takes what it is told to install for wanted by somebody. What is remembered of an earlier attempt stays.
   const marks = join(folder, `${unit}.auto`);
   const remembered = parseAutoInstalled(await readTextOrEmpty(marks));

@@ -23,6 +23,7 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
   name: "Disk space",
   category: "storage",
   severity: "critical",
+  guardedBy: "failure",
   fixes: ["disk_cleanup"],
   async run(settings, signal) {
     const all = await ports.fileSystems.list(signal);

@@ -13,6 +13,7 @@ export function dnsResolutionCheck({ servers, name = "." }: { servers: NameServe
     name: "Name resolution",
     category: "network",
     severity: "medium",
+    guardedBy: "change",
     async run({ ignore }, signal) {
       const isIgnored = createIgnore(ignore);
       const listed = (await servers.list()).filter((server) => !isIgnored(server));

@@ -10,6 +10,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
   name: "Inode usage",
   category: "storage",
   severity: "critical",
+  guardedBy: "failure",
   async run(settings, signal) {
     const all = await ports.fileSystems.list(signal);
     const looked = all

@@ -9,6 +9,7 @@ export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check 
   name: "Memory",
   category: "memory",
   severity: "high",
+  guardedBy: "failure",
   async run(settings) {
     const { totalBytes, availableBytes } = await ports.facts.memory();
     if (totalBytes === 0) return skip("The kernel does not tell about its memory");

@@ -10,6 +10,7 @@ export function networkConnectivityCheck({ routes }: { routes: DefaultRoutes }):
     name: "Network connectivity",
     category: "network",
     severity: "high",
+    guardedBy: "change",
     async run({ ignore }) {
       const isIgnored = createIgnore(ignore);
       const found = (await routes.list()).filter((route) => !isIgnored(route.interface));

@@ -97,6 +97,7 @@ export function packageStatusCheck(ports: {
     name: "Package manager",
     category: "updates",
     severity: "high",
+    guardedBy: "change",
   } as const;
   if (packages === undefined)
     return { ...check, run: () => Promise.resolve(skip("This host has no package manager that is looked after here")) };

@@ -9,6 +9,7 @@ export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): C
   name: "Read-only file systems",
   category: "storage",
   severity: "critical",
+  guardedBy: "change",
   async run(settings, signal) {
     const all = await ports.fileSystems.list(signal);
     const writable = all.filter((each) => !each.isMeantReadOnly && !isIgnoredPath(each.path, settings.ignore));

@@ -146,6 +146,7 @@ export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
   name: "SSH server configuration",
   category: "security",
   severity: "high",
+  guardedBy: "change",
   intervalMs: 10 * 60_000,
   async run(settings, signal) {
     const config = await ssh.config(signal);

@@ -47,6 +47,7 @@ export function unitRestartLoopsCheck(ports: {
     name: "Services in a restart loop",
     category: "services",
     severity: "high",
+    guardedBy: "change",
     async run({ warn = 3, fail = 10, ignore }) {
       const loaded = await units.loaded();
       if (loaded === undefined) return skip("systemd is not running on this host");

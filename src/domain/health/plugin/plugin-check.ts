@@ -1,10 +1,11 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
 import type { PluginRun, PluginRunner } from "#domain/ports/plugins.ts";
+import { defined } from "#kernel/values.ts";
 import type { Check, Outcome } from "../check.ts";
 import { type PluginOutput, parseOutput, printable } from "./output.ts";
 import type { PerfValue } from "./perfdata.ts";
 
-export interface Plugin {
+export interface Plugin extends Pick<Check, "guardedBy"> {
   readonly id: string;
   readonly name?: string;
   readonly severity?: Severity;
@@ -71,12 +72,13 @@ export function nagiosOutcome(run: Ended): Outcome {
 }
 
 export function pluginCheck({ runner, ...plugin }: Plugin & { readonly runner: PluginRunner }): Check {
-  const { id, name = id, severity = "medium", command } = plugin;
+  const { id, name = id, severity = "medium", command, guardedBy } = plugin;
   return {
     id,
     name,
     category: "custom",
     severity,
+    ...defined({ guardedBy }),
     async run(_settings, signal) {
       const run = await runner.run(command, signal);
       if (run.isEnded) return nagiosOutcome(run);

@@ -17,15 +17,17 @@ export function sandboxedCheck(plugin: {
   readonly intervalMs: number | undefined;
   readonly timeoutMs: number;
   readonly output: "nagios" | "json";
+  readonly guardsUpdates: boolean;
   readonly run: (signal: AbortSignal) => Promise<PluginRun>;
 }): Check {
-  const { id, name, severity, intervalMs, timeoutMs, output } = plugin;
+  const { id, name, severity, intervalMs, timeoutMs, output, guardsUpdates } = plugin;
   return {
     id,
     name,
     category: "custom",
     severity,
     ...defined({ intervalMs }),
+    ...(guardsUpdates && { guardedBy: "change" }),
     timeoutMs,
     graceMs,
     async run(_settings, signal) {

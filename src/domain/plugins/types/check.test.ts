@@ -4,7 +4,14 @@ import { plainManifest } from "../../../../test/fakes/plugin-folders.ts";
 import type { ExtensionPoints, PluginCheck, PluginInput, RunResult } from "../plugin-kind.ts";
 import { checkKind } from "./check.ts";
 
-const role = { type: "check", title: "Age", severity: "high", intervalMs: 900_000, output: "nagios" } as const;
+const role = {
+  type: "check",
+  title: "Age",
+  severity: "high",
+  intervalMs: 900_000,
+  output: "nagios",
+  guardsUpdates: false,
+} as const;
 const manifest: PluginManifest = { ...plainManifest("age"), role };
 
 function connected(exitCode: number, output: "nagios" | "json" = "nagios") {
@@ -42,7 +49,9 @@ describe("a check", () => {
   it("is one under the name of its plugin, with what its manifest says, until it is taken away", () => {
     const { checks, release } = connected(0);
     const { title, severity, intervalMs } = role;
-    expect(checks).toMatchObject([{ id: "age", title, severity, intervalMs, timeoutMs: 30_000, output: "nagios" }]);
+    expect(checks).toMatchObject([
+      { id: "age", title, severity, intervalMs, timeoutMs: 30_000, output: "nagios", guardsUpdates: false },
+    ]);
     release();
     expect(checks).toEqual([]);
   });

@@ -12,7 +12,7 @@ function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult
 export const checkKind: PluginKind<"check"> = {
   faultOf: ({ name }, points) =>
     points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,
-  connect({ manifest: { name, timeoutMs }, run }, { title, severity, intervalMs, output }, points) {
+  connect({ manifest: { name, timeoutMs }, run }, { title, severity, intervalMs, output, guardsUpdates }, points) {
     return points.checks.add({
       id: name,
       title,
@@ -20,6 +20,7 @@ export const checkKind: PluginKind<"check"> = {
       intervalMs,
       timeoutMs,
       output,
+      guardsUpdates,
       run: (limitMs, signal) =>
         run({ timeoutMs: limitMs }, (end) => ({ result: resultOf(end, output), value: end }), signal),
     });
