@@ -33,8 +33,8 @@ export default defineConfig({
           name: "host",
           include: ["test/host/**/*.host.test.ts"],
           testTimeout: 120_000,
-          // Two machines at a time: each waits for its systemd and its package manager most of the time.
-          maxWorkers: 2,
+          // Three machines at a time: each waits for its systemd and its package manager most of the time.
+          maxWorkers: 3,
         },
       },
       // Commands of their own, for they take minutes: npm test -- --project long, npm test -- --project demo

@@ -32,7 +32,7 @@ function failuresOf(module: TestModule): readonly string[] {
   ];
 }
 
-/** Adds what failed to a file, so that it can be shown once more after the output of all lanes. */
+/** Adds what failed to a file, so that it can be shown once more after the output of all runs. */
 export default class FailedTests implements Reporter {
   onTestRunEnd(modules: readonly TestModule[], unhandled: readonly Failure[]): void {
     const file = process.env[failedTestsFile];

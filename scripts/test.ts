@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#kernel/errors.ts";
@@ -11,11 +11,11 @@ type Argv = readonly [string, ...string[]];
 
 interface Step {
   readonly name: string;
-  /** Run at the same time; the commands of one, each after the one before. */
-  readonly lanes: readonly (readonly Argv[])[];
+  /** Run at the same time. */
+  readonly commands: readonly Argv[];
 }
 
-const alone = (name: string, ...argv: Argv): Step => ({ name, lanes: [[argv]] });
+const alone = (name: string, ...argv: Argv): Step => ({ name, commands: [argv] });
 
 const reporters = ["--reporter", "default", "--reporter", "./scripts/failed-tests.ts"];
 
@@ -37,10 +37,10 @@ const steps: readonly Step[] = [
   alone("OpenAPI document", "redocly", "lint", "docs/reference/openapi.json"),
   {
     name: "tests",
-    lanes: [
-      // All processors in both, where vitest would leave one out: services, hosts and clients wait for one another much of the time.
-      [vitest(["!host", "!ports", "!long", "!demo"], "--maxWorkers", "100%")],
-      [vitest(["host"]), vitest(["ports"], "--maxWorkers", "100%")],
+    commands: [
+      // More than there are processors: services, hosts and clients wait for one another much of the time.
+      vitest(["!host", "!long", "!demo"], "--maxWorkers", String(Math.ceil(availableParallelism() * 1.5))),
+      vitest(["host"]),
     ],
   },
 ];
@@ -94,16 +94,6 @@ function run([program, ...args]: Argv): Promise<number> {
   });
 }
 
-/** Runs them all, whatever comes of the first. @returns the first code that is not 0. */
-async function runInTurn(commands: readonly Argv[]): Promise<number> {
-  let worst = 0;
-  for (const argv of commands) {
-    const code = await run(argv);
-    if (worst === 0) worst = code;
-  }
-  return worst;
-}
-
 if (values.help) {
   console.log(help);
   process.exit(0);
@@ -133,12 +123,12 @@ const failures = join(temporary, "failures");
 writeFileSync(failures, "");
 Object.assign(environment, { [failedTestsFile]: failures });
 
-for (const { name, lanes } of chosen) {
+for (const { name, commands } of chosen) {
   const startedAt = performance.now();
-  const codes = await Promise.all(lanes.map(runInTurn));
+  const codes = await Promise.all(commands.map(run));
   const code = codes.find((each) => each !== 0) ?? 0;
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  // The lanes write at the same time, and what failed in one may be far up.
+  // They write at the same time, and what failed in one may be far up.
   console.log(readFileSync(failures, "utf8"));
   console.log(`${code === 0 ? "ok" : "FAILED"}: ${name} (${seconds} s)`);
   if (code !== 0) process.exit(code);

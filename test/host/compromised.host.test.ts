@@ -1,5 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
 import { createIntruder } from "./support/intruder.ts";
+import { makePackageSources } from "./support/package-sources.ts";
 import { openSandbox, type SandboxResult } from "./support/sandbox.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -12,6 +13,7 @@ describeOnHost("a compromised service", (session) => {
 
   beforeAll(async () => {
     run = await openSandbox(session);
+    await makePackageSources(session, []);
     await session.api.checkUpdates();
   });
 

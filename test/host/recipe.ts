@@ -44,6 +44,7 @@ export const longTestsOn: readonly string[] = [
   "package",
   "packages",
   "plugins",
+  "privileges-hostile",
   "restart-policy",
   "services-follow",
   "updates-apt",

@@ -1,11 +1,14 @@
-import { expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import { installedPrograms } from "./program.ts";
 import { asked, createIntruder } from "./support/intruder.ts";
+import { makePackageSources } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
 /** What root records in the journal of what the service has it do, and how that compares with the service's own log. */
 describeOnHost("root's own record", (session) => {
   const { newOperation, newRequest, send, request, runOperation, spec, write } = createIntruder(session);
+  // Of its own: the lists of Debian take seconds, and a network.
+  beforeAll(() => makePackageSources(session, []));
 
   const records = async (id: string): Promise<readonly unknown[]> => {
     const { stdout } = await session.host.exec(["journalctl", "-q", "-o", "cat", "-u", "steward-task@*", "_UID=0"]);
