@@ -163,7 +163,7 @@ describeOnHost("checks with settings of their own", (session) => {
     await makeFor(1);
     const config = [
       `tls: { cert: ${folder}/cert.pem, key: ${folder}/key.pem }`,
-      "health: { checks: { journal_size: { warn: 0.06, fail: 0.12 } } }",
+      "health: { checks: { journal_size: { warn: 0.03, fail: 0.06 } } }",
       "",
     ].join("\n");
     ({ url } = await session.host.startService({ config, env: { STEWARD_RATE_LIMITS: "off" } }));
@@ -198,9 +198,9 @@ describeOnHost("checks with settings of their own", (session) => {
       session.shell(`head -c ${megabytes}M /dev/urandom | base64 -w 1000 | systemd-cat && journalctl --sync`);
     const { status, details } = see(await check("journal_size"));
     expect([status, Number(figure(details, "disk_bytes")) > 0]).toEqual(["pass", true]);
-    await grow(60);
+    await grow(30);
     expect(see(await check("journal_size"))).toMatchObject({ status: "warn" });
-    await grow(80);
+    await grow(40);
     expect(see(await check("journal_size"))).toMatchObject({ status: "fail" });
     // journald may just be rotating by itself, and a file that is being archived is not vacuumed.
     await eventually(async () => {
