@@ -98,6 +98,17 @@ export const corpora: readonly Corpus[] = [
     },
   },
   {
+    name: "folders of machines named in capitals and as UUID",
+    soundClocks: true,
+    write({ random, append }) {
+      const names = [firstMachine.toUpperCase(), secondMachine.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")];
+      for (const [position, name] of [...names, `${secondMachine}-`, "c".repeat(31)].entries()) {
+        const clock = { bootId: boots[position] ?? "", realtime: start + position * 777, monotonic: 50 };
+        append(`${name}/system.journal`, everyday(random, clock, 20));
+      }
+    },
+  },
+  {
     name: "the same entries in two files, one of them written further",
     soundClocks: true,
     write({ random, append, folder }) {

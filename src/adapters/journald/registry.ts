@@ -17,7 +17,11 @@ export interface Fault {
   readonly what: string;
 }
 
-const machineDirectory = /^[0-9a-f]{32}$/;
+/** The machine that a directory is named for, by its id in either form, as sd-journal takes it; undefined for any other. */
+function machineOf(name: string): string | undefined {
+  const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name) ? name.replaceAll("-", "") : name;
+  return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;
+}
 const journalName = /\.journal~?$/;
 /** A directory that changed less than this before it was listed may change again without its time showing it. */
 const settledMs = 100;
@@ -80,9 +84,10 @@ function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => v
       };
       const files = roots.flatMap(({ path, machineId }) => {
         const own = listOne(path);
-        const machines = own.names.filter(
-          (name) => machineDirectory.test(name) && (machineId === undefined || name === machineId),
-        );
+        const machines = own.names.filter((name) => {
+          const machine = machineOf(name);
+          return machine !== undefined && (machineId === undefined || machine === machineOf(machineId));
+        });
         return [...own.files, ...machines.flatMap((name) => listOne(join(path, name)).files)];
       });
       listed = times;
