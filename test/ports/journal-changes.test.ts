@@ -11,6 +11,7 @@ import {
 } from "node:fs";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createBudget } from "#adapters/journald/budget.ts";
 import { createFollowThread } from "#adapters/journald/follow-thread.ts";
 import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
 import { createBlockPool } from "#adapters/journald/journal-file/blocks.ts";
@@ -218,7 +219,7 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
       folder.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
       damages = [];
       const told = (_: string, what: string): void => void damages.push(what);
-      source = openSource(join(folder.path, "system.journal"), createBlockPool(1024), told);
+      source = openSource(join(folder.path, "system.journal"), createBlockPool(1024), createBudget(2 ** 20), told);
       const list = source.all();
       expect(source.head(list.at(list.length - 1))).toBeDefined();
     };

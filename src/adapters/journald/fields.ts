@@ -1,5 +1,6 @@
+import type { Budget } from "./budget.ts";
 import type { DamagedJournal } from "./journal-file/damage.ts";
-import { readPayload } from "./journal-file/data.ts";
+import { entryCount, readPayload } from "./journal-file/data.ts";
 import type { JournalFile } from "./journal-file/file.ts";
 import { createOffsetTable, type OffsetTable } from "./journal-file/offset-table.ts";
 
@@ -55,18 +56,29 @@ function wantedAt(bytes: Buffer, start: number, end: number): Wanted | undefined
 const maxKeptText = 256;
 const tableBits = 17;
 const irrelevant = 0;
+/** Bytes of a place in the table, and of a value beside its characters. */
+const placeBytes = 32;
+const valueBytes = 160;
 
 export interface Fields {
   /** The value at an offset; undefined for a field that nobody asks for, and for one that is damaged. */
   readonly read: (offset: number) => FieldValue | undefined;
+  readonly close: () => void;
 }
 
-/**
- * @param onDamage is told of a data object that cannot be read.
- */
-export function createFields(file: JournalFile, isDamage: (error: unknown) => error is DamagedJournal): Fields {
+/** @param isDamage is told of a data object that cannot be read. */
+export function createFields(
+  file: JournalFile,
+  budget: Budget,
+  isDamage: (error: unknown) => error is DamagedJournal,
+): Fields {
   const table: OffsetTable = createOffsetTable(tableBits);
   let kept: (FieldValue | undefined)[] = [undefined];
+  const forget = (): void => {
+    kept = [undefined];
+    table.clear();
+  };
+  const share = budget.share(forget);
 
   const decode = (offset: number): FieldValue | undefined => {
     const { bytes, start, end } = readPayload(file, offset);
@@ -76,31 +88,33 @@ export function createFields(file: JournalFile, isDamage: (error: unknown) => er
     return { field: wanted.field, text, json: JSON.stringify(text) };
   };
 
+  const keep = (offset: number, value: FieldValue | undefined): void => {
+    share.take(placeBytes + (value === undefined ? 0 : valueBytes + 2 * (value.text.length + value.json.length)));
+    let place = irrelevant;
+    if (value !== undefined) {
+      place = kept.length;
+      kept.push(value);
+    }
+    // An emptied table has forgotten the numbers of the values, so they go too.
+    if (!table.set(offset, place)) forget();
+  };
+
   return {
     read(offset) {
       const known = table.get(offset);
       if (known >= 0) return kept[known];
-      let value: FieldValue | undefined;
       try {
-        value = decode(offset);
+        const value = decode(offset);
+        const isLong = value !== undefined && (value.text.length > maxKeptText || value.field === field.MESSAGE);
+        // What stands once is not asked for again by another entry.
+        if (!isLong && entryCount(file, offset) > 1) keep(offset, value);
+        return value;
       } catch (error) {
         if (!isDamage(error)) throw error;
         // Not kept: it may have been looked at while it was written.
         return undefined;
       }
-      const isKept = value === undefined || (value.text.length <= maxKeptText && value.field !== field.MESSAGE);
-      if (!isKept) return value;
-      let place = irrelevant;
-      if (value !== undefined) {
-        place = kept.length;
-        kept.push(value);
-      }
-      // An emptied table has forgotten the numbers of the values, so they go too.
-      if (!table.set(offset, place)) {
-        kept = [undefined];
-        table.clear();
-      }
-      return value;
     },
+    close: share.end,
   };
 }

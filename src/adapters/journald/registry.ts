@@ -1,6 +1,7 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode, isNotFound, isPermissionDenied } from "#kernel/errors.ts";
+import { type Budget, createBudget } from "./budget.ts";
 import { createBlockPool } from "./journal-file/blocks.ts";
 import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
 import { fileState, readableFlags } from "./journal-file/layout.ts";
@@ -116,6 +117,8 @@ export class NoPermission extends Error {
 
 /** So many blocks of 20 KiB are kept: 40 MiB. */
 const maxBlocks = 2048;
+/** What all files keep of values and lists. */
+const maxKeptBytes = 32 * 1024 * 1024;
 const maxListings = 8;
 const maxChecks = 8;
 
@@ -140,6 +143,7 @@ export interface Departure {
 interface OpenFiles {
   readonly directories: Directories;
   readonly pool: ReturnType<typeof createBlockPool>;
+  readonly budget: Budget;
   readonly onDamage: (fault: Fault) => void;
   readonly departure: Departure;
   readonly sources: Map<string, Source>;
@@ -205,9 +209,9 @@ function dropDeleted(files: OpenFiles): void {
 }
 
 /** @returns false when another file has that name now. */
-function openAt({ sources, pool, directories, onDamage }: OpenFiles, path: string, inode: string): boolean {
+function openAt({ sources, pool, budget, directories, onDamage }: OpenFiles, path: string, inode: string): boolean {
   try {
-    const source = openSource(path, pool, (at, what) => onDamage({ path: at, what }));
+    const source = openSource(path, pool, budget, (at, what) => onDamage({ path: at, what }));
     if (source.file.inode === inode) {
       sources.set(inode, source);
       return true;
@@ -280,7 +284,8 @@ export function createRegistry(
 ): Registry {
   const directories = createDirectories(roots, onDamage);
   const pool = createBlockPool(maxBlocks);
-  const files: OpenFiles = { directories, pool, onDamage, departure, sources: new Map(), deletedAt: new Map() };
+  const budget = createBudget(maxKeptBytes);
+  const files: OpenFiles = { directories, pool, budget, onDamage, departure, sources: new Map(), deletedAt: new Map() };
   return {
     refresh() {
       dropDeleted(files);

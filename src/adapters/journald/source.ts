@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import type { Budget } from "./budget.ts";
 import { createFields, type Fields } from "./fields.ts";
 import type { BlockPool } from "./journal-file/blocks.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
@@ -48,7 +49,8 @@ export interface Source {
 
 const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.journal$/;
 
-const maxKeptPairs = 4096;
+/** Bytes of a kept list of entries, beside the characters of its pair: some lists have many segments. */
+const pairBytes = 512;
 
 function createDamageReport(file: JournalFile, report: (what: string) => void) {
   let faults = 0;
@@ -98,45 +100,61 @@ function createSpans(
   };
 }
 
+/** Entries by `NAME=value`, kept until the file has grown; where the value is, for good. */
+function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entriesOf"]) {
+  const offsets = new Map<string, number>();
+  const lists = new Map<string, Postings>();
+  const share = budget.share(() => {
+    offsets.clear();
+    lists.clear();
+  });
+  return {
+    find(pair: string): Postings {
+      const known = lists.get(pair);
+      if (known !== undefined) return known;
+      const offset = offsets.get(pair) ?? findData(file, Buffer.from(pair));
+      const found = offset === undefined ? noPostings : wholeList(entriesAt(offset));
+      share.take(pairBytes + 2 * pair.length);
+      lists.set(pair, found);
+      if (offset !== undefined) offsets.set(pair, offset);
+      return found;
+    },
+    refresh: () => lists.clear(),
+    close: share.end,
+  };
+}
+
+/**
+ * Whether the last entry is linked to the last of its fields. journald counts an entry first, then links it to its fields in
+ * their order, and the header does not change any more: what was read before says nothing of the entry.
+ */
+function isLastLinked(list: EntryList, itemsOf: (offset: number) => readonly number[], entriesAt: Source["entriesOf"]) {
+  if (list.length === 0) return true;
+  const last = list.at(list.length - 1);
+  const item = itemsOf(last).at(-1);
+  const linked = item === undefined ? noEntries : entriesAt(item);
+  return linked.length > 0 && linked.at(linked.length - 1) >= last;
+}
+
 /** @throws NotAJournal, or the system's error. */
 export function openSource(
   path: string,
   pool: BlockPool & { readonly nextFileKey: () => number },
+  budget: Budget,
   damaged: (path: string, what: string) => void,
 ): Source {
   const file = openJournalFile(path, pool);
   const { onDamage, isDamage, readable, faults } = createDamageReport(file, (what) => damaged(path, what));
   const entries = createEntryReader(file);
-  const fields = createFields(file, isDamage);
+  const fields = createFields(file, budget, isDamage);
   let list: EntryList | undefined;
   let isLinked = false;
-  const dataOffsets = new Map<string, number>();
-  const lists = new Map<string, Postings>();
+  const pairs = createPairs(file, budget, (offset) => entriesOf(file, offset, onDamage));
 
   const all = (): EntryList => {
     const { entryArrayOffset, entries: length } = file.header;
     list ??= createEntryList(file, { leading: undefined, arrayOffset: entryArrayOffset, length, onDamage });
     return list;
-  };
-
-  /**
-   * journald counts an entry before it links it to its fields, in their order: whether the last one is linked to the last of
-   * its own. What was read before says nothing of the entry, and the header does not change any more.
-   */
-  const isLastLinked = (): boolean => {
-    if (file.header.state === fileState.archived || all().length === 0) return true;
-    const last = all().at(all().length - 1);
-    const items: number[] = [];
-    const count = readable(() => entries.items(last, items), 0);
-    const linked = count === 0 ? noEntries : entriesAt(items[count - 1] ?? 0);
-    return linked.length > 0 && linked.at(linked.length - 1) >= last;
-  };
-
-  const find = (pair: string): Postings => {
-    const offset = dataOffsets.get(pair) ?? findData(file, Buffer.from(pair));
-    if (offset === undefined) return noPostings;
-    if (dataOffsets.size < maxKeptPairs) dataOffsets.set(pair, offset);
-    return wholeList(entriesOf(file, offset, onDamage));
   };
 
   const valuesOf = function* (name: string): Generator<number> {
@@ -148,6 +166,14 @@ export function openSource(
   };
 
   const entriesAt = (offset: number): EntryList => readable(() => entriesOf(file, offset, onDamage), noEntries);
+
+  const itemsOf = (offset: number): readonly number[] => {
+    const items: number[] = [];
+    return items.slice(
+      0,
+      readable(() => entries.items(offset, items), 0),
+    );
+  };
 
   const location = (offset: number): Location | undefined => {
     const head = readable(() => entries.head(offset), undefined);
@@ -172,19 +198,13 @@ export function openSource(
       if (isChanged || !isLinked) {
         if (!isChanged) file.blocks.forget();
         list = undefined;
-        lists.clear();
-        isLinked = isLastLinked();
+        pairs.refresh();
+        isLinked = file.header.state === fileState.archived || isLastLinked(all(), itemsOf, entriesAt);
       }
       return isChanged;
     },
     all,
-    entriesWith(pair) {
-      const known = lists.get(pair);
-      if (known !== undefined) return known;
-      const found = readable(() => find(pair), noPostings);
-      if (lists.size < maxKeptPairs) lists.set(pair, found);
-      return found;
-    },
+    entriesWith: (pair) => readable(() => pairs.find(pair), noPostings),
     valuesOf,
     payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
     entriesOf: entriesAt,
@@ -197,6 +217,10 @@ export function openSource(
     firstWhere: (postings, test) => firstPosition(countOf(postings), (position) => test(offsetAt(postings, position))),
     head: (offset) => readable(() => entries.head(offset), undefined),
     location,
-    close: file.close,
+    close() {
+      fields.close();
+      pairs.close();
+      file.close();
+    },
   };
 }

@@ -108,6 +108,10 @@ export function findData(file: JournalFile, wanted: Buffer): number | undefined 
   return undefined;
 }
 
+/** How many entries have the data object at an offset, where there is one. */
+export const entryCount = (file: JournalFile, offset: number): number =>
+  file.number(offset + layout.dataObject.entries);
+
 export function entriesOf(file: JournalFile, offset: number, onDamage: (error: DamagedJournal) => void): EntryList {
   file.object(offset, layout.objectType.data, payloadOffset(file));
   const { dataObject } = layout;
