@@ -413,8 +413,8 @@ export const incidents: readonly Incident[] = [
       ["src/adapters/exec/index.test.ts", "kills a command that takes too long, with its children"],
       ["src/adapters/exec/lines.test.ts", "cuts a line that is too long and goes on with the next"],
       ["src/adapters/exec/lines.test.ts", "ends when its time is over"],
-      ["test/host/plugins-sandbox.host.test.ts", "may print a gigabyte, of which the beginning is kept"],
-      ["test/host/plugins-sandbox.host.test.ts", "is ended when its time is over, deaf or not"],
+      ["test/host/plugins-sandbox.long.test.ts", "may print a gigabyte, of which the beginning is kept"],
+      ["test/host/plugins-sandbox.long.test.ts", "is ended when its time is over, deaf or not"],
     ],
   },
   {
@@ -508,9 +508,9 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "what extends a root service is root",
     tests: [
-      ["test/host/plugins-sandbox.host.test.ts", "can do what a plugin needs, and nothing of what it should not"],
+      ["test/host/plugins-sandbox.long.test.ts", "can do what a plugin needs, and nothing of what it should not"],
       [
-        "test/host/plugins-sandbox.host.test.ts",
+        "test/host/plugins-sandbox.long.test.ts",
         "is root only when it asks for it, and even then does not see the keys",
       ],
       [
