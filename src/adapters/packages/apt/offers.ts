@@ -9,7 +9,14 @@ import { marksOf, rememberByMark } from "../common/marks.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
 import { createKeptAnswers } from "./offers-kept.ts";
 import { failureReason } from "./output.ts";
-import { newerVersions, parsePackageFiles, parsePolicies, securitySuites, securityVersion } from "./policy.ts";
+import {
+  changing,
+  newerVersions,
+  parsePackageFiles,
+  parsePolicies,
+  securitySuites,
+  securityVersion,
+} from "./policy.ts";
 import { type AptPaths, isPackageName, onlyAsking } from "./words.ts";
 
 export interface Offer {
@@ -80,7 +87,7 @@ export function createOffers(ports: {
       words.length === 0 ? "" : answerTo({ name: "versions", words: ["--", ...words], mark: installedMark }, signal),
     ]);
     const files = parsePackageFiles(asFiles);
-    const policies = parsePolicies(asPolicies);
+    const policies = parsePolicies(changing(asPolicies));
     return policies.flatMap((policy) => {
       const entry = byWord.get(policy.name) ?? byWord.get(`${policy.name}:${native}`);
       const { candidate } = policy;

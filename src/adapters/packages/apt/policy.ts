@@ -49,25 +49,27 @@ interface Section {
   versions: { version: string; locations: string[] }[];
 }
 
-/** The depth of a line says what it is about: of a large host there are a hundred thousand. */
 function readLine(section: Section, line: string): void {
-  if (line.startsWith("      ")) {
-    const [, location] = /^ +-?\d+ (\S.*)$/.exec(line) ?? [];
-    if (location !== undefined) section.versions.at(-1)?.locations.push(location.trim());
-  } else if (line.startsWith("     ") || line.startsWith(" ***")) {
-    const [, version] = /^ (?:\*\*\*| {3}) (\S+)(?: .*)?$/.exec(line) ?? [];
-    if (version !== undefined) section.versions.push({ version, locations: [] });
-  } else {
-    const [, field, value = ""] = /^ {2}(Installed|Candidate): (\S+)/.exec(line) ?? [];
-    if (field === "Installed") section.installed = orNull(value);
-    if (field === "Candidate") section.candidate = orNull(value);
-  }
+  const [, field, value = ""] = /^ {2}(Installed|Candidate): (\S+)/.exec(line) ?? [];
+  if (field === "Installed") section.installed = orNull(value);
+  if (field === "Candidate") section.candidate = orNull(value);
+  const [, version] = /^ (?:\*\*\*| {3}) (\S+)(?: .*)?$/.exec(line) ?? [];
+  if (version !== undefined) section.versions.push({ version, locations: [] });
+  const [, location] = /^ {6,}-?\d+ (\S.*)$/.exec(line) ?? [];
+  if (location !== undefined) section.versions.at(-1)?.locations.push(location.trim());
 }
+
+/** The sections whose candidate is not what is installed: few of them, and only those are worth parsing. */
+export const changing = (text: string): string =>
+  text
+    .split(/\n(?! )/)
+    .filter((section) => /^ {2}Installed: (\S+)$/m.exec(section)?.[1] !== /^ {2}Candidate: (\S+)$/m.exec(section)?.[1])
+    .join("\n");
 
 export function parsePolicies(text: string): readonly PackagePolicy[] {
   const sections: Section[] = [];
   for (const line of text.split("\n")) {
-    const [, name] = (line.startsWith(" ") ? undefined : /^(\S+):$/.exec(line)) ?? [];
+    const [, name] = /^(\S+):$/.exec(line) ?? [];
     if (name !== undefined) sections.push({ name, installed: null, candidate: null, versions: [] });
     const section = sections.at(-1);
     if (section !== undefined && name === undefined) readLine(section, line);
