@@ -20,7 +20,7 @@ export interface CertifiedKey {
 /** All keys and tokens, in memory and in the store, so that requests read no file. */
 export interface Keyring {
   /** Undefined for every credential that is not valid, without the reason. */
-  readonly authenticate: (credential: string) => Caller | undefined;
+  readonly authenticate: (credential: string, sender?: object) => Caller | undefined;
   /** Undefined when the certificate belongs to no key. */
   readonly identify: (certificate: ClientCertificate) => CertifiedKey | undefined;
   /** The valid key of a certificate. */
@@ -90,9 +90,9 @@ function forgetTokens({ store, tokens }: State, gone: readonly TokenRecord[]): v
   for (const token of gone) tokens.delete(token.id);
 }
 
-function authenticate(state: State, credential: string): Caller | undefined {
+function authenticate(state: State, credential: string, sender?: object): Caller | undefined {
   const { codec, clock, keys, tokens } = state;
-  const presented = codec.parse(credential);
+  const presented = codec.parse(credential, sender);
   if (presented === undefined) return undefined;
   const now = clock.now();
   const token = presented.kind === "token" ? tokens.get(presented.id) : undefined;
@@ -174,7 +174,7 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
   for (const key of store.keys()) addKey(state, key);
 
   return {
-    authenticate: (credential) => authenticate(state, credential),
+    authenticate: (credential, sender) => authenticate(state, credential, sender),
     identify: (certificate) => identify(state, certificate),
     certified(sha256) {
       const key = keyOfCertificate(state, sha256);

@@ -10,11 +10,24 @@ import type { Fixer } from "./fixer.ts";
 import type { Components, Prober } from "./prober.ts";
 import type { CheckRunner } from "./runner.ts";
 
-function overallStatus(components: Components, verdict: HealthStatus["status"]): HealthStatus["status"] {
+type Status = HealthStatus["status"];
+
+/** What the components add to the verdict of the checks. */
+function statusOf(components: Components): Status {
   const down = Object.entries(components).filter(([, result]) => result.expected && !result.healthy);
   if (down.some(([name]) => name === "ops" || name === "security")) return "unhealthy";
-  return down.length > 0 && verdict === "healthy" ? "degraded" : verdict;
+  return down.length > 0 ? "degraded" : "healthy";
 }
+
+const worse = (a: Status, b: Status): Status => (a === "unhealthy" || b === "healthy" ? a : b);
+
+const shown = (components: Components): HealthStatus["components"] => ({
+  ...Object.fromEntries(Object.entries(components).map(([name, { healthy }]) => [name, healthy])),
+  cli: components.cli.healthy,
+  ops: components.ops.healthy,
+  llm: components.llm.healthy,
+  security: components.security.healthy,
+});
 
 export function healthHandlers(ports: {
   prober: Pick<Prober, "components">;
@@ -26,19 +39,19 @@ export function healthHandlers(ports: {
 }): Handlers<typeof health> {
   const { prober, runner, clock, version, isReady } = ports;
   const startedAtMs = clock.monotonicMs();
-  const toStatus = (components: Components): HealthStatus => ({
-    status: overallStatus(components, runner.verdict()),
-    version,
-    uptime_seconds: Math.floor((clock.monotonicMs() - startedAtMs) / 1000),
-    components: {
-      ...Object.fromEntries(Object.entries(components).map(([name, { healthy }]) => [name, healthy])),
-      cli: components.cli.healthy,
-      ops: components.ops.healthy,
-      llm: components.llm.healthy,
-      security: components.security.healthy,
-    },
-    ...(runner.isStarting() && { details: { checks: "starting" } }),
-  });
+  let last:
+    | { readonly of: Components; readonly status: Status; readonly shown: HealthStatus["components"] }
+    | undefined;
+  const toStatus = (components: Components): HealthStatus => {
+    if (last?.of !== components) last = { of: components, status: statusOf(components), shown: shown(components) };
+    return {
+      status: worse(last.status, runner.verdict()),
+      version,
+      uptime_seconds: Math.floor((clock.monotonicMs() - startedAtMs) / 1000),
+      components: last.shown,
+      ...(runner.isStarting() && { details: { checks: "starting" } }),
+    };
+  };
 
   return {
     getHealth() {

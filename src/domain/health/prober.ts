@@ -17,7 +17,7 @@ export interface Probed {
 }
 
 export interface Prober {
-  /** The last results, after the first round. */
+  /** The last results, after the first round; the same object until one changes. */
   readonly components: () => Components | Promise<Components>;
   /** Probes one component at once; does nothing before the start. */
   readonly probeNow: (name: string) => Promise<void>;
@@ -32,6 +32,7 @@ export function createProber(clock: Clock): Prober {
   const probes = new Map<string, Probe>();
   const shutdown = new AbortController();
   const results = new Map<string, ProbeResult>();
+  let latest: Components | undefined;
   const running = new Map<string, Promise<void>>();
 
   const outcome = async (probe: Probe): Promise<ProbeResult> => {
@@ -55,6 +56,7 @@ export function createProber(clock: Clock): Prober {
     if (shutdown.signal.aborted) return;
     const before = results.get(name);
     results.set(name, result);
+    latest = undefined;
     if (before?.healthy !== result.healthy || before.reason !== result.reason) probed?.onChange(name, result);
   };
 
@@ -74,13 +76,18 @@ export function createProber(clock: Clock): Prober {
   const result = (name: string): ProbeResult =>
     results.get(name) ?? { healthy: false, expected: true, reason: "not probed yet" };
 
-  const current = (): Components => ({
+  const read = (): Components => ({
     ...Object.fromEntries(Object.keys(probed?.added ?? {}).map((name) => [name, result(name)])),
     cli: result("cli"),
     ops: result("ops"),
     llm: result("llm"),
     security: result("security"),
   });
+
+  const current = (): Components => {
+    latest ??= read();
+    return latest;
+  };
 
   let isFirstRoundOver = false;
   const firstRound = Promise.withResolvers<void>();

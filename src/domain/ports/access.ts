@@ -48,8 +48,11 @@ export interface PresentedCredential {
 
 export interface CredentialCodec {
   readonly mint: (kind: "key" | "token") => { readonly text: string; readonly id: string; readonly digest: string };
-  /** Undefined when the text is malformed. */
-  readonly parse: (text: string) => PresentedCredential | undefined;
+  /**
+   * Undefined when the text is malformed.
+   * @param sender what sends credentials again and again, such as a connection: its last one is remembered for as long as it is there.
+   */
+  readonly parse: (text: string, sender?: object) => PresentedCredential | undefined;
   /** Compares in constant time. */
   readonly sameDigest: (a: string, b: string) => boolean;
 }

@@ -60,6 +60,7 @@ function inAuthorization(value: string | undefined): Presented {
 function presented(request: FastifyRequest, access: RouteAccess | undefined): Presented {
   const { authorization, "x-api-key": apiKey } = request.headers;
   const { api_key: inQuery } = access?.keyInQuery ? (request.query as Readonly<Record<string, unknown>>) : {};
+  if (authorization === undefined && inQuery === undefined) return once(apiKey, "X-API-Key");
   const all = [once(apiKey, "X-API-Key"), inAuthorization(authorization), once(inQuery, "api_key")];
   const sent = all.filter((each) => each !== undefined);
   const fault = sent.find((each) => "fault" in each);
@@ -107,7 +108,7 @@ export function createAdmission(ports: AdmissionPorts) {
     if (sent !== undefined && "fault" in sent) return sent.fault;
     const certified = certificate && identify(certificate);
     if (sent === undefined) return certified?.caller ?? localCaller(request) ?? noKey;
-    const caller = authenticate(sent.credential);
+    const caller = authenticate(sent.credential, request.raw.socket);
     if (certified === undefined || caller?.keyId === certified.keyId) return caller ?? noKey;
     return cannotTell("the client certificate does not go with the API key (send one of them)");
   };

@@ -204,7 +204,7 @@ export function watchConnections(
     const connection = known.get(socket);
     if (connection === undefined) return;
     connection.requests += 1;
-    response.once("close", () => {
+    response.on("close", () => {
       connection.requests -= 1;
       if (response.writableFinished) answered += 1;
     });

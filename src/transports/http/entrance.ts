@@ -59,7 +59,7 @@ export function createEntrance(ports: EntrancePorts): Entrance {
       const access = route.accessOf === undefined ? route.access : route.accessOf(request);
       const isMissing = route.accessOf !== undefined && access === undefined;
       request.record.route = isMissing ? undefined : route;
-      reply.raw.once("close", () => {
+      reply.raw.on("close", () => {
         if (!reply.raw.writableFinished) void abandoned(request, reply);
       });
       try {

@@ -1,16 +1,25 @@
 import type { FastifyReply } from "fastify";
 import type { Quota } from "#contract/operation.ts";
-import type { Decision } from "#domain/access/rate-limit.ts";
+import type { Decision, Window, WindowState } from "#domain/access/rate-limit.ts";
 
 export const wholeSeconds = (durationMs: number): number => Math.max(1, Math.ceil(durationMs / 1000));
+
+const policies = new WeakMap<Window, string>();
+
+function policyOf({ window }: WindowState): string {
+  const known = policies.get(window);
+  if (known !== undefined) return known;
+  const policy = `"${window.name}";q=${window.quota};w=${window.seconds}`;
+  policies.set(window, policy);
+  return policy;
+}
 
 /** The headers of both windows. @param now epoch milliseconds. */
 export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
   reply.header("X-RateLimit-Limit", tightest.window.quota);
   reply.header("X-RateLimit-Remaining", tightest.remaining);
   reply.header("X-RateLimit-Reset", Math.ceil((now + tightest.endsInMs) / 1000));
-  const policies = windows.map(({ window }) => `"${window.name}";q=${window.quota};w=${window.seconds}`);
-  reply.header("RateLimit-Policy", policies.join(", "));
+  reply.header("RateLimit-Policy", windows.map(policyOf).join(", "));
   const { window, remaining, endsInMs } = tightest;
   reply.header("RateLimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
 }
