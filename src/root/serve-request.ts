@@ -11,6 +11,7 @@ import { isRecord } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { answerRequest, refuse } from "./answer.ts";
 import { toWire } from "./errors.ts";
+import { runRootOperation } from "./operation.ts";
 import {
   encodeMessage,
   maxAnswerBytes,
@@ -124,7 +125,6 @@ async function serve(
   }
   if (request === undefined) return record({ id: instance, request: "", phase: "left" });
   if (request.task === operationTask) {
-    const { runRootOperation } = await import("./operation.ts");
     const gid = await numberOf(user, "-g");
     return runRootOperation(request.id, config, { ...options, record, uid, gid });
   }

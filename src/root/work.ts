@@ -1,5 +1,10 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
+import { createHostUnits } from "#adapters/systemd/index.ts";
+import { openPackageManager } from "#app/host.ts";
+import { pluginFoldersOf } from "#app/plugin-folders.ts";
+import { createHostUpdates } from "#app/updates.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { isUnhealthy } from "#contract/checks.ts";
@@ -18,7 +23,7 @@ import { UnitProtected, type Units } from "#domain/ports/units.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import type { withRootHealth } from "./health.ts";
+import { withRootHealth } from "./health.ts";
 import { places, serviceUnit } from "./places.ts";
 import type { FixFound, RootTask, RootTaskInput, RootTaskOutput } from "./tasks.ts";
 import { fixesOfService } from "./through-root.ts";
@@ -43,8 +48,6 @@ export type RootWork = { readonly [T in RootTask]: Work<T> };
 const notFound = (what: string): DomainError => new DomainError("NOT_FOUND", `cannot find ${what}`);
 
 type UseHealth<T> = Parameters<typeof withRootHealth<T>>[1];
-const withHealth = async <T>({ config }: WorkParts, use: UseHealth<T>): Promise<T> =>
-  (await import("./health.ts")).withRootHealth(config, use);
 
 /** Of the fixes that are requested here none installs security updates: that is an operation. */
 const byOperation = (): Promise<never> => Promise.reject(new Error("security updates are installed in an operation"));
@@ -83,7 +86,7 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
 
   return {
     "checks.run": ({ check_ids: ids }, { signal }) =>
-      withHealth(parts, async (health) => {
+      withRootHealth(parts.config, async (health) => {
         const outcomes: Record<string, Outcome> = {};
         for (const id of ids) {
           const outcome = await runOnce(health, id, signal);
@@ -93,12 +96,12 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
       }),
     async "monitoring.run"({ check_id: id }, { signal }) {
       const isRoots = pluginSettings(parts.config.settings).some((plugin) => plugin.id === id && plugin.isRoots);
-      const outcome = isRoots ? await withHealth(parts, (health) => runOnce(health, id, signal)) : undefined;
+      const outcome = isRoots ? await withRootHealth(parts.config, (health) => runOnce(health, id, signal)) : undefined;
       if (outcome === undefined) throw notFound(`the monitoring plugin ${id} among those that run as root`);
       return { outcome };
     },
     fix: ({ check_id: id }, { signal, announce }) =>
-      withHealth(parts, async (health) => {
+      withRootHealth(parts.config, async (health) => {
         const { found, fix, plan } = await inspect(health, id, signal);
         if (plan === undefined) {
           await announce({ found });
@@ -116,7 +119,6 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
 
 function serviceWork({ config }: WorkParts): WorkOf<"services"> {
   const withUnits = async <T>(use: (units: Units) => Promise<T>): Promise<T> => {
-    const { createHostUnits } = await import("#adapters/systemd/index.ts");
     const policy = createServicePolicy(config.settings.services);
     const systemd = createHostUnits({ clock: systemClock, policy, onStateChange: () => undefined });
     return use(systemd.units).finally(systemd.dispose);
@@ -136,8 +138,6 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
 
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots"> {
   const updates = async (): Promise<HostUpdates> => {
-    const { openPackageManager } = await import("#app/host.ts");
-    const { createHostUpdates } = await import("#app/updates.ts");
     return createHostUpdates({ ...config, exec }, await openPackageManager({ exec, stateDir: config.stateDir }));
   };
   const packageManager = async () => {
@@ -173,8 +173,6 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
 
 /** A plugin as root finds it: in folders that nobody but root may change, and only as what was asked for. */
 async function openPlugin({ config, exec, log }: WorkParts, { path, digest }: RootTaskInput<"plugin.try_start">) {
-  const { pluginFoldersOf } = await import("#app/plugin-folders.ts");
-  const { createPluginSandbox, openConfirmedPlugins } = await import("#adapters/plugins/index.ts");
   const found = await pluginFoldersOf(config.settings).read(path);
   if (found === undefined) throw new PluginNotRun(goneFault);
   if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
