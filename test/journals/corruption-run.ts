@@ -1,6 +1,6 @@
 import { mkdirSync, readFileSync, writeFileSync, writeSync } from "node:fs";
 import { join } from "node:path";
-import { createEngine } from "#adapters/journald/engine.ts";
+import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { createDamagedFile } from "./damaged-file.ts";
@@ -35,7 +35,7 @@ export type CorruptionEvent =
   | { readonly kind: "end"; readonly compared: number; readonly readInPart: number; readonly damagesTold: number };
 
 const maxResidentBytes = 700 * 2 ** 20;
-const documentedErrors = new Set(["LogQueryRefused", "NeedsFallback"]);
+const documentedErrors = new Set(["LogQueryRefused"]);
 
 /** What journalctl is asked beside us, with the same meaning. */
 const compared: readonly { readonly query: LogQuery; readonly options: readonly string[] }[] = [
@@ -79,7 +79,8 @@ function run({ victim, bystander, folder, firstSeed, count, compareEvery }: Corr
   const counts = { compared: 0, readInPart: 0, damagesTold: 0 };
 
   // A reader of its own for each damage: what an earlier one has kept must not hide anything.
-  const withEngine = (use: (ask: (query: LogQuery) => LogList | string) => void): void => {
+  type Ask = (query: LogQuery) => LogList | string;
+  const withEngine = (use: (ask: Ask, engine: Engine) => void): void => {
     const engine = createEngine({
       roots: [{ path: folder }],
       onDamage: () => {
@@ -94,7 +95,7 @@ function run({ victim, bystander, folder, firstSeed, count, compareEvery }: Corr
           if (error instanceof Error && documentedErrors.has(error.name)) return error.name;
           throw error;
         }
-      });
+      }, engine);
     } finally {
       engine.dispose();
     }
@@ -114,11 +115,11 @@ function run({ victim, bystander, folder, firstSeed, count, compareEvery }: Corr
   const queries = queriesFor(before, moments);
 
   /** Asks journalctl what we ask, and tells what only it could read. */
-  const compare = (seed: number, ask: (query: LogQuery) => LogList | string): string | undefined => {
+  const compare = (seed: number, ask: Ask, engine: Engine): string | undefined => {
     const nth = Math.floor(seed / compareEvery) % compared.length;
     const { query, options } = compared[nth] ?? { query: everything, options: [] };
     const ours = ask(query);
-    if (typeof ours === "string") return undefined;
+    if (typeof ours === "string" || engine.foreign().length > 0) return undefined;
     const theirs = new Set(cursorsByJournalctl(file.path, options));
     const has = new Set(cursorsOf(ours));
     const lost = [...theirs].filter((cursor) => !has.has(cursor));
@@ -135,7 +136,7 @@ function run({ victim, bystander, folder, firstSeed, count, compareEvery }: Corr
     file.damage(mutation);
     const blame = (fault: string): void => tell({ kind: "fault", seed, what, fault });
     try {
-      withEngine((ask) => {
+      withEngine((ask, engine) => {
         const answer = ask(everything);
         const given = new Set(cursorsOf(answer));
         if (typeof answer !== "string") {
@@ -144,7 +145,7 @@ function run({ victim, bystander, folder, firstSeed, count, compareEvery }: Corr
           if (answer.total < answer.logs.length) blame(`total ${answer.total} for ${answer.logs.length} entries`);
         }
         for (const query of queries) ask(query);
-        const less = seed % compareEvery === 0 ? compare(seed, ask) : undefined;
+        const less = seed % compareEvery === 0 ? compare(seed, ask, engine) : undefined;
         if (less !== undefined) blame(less);
       });
       const resident = process.memoryUsage.rss();

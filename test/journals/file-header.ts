@@ -30,6 +30,8 @@ export const incompatible = { xz: 1, lz4: 2, keyedHash: 4, zstd: 8, compact: 16 
 
 /** Value of `state` while a journal is being written to. */
 export const stateOnline = 1;
+/** And once it has been rotated. */
+export const stateArchived = 2;
 
 export function readHeaderField(path: string, field: HeaderField): bigint {
   const [offset, size] = headerFields[field];

@@ -22,7 +22,6 @@ import { openSource, type Source } from "#adapters/journald/source.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import type { NewEntry } from "../journals/export-format.ts";
-import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
 import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 
@@ -245,17 +244,6 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
       expect(damages).toEqual([]);
     });
   });
-
-  it("follows behind a cursor where only journalctl can read", async () => {
-    append("system.journal", lines(0, 3));
-    const [first] = (await query()).logs;
-    const path = join(folder.path, "system.journal");
-    const flags = readHeaderField(path, "incompatibleFlags");
-    writeHeaderField(path, "incompatibleFlags", flags | BigInt(incompatible.lz4 | incompatible.xz));
-    const follower = follow(first?.cursor);
-    await follower.until("line 2");
-    expect(follower.seen).toEqual(lines(1, 3));
-  });
 });
 
 describe("journal: the thread of the followers", () => {
@@ -267,7 +255,7 @@ describe("journal: the thread of the followers", () => {
     const { follow, dispose } = createFollowThread((events) => {
       const asked: ThreadRequest[] = [];
       threads.push({ events, asked });
-      return { send: (request) => void asked.push(request), progress: () => 0, end: () => undefined };
+      return { send: (request) => void asked.push(request), cancel: () => undefined, end: () => undefined };
     });
     const begin = (signal: AbortSignal) => follow({ cursor: undefined }, signal)[Symbol.asyncIterator]();
     const leaving = new AbortController();

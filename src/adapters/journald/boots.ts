@@ -24,12 +24,15 @@ function bootsOf(sources: readonly Source[], { place }: Ordering): readonly stri
   return [...firsts].sort(([, left], [, right]) => comparePlaces(left, right)).map(([id]) => id);
 }
 
+/** Whether a boot is told by its number, which counts the boots of all files. */
+export const isBootNumber = (text: string): boolean => /^[+-]?\d{1,9}$/.test(text);
+
 /**
  * Ids of the boots that are meant: an id means itself, 0 the last boot, -1 the one before it, 1 the first of all, as
  * `journalctl -b` counts.
  */
 export function resolveBoot(sources: readonly Source[], text: string, ordering: Ordering): readonly string[] {
-  if (!/^[+-]?\d{1,9}$/.test(text)) return [text.replaceAll("-", "").toLowerCase()];
+  if (!isBootNumber(text)) return [text.replaceAll("-", "").toLowerCase()];
   const offset = Number(text);
   const boots = bootsOf(sources, ordering);
   const boot = boots[offset > 0 ? offset - 1 : boots.length - 1 + offset];

@@ -1,13 +1,21 @@
 import { readBootId } from "#adapters/boot-id/index.ts";
-import type { LiveEntry } from "#domain/ports/journal.ts";
+import { JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
 import { createFollower, type Follower } from "./follower.ts";
+import { fileState } from "./journal-file/layout.ts";
 import type { Journalctl } from "./journalctl.ts";
 import { parseCursor } from "./order.ts";
 import type { FollowStart } from "./protocol.ts";
-import { NeedsFallback, type Registry } from "./registry.ts";
+import type { Registry } from "./registry.ts";
+import type { Source } from "./source.ts";
 
 const lookMs = 10;
 const releaseMs = 1_000;
+
+/** Whether a file may hold entries that a stream wants: it is written, or not all of it is before where the stream begins. */
+const mayAdd =
+  (since: number | undefined) =>
+  ({ file: { header } }: Source): boolean =>
+    header.state !== fileState.archived || (since !== undefined && header.tailRealtime >= since);
 
 /** A follower that reads the files, or, where only journalctl can, its output. */
 interface Followed {
@@ -39,14 +47,14 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
 
   const begin = (followed: Followed, { cursor, realtime, monotonic }: FollowStart): void => {
     const after = cursor === undefined ? undefined : parseCursor(cursor);
-    try {
-      registry.refresh();
-      const start = after === undefined ? { moment: { realtime, monotonic, bootId } } : { after };
-      followed.native = createFollower(registry, start);
-    } catch (error) {
-      if (!(error instanceof NeedsFallback)) throw error;
-      const lines = journalctl.follow({ cursor }, followed.ended.signal);
-      followed.viaJournalctl = lines[Symbol.asyncIterator]();
+    registry.refresh();
+    if (registry.foreign().some(mayAdd(after?.realtime))) {
+      followed.viaJournalctl = journalctl.follow({ cursor }, followed.ended.signal)[Symbol.asyncIterator]();
+    } else {
+      followed.native = createFollower(
+        registry,
+        after === undefined ? { moment: { realtime, monotonic, bootId } } : { after },
+      );
     }
   };
 
@@ -69,6 +77,9 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
   const look = (id: number, followed: Followed): boolean => {
     try {
       const entries = followed.native?.next() ?? [];
+      if (entries.length === 0 && registry.foreign().some(mayAdd(undefined))) {
+        throw new JournalUnavailable("a journal file is of a kind that only journalctl reads");
+      }
       if (entries.length === 0) return false;
       onEntries(id, entries);
     } catch (error) {

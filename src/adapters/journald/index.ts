@@ -12,6 +12,8 @@ export interface JournalOptions {
   readonly dir: string | undefined;
   readonly onUnreadable: (fault: Fault & { readonly isFirst: boolean }) => void;
   readonly limits?: Partial<PoolLimits>;
+  /** Incompatible flags of files that are read natively, fewer than can be: others are left to journalctl. */
+  readonly readable?: number;
 }
 
 export interface HostJournal {
@@ -52,7 +54,7 @@ function rootsOf(dir: string | undefined): readonly Root[] {
 const maxKnownFaults = 10_000;
 
 /** The journal of the host, read in threads of its own. They start with the first question. */
-export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOptions): HostJournal {
+export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: JournalOptions): HostJournal {
   const known = new Set<string>();
   const files = new Set<string>();
   const tellOnce = (fault: Fault): void => {
@@ -63,7 +65,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {} }: JournalOpt
     files.add(fault.path);
     onUnreadable({ ...fault, isFirst });
   };
-  const startThread = createThreadStarter({ roots: rootsOf(dir), directory: dir }, tellOnce);
+  const startThread = createThreadStarter({ roots: rootsOf(dir), directory: dir, readable }, tellOnce);
   const queries = createPool(startThread, { ...queryLimits, ...limits });
   const searches = createPool(startThread, { ...searchLimits, ...limits });
   const batches = createPool(startThread, { ...batchLimits, ...limits });

@@ -1,5 +1,6 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
+import { isBootNumber } from "./boots.ts";
 import { compileGrep } from "./grep-postings.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
 
@@ -59,7 +60,7 @@ function selectWindow({ since, until }: Pick<LogQuery, "since" | "until">): Sele
  * @returns undefined for what can be neither, which no entry bears.
  */
 function bootOption(boot: string): string | undefined {
-  if (/^[+-]?\d{1,9}$/.test(boot)) return `--boot=${boot}`;
+  if (isBootNumber(boot)) return `--boot=${boot}`;
   const id = boot.replaceAll("-", "").toLowerCase();
   return /^[0-9a-f]{32}$/.test(id) ? `--boot=${id}` : undefined;
 }

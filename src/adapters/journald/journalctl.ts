@@ -21,10 +21,11 @@ export interface JournalctlOptions {
 /** The journal as journalctl reads it: all kinds of file, several times slower than from the files themselves. */
 export interface Journalctl {
   /**
+   * @param file to read this one alone.
    * @returns the JSON of a LogList.
    * @throws LogQueryRefused when the query is at fault, JournalUnavailable when journalctl cannot be run or fails.
    */
-  readonly query: (query: LogQuery, signal: AbortSignal) => Promise<Uint8Array>;
+  readonly query: (query: LogQuery, signal: AbortSignal, file?: string) => Promise<Uint8Array>;
   /**
    * Entries from now on, or from the first after the cursor. An entry whose JSON is over 64 MiB is left out.
    * @throws LogQueryRefused for a malformed cursor, JournalUnavailable when journalctl cannot be run or keeps failing.
@@ -83,42 +84,47 @@ function compareAsJournalctl(left: Location, right: Location): number {
 interface Journal {
   readonly execLines: ExecLines;
   readonly directory: string | undefined;
+  /** Instead of the directory. */
+  readonly file?: string;
   readonly scope: readonly string[];
   readonly timeoutMs: number;
   readonly restartDelayMs: number;
 }
 
-const argvOf = (directory: string | undefined, more: readonly string[]): readonly [string, ...string[]] => [
+/** `--file` takes a pattern as of glob(3). */
+const quoteGlob = (path: string): string => path.replaceAll(/[\\*?[\]]/g, "\\$&");
+
+const argvOf = (
+  { directory, file }: Pick<Journal, "directory" | "file">,
+  more: readonly string[],
+): readonly [string, ...string[]] => [
   "journalctl",
   "--quiet",
   "--no-pager",
   "--output=json",
   "--all",
   `--output-fields=${recordFields.join(",")}`,
-  ...(directory === undefined ? [] : [`--directory=${directory}`]),
+  ...(file !== undefined ? [`--file=${quoteGlob(file)}`] : directory === undefined ? [] : [`--directory=${directory}`]),
   ...more,
 ];
 
 /** journalctl fails where the directory is not there; an absent journal is an empty one. */
-function isAbsent(directory: string | undefined): boolean {
-  if (directory === undefined) return false;
+function isAbsent({ directory, file = directory }: Pick<Journal, "directory" | "file">): boolean {
+  if (file === undefined) return false;
   try {
-    return statSync(directory, { throwIfNoEntry: false }) === undefined;
+    return statSync(file, { throwIfNoEntry: false }) === undefined;
   } catch {
     return false;
   }
 }
 
-async function scan(
-  { execLines, directory, timeoutMs }: Journal,
-  query: LogQuery,
-  signal: AbortSignal,
-): Promise<Buffer> {
+async function scan(journal: Journal, query: LogQuery, signal: AbortSignal): Promise<Buffer> {
+  const { execLines, timeoutMs } = journal;
   const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
   const selection = selectEntries(query);
   /** By comparison with the cursor, in case its entry is gone or does not match. */
   const ordered = createPage(query);
-  if (selection === undefined || isAbsent(directory)) return ordered.write(0);
+  if (selection === undefined || isAbsent(journal)) return ordered.write(0);
   const around = createPage(query);
   const named = cursor && formatCursor(cursor);
   const isForward = query.order === "asc";
@@ -140,7 +146,7 @@ async function scan(
     }
     ties = [];
   };
-  for await (const lines of execLines(argvOf(directory, selection.options), { signal, timeoutMs })) {
+  for await (const lines of execLines(argvOf(journal, selection.options), { signal, timeoutMs })) {
     for (const { bytes, isCut } of lines) {
       if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
       const record = parseJournalctlLine(bytes);
@@ -165,12 +171,10 @@ async function query(journal: Journal, asked: LogQuery, signal: AbortSignal): Pr
   }
 }
 
-async function newest(
-  { execLines, directory, scope, timeoutMs }: Journal,
-  signal: AbortSignal,
-): Promise<string | undefined> {
+async function newest(journal: Journal, signal: AbortSignal): Promise<string | undefined> {
+  const { execLines, scope, timeoutMs } = journal;
   let cursor: string | undefined;
-  for await (const lines of execLines(argvOf(directory, [...scope, "--lines=1"]), { signal, timeoutMs })) {
+  for await (const lines of execLines(argvOf(journal, [...scope, "--lines=1"]), { signal, timeoutMs })) {
     for (const { bytes } of lines) cursor = parseJournalctlLine(bytes)?.live.entry.cursor ?? cursor;
   }
   return cursor;
@@ -181,21 +185,21 @@ async function* follow(
   { cursor }: { readonly cursor: string | undefined },
   signal: AbortSignal,
 ): AsyncGenerator<readonly LiveEntry[], void, undefined> {
-  const { execLines, directory, scope, restartDelayMs } = journal;
+  const { execLines, scope, restartDelayMs } = journal;
   /** The last entry that was given. `--cursor` begins with it; `--after-cursor` passes over one more where it is gone. */
   let last = cursor === undefined ? undefined : formatCursor(readCursor(cursor));
   let knowsWhere = last !== undefined;
   let failures = 0;
   while (!signal.aborted) {
     try {
-      if (isAbsent(directory)) {
+      if (isAbsent(journal)) {
         knowsWhere = true;
       } else {
         if (!knowsWhere) last = await newest(journal, signal);
         knowsWhere = true;
         const from = last;
         const start = from === undefined ? [] : [`--cursor=${from}`];
-        for await (const lines of execLines(argvOf(directory, [...scope, "--follow", "--no-tail", ...start]), {
+        for await (const lines of execLines(argvOf(journal, [...scope, "--follow", "--no-tail", ...start]), {
           signal,
         })) {
           failures = 0;
@@ -227,7 +231,7 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
     restartDelayMs: options.restartDelayMs ?? defaultRestartDelayMs,
   };
   return {
-    query: (asked, signal) => query(journal, asked, signal),
+    query: (asked, signal, file) => query(file === undefined ? journal : { ...journal, file }, asked, signal),
     follow: (from, signal) => follow(journal, from, signal),
   };
 }

@@ -1,7 +1,7 @@
 import { Worker } from "node:worker_threads";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
+import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import type { Fault } from "./registry.ts";
 
 /** Heap of one thread: an answer of the largest size takes a part of this. Beyond it the thread ends, not the service. */
@@ -22,6 +22,8 @@ export function fromThreadFailure(failure: ThreadFailure): Error {
 
 export interface Thread {
   readonly send: (request: ThreadRequest) => void;
+  /** Asks the thread to give up a request, also while it is at work on it. */
+  readonly cancel: (id: number) => void;
   readonly end: () => void;
 }
 
@@ -35,8 +37,9 @@ export type StartThread = (events: ThreadEvents) => Thread;
 
 export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fault) => void): StartThread {
   return ({ onReady, onReply, onEnd }) => {
+    const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
-      workerData,
+      workerData: { ...workerData, cancelled } satisfies ThreadSetup & ThreadMemory,
       name: "journal",
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     });
@@ -53,6 +56,10 @@ export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fa
     worker.unref();
     return {
       send: (request) => worker.postMessage(request),
+      cancel(id) {
+        Atomics.store(cancelled, 0, id);
+        worker.postMessage({ id, kind: "cancel" } satisfies ThreadRequest);
+      },
       end: () => void worker.terminate(),
     };
   };
@@ -63,7 +70,6 @@ type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" }>;
 
 interface Waiting {
   readonly job: Job;
-  readonly signal: AbortSignal;
   readonly resolve: (reply: JobReply) => void;
   readonly reject: (error: Error) => void;
 }
@@ -72,6 +78,8 @@ interface Lane {
   readonly thread: Thread;
   isReady: boolean;
   current: Waiting | undefined;
+  /** Whether nobody waits for the current job any more. */
+  isCancelled: boolean;
   late: NodeJS.Timeout | undefined;
   idle: NodeJS.Timeout | undefined;
 }
@@ -90,8 +98,8 @@ export interface Pool {
   readonly dispose: () => void;
 }
 
-/** How long a query may go on that nobody waits for any more. */
-const abandonedMs = 1_000;
+/** How long a thread may take to give up a job; then it is ended, and what it has cached is lost. */
+const giveUpMs = 200;
 
 interface PoolState {
   readonly startThread: StartThread;
@@ -104,6 +112,7 @@ interface PoolState {
 function settle(pool: PoolState, lane: Lane): Waiting | undefined {
   const { current } = lane;
   lane.current = undefined;
+  lane.isCancelled = false;
   clearTimeout(lane.late);
   clearTimeout(lane.idle);
   lane.idle = setTimeout(() => endLane(pool, lane), pool.limits.idleMs);
@@ -118,25 +127,31 @@ function endLane({ lanes }: PoolState, lane: Lane): void {
   lane.thread.end();
 }
 
-function endJob(pool: PoolState, lane: Lane, error: Error): void {
-  settle(pool, lane)?.reject(error);
-  endLane(pool, lane);
-  dispatch(pool);
+function cancel(pool: PoolState, lane: Lane, waiting: Waiting): void {
+  lane.isCancelled = true;
+  lane.thread.cancel(waiting.job.id);
+  if (lane.isReady) watch(pool, lane, waiting);
 }
 
-function watch(pool: PoolState, lane: Lane): void {
+function tooLate({ limits }: PoolState): Error {
+  return limits.isForSearches
+    ? new LogQueryRefused("grep", "Takes too long: simplify the expression or narrow the window")
+    : new JournalUnavailable("reading takes too long");
+}
+
+/** Ends the job of a thread that has started when its time is over. */
+function watch(pool: PoolState, lane: Lane, waiting: Waiting): void {
   clearTimeout(lane.late);
-  const { isForSearches, jobMs } = pool.limits;
-  lane.late = setTimeout(
-    () => {
-      const tooLong = "Takes too long: simplify the expression or narrow the window";
-      const error = isForSearches
-        ? new LogQueryRefused("grep", tooLong)
-        : new JournalUnavailable("reading takes too long");
-      endJob(pool, lane, error);
-    },
-    lane.current?.signal.aborted === true ? abandonedMs : jobMs,
-  );
+  const onLate = (): void => {
+    if (lane.isCancelled) {
+      endLane(pool, lane);
+      dispatch(pool);
+    } else {
+      waiting.reject(tooLate(pool));
+      cancel(pool, lane, waiting);
+    }
+  };
+  lane.late = setTimeout(onLate, lane.isCancelled ? giveUpMs : pool.limits.jobMs);
   lane.late.unref();
 }
 
@@ -144,7 +159,7 @@ function openLane(pool: PoolState): Lane {
   const thread = pool.startThread({
     onReady() {
       lane.isReady = true;
-      if (lane.current !== undefined) watch(pool, lane);
+      if (lane.current !== undefined) watch(pool, lane, lane.current);
     },
     onReply(reply) {
       const done = settle(pool, lane);
@@ -158,7 +173,14 @@ function openLane(pool: PoolState): Lane {
       if (!pool.isDisposed) dispatch(pool);
     },
   });
-  const lane: Lane = { thread, isReady: false, current: undefined, late: undefined, idle: undefined };
+  const lane: Lane = {
+    thread,
+    isReady: false,
+    current: undefined,
+    isCancelled: false,
+    late: undefined,
+    idle: undefined,
+  };
   pool.lanes.add(lane);
   return lane;
 }
@@ -175,19 +197,17 @@ function dispatch(pool: PoolState): void {
     if (lane === undefined || waiting === undefined) return;
     clearTimeout(lane.idle);
     lane.current = waiting;
-    if (lane.isReady) watch(pool, lane);
     lane.thread.send(waiting.job);
+    if (lane.isReady) watch(pool, lane, waiting);
   }
 }
 
 function abandon(pool: PoolState, waiting: Waiting): void {
+  waiting.reject(new JournalUnavailable("the caller has gone"));
   const index = pool.queue.indexOf(waiting);
   if (index >= 0) pool.queue.splice(index, 1);
-  const lane = [...pool.lanes].find(({ current }) => current?.job === waiting.job);
-  const gone = new JournalUnavailable("the caller has gone");
-  if (lane !== undefined && pool.limits.isForSearches) endJob(pool, lane, gone);
-  else waiting.reject(gone);
-  if (lane?.isReady === true && lane.current === waiting) watch(pool, lane);
+  const lane = [...pool.lanes].find(({ current }) => current === waiting);
+  if (lane !== undefined) cancel(pool, lane, waiting);
 }
 
 /** Threads that take one job at a time; they are started when they are needed. */
@@ -196,11 +216,12 @@ export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
   return {
     run(job, signal) {
       if (pool.isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
+      if (signal.aborted) return Promise.reject(new JournalUnavailable("the caller has gone"));
       if (pool.queue.length >= limits.waiting) {
         return Promise.reject(new JournalUnavailable("too many log queries are waiting (try again later)"));
       }
       const { promise, resolve, reject } = Promise.withResolvers<JobReply>();
-      const waiting: Waiting = { job, signal, resolve, reject };
+      const waiting: Waiting = { job, resolve, reject };
       const onAbort = (): void => abandon(pool, waiting);
       signal.addEventListener("abort", onAbort, { once: true });
       pool.queue.push(waiting);

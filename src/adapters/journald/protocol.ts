@@ -5,6 +5,14 @@ export interface ThreadSetup {
   readonly roots: readonly Root[];
   /** What `journalctl` is told to read where the native reader cannot; undefined: its own choice. */
   readonly directory: string | undefined;
+  /** Incompatible flags of files that are read natively; undefined: all that can be. */
+  readonly readable: number | undefined;
+}
+
+/** What each thread gets beside its setup. */
+export interface ThreadMemory {
+  /** Id of the request that nobody waits for any more: the thread sees it while it reads, where no message reaches it. */
+  readonly cancelled: Int32Array<SharedArrayBuffer>;
 }
 
 export interface FollowStart {
@@ -20,7 +28,8 @@ export type ThreadRequest =
   | { readonly id: number; readonly kind: "grep"; readonly pattern: string; readonly messages: readonly string[] }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
   | { readonly id: number; readonly kind: "pull" }
-  | { readonly id: number; readonly kind: "end" };
+  | { readonly id: number; readonly kind: "end" }
+  | { readonly id: number; readonly kind: "cancel" };
 
 export type ThreadFailure =
   | { readonly kind: "refused"; readonly field: string; readonly issue: string }

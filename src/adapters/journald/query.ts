@@ -23,6 +23,12 @@ import type { Source } from "./source.ts";
 
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
+/** @throws LogQueryRefused */
+export function assertAnswerSize(bytes: number): void {
+  if (bytes <= maxAnswerBytes) return;
+  throw new LogQueryRefused("limit", `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`);
+}
+
 const opening = Buffer.from('{"logs":[');
 const comma = Buffer.from(",");
 
@@ -131,12 +137,7 @@ function write(
   for (const found of entries) {
     const bytes = render(found);
     size += bytes.length + comma.length;
-    if (size > maxAnswerBytes) {
-      throw new LogQueryRefused(
-        "limit",
-        `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`,
-      );
-    }
+    assertAnswerSize(size);
     if (parts.length > 0) parts.push(comma);
     parts.push(bytes);
   }

@@ -107,10 +107,6 @@ function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => v
   };
 }
 
-export class NeedsFallback extends Error {
-  override readonly name = "NeedsFallback";
-}
-
 export class NoPermission extends Error {
   override readonly name = "NoPermission";
 }
@@ -127,17 +123,24 @@ export interface Registry {
   /**
    * Finds files that came, went or grew. All are seen as of one time, unless they never stand still: otherwise the
    * one that is checked last would show an entry, and the first not yet the entry before it.
-   * @returns one source for each journal; a copy of a file counts once.
-   * @throws NeedsFallback, NoPermission
+   * @returns one source for each journal that can be read here; a copy of a file counts once.
+   * @throws NoPermission
    */
   readonly refresh: () => readonly Source[];
+  /** The files, as of the last `refresh`, of which only journalctl may know how to read them. */
+  readonly foreign: () => readonly Source[];
   readonly release: () => void;
   readonly dispose: () => void;
 }
 
-export interface Departure {
-  readonly keepMs: number;
+export interface RegistryOptions {
+  /** How long deleted files are kept open. */
+  readonly keepMs?: number;
   readonly onGoing?: (sources: readonly Source[]) => void;
+  /** Called before bytes of a file are read; what it throws ends the work for which they were wanted. */
+  readonly beforeRead?: (() => void) | undefined;
+  /** Incompatible flags of files that are read here. */
+  readonly readable?: number | undefined;
 }
 
 interface OpenFiles {
@@ -145,7 +148,7 @@ interface OpenFiles {
   readonly pool: ReturnType<typeof createBlockPool>;
   readonly budget: Budget;
   readonly onDamage: (fault: Fault) => void;
-  readonly departure: Departure;
+  readonly options: RegistryOptions;
   readonly sources: Map<string, Source>;
   readonly deletedAt: Map<string, number>;
 }
@@ -197,7 +200,7 @@ function withoutCopies({ sources }: OpenFiles): readonly Source[] {
 }
 
 function dropDeleted(files: OpenFiles): void {
-  const { keepMs, onGoing } = files.departure;
+  const { keepMs = 0, onGoing } = files.options;
   const now = performance.now();
   const going = [...files.deletedAt].flatMap(([inode, at]) => (now - at >= keepMs ? [inode] : []));
   if (going.length === 0) return;
@@ -280,24 +283,26 @@ function check(files: OpenFiles): boolean {
 export function createRegistry(
   roots: readonly Root[],
   onDamage: (fault: Fault) => void,
-  departure: Departure = { keepMs: 0 },
+  options: RegistryOptions = {},
 ): Registry {
+  const { beforeRead, readable = readableFlags } = options;
   const directories = createDirectories(roots, onDamage);
-  const pool = createBlockPool(maxBlocks);
+  const pool = createBlockPool(maxBlocks, beforeRead);
   const budget = createBudget(maxKeptBytes);
-  const files: OpenFiles = { directories, pool, budget, onDamage, departure, sources: new Map(), deletedAt: new Map() };
+  const files: OpenFiles = { directories, pool, budget, onDamage, options, sources: new Map(), deletedAt: new Map() };
+  let foreign: readonly Source[] = [];
   return {
     refresh() {
       dropDeleted(files);
       for (let checks = 1; check(files) && checks < maxChecks; checks += 1);
-      const sources = withoutCopies(files);
-      if (sources.length === 0 && directories.hasDenied()) throw new NoPermission("the journal files are not readable");
-      const foreign = sources.find(({ file }) => (file.header.incompatibleFlags & ~readableFlags) !== 0);
-      if (foreign !== undefined || (!isLittleEndian && sources.length > 0)) {
-        throw new NeedsFallback(`${foreign?.path ?? "this machine"} is of a kind that only journalctl reads`);
-      }
-      return sources;
+      const all = withoutCopies(files);
+      if (all.length === 0 && directories.hasDenied()) throw new NoPermission("the journal files are not readable");
+      const isReadable = ({ file }: Source): boolean =>
+        isLittleEndian && (file.header.incompatibleFlags & ~readable) === 0;
+      foreign = all.filter((source) => !isReadable(source));
+      return foreign.length === 0 ? all : all.filter(isReadable);
     },
+    foreign: () => foreign,
     release() {
       dropDeleted(files);
       if (!directories.isCurrent()) update(files);

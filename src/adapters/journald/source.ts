@@ -91,11 +91,11 @@ function createSpans(
   return () => {
     const current = runs();
     if (current === spanned) return spans;
-    spanned = current;
     spans = current?.flatMap(({ first, end }) => {
       const [head, tail] = [readableFrom(first, end, 1), readableFrom(end - 1, first - 1, -1)];
       return head === undefined || tail === undefined ? [] : [{ head, tail }];
     });
+    spanned = current;
     return spans;
   };
 }

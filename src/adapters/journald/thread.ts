@@ -1,18 +1,20 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
-import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
+import { JournalUnavailable, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
+import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";
+import { addForeignFiles } from "./foreign-files.ts";
 import { compileGrep } from "./grep-postings.ts";
 import { createJournalctl } from "./journalctl.ts";
-import type { ThreadFailure, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
-import { createRegistry, type Fault, NeedsFallback, NoPermission } from "./registry.ts";
+import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
+import { createRegistry, type Fault, NoPermission } from "./registry.ts";
 
 /**
  * What runs in a thread of the journal: queries, searches, followers. It reads files synchronously, which is the fastest
  * way, and holds up nobody but itself.
  */
-const setup = workerData as ThreadSetup;
+const setup = workerData as ThreadSetup & ThreadMemory;
 const port = parentPort;
 if (port === null) throw new Error("this runs in a thread of the journal only");
 
@@ -31,8 +33,19 @@ const onDamage = (fault: Fault): void => {
   reply({ kind: "fault", fault });
 };
 
-const { roots, directory } = setup;
-const engine = createEngine({ roots, onDamage });
+const { roots, directory, readable, cancelled } = setup;
+interface Work {
+  readonly id: number;
+  readonly ended: AbortController;
+}
+/** The job at work; a lane has one at a time. */
+let atWork: Work | undefined;
+function failIfCancelled(): void {
+  if (atWork !== undefined && Atomics.load(cancelled, 0) === atWork.id) {
+    throw new JournalUnavailable("nobody waits for the answer any more");
+  }
+}
+const engine = createEngine({ roots, onDamage, beforeRead: failIfCancelled, readable });
 const machineId = roots[0]?.machineId;
 const journalctl = createJournalctl({
   execLines,
@@ -42,6 +55,7 @@ const journalctl = createJournalctl({
 const followers: Followers = createFollowers({
   registry: createRegistry(roots, onDamage, {
     keepMs: keepDeletedMs,
+    readable,
     onGoing: (sources) => followers.passCopies(sources),
   }),
   journalctl,
@@ -66,12 +80,22 @@ const ownMemory = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
     ? new Uint8Array(bytes.buffer)
     : new Uint8Array(bytes);
 
-async function answerQuery(request: Extract<ThreadRequest, { kind: "query" }>): Promise<Uint8Array> {
+async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
+  const ours = engine.query(query);
+  const paths = engine.foreign();
+  if (paths.length === 0) return ours;
+  if (query.boot !== undefined && isBootNumber(query.boot)) return journalctl.query(query, signal);
+  return addForeignFiles(ours, { paths, query, signal }, { journalctl, onDamage });
+}
+
+/** Does the work of a request, which a cancellation of that request ends. */
+async function cancellable<T>(id: number, work: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
+  const mine = { id, ended: new AbortController() };
+  atWork = mine;
   try {
-    return engine.query(request.query);
-  } catch (error) {
-    if (!(error instanceof NeedsFallback)) throw error;
-    return journalctl.query(request.query, new AbortController().signal);
+    return await work(mine.ended.signal);
+  } finally {
+    if (atWork === mine) atWork = undefined;
   }
 }
 
@@ -89,7 +113,7 @@ async function serve(request: ThreadRequest): Promise<void> {
   switch (request.kind) {
     case "query": {
       releaseSoon();
-      const bytes = ownMemory(await answerQuery(request));
+      const bytes = ownMemory(await cancellable(request.id, (signal) => answerQuery(request.query, signal)));
       reply({ kind: "answer", id: request.id, bytes }, [bytes.buffer]);
       return;
     }
@@ -105,6 +129,9 @@ async function serve(request: ThreadRequest): Promise<void> {
       return followers.pull(request.id);
     case "end":
       return followers.end(request.id);
+    case "cancel":
+      if (request.id === atWork?.id) atWork.ended.abort();
+      return;
   }
 }
 

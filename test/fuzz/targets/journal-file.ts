@@ -14,7 +14,7 @@ import { expectThat, type FuzzTarget } from "../target.ts";
 import { createValidator } from "../validator.ts";
 
 const maxBytes = 16 * 1024;
-const documentedErrors = new Set(["LogQueryRefused", "NeedsFallback", "NoPermission"]);
+const documentedErrors = new Set(["LogQueryRefused", "NoPermission"]);
 const [bootId = "", otherBoot = ""] = boots;
 const middle = start + 5_000;
 const hour = 3_600_000_000;

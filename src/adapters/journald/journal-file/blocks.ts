@@ -21,6 +21,8 @@ interface Block extends View {
 }
 
 export interface BlockPool {
+  /** Called before bytes of a file are read; what it throws ends the work for which they were wanted. */
+  readonly beforeRead: () => void;
   readonly get: (key: number) => Block | undefined;
   readonly take: (key: number, evicted: () => void) => Block;
   readonly drop: (key: number) => void;
@@ -28,7 +30,10 @@ export interface BlockPool {
 
 const keysPerFile = 2 ** 31;
 
-export function createBlockPool(maxBlocks: number): BlockPool & { readonly nextFileKey: () => number; clear(): void } {
+export function createBlockPool(
+  maxBlocks: number,
+  beforeRead: () => void = () => {},
+): BlockPool & { readonly nextFileKey: () => number; clear(): void } {
   const blocks = new Map<number, Block>();
   const free: View[] = [];
   let files = 0;
@@ -44,6 +49,7 @@ export function createBlockPool(maxBlocks: number): BlockPool & { readonly nextF
     free.push({ bytes: block.bytes, words: block.words });
   };
   return {
+    beforeRead,
     get: (key) => blocks.get(key),
     take(key, evicted) {
       if (blocks.size >= maxBlocks) {
@@ -108,6 +114,7 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
   };
 
   const copy = (offset: number, length: number): Buffer => {
+    pool.beforeRead();
     // Aligned, so that it can be read as words too.
     const bytes = Buffer.from(new ArrayBuffer(Math.ceil(length / wordSize) * wordSize));
     let done = 0;
@@ -124,6 +131,7 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
     const key = fileKey + number;
     let block = pool.get(key);
     if (block === undefined) {
+      pool.beforeRead();
       block = pool.take(key, () => evicted(key));
       keys.add(key);
       block.length = readSync(fd, block.bytes, 0, blockSize + overlap, number * blockSize);

@@ -1,0 +1,112 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { createPool, type PoolLimits, type ThreadEvents } from "./pool.ts";
+import type { ThreadRequest } from "./protocol.ts";
+
+const query: LogQuery = {
+  units: undefined,
+  since: 0,
+  until: 1,
+  priority: undefined,
+  identifier: undefined,
+  boot: undefined,
+  grep: undefined,
+  cursor: undefined,
+  order: "asc",
+  limit: 1,
+};
+const job = (id: number) => ({ id, kind: "query", query }) as const;
+const answer = (id: number) => ({ kind: "answer", id, bytes: Uint8Array.of(id) }) as const;
+const givenUp = (id: number) =>
+  ({ kind: "failure", id, failure: { kind: "unavailable", message: "nobody waits" } }) as const;
+const never = new AbortController().signal;
+
+/** A pool whose threads do nothing by themselves, and write down what they are asked. */
+function start(limits: Partial<PoolLimits> = {}) {
+  const threads: { readonly events: ThreadEvents; readonly asked: ThreadRequest[]; isEnded: boolean }[] = [];
+  const pool = createPool(
+    (events) => {
+      const thread = { events, asked: [] as ThreadRequest[], isEnded: false };
+      threads.push(thread);
+      return {
+        send: (request) => void thread.asked.push(request),
+        cancel: (id) => void thread.asked.push({ id, kind: "cancel" }),
+        end() {
+          thread.isEnded = true;
+        },
+      };
+    },
+    { isForSearches: false, threads: 1, waiting: 8, jobMs: 60_000, idleMs: 60_000, ...limits },
+  );
+  const asked = (): readonly string[] => threads.flatMap((one) => one.asked.map(({ id, kind }) => `${kind} ${id}`));
+  return { pool, threads, asked };
+}
+
+beforeEach(() => void vi.useFakeTimers());
+afterEach(() => void vi.useRealTimers());
+
+it("has a thread give up what nobody waits for, and goes on with the same thread", async () => {
+  const { pool, threads, asked } = start();
+  const gone = new AbortController();
+  const first = pool.run(job(1), gone.signal);
+  const second = pool.run(job(2), never);
+  threads[0]?.events.onReady?.();
+  gone.abort();
+  await expect(first).rejects.toMatchObject({ name: "JournalUnavailable" });
+  expect(asked()).toEqual(["query 1", "cancel 1"]);
+  threads[0]?.events.onReply(givenUp(1));
+  expect(asked()).toEqual(["query 1", "cancel 1", "query 2"]);
+  threads[0]?.events.onReply(answer(2));
+  expect(await second).toEqual(answer(2));
+  await vi.advanceTimersByTimeAsync(10_000);
+  expect([threads.length, threads[0]?.isEnded]).toEqual([1, false]);
+});
+
+it("ends a thread that does not give up, and goes on with a new one", async () => {
+  const { pool, threads, asked } = start();
+  const gone = new AbortController();
+  const first = pool.run(job(1), gone.signal).catch(() => "refused");
+  const second = pool.run(job(2), never);
+  threads[0]?.events.onReady?.();
+  gone.abort();
+  expect(await first).toBe("refused");
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect([threads[0]?.isEnded, asked()]).toEqual([true, ["query 1", "cancel 1", "query 2"]]);
+  threads[1]?.events.onReply(answer(2));
+  expect(await second).toEqual(answer(2));
+});
+
+it("gives a thread that is starting the time to start before it has to give up", async () => {
+  const { pool, threads } = start();
+  const gone = new AbortController();
+  const first = pool.run(job(1), gone.signal).catch(() => "refused");
+  gone.abort();
+  expect(await first).toBe("refused");
+  await vi.advanceTimersByTimeAsync(5_000);
+  expect(threads[0]?.isEnded).toBe(false);
+  threads[0]?.events.onReady?.();
+  await vi.advanceTimersByTimeAsync(1_000);
+  expect(threads[0]?.isEnded).toBe(true);
+});
+
+it("cancels what takes too long", async () => {
+  const { pool, threads, asked } = start({ jobMs: 3_000 });
+  const late = pool.run(job(1), never).catch((error: unknown) => error);
+  threads[0]?.events.onReady?.();
+  await vi.advanceTimersByTimeAsync(3_000);
+  expect(await late).toMatchObject({ name: "JournalUnavailable", message: "reading takes too long" });
+  expect([asked(), threads[0]?.isEnded]).toEqual([["query 1", "cancel 1"], false]);
+});
+
+it("starts nothing for a caller that has gone before, and forgets one that goes while it waits", async () => {
+  const { pool, threads, asked } = start();
+  await expect(pool.run(job(1), AbortSignal.abort())).rejects.toMatchObject({ name: "JournalUnavailable" });
+  expect(threads).toEqual([]);
+  const gone = new AbortController();
+  const first = pool.run(job(2), never);
+  const waiting = pool.run(job(3), gone.signal);
+  gone.abort();
+  await expect(waiting).rejects.toMatchObject({ name: "JournalUnavailable" });
+  threads[0]?.events.onReply(answer(2));
+  expect([await first, asked()]).toEqual([answer(2), ["query 2"]]);
+});

@@ -1,0 +1,125 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import fc from "fast-check";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
+import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
+import type { LogList } from "#contract/logs.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { firstDifference } from "../journals/compare.ts";
+import { corpora, fileKinds, writeCorpus } from "../journals/corpora.ts";
+import { incompatible, readHeaderField, stateArchived, writeHeaderField } from "../journals/file-header.ts";
+import { everything, type Known, known, seed } from "../journals/known.ts";
+import { pageOf } from "../journals/oracle.ts";
+import { canMakeJournals } from "../journals/programs.ts";
+import { queriesOn } from "../journals/queries.ts";
+
+const corpus = corpora.find(({ name }) => name.startsWith("payloads packed"));
+const [kind] = fileKinds;
+const never = new AbortController().signal;
+
+/** Processes of journalctl that read a file of the directory. */
+function readersOf(directory: string): readonly number[] {
+  return readdirSync("/proc").flatMap((name) => {
+    if (!/^\d+$/.test(name)) return [];
+    try {
+      const [program = "", ...args] = readFileSync(`/proc/${name}/cmdline`, "utf8").split("\0");
+      return program.endsWith("journalctl") && args.some((each) => each.includes(directory)) ? [Number(name)] : [];
+    } catch {
+      // It has ended since it was listed.
+      return [];
+    }
+  });
+}
+
+/** The files with LZ4 and XZ are left to journalctl here, as if they were of a kind that is not known. */
+describe.skipIf(!canMakeJournals())("journal: files that only journalctl reads, beside others", () => {
+  let journal: Known;
+  let host: HostJournal;
+  let unreadable: string[];
+  beforeEach(() => {
+    if (corpus === undefined || kind === undefined) throw new Error("the corpus is not there");
+    journal = known(writeCorpus(corpus, kind));
+    unreadable = [];
+    host = createHostJournal({
+      dir: journal.folder.path,
+      readable: readableFlags & ~(incompatible.lz4 | incompatible.xz),
+      limits: { threads: 1 },
+      onUnreadable: ({ path }) => unreadable.push(path),
+    });
+  });
+  afterEach(() => {
+    host.dispose();
+    journal.folder.remove();
+  });
+
+  const ask = async (query: LogQuery, signal = never): Promise<LogList> => {
+    const { bytes } = await host.journal.query(query, signal);
+    return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
+  };
+
+  it("answers any query from all of them", { timeout: 120_000 }, async () => {
+    const queries = queriesOn(journal.all, []);
+    const property = fc.asyncProperty(queries, async (query) => {
+      const expected = pageOf(journal.all, query, journal.positionOf(query.cursor));
+      const difference = firstDifference(await ask(query), expected);
+      if (difference !== undefined) throw new Error(difference);
+    });
+    await fc.assert(property, { numRuns: 40, seed });
+  });
+
+  it.each(["asc", "desc"] as const)("pages through all of them by next_cursor, %s", async (order) => {
+    const cursors = journal.all.map(({ entry }) => entry.cursor);
+    const expected = order === "asc" ? cursors.slice(1) : cursors.toReversed();
+    const found: string[] = [];
+    let cursor = order === "asc" ? cursors[0] : undefined;
+    for (let more = true; more; ) {
+      const { logs, next_cursor: next } = await ask({ ...everything, cursor, order, limit: 97 });
+      found.push(...logs.map((entry) => entry.cursor));
+      more = logs.length > 0 && next !== null;
+      cursor = next ?? undefined;
+    }
+    expect(found).toEqual(expected);
+  });
+
+  it("ends journalctl with the caller, and answers the next one", async () => {
+    const gone = new AbortController();
+    const first = ask(everything, gone.signal).catch((error: unknown) => error);
+    // Stopped, it does not end by itself.
+    let [reader] = readersOf(journal.folder.path);
+    for (; reader === undefined; [reader] = readersOf(journal.folder.path)) await new Promise(setImmediate);
+    process.kill(reader, "SIGSTOP");
+    gone.abort();
+    expect(await first).toMatchObject({ name: "JournalUnavailable" });
+    expect((await ask({ ...everything, limit: 5 })).total).toBe(journal.all.length);
+    expect(readersOf(journal.folder.path)).not.toContain(reader);
+  });
+
+  it("reports a file that journalctl cannot read either, and answers from the others", async () => {
+    const path = join(journal.folder.path, "system@xz.journal");
+    writeHeaderField(path, "incompatibleFlags", readHeaderField(path, "incompatibleFlags") | (1n << 30n));
+    const others = known({ path: journal.folder.path, remove: () => undefined });
+    expect(others.all.length).toBeLessThan(journal.all.length);
+    expect(firstDifference(await ask(everything), pageOf(others.all, everything, undefined))).toBeUndefined();
+    expect(unreadable).toEqual([path]);
+  });
+
+  const follow = async (cursor: string, count: number): Promise<readonly string[]> => {
+    const ended = new AbortController();
+    const found: string[] = [];
+    for await (const batch of host.journal.follow({ cursor }, ended.signal)) {
+      found.push(...batch.map(({ entry }) => entry.cursor));
+      if (found.length >= count) ended.abort();
+    }
+    return found.toSorted();
+  };
+
+  it("follows all of them, also where those that only journalctl reads are archived", async () => {
+    const [first = "", ...others] = journal.all.map(({ entry }) => entry.cursor);
+    expect(await follow(first, others.length)).toEqual(others.toSorted());
+    for (const name of readdirSync(journal.folder.path)) {
+      if (name.includes("@")) writeHeaderField(join(journal.folder.path, name), "state", BigInt(stateArchived));
+    }
+    expect(await follow(first, others.length)).toEqual(others.toSorted());
+  });
+});
