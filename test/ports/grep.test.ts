@@ -18,35 +18,57 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
     }
   };
 
+  const one = async (grep: Grep, pattern: string, messages: readonly string[]) => {
+    const [found] = await grep.matching([{ pattern, messages }]);
+    return found instanceof Error ? found : [...(found ?? [])].toSorted((a, b) => a - b);
+  };
+
   it("tells the positions of the messages that match", () =>
     using(async (grep) => {
       const messages = ["Started a", "started b", "", "two\nstarted", "stopped"];
-      expect([...(await grep.matching("started", messages))].toSorted((a, b) => a - b)).toEqual([0, 1, 3]);
-      expect([...(await grep.matching("Started", messages))]).toEqual([0]);
-      expect([...(await grep.matching("^$", messages))]).toEqual([2]);
-      expect([...(await grep.matching("absent", messages))]).toEqual([]);
-      expect([...(await grep.matching("started", []))]).toEqual([]);
+      expect(await one(grep, "started", messages)).toEqual([0, 1, 3]);
+      expect(await one(grep, "Started", messages)).toEqual([0]);
+      expect(await one(grep, "^$", messages)).toEqual([2]);
+      expect(await one(grep, "absent", messages)).toEqual([]);
+      expect(await one(grep, "started", [])).toEqual([]);
+      expect(await grep.matching([])).toEqual([]);
+    }));
+
+  it("does many searches in one pass, and tells those that failed from the others", () =>
+    using(async (grep) => {
+      const messages = ["a", "b", "ab"];
+      const searches = ["a", "(", "b$", "c"].map((pattern) => ({ pattern, messages }));
+      const found = await grep.matching([...searches, { pattern: "b", messages: ["b"] }]);
+      expect(found[1]).toMatchObject({ name: "LogQueryRefused", field: "grep" });
+      expect(found.toSpliced(1, 1)).toEqual([new Set([0, 2]), new Set([1, 2]), new Set(), new Set([0])]);
     }));
 
   it("refuses what is no expression, naming the field", () =>
     using(async (grep) => {
       for (const pattern of ["(", "[a", "a**"]) {
-        await expect(grep.matching(pattern, [])).rejects.toMatchObject({ name: "LogQueryRefused", field: "grep" });
+        expect(await one(grep, pattern, [])).toMatchObject({ name: "LogQueryRefused", field: "grep" });
       }
     }));
 
   it("refuses what takes too long, and serves the others", () =>
     using(async (grep) => {
-      const slow = grep.matching(slowExpression, ["b", slowText]);
-      const behind = Promise.all(Array.from({ length: 20 }, () => grep.matching("b$", ["ab", "ba"])));
-      await expect(slow).rejects.toMatchObject({
+      const refused = {
         name: "LogQueryRefused",
         field: "grep",
         message: expect.stringMatching(/too long/i),
-      });
-      expect((await behind).map((positions) => [...positions])).toEqual(Array.from({ length: 20 }, () => [0]));
-      await expect(grep.matching(slowExpression, [slowText])).rejects.toMatchObject({ field: "grep" });
-      expect([...(await grep.matching("b$", ["ab"]))]).toEqual([0]);
+      };
+      const slow = one(grep, slowExpression, ["b", slowText]);
+      const behind = Promise.all(Array.from({ length: 20 }, () => one(grep, "b$", ["ab", "ba"])));
+      expect(await slow).toMatchObject(refused);
+      expect(await behind).toEqual(Array.from({ length: 20 }, () => [0]));
+      const beside = [
+        { pattern: "b$", messages: ["ab"] },
+        { pattern: slowExpression, messages: [slowText] },
+      ];
+      const found = await grep.matching([...beside, { pattern: "a", messages: ["ab", "a"] }]);
+      expect(found[1]).toMatchObject(refused);
+      expect([found[0], found[2]]).toEqual([new Set([0]), new Set([0, 1])]);
+      expect(await one(grep, "b$", ["ab"])).toEqual([0]);
     }));
 }
 
@@ -66,7 +88,8 @@ describe("grep: thread", () => {
     const { grep, dispose } = make();
     try {
       const bait = "a".repeat(10_000);
-      expect([...(await grep.matching("^(a|aa)+$", [`${bait}!`, bait]))]).toEqual([1]);
+      const found = await grep.matching([{ pattern: "^(a|aa)+$", messages: [`${bait}!`, bait] }]);
+      expect(found).toEqual([new Set([1])]);
     } finally {
       dispose();
     }

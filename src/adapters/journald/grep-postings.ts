@@ -7,9 +7,17 @@ import { readPayload } from "./journal-file/data.ts";
 import { countOf, intersection, type Postings, toOffsets, union } from "./postings.ts";
 import type { Source } from "./source.ts";
 
-/** Expressions that are kept as they are compiled: streams search for the same few again and again. */
-const maxKept = 8;
+/** Expressions that are kept as they are compiled, and how many of them may be heavy: streams search for the same again and again. */
+const maxKept = 1024;
+const maxKeptHeavy = 32;
 const kept = new Map<string, Expression>();
+
+function keep(pattern: string, made: Expression): void {
+  const rivals = made.isHeavy ? [...kept].filter(([, { isHeavy }]) => isHeavy) : [...kept];
+  const [oldest] = rivals;
+  if (oldest !== undefined && rivals.length >= (made.isHeavy ? maxKeptHeavy : maxKept)) kept.delete(oldest[0]);
+  kept.set(pattern, made);
+}
 
 /** @throws LogQueryRefused when the expression is malformed. */
 export function compileGrep(pattern: string): Expression {
@@ -17,8 +25,7 @@ export function compileGrep(pattern: string): Expression {
   if (known !== undefined) return known;
   try {
     const made = compileExpression(pattern);
-    if (kept.size >= maxKept) kept.delete(kept.keys().next().value ?? "");
-    kept.set(pattern, made);
+    keep(pattern, made);
     return made;
   } catch (error) {
     throw new LogQueryRefused("grep", `Must be a regular expression: ${errorMessage(error)}`);

@@ -4,8 +4,9 @@ import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
+import { toError } from "#kernel/errors.ts";
 import { createFollowThread } from "./follow-thread.ts";
-import { createPool, createThreadStarter, type PoolLimits } from "./pool.ts";
+import { createPool, createThreadStarter, fromThreadFailure, type PoolLimits } from "./pool.ts";
 import type { Fault, Root } from "./registry.ts";
 
 export interface JournalOptions {
@@ -77,6 +78,18 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
   };
   const never = new AbortController().signal;
 
+  const searchAll: Grep["matching"] = async (all) => {
+    try {
+      const reply = await batches.run({ id: nextId(), kind: "grep", searches: all }, never);
+      if (reply.kind !== "positions") throw new Error(`the journal's thread answered ${reply.kind} to a search`);
+      return reply.found.map((each) => ("kind" in each ? fromThreadFailure(each) : new Set(each)));
+    } catch (error) {
+      if (all.length <= 1) return [toError(error)];
+      // One of them takes too long or ends the thread: alone it is told from the others.
+      return (await Promise.all(all.map((one) => searchAll([one])))).flat();
+    }
+  };
+
   return {
     journal: {
       async query(query, signal) {
@@ -88,12 +101,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
       follow: following.follow,
     },
     grep: {
-      async matching(pattern, messages) {
-        const job = { id: nextId(), kind: "grep", pattern, messages } as const;
-        const reply = await batches.run(job, never);
-        if (reply.kind !== "positions") throw new Error(`the journal's thread answered ${reply.kind} to a search`);
-        return new Set(reply.positions);
-      },
+      matching: searchAll,
     },
     dispose() {
       queries.dispose();

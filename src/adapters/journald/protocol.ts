@@ -1,4 +1,4 @@
-import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
+import type { LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
 import type { Fault, Root } from "./registry.ts";
 
 export interface ThreadSetup {
@@ -25,7 +25,7 @@ export interface FollowStart {
 /** What a thread is asked. `id` is answered with; that of a follower names it until its end. */
 export type ThreadRequest =
   | { readonly id: number; readonly kind: "query"; readonly query: LogQuery }
-  | { readonly id: number; readonly kind: "grep"; readonly pattern: string; readonly messages: readonly string[] }
+  | { readonly id: number; readonly kind: "grep"; readonly searches: readonly MessageSearch[] }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
   | { readonly id: number; readonly kind: "pull" }
   | { readonly id: number; readonly kind: "end" }
@@ -40,7 +40,7 @@ export type ThreadFailure =
 export type ThreadReply =
   | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
-  | { readonly kind: "positions"; readonly id: number; readonly positions: readonly number[] }
+  | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
   | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }
   | { readonly kind: "failure"; readonly id: number; readonly failure: ThreadFailure }
   | { readonly kind: "fault"; readonly fault: Fault };

@@ -1,6 +1,6 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
-import { JournalUnavailable, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
+import { JournalUnavailable, type LogQuery, LogQueryRefused, type MessageSearch } from "#domain/ports/journal.ts";
 import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";
@@ -99,6 +99,16 @@ async function cancellable<T>(id: number, work: (signal: AbortSignal) => T | Pro
   }
 }
 
+function search({ pattern, messages }: MessageSearch): readonly number[] | ThreadFailure {
+  failIfCancelled();
+  try {
+    const expression = compileGrep(pattern);
+    return messages.flatMap((message, position) => (expression.test(message) ? [position] : []));
+  } catch (error) {
+    return toThreadFailure(error);
+  }
+}
+
 let idle: NodeJS.Timeout | undefined;
 /** Deleted files keep their room on the disk while they are open. */
 function releaseSoon(): void {
@@ -118,9 +128,8 @@ async function serve(request: ThreadRequest): Promise<void> {
       return;
     }
     case "grep": {
-      const expression = compileGrep(request.pattern);
-      const positions = request.messages.flatMap((message, position) => (expression.test(message) ? [position] : []));
-      reply({ kind: "positions", id: request.id, positions });
+      const found = await cancellable(request.id, () => request.searches.map(search));
+      reply({ kind: "positions", id: request.id, found });
       return;
     }
     case "follow":

@@ -6,6 +6,8 @@ import { type ExpressionTree, readExpression, toJavaScript } from "./expression-
 export interface Expression {
   /** Takes time linear in the length of the text times the size of the expression. */
   readonly test: (text: string) => boolean;
+  /** Whether it remembers what it has seen, in up to some megabytes. */
+  readonly isHeavy: boolean;
 }
 
 /** Alternatives that V8's engine may try at each character: it tries them one after the other. */
@@ -56,13 +58,13 @@ export function compileExpression(text: string): Expression {
   // V8's engine takes no more steps at each character than the automaton might.
   if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) {
     const native = new RegExp(toJavaScript(tree), "v");
-    return { test: (each) => native.test(each) };
+    return { test: (each) => native.test(each), isHeavy: false };
   }
   const word = requiredWord(tree);
-  if (word.length < minWordLength) return automaton;
+  if (word.length < minWordLength) return { ...automaton, isHeavy: true };
   // V8 finds a word several times faster.
   const hasWord = new RegExp(word.join(""), "v");
-  return { test: (each) => hasWord.test(each) && automaton.test(each) };
+  return { test: (each) => hasWord.test(each) && automaton.test(each), isHeavy: true };
 }
 
 /** Checks an expression at once: its search may have to wait for others. @throws DomainError VALIDATION_ERROR. */

@@ -1,6 +1,5 @@
 import type { StreamSession } from "#contract/streams.ts";
-import type { Grep, LiveEntry } from "#domain/ports/journal.ts";
-import { createFairQueue } from "#kernel/fair-queue.ts";
+import type { Grep, LiveEntry, MessageSearch } from "#domain/ports/journal.ts";
 import type { LogFilter, Sight } from "./stream-filter.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
@@ -9,6 +8,8 @@ export type EncodeFrame = (json: string) => Uint8Array;
 /** Entries of one batch; each is encoded at most once for all clients. */
 export interface Batch {
   readonly entries: readonly LiveEntry[];
+  /** Of all entries; one array for all searches. */
+  readonly messages: readonly string[];
   readonly frame: (at: number) => Uint8Array;
 }
 
@@ -16,6 +17,7 @@ export function createBatch(entries: readonly LiveEntry[], encode: EncodeFrame):
   const frames: (Uint8Array | undefined)[] = [];
   return {
     entries,
+    messages: entries.map(({ entry }) => entry.message),
     frame(at) {
       const made = frames[at] ?? encode(JSON.stringify(entries[at]?.entry));
       frames[at] = made;
@@ -34,21 +36,86 @@ export type Search = (
 
 const none: ReadonlySet<number> = new Set();
 
-/** Each client has one search at a time, and clients are few. */
-const limits = { atOnce: 1, atOncePerOwner: 1, waitingPerOwner: Infinity };
+/** Characters that are searched in one pass, by all searches together. */
+const maxCharacters = 16 * 1024 * 1024;
 
-/** Runs one search at a time, taking turns by key. A search that nobody waits for any more is skipped. */
-export function createSearches(grep: Grep): Search {
-  const queue = createFairQueue(limits);
-  const never = new AbortController().signal;
-  return (owner, pattern, messages, isWanted) =>
-    queue(owner, () => (isWanted() ? grep.matching(pattern, messages) : Promise.resolve(none)), never);
+interface Wanted extends MessageSearch {
+  readonly isWanted: () => boolean;
+  readonly resolve: (positions: ReadonlySet<number>) => void;
+  readonly reject: (error: unknown) => void;
 }
 
-/** An entry whose message waits for a search. */
+const charactersOf = (messages: readonly string[]): number => messages.reduce((sum, { length }) => sum + length, 0);
+
+/**
+ * Collects what is wanted at one time, of each key in turn, and searches for it in one pass. A search that nobody waits for
+ * any more is skipped.
+ */
+export function createSearches(grep: Grep): Search {
+  /** In the order of their turns. */
+  const owners = new Map<string, Wanted[]>();
+  let isRunning = false;
+
+  const take = (): readonly Wanted[] => {
+    const taken: Wanted[] = [];
+    let characters = 0;
+    for (const [owner, wanted] of owners) {
+      owners.delete(owner);
+      const search = wanted.shift();
+      // To the end of the turns.
+      if (wanted.length > 0) owners.set(owner, wanted);
+      if (search?.isWanted() === false) search.resolve(none);
+      else if (search !== undefined) {
+        taken.push(search);
+        characters += charactersOf(search.messages);
+        if (characters >= maxCharacters) break;
+      }
+    }
+    return taken;
+  };
+
+  const pass = async (taken: readonly Wanted[]): Promise<void> => {
+    try {
+      const found = await grep.matching(taken.map(({ pattern, messages }) => ({ pattern, messages })));
+      for (const [at, { resolve, reject }] of taken.entries()) {
+        const positions = found[at] ?? none;
+        if (positions instanceof Error) reject(positions);
+        else resolve(positions);
+      }
+    } catch (error) {
+      for (const { reject } of taken) reject(error);
+    }
+  };
+
+  const run = async (): Promise<void> => {
+    isRunning = true;
+    // What the other groups want of the same batch comes along.
+    await Promise.resolve();
+    for (let taken = take(); taken.length > 0; taken = take()) await pass(taken);
+    isRunning = false;
+  };
+
+  return (owner, pattern, messages, isWanted) =>
+    new Promise((resolve, reject) => {
+      const wanted = owners.get(owner) ?? [];
+      wanted.push({ pattern, messages, isWanted, resolve, reject });
+      owners.set(owner, wanted);
+      if (!isRunning) void run();
+    });
+}
+
+/** Entries of a batch that wait for a search. */
 interface Waiting {
-  readonly live: LiveEntry;
-  readonly frame: () => Uint8Array;
+  readonly batch: Batch;
+  /** Undefined: all. */
+  readonly positions: readonly number[] | undefined;
+  readonly characters: number;
+}
+
+const positionsIn = ({ batch, positions }: Waiting): readonly number[] => positions ?? [...batch.entries.keys()];
+
+function messagesOf({ batch, positions }: Waiting): readonly string[] {
+  return positions === undefined ? batch.messages : positions.map((at) => batch.messages[at] ?? "");
 }
 
 /** A client: a member of a group that gets live entries, or one that catches up with its own follower. */
@@ -71,8 +138,7 @@ export interface LiveGroup {
   readonly backlog: () => readonly LiveEntry[];
 }
 
-/** Messages per search, and entries that may wait before the group is split up. */
-const searchedAtOnce = 256;
+/** Entries that may wait before the group is split up. */
 const maxWaiting = 4096;
 const maxWaitingChars = 4 * 1024 * 1024;
 
@@ -94,9 +160,11 @@ export function createLiveGroup(
     readonly refused: (group: LiveGroup, error: unknown) => void;
   },
 ): LiveGroup {
+  const isUnfiltered = unit === undefined && priority === undefined && visible === "all";
   const matches = createLogMatcher({ unit, priority }, visible);
   const members = new Set<Client>();
-  const waiting: Waiting[] = [];
+  let waiting: Waiting[] = [];
+  let waitingEntries = 0;
   let waitingChars = 0;
   let isSearching = false;
 
@@ -106,50 +174,51 @@ export function createLiveGroup(
     sendAll(members, frames);
   };
 
-  const forget = (count: number): void => {
-    for (const { live } of waiting.splice(0, count)) waitingChars -= live.entry.message.length;
-  };
-
   const search = async (expression: string): Promise<void> => {
     isSearching = true;
-    while (waiting.length > 0 && members.size > 0) {
-      const piece = waiting.slice(0, searchedAtOnce);
+    for (let [next] = waiting; next !== undefined && members.size > 0; [next] = waiting) {
+      const { batch, characters } = next;
+      const positions = positionsIn(next);
       try {
         const [first] = members;
-        const hits = await find(
-          first?.owner ?? "",
-          expression,
-          piece.map(({ live }) => live.entry.message),
-          () => members.size > 0,
-        );
+        const hits = await find(first?.owner ?? "", expression, messagesOf(next), () => members.size > 0);
         sendAll(
           members,
-          piece.flatMap(({ frame }, at) => (hits.has(at) ? [frame()] : [])),
+          positions.flatMap((position, at) => (hits.has(at) ? [batch.frame(position)] : [])),
         );
-        forget(piece.length);
+        waiting.shift();
+        waitingEntries -= positions.length;
+        waitingChars -= characters;
       } catch (error) {
         on.refused(group, error);
       }
     }
     // No member is left.
-    forget(waiting.length);
+    waiting = [];
+    waitingEntries = 0;
+    waitingChars = 0;
     isSearching = false;
   };
 
-  const deliverSearched = (expression: string, { entries, frame }: Batch): void => {
-    for (const [at, live] of entries.entries()) {
-      if (!matches(live)) continue;
-      waiting.push({ live, frame: () => frame(at) });
-      waitingChars += live.entry.message.length;
-    }
-    if (waiting.length > maxWaiting || waitingChars > maxWaitingChars) on.behind(group);
-    else if (!isSearching && waiting.length > 0) void search(expression);
+  const deliverSearched = (expression: string, batch: Batch): void => {
+    const positions = isUnfiltered
+      ? undefined
+      : [...batch.entries.entries()].flatMap(([at, live]) => (matches(live) ? [at] : []));
+    const next = { batch, positions, characters: 0 };
+    const messages = messagesOf(next);
+    if (messages.length === 0) return;
+    const characters = charactersOf(messages);
+    waiting.push({ ...next, characters });
+    waitingEntries += messages.length;
+    waitingChars += characters;
+    if (waitingEntries > maxWaiting || waitingChars > maxWaitingChars) on.behind(group);
+    else if (!isSearching) void search(expression);
   };
 
   const group: LiveGroup = {
     members,
     deliver: pattern === undefined ? deliverNow : (batch) => deliverSearched(pattern, batch),
-    backlog: () => waiting.map(({ live }) => live),
+    backlog: () => waiting.flatMap((each) => positionsIn(each).flatMap((at) => each.batch.entries[at] ?? [])),
   };
   return group;
 }

@@ -51,6 +51,7 @@ function start() {
   const open = new Set<object>();
   let encoded = 0;
   let searches = 0;
+  let passes = 0;
   let searchTurns = 0;
   const stream = createLogStream({
     clock,
@@ -67,10 +68,11 @@ function start() {
       },
     },
     grep: {
-      async matching(pattern, messages) {
-        searches += 1;
+      async matching(all) {
+        passes += 1;
+        searches += all.length;
         for (let turn = 0; turn < searchTurns; turn += 1) await settle();
-        return grep.matching(pattern, messages);
+        return grep.matching(all);
       },
     },
     encode(json) {
@@ -99,6 +101,7 @@ function start() {
     quiet,
     encoded: () => encoded,
     searches: () => searches,
+    passes: () => passes,
     slowSearch: (turns: number): void => {
       searchTurns = turns;
     },
@@ -117,6 +120,24 @@ it("follows once for all clients, makes each frame once, and searches once for a
   expect([encoded(), searches() - before]).toEqual([2, 1]);
   for (const { messages } of plain) expect(messages).toEqual(["one", "twice"]);
   for (const { messages } of searching) expect(messages).toEqual(["one"]);
+});
+
+it("searches for the expressions of all clients in one pass, and hands the messages over once", async () => {
+  const { journal, follows, attach, quiet, grep, passes } = start();
+  const given: unknown[] = [];
+  const { matching } = grep;
+  grep.matching = (all) => {
+    given.push(new Set(all.map(({ messages }) => messages)).size);
+    return matching(all);
+  };
+  const clients = Array.from({ length: 200 }, (_, number) => attach({ grep: `entry ${number}$` }));
+  for (let number = 0; number < 200; number += 1) journal.write({ message: `entry ${number}` });
+  await quiet();
+  expect(clients.map(({ messages }) => messages)).toEqual(clients.map((_, number) => [`entry ${number}`]));
+  expect([follows, passes()]).toEqual([[undefined], given.length]);
+  expect(given).toEqual(given.map(() => 1));
+  // As many as there were batches, whatever the number of clients.
+  expect(given.length).toBeLessThanOrEqual(2);
 });
 
 it("follows before the client is let in, so that what it writes at once is not missed; and not for long if it never comes", async () => {
@@ -318,7 +339,7 @@ it("gives every client each entry at most once, in order, and all that pass ever
 }, 120_000);
 
 it("leaves out the searches of clients that have gone, and needs none to judge an expression", async () => {
-  const { journal, attach, quiet, slowSearch, searches } = start();
+  const { journal, attach, quiet, slowSearch, searches, passes } = start();
   const gone = Array.from({ length: 20 }, (_, at) => attach({ grep: `never ${at}` }));
   await quiet();
   expect(searches()).toBe(0);
@@ -326,10 +347,11 @@ it("leaves out the searches of clients that have gone, and needs none to judge a
   journal.write({ message: "entry" });
   await settle();
   for (const { client } of gone) client.dispose();
+  expect(searches()).toBe(20);
   const left = attach({ grep: "entry" });
   journal.write({ message: "entry again" });
   await quiet();
   expect(left.messages).toEqual(["entry again"]);
-  // The one that was under way when they went, and the one that was wanted.
-  expect(searches()).toBe(2);
+  // The pass that was under way when they went, and the search that was wanted.
+  expect([passes(), searches()]).toEqual([2, 21]);
 });

@@ -76,10 +76,20 @@ export interface Journal {
   readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
 }
 
+export interface MessageSearch {
+  readonly pattern: string;
+  /** Searches may share the array; then it is passed on once. */
+  readonly messages: readonly string[];
+}
+
 /** Matches expressions of clients, which may take for ever: outside the event loop, with a time limit. */
 export interface Grep {
-  /** @returns the positions of matching messages. @throws LogQueryRefused when the expression is malformed or too slow. */
-  readonly matching: (pattern: string, messages: readonly string[]) => Promise<ReadonlySet<number>>;
+  /**
+   * Does many searches in one pass.
+   * @returns for each the positions of matching messages, or why it failed: LogQueryRefused where the expression is malformed
+   * or too slow.
+   */
+  readonly matching: (searches: readonly MessageSearch[]) => Promise<readonly (ReadonlySet<number> | Error)[]>;
 }
 
 /** The query has a fault in this field. */
