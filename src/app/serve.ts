@@ -116,7 +116,7 @@ function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http:
   options.tell(firstKeyText(made.path, http.url(), config, tls.names()));
 }
 
-async function drain(clock: PartContext["clock"], { health, plugins }: Built, http: Http): Promise<void> {
+async function drainService(clock: PartContext["clock"], { health, plugins }: Built, http: Http): Promise<void> {
   health.drain();
   const closed = http.close();
   const endInTime = async (): Promise<void> => {
@@ -192,7 +192,7 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const signal = await Promise.race([stopped.promise, begun.then(() => stopped.promise)]);
   log.info({ signal }, "stopping");
   manager.stopping();
-  await drain(clock, built, http);
+  await drainService(clock, built, http);
   // The timer also keeps the process alive while a part waits for something that does not.
   await Promise.race([parts.dispose(), clock.sleep(disposeMs)]);
   await carryOver(context, built);

@@ -75,7 +75,7 @@ class RootUnanswered extends HostUnavailable {
 }
 
 /** Reads what is for nobody any more: only when all is read does the end show. */
-async function drain(messages: AsyncGenerator<unknown, undefined>): Promise<void> {
+async function readToEnd(messages: AsyncGenerator<unknown, undefined>): Promise<void> {
   try {
     let isOver = false;
     while (!isOver) isOver = (await messages.next()).done === true;
@@ -105,7 +105,7 @@ function openExchange(path: string, request: RootRequest): Exchange {
     async close() {
       socket.end();
       const late = setTimeout(() => socket.destroy(), graceMs);
-      await drain(messages);
+      await readToEnd(messages);
       await isClosed;
       clearTimeout(late);
     },

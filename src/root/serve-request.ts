@@ -101,7 +101,7 @@ interface Prepared {
   readonly writeRecord: (line: string) => void;
 }
 
-async function serve(
+async function serveConnection(
   connection: Socket,
   {
     instance,
@@ -147,7 +147,7 @@ export async function serveRequest(ports: Parameters<typeof serve>[1]): Promise<
   const connection = takeConnection();
   let message: unknown;
   try {
-    message = { output: (await serve(connection, ports)) ?? {} };
+    message = { output: (await serveConnection(connection, ports)) ?? {} };
   } catch (error) {
     message = { error: toWire(error) };
   }

@@ -413,7 +413,7 @@ describeOnHost(
         await shell("rm /opt/kept && mkdir -p /opt/kept/state && touch /opt/kept/state/keys");
         const before = await defaultId();
         const { error } = await snapper("rollback", "20260401-000000", "/opt/kept/state");
-        expect(error).toMatch(/cannot bring the state along: .*\/opt\/kept is no folder$/);
+        expect(error).toMatch(/cannot copy the state: .*\/opt\/kept is not a directory$/);
         expect([await defaultId(), await shell("ls /root; rm -r /opt/kept")]).toEqual([before, ""]);
         await removeAll();
       });

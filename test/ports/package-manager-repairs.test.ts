@@ -142,7 +142,7 @@ describe("repairs of packages: apt", () => {
 
   it("take no option for a name", async () => {
     const { repairs, acted } = onPrograms();
-    await expect(repairs.planMissing(["--allow-downgrades"], signal)).rejects.toThrow("no name of a package");
+    await expect(repairs.planMissing(["--allow-downgrades"], signal)).rejects.toThrow("not a package name");
     expect(acted).toEqual([]);
   });
 

@@ -215,7 +215,7 @@ describe("trust", () => {
     [
       "a script that nothing runs",
       () => writeFileSync(at("one", "run"), "echo hello\n"),
-      /is no program, and no script whose first line says what runs it/,
+      /is neither a program nor a script whose first line says what runs it/,
     ],
     [
       "a script for what is not there",

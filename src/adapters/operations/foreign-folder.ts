@@ -67,7 +67,7 @@ export function openForeignFolder(
   };
   if (!step(base)) return undefined;
   for (const name of names) {
-    if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is no name`);
+    if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is not a file name`);
     shown = `${shown}/${name}`;
     try {
       if (!step(`/proc/self/fd/${handle}/${name}`)) return undefined;
@@ -88,7 +88,7 @@ export function openForeignFolder(
     },
     text(name, { maxBytes, isSingle = true }) {
       const path = `${shown}/${name}`;
-      if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is no name`);
+      if (!isName(name)) throw new ForeignFileRefused(`cannot read ${JSON.stringify(name)}: it is not a file name`);
       const file = opened(`/proc/self/fd/${folder}/${name}`, 0, path);
       if (file === undefined) return undefined;
       try {

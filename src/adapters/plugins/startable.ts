@@ -29,7 +29,7 @@ export function requireStartable(program: string, owner: Owner): void {
   const [, interpreter, rest = ""] = /^#![ \t]*(\/[^ \t\r]+)([^\r]*)/.exec(firstLine) ?? [];
   if (interpreter === undefined) {
     throw new Distrusted(
-      `${program} is no program, and no script whose first line says what runs it (#!/usr/bin/python3)`,
+      `${program} is neither a program nor a script whose first line says what runs it (#!/usr/bin/python3)`,
     );
   }
   if (firstLine.endsWith("\r"))

@@ -116,7 +116,7 @@ export async function buildTlsPart({
   const use = async (next: ServerTls): Promise<void> => {
     const { validTo } = lifetimeOf(next.cert);
     if (current !== undefined && validTo <= clock.now() && lifetimeOf(current.cert).validTo > clock.now()) {
-      throw new Error("cannot take up the certificate: it has expired, and the one in use has not");
+      throw new Error("cannot use the certificate: it has expired, and the one in use has not");
     }
     replace?.(next);
     current = next;

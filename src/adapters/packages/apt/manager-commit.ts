@@ -59,9 +59,9 @@ const wordOf = ({ name, architecture }: PackageChange): string =>
 
 function operandOf(change: PackageChange): string {
   const word = wordOf(change);
-  if (!isPackageName(word)) throw new UpdateRefused(`${word} is no name of a package`);
+  if (!isPackageName(word)) throw new UpdateRefused(`${word} is not a package name`);
   if (change.to === null) return `${word}-`;
-  if (!isVersion(change.to)) throw new UpdateRefused(`${change.to} is no version of ${word}`);
+  if (!isVersion(change.to)) throw new UpdateRefused(`${change.to} is not a version of ${word}`);
   return `${word}=${change.to}`;
 }
 

@@ -71,7 +71,7 @@ function chosen(names: readonly string[], entries: readonly DpkgEntry[]): readon
 function demandOnlySecurity(changes: readonly PackageChange[]): void {
   const other = changes.find(({ isSecurity, from, to }) => !isSecurity && (from !== null || to === null));
   if (other !== undefined)
-    throw new UpdateRefused(`${other.name} ${other.to ?? "removed"} would be needed, which is no security update`);
+    throw new UpdateRefused(`${other.name} ${other.to ?? "removed"} would be needed, which is not a security update`);
 }
 
 export function createSimulate(ports: {

@@ -52,7 +52,7 @@ interface RepairPorts {
 
 function repairArgs(names: readonly string[]): readonly string[] {
   const wrong = names.find((name) => !isPackageName(name));
-  if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
+  if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: it is not a package name`);
   return [
     ...repairWords,
     ...(names.length > 0 ? ["--reinstall"] : []),

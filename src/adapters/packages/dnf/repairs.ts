@@ -44,7 +44,7 @@ export async function refresh(dnf: Dnf, onLine: OnLine, signal: AbortSignal): Pr
 
 async function wordsFor(dnf: Dnf, reinstalled: readonly string[], signal: AbortSignal): Promise<readonly string[]> {
   const wrong = reinstalled.find((name) => !isPackageName(name));
-  if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: that is no name of a package`);
+  if (wrong !== undefined) throw new CommandFailed(`cannot install ${wrong} again: it is not a package name`);
   if (reinstalled.length > 0) return ["reinstall", "--", ...reinstalled];
   const { unmet } = await findingsOf(dnf, signal);
   const needs = unmet.flatMap(({ needs: what }) => /^Requires: (.+)$/.exec(what)?.[1] ?? []);

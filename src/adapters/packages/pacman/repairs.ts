@@ -31,7 +31,7 @@ export async function refresh({ listsTransact, places }: Pacman, onLine: OnLine,
 }
 
 const byHand =
-  "pacman cannot take up what was interrupted, and its lock says nothing of who left it: a person has to see to it";
+  "pacman cannot resume what was interrupted, and its lock says nothing of who left it: a person has to see to it";
 const onlyTogether =
   "pacman brings what is missing only together with an update of everything: packages of newer lists would not fit to the older ones that are there";
 

@@ -107,7 +107,7 @@ export function createRpmPackageFiles<State extends { readonly packages: readonl
     async fetch(wanted, folder, signal) {
       const nevra = nevraOf(wanted);
       if (parseNevra(nevra) === undefined || nevra.includes("/"))
-        throw new PackageFileMissing(`${JSON.stringify(nevra)} is no name of a package`);
+        throw new PackageFileMissing(`${JSON.stringify(nevra)} is not a package name`);
       const name = keptNameOf(wanted);
       const fetching = { wanted, isWhole, target: join(folder, name) };
       const sources = { cached: await cached(wanted), download: (own: string) => download(wanted, own, signal) };

@@ -109,12 +109,12 @@ describe("the words that make changes", () => {
     (name) => {
       expect(() => operandOf({ name, version: "1-1", architecture: "noarch" })).toThrow(UpdateRefused);
       const change = { name, architecture: "noarch", from: null, to: "1-1" };
-      expect(() => wordsFor([change])).toThrow("is no name of a package");
+      expect(() => wordsFor([change])).toThrow("is not a package name");
     },
   );
 
   it.each(["1 1", "1-1\n", "1", "1-1 --force", "1-1<2"])("are never made of the version %j", (version) =>
-    expect(() => operandOf({ name: "app", version, architecture: "noarch" })).toThrow("is no name of a package"),
+    expect(() => operandOf({ name: "app", version, architecture: "noarch" })).toThrow("is not a package name"),
   );
 });
 

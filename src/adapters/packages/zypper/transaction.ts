@@ -17,7 +17,7 @@ import { simulate } from "./simulation.ts";
 export function operandOf(found: PackageVersion): string {
   // A name that began with `!`, `-` or `+` would turn what is to be done with it around.
   if (!isPackageName(found.name) || parseNevra(nevraOf(found)) === undefined)
-    throw new UpdateRefused(`${JSON.stringify(nevraOf(found))} is no name of a package`);
+    throw new UpdateRefused(`${JSON.stringify(nevraOf(found))} is not a package name`);
   return `${found.name}.${found.architecture}=${found.version}`;
 }
 

@@ -81,7 +81,7 @@ function readTreeEntry(value: unknown): TreeEntry {
   const read = reader(value, "a file");
   const path = read.text("path");
   if (!isPathBelow(path)) return refuseManifest("the path of a file leads elsewhere");
-  if (isKeptOut(path)) return refuseManifest(`${path} is no file that a snapshot keeps`);
+  if (isKeptOut(path)) return refuseManifest(`${path} is not kept in snapshots`);
   const owned = { path, uid: read.number("uid", highestId), gid: read.number("gid", highestId) };
   const type = read.one("type", ["file", "folder", "link"]);
   if (type === "link") return { ...owned, type, target: read.text("target", /./s) };

@@ -13,7 +13,7 @@ async function makeFolders(root: string, folder: string): Promise<void> {
     path = join(path, part);
     const found = await orUndefined(lstat(path));
     if (found === undefined) await mkdir(path, { mode: 0o755 });
-    else if (!found.isDirectory()) throw new Error(`cannot bring the state along: ${path} is no folder`);
+    else if (!found.isDirectory()) throw new Error(`cannot copy the state: ${path} is not a directory`);
   }
 }
 

@@ -50,7 +50,7 @@ export async function whyUnusable(
   signal: AbortSignal,
 ): Promise<string | undefined> {
   try {
-    if ((await lstat(root)).ino !== subvolumeInode) return "it is no subvolume";
+    if ((await lstat(root)).ino !== subvolumeInode) return "it is not a subvolume";
     for (const folder of ["etc", "usr"]) {
       if (!(await entryExists(join(root, folder)))) return `it has no /${folder}`;
       await readdir(join(root, folder));
