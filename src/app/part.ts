@@ -21,32 +21,25 @@ export interface Part {
   readonly dispose?: () => void | Promise<void>;
 }
 
-export interface Parts {
-  readonly add: <T extends Part>(part: T) => T;
-  readonly start: () => Promise<void>;
-  readonly ready: () => Promise<void>;
-  readonly stop: () => Promise<void>;
-  /** In reverse order, one by one; errors are logged. */
-  readonly dispose: () => Promise<void>;
-}
-
-export function createParts(log: Pick<Logger, "error">, given: readonly Part[]): Parts {
+export function createParts(log: Pick<Logger, "error">, given: readonly Part[]) {
   const parts = [...given];
   return {
-    add(part) {
+    add<T extends Part>(part: T): T {
       parts.push(part);
       return part;
     },
-    async start() {
+    async start(): Promise<void> {
       await Promise.all(parts.map(async (part) => part.start?.()));
     },
-    async ready() {
+    async ready(): Promise<void> {
       await Promise.all(parts.map(async (part) => part.ready?.()));
     },
-    async stop() {
+    /** In reverse order. */
+    stop: async (): Promise<void> => {
       await Promise.all(parts.toReversed().map(async (part) => part.stop?.()));
     },
-    async dispose() {
+    /** In reverse order, one by one; errors are logged. */
+    async dispose(): Promise<void> {
       for (const part of parts.toReversed()) {
         try {
           await part.dispose?.();
@@ -57,6 +50,8 @@ export function createParts(log: Pick<Logger, "error">, given: readonly Part[]):
     },
   };
 }
+
+export type Parts = ReturnType<typeof createParts>;
 
 export const logSetAside =
   (log: Pick<Logger, "warn">, message: string) =>

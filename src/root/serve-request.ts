@@ -143,7 +143,7 @@ async function serveConnection(
 }
 
 /** One request of a service without rights, as root, checked against the closed list. */
-export async function serveRequest(ports: Parameters<typeof serve>[1]): Promise<TaskOutcome> {
+export async function serveRequest(ports: Parameters<typeof serveConnection>[1]): Promise<TaskOutcome> {
   const connection = takeConnection();
   let message: unknown;
   try {

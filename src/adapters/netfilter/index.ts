@@ -15,7 +15,10 @@ const hostPaths = {
   ],
 } as const;
 
-type Found = { readonly chains: readonly InputChain[] } | { readonly untold: string };
+/** Why chains could not be read. */
+class Unread extends Error {
+  override readonly name = "Unread";
+}
 
 const pathExists = async (path: string): Promise<boolean> => (await orUndefined(stat(path))) !== undefined;
 
@@ -39,45 +42,42 @@ export function createPacketFilter(ports: {
 }): PacketFilter {
   const { exec, paths = hostPaths } = ports;
 
-  const ask = async (argv: readonly [string, ...string[]], signal: AbortSignal) => {
-    if (!(await pathExists(argv[0]))) return { untold: `${argv[0]} is not installed` };
+  const ask = async (argv: readonly [string, ...string[]], signal: AbortSignal): Promise<string> => {
+    if (!(await pathExists(argv[0]))) throw new Unread(`${argv[0]} is not installed`);
     const { exitCode, stdout, stderr, truncated } = await exec(argv, { signal, timeoutMs });
     const [reason = ""] = stderr.trim().split("\n");
-    if (exitCode !== 0) return { untold: `${argv[0]}: ${reason === "" ? `exit code ${exitCode}` : reason}` };
-    return truncated ? { untold: `${argv[0]} lists more than can be read` } : { text: stdout };
+    if (exitCode !== 0) throw new Unread(`${argv[0]}: ${reason === "" ? `exit code ${exitCode}` : reason}`);
+    if (truncated) throw new Unread(`${argv[0]} lists more than can be read`);
+    return stdout;
   };
 
-  const lookAtNftables = async (signal: AbortSignal): Promise<Found> => {
+  const nftablesChains = async (signal: AbortSignal): Promise<readonly InputChain[]> => {
     // Elements of sets are left out: there may be millions, and they refuse certain senders only.
-    const answer = await ask([paths.nft, "--json", "--terse", "list", "ruleset"], signal);
-    if (answer.text === undefined) return { untold: answer.untold };
-    if (!hasUnclearFlags(answer.text)) return { chains: parseNftRuleset(answer.text) };
-    const plain = await ask([paths.nft, "--terse", "list", "ruleset"], signal);
-    if (plain.text === undefined) return { untold: plain.untold };
-    return { chains: parseNftRuleset(answer.text, plain.text) };
+    const text = await ask([paths.nft, "--json", "--terse", "list", "ruleset"], signal);
+    if (!hasUnclearFlags(text)) return parseNftRuleset(text);
+    return parseNftRuleset(text, await ask([paths.nft, "--terse", "list", "ruleset"], signal));
   };
 
-  const lookAtLegacy = async (place: (typeof paths.legacy)[number], signal: AbortSignal): Promise<Found> => {
+  const legacyChains = async (place: (typeof paths.legacy)[number], signal: AbortSignal) => {
     // Only then: the program would have the kernel make the table.
     const tables = await legacyTables(place.tables);
-    if (tables === undefined) return { untold: `only root may read ${place.tables}` };
-    if (!tables.includes("filter")) return { chains: [] };
-    const answer = await ask([place.save, "-t", "filter"], signal);
-    if (answer.text === undefined) return { untold: answer.untold };
-    const chain = parseIptablesSave(answer.text, place.family);
-    return { chains: chain === undefined ? [] : [chain] };
+    if (tables === undefined) throw new Unread(`only root may read ${place.tables}`);
+    if (!tables.includes("filter")) return [];
+    const chain = parseIptablesSave(await ask([place.save, "-t", "filter"], signal), place.family);
+    return chain === undefined ? [] : [chain];
   };
 
   return {
     async inputChains(signal) {
-      const found = await Promise.all([
-        lookAtNftables(signal),
-        ...paths.legacy.map((place) => lookAtLegacy(place, signal)),
-      ]);
-      return {
-        chains: found.flatMap((each) => ("chains" in each ? each.chains : [])),
-        untold: found.flatMap((each) => ("untold" in each ? [each.untold] : [])),
-      };
+      const sources = [nftablesChains(signal), ...paths.legacy.map((place) => legacyChains(place, signal))];
+      const chains: InputChain[] = [];
+      const untold: string[] = [];
+      for (const each of await Promise.allSettled(sources)) {
+        if (each.status === "fulfilled") chains.push(...each.value);
+        else if (each.reason instanceof Unread) untold.push(each.reason.message);
+        else throw each.reason;
+      }
+      return { chains, untold };
     },
   };
 }

@@ -4,17 +4,11 @@ import { preparePrivateDirectory, writeFileAtomic } from "#adapters/files/index.
 import { readIfThere } from "./files.ts";
 import { type KeptAnswer, parseAnswer } from "./process.ts";
 
-export interface AnswerFiles {
-  readonly load: () => readonly KeptAnswer[];
-  readonly save: (kept: KeptAnswer) => void;
-  readonly remove: (id: string) => void;
-}
-
 /** A SHA-256 in base64url: nothing that leads elsewhere. */
 const idShape = /^[0-9A-Za-z_-]{43}$/;
 const suffix = ".json";
 
-export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): AnswerFiles {
+export function openAnswerFiles({ stateDir }: { readonly stateDir: string }) {
   const root = join(stateDir, "answers");
   preparePrivateDirectory(root);
   const pathOf = (id: string): string => {
@@ -22,14 +16,14 @@ export function openAnswerFiles({ stateDir }: { readonly stateDir: string }): An
     return join(root, `${id}${suffix}`);
   };
   return {
-    load: () =>
+    load: (): readonly KeptAnswer[] =>
       readdirSync(root).flatMap((name) => {
         const kept = parseAnswer(readIfThere(join(root, name)) ?? "");
         if (kept !== undefined && name === `${kept.id}${suffix}`) return [kept];
         rmSync(join(root, name), { recursive: true, force: true });
         return [];
       }),
-    save: (kept) => writeFileAtomic(pathOf(kept.id), JSON.stringify(kept)),
-    remove: (id) => rmSync(pathOf(id), { force: true }),
+    save: (kept: KeptAnswer): void => writeFileAtomic(pathOf(kept.id), JSON.stringify(kept)),
+    remove: (id: string): void => rmSync(pathOf(id), { force: true }),
   };
 }

@@ -124,15 +124,11 @@ export function createCommit(ports: {
   const demandSame = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
     const now = await simulate.changes(words, signal);
     if (areSame(now, plan.changes)) return;
-    const found = describeChanges(
-      now.filter(
-        (change) =>
-          !areSame(
-            [change],
-            plan.changes.filter((was) => was.name === change.name),
-          ),
-      ),
-    );
+    const wasPlanned = (change: PackageChange): boolean => {
+      const planned = plan.changes.filter(({ name }) => name === change.name);
+      return areSame([change], planned);
+    };
+    const found = describeChanges(now.filter((change) => !wasPlanned(change)));
     throw new UpdateRefused(`what would be done has changed since it was planned (now ${found})`);
   };
 

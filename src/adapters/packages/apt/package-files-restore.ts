@@ -26,8 +26,6 @@ const aptOptions = [
   "--allow-change-held-packages",
   "--purge",
   ...withoutSources,
-  "--option=Dir::Cache::pkgcache=",
-  "--option=Dir::Cache::srcpkgcache=",
   "--option=Dpkg::Use-Pty=0",
   "--option=DPkg::Lock::Timeout=60",
   ...dpkgOptions.map((option) => `--option=DPkg::Options::=${option}`),

@@ -1,4 +1,9 @@
-import type { InstalledPackage, PackageChange, PackageVersion } from "#domain/ports/packages.ts";
+import {
+  type InstalledPackage,
+  type PackageChange,
+  type PackageVersion,
+  UpdateRefused,
+} from "#domain/ports/packages.ts";
 
 export function areSame(one: readonly PlainChange[], other: readonly PlainChange[]): boolean {
   const told = (changes: readonly PlainChange[]): string =>
@@ -34,3 +39,16 @@ export const heldIn = <T extends PackageVersion>(state: {
 
 export const describeUnmet = ({ name, needs }: { readonly name: string; readonly needs: string }): string =>
   `${name} lacks what it needs (${needs})`;
+
+/** @throws UpdateRefused for what is not installed, or held. */
+export function demandNames<T extends PackageVersion>(
+  names: readonly string[],
+  { packages, isHeld }: { readonly packages: readonly T[]; readonly isHeld: (found: T) => boolean },
+  isPackageName: (name: string) => boolean,
+): void {
+  for (const name of names) {
+    const found = isPackageName(name) ? packages.filter((each) => each.name === name) : [];
+    if (found.length === 0) throw new UpdateRefused(`${name} is not installed`);
+    if (found.some(isHeld)) throw new UpdateRefused(`${name} is held at its version`);
+  }
+}

@@ -5,6 +5,7 @@ import {
   type TransactionPlan,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
+import { demandNames } from "../common/changes.ts";
 import type { Asks } from "../common/ports.ts";
 import { comparePackageVersions } from "../rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
@@ -148,14 +149,6 @@ export async function fullUpdate(
   return { plan, rows };
 }
 
-function demandNames(names: readonly string[], { packages, isHeld }: PacmanDatabase): void {
-  for (const name of names) {
-    const found = isPackageName(name) ? packages.find((each) => each.name === name) : undefined;
-    if (found === undefined) throw new UpdateRefused(`${name} is not installed`);
-    if (isHeld(found)) throw new UpdateRefused(`${name} is held at its version`);
-  }
-}
-
 /** @throws UpdateRefused where some are named and others would stay behind: packages fit together only as a whole. */
 function demandAll(changes: readonly PackageChange[], names: readonly string[]): void {
   const left = changes.filter(({ name, from }) => from !== null && !names.includes(name)).map(({ name }) => name);
@@ -179,7 +172,7 @@ export function createSimulate(pacman: Pacman, offers: Asks<Offers>): PackageMan
     if (isSecurityOnly) throw new UpdateRefused("pacman cannot tell security updates from others");
     const { database, lists } = await offers(signal);
     if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
-    if (names !== undefined) demandNames(names, database);
+    if (names !== undefined) demandNames(names, database, isPackageName);
     const { plan } = await fullUpdate(pacman, lists.databases, database, signal);
     if (names !== undefined) {
       if (!plan.changes.some(({ name }) => names.includes(name))) return noChanges;

@@ -9,18 +9,18 @@ import {
   UpdateRefused,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../common/changes.ts";
+import { demandNames, type PlainChange } from "../common/changes.ts";
 import type { LockHolder } from "../common/locks.ts";
 import type { Asks, ManagerPorts, OnLine, Repairs } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
 import { asResult, orLocked, unitFor } from "../common/transactions.ts";
 import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
+import { isPackageName } from "./names.ts";
 import {
   type AdvisedRpm,
   createAvailable,
   createSecurity,
   demandLists,
-  demandNames,
   demandNoRemoval,
   demandSecurity,
   isSecurityStep,
@@ -76,7 +76,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
   const plan = async (request: UpdateRequest, signal: AbortSignal): Promise<TransactionPlan> => {
     const { names, isSecurityOnly, type } = request;
     const { database: state, advised } = await offers(signal);
-    if (names !== undefined) demandNames(names, state);
+    if (names !== undefined) demandNames(names, state, isPackageName);
     const wanted = wantedAdvised(advised, state, names);
     // Without operands it would be an upgrade of everything.
     if (isSecurityOnly ? wanted.length === 0 : names?.length === 0) return noChanges;

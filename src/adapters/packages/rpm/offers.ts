@@ -8,7 +8,7 @@ import {
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
 import type { Asks } from "../common/ports.ts";
-import { comparePackageVersions, isPackageName, nameAndArchitecture, nevraOf } from "./names.ts";
+import { comparePackageVersions, nameAndArchitecture, nevraOf } from "./names.ts";
 
 export interface AdvisedRpm extends PackageVersion {
   /** `FEDORA-2026-0123456789`, `openSUSE-2026-123`. */
@@ -65,14 +65,6 @@ function securityUpdates(
     ];
     return [{ name, architecture, installed: installed.version, candidate, suites, isHeld: state.isHeld(installed) }];
   });
-}
-
-export function demandNames(names: readonly string[], state: RpmState): void {
-  for (const name of names) {
-    const found = isPackageName(name) ? state.packages.filter((each) => each.name === name) : [];
-    if (found.length === 0) throw new UpdateRefused(`${name} is not installed`);
-    if (found.some(state.isHeld)) throw new UpdateRefused(`${name} is held at its version`);
-  }
 }
 
 export function wantedAdvised(
