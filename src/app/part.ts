@@ -24,14 +24,14 @@ export interface Part {
 export function createParts(log: Pick<Logger, "error">, given: readonly Part[]) {
   const parts = [...given];
   return {
-    add<T extends Part>(part: T): T {
+    add: <T extends Part>(part: T): T => {
       parts.push(part);
       return part;
     },
-    async start(): Promise<void> {
+    start: async (): Promise<void> => {
       await Promise.all(parts.map(async (part) => part.start?.()));
     },
-    async ready(): Promise<void> {
+    ready: async (): Promise<void> => {
       await Promise.all(parts.map(async (part) => part.ready?.()));
     },
     /** In reverse order. */
@@ -39,7 +39,7 @@ export function createParts(log: Pick<Logger, "error">, given: readonly Part[]) 
       await Promise.all(parts.toReversed().map(async (part) => part.stop?.()));
     },
     /** In reverse order, one by one; errors are logged. */
-    async dispose(): Promise<void> {
+    dispose: async (): Promise<void> => {
       for (const part of parts.toReversed()) {
         try {
           await part.dispose?.();
