@@ -178,7 +178,9 @@ describeOnHost("apt as the package manager of updates", (session) => {
       expect(await why("packages", false, ["--reinstall"])).toBe("UpdateRefused: --reinstall is not installed");
       expect(await why("packages", false, ["steady"])).toBe("UpdateRefused: steady is held at its version");
       expect(await why("packages", false, ["broken"])).toMatch(/^UpdateRefused: .*broken.*nowhere-to-be-found/);
-      expect(await why("packages", true, ["linked"])).toMatch(/^UpdateRefused: .*linked-data 1\.1.*not a security update/);
+      expect(await why("packages", true, ["linked"])).toMatch(
+        /^UpdateRefused: .*linked-data 1\.1.*not a security update/,
+      );
       // Among others they are left where they are.
       expect(brief(await plan("packages", true))).toEqual(["both 1.0 1.1", "shield 1.0 1.1"]);
       expect(brief(await plan("packages")).join()).not.toContain("broken");
