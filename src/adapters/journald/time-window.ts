@@ -42,6 +42,19 @@ function bisect({ first: from, end: to }: Run, window: Window, timeAt: (position
   return { first, end: Math.max(first, from + firstPosition(to - from, reaches(window.until + 1))) };
 }
 
+/** Cuts a run at the edges of a window. The times of its ends are kept: most windows hold a run wholly or not at all. */
+function createCut(timeAt: (position: number) => number | undefined): (run: Run, window: Window) => Run {
+  const ends = new WeakMap<Run, readonly [first: number | undefined, last: number | undefined]>();
+  return (run, window) => {
+    const [first, last] = ends.get(run) ?? [timeAt(run.first), timeAt(run.end - 1)];
+    ends.set(run, [first, last]);
+    if (first === undefined || last === undefined) return bisect(run, window, timeAt);
+    if (first >= window.since && last <= window.until) return run;
+    if (last < window.since || first > window.until) return { first: run.first, end: run.first };
+    return bisect(run, window, timeAt);
+  };
+}
+
 export interface Timeline {
   readonly window: (since: number, until: number) => Postings;
   /**
@@ -111,6 +124,7 @@ export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: 
     return runs;
   };
 
+  const cut = createCut((position) => realtimeOf(all().at(position)));
   const postingsOf = ({ first, end }: Run): Postings => between(wholeList(all()), first, end);
 
   const lookThrough = (window: Window): Postings => {
@@ -125,11 +139,9 @@ export function createTimeline({ all, realtimeOf, firstOfBoots, isByJournald }: 
     window(since, until) {
       const window = { since, until };
       if (isLookedThrough()) return lookThrough(window);
-      const list = all();
-      const timeAt = (position: number): number | undefined => realtimeOf(list.at(position));
       const found: Run[] = [];
       for (const each of runsOf() ?? []) {
-        const run = bisect(each, window, timeAt);
+        const run = cut(each, window);
         const last = found.at(-1);
         if (last?.end === run.first) found[found.length - 1] = { first: last.first, end: run.end };
         else if (run.end > run.first) found.push(run);
