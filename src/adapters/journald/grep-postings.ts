@@ -4,8 +4,10 @@ import { errorMessage } from "#kernel/errors.ts";
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
+import { type Hits, searchMessages } from "./journal-file/walk.ts";
 import { countOf, intersection, type Postings, toOffsets, union } from "./postings.ts";
 import type { Source } from "./source.ts";
+import { createFinder } from "./word-finder.ts";
 
 /** Expressions that are kept as they are compiled, and how many of them may be heavy: streams search for the same again and again. */
 const maxKept = 1024;
@@ -36,8 +38,6 @@ const prefix = "MESSAGE=";
 /** Of a file's entries, a share below which reading them is cheaper than reading all messages of the file. */
 const sparse = 0.25;
 
-type Matches = (message: string) => boolean;
-
 function createMessageReader(source: Source) {
   const items: number[] = [];
   return (offset: number): string | undefined => {
@@ -50,12 +50,12 @@ function createMessageReader(source: Source) {
   };
 }
 
-function byEntries(source: Source, candidates: Float64Array, matches: Matches): Float64Array {
+function byEntries(source: Source, candidates: Float64Array, expression: Expression): Float64Array {
   const messageOf = createMessageReader(source);
   return candidates.filter((offset) => {
     try {
       const message = messageOf(offset);
-      return message !== undefined && matches(message);
+      return message !== undefined && expression.test(message);
     } catch (error) {
       if (!(error instanceof DamagedJournal)) throw error;
       source.onDamage(error);
@@ -64,33 +64,53 @@ function byEntries(source: Source, candidates: Float64Array, matches: Matches): 
   });
 }
 
-/** A text that is stored once is tested once, however many entries have it. */
-function byMessages(source: Source, matches: Matches): Postings {
+function entriesOfData(source: Source, offsets: Iterable<number>): Postings {
   const lists: Postings[] = [];
   const singles: number[] = [];
+  for (const offset of offsets) {
+    const list = source.entriesOf(offset);
+    if (list.length === 1) singles.push(list.at(0));
+    else if (list.length > 0) lists.push({ kind: "offsets", offsets: list.slice(0, list.length) });
+  }
+  return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
+}
+
+/** Data objects of messages that fit, by the chain of the field. */
+function* byMessages(source: Source, expression: Expression): Generator<number> {
   for (const offset of source.valuesOf("MESSAGE")) {
     try {
       const { bytes, start, end } = readPayload(source.file, offset);
-      if (!matches(bytes.toString("utf8", start + prefix.length, end))) continue;
-      const list = source.entriesOf(offset);
-      if (list.length === 1) singles.push(list.at(0));
-      else lists.push({ kind: "offsets", offsets: list.slice(0, list.length) });
+      if (expression.test(bytes.toString("utf8", start + prefix.length, end))) yield offset;
     } catch (error) {
       if (!(error instanceof DamagedJournal)) throw error;
       source.onDamage(error);
     }
   }
-  return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
 }
 
-export function grepping(source: Source, candidates: Postings, matches: Matches): Postings {
+/** A text that is stored once is tested once, however many entries have it. */
+function searched(source: Source, expression: Expression): Hits {
+  const finding = createFinder(expression.words);
+  try {
+    const hits = searchMessages(source.file, { ...finding, matches: expression.test, onDamage: source.onDamage });
+    if (hits !== undefined) return hits;
+  } catch (error) {
+    // Where one object cannot be told from the next, the chain of the field still leads to those that can be read.
+    if (!(error instanceof DamagedJournal)) throw error;
+  }
+  return { kind: "data", offsets: [...byMessages(source, expression)] };
+}
+
+export function grepping(source: Source, candidates: Postings, expression: Expression): Postings {
   const count = countOf(candidates);
   if (count === 0) return candidates;
   if (count < source.all().length * sparse) {
-    return { kind: "offsets", offsets: byEntries(source, toOffsets(candidates), matches) };
+    return { kind: "offsets", offsets: byEntries(source, toOffsets(candidates), expression) };
   }
-  const found = byMessages(source, matches);
+  const hits = searched(source, expression);
+  if (hits.kind === "entries") return intersection([{ kind: "offsets", offsets: hits.offsets }, candidates]);
+  const found = entriesOfData(source, hits.offsets);
   const matched = countOf(found) === 0 ? found : intersection([found, candidates]);
   // An entry may have several messages, of which the first counts.
-  return { kind: "offsets", offsets: byEntries(source, toOffsets(matched), matches) };
+  return { kind: "offsets", offsets: byEntries(source, toOffsets(matched), expression) };
 }

@@ -81,7 +81,7 @@ export function answer(sources: readonly Source[], query: LogQuery, render: Rend
     if (isOutside(source, window)) continue;
     const matched = matching(source, { ...query, boots });
     const indexed = matched === undefined ? window : inWindow(source, matched, window, query);
-    const postings = expression === undefined ? indexed : grepping(source, indexed, expression.test);
+    const postings = expression === undefined ? indexed : grepping(source, indexed, expression);
     const count = countOf(postings);
     total += count;
     if (count > 0) runs.push({ source, postings });

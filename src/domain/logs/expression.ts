@@ -1,14 +1,24 @@
 import { invalid } from "#domain/common/error.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { createAutomaton, maxSteps, sizeOf } from "./automaton.ts";
-import { type ExpressionTree, readExpression, toJavaScript } from "./expression-tree.ts";
+import { type ExpressionTree, type Literal, readExpression, toJavaScript } from "./expression-tree.ts";
 
 export interface Expression {
   /** Takes time linear in the length of the text times the size of the expression. */
   readonly test: (text: string) => boolean;
   /** Whether it remembers what it has seen, in up to some megabytes. */
   readonly isHeavy: boolean;
+  /** Words of ASCII of which every text that fits has one; undefined where nothing is known. */
+  readonly words: Words | undefined;
 }
+
+export interface Words {
+  readonly anyOf: readonly Word[];
+  /** Whether every text that has one fits. */
+  readonly suffice: boolean;
+}
+
+export type Word = readonly Literal[];
 
 /** Alternatives that V8's engine may try at each character: it tries them one after the other. */
 const maxPaths = 64;
@@ -47,6 +57,50 @@ function requiredWord(tree: ExpressionTree): readonly string[] {
   return longest;
 }
 
+/** Alternatives that are worth searching for at the same time. */
+const maxWords = 8;
+const shortest = (words: readonly Word[]): number => Math.min(...words.map(({ length }) => length));
+
+function literalOf(tree: ExpressionTree): Word {
+  const literal = tree.kind === "character" ? tree.literal : undefined;
+  return literal !== undefined && /^[ -~]$/.test(literal.character) ? [literal] : [];
+}
+
+/** Words, one of which is in every match; none where it cannot be said. */
+function wordsIn(tree: ExpressionTree): readonly Word[] {
+  switch (tree.kind) {
+    case "sequence": {
+      let run: Word = [];
+      let best: readonly Word[] = [];
+      for (const part of tree.parts) {
+        const literal = literalOf(part);
+        run = literal.length > 0 ? [...run, ...literal] : [];
+        const words = run.length > 0 ? [run] : wordsIn(part);
+        if (words.length > 0 && (best.length === 0 || shortest(words) > shortest(best))) best = words;
+      }
+      return best;
+    }
+    case "choice": {
+      const words = tree.branches.map(wordsIn);
+      return words.some(({ length }) => length === 0) ? [] : words.flat().slice(0, maxWords + 1);
+    }
+    case "repeat":
+      return tree.least > 0 ? wordsIn(tree.body) : [];
+    case "character":
+      return [literalOf(tree)].filter(({ length }) => length > 0);
+    case "boundary":
+    case "edge":
+      return [];
+  }
+}
+
+function wordsOf(tree: ExpressionTree): Words | undefined {
+  const anyOf = wordsIn(tree);
+  if (anyOf.length === 0 || anyOf.length > maxWords) return undefined;
+  const suffice = tree.kind === "sequence" && tree.parts.every((part) => literalOf(part).length > 0);
+  return { anyOf, suffice };
+}
+
 /**
  * Compiles an expression in the syntax of PCRE2 without look-around and back references.
  * @throws SyntaxError when it is malformed, ExpressionUnsupported when it cannot be matched in bounded time.
@@ -54,17 +108,18 @@ function requiredWord(tree: ExpressionTree): readonly string[] {
 export function compileExpression(text: string): Expression {
   const tree = readExpression(text);
   const automaton = createAutomaton(tree);
+  const words = wordsOf(tree);
   const paths = pathsOf(tree);
   // V8's engine takes no more steps at each character than the automaton might.
   if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) {
     const native = new RegExp(toJavaScript(tree), "v");
-    return { test: (each) => native.test(each), isHeavy: false };
+    return { words, test: (each) => native.test(each), isHeavy: false };
   }
   const word = requiredWord(tree);
-  if (word.length < minWordLength) return { ...automaton, isHeavy: true };
+  if (word.length < minWordLength) return { words, ...automaton, isHeavy: true };
   // V8 finds a word several times faster.
   const hasWord = new RegExp(word.join(""), "v");
-  return { test: (each) => hasWord.test(each) && automaton.test(each), isHeavy: true };
+  return { words, test: (each) => hasWord.test(each) && automaton.test(each), isHeavy: true };
 }
 
 /** Checks an expression at once: its search may have to wait for others. @throws DomainError VALIDATION_ERROR. */

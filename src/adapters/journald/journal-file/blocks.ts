@@ -81,6 +81,8 @@ export interface Blocks {
   readonly seek: (offset: number, length: number) => number;
   readonly view: View;
   readonly forget: () => void;
+  /** Fills memory with what stands from an offset on. @returns how many bytes there were. */
+  readonly readInto: (memory: Buffer, offset: number) => number;
   /**
    * Copies bytes that need not stay in memory.
    * @throws DamagedJournal when they are not all in the file.
@@ -154,6 +156,7 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
       for (const key of [...keys]) pool.drop(key);
       hide();
     },
+    readInto: (memory, offset) => readSync(fd, memory, 0, memory.length, offset),
     copy,
   };
 }

@@ -14,7 +14,7 @@ const isKeyed = (file: JournalFile): boolean => (file.header.incompatibleFlags &
 const hashOf = (file: JournalFile, payload: Buffer): Hash64 =>
   isKeyed(file) ? sipHash24(payload, file.header.fileId) : jenkinsHash(payload);
 
-const payloadOffset = (file: JournalFile): number =>
+export const payloadOffset = (file: JournalFile): number =>
   file.isCompact ? layout.dataObject.compactPayload : layout.dataObject.payload;
 
 /** How payloads are packed, by the flag of their object: one zstd frame (RFC 8878), an LZ4 block, an .xz stream. */
@@ -24,7 +24,8 @@ const unpackers = new Map<number, (packed: Buffer) => Buffer>([
   [layout.objectFlag.xz, (packed) => unpackXz(packed, maxPayloadBytes)],
 ]);
 
-function unpack(packed: Buffer, flags: number, offset: number): Buffer {
+/** @throws DamagedJournal */
+export function unpack(packed: Buffer, flags: number, offset: number): Buffer {
   const unpacker = unpackers.get(flags);
   if (unpacker === undefined) throw new DamagedJournal("payload of an unknown compression", offset);
   try {
@@ -34,7 +35,7 @@ function unpack(packed: Buffer, flags: number, offset: number): Buffer {
   }
 }
 
-const compressionFlags = layout.objectFlag.xz | layout.objectFlag.lz4 | layout.objectFlag.zstd;
+export const compressionFlags = layout.objectFlag.xz | layout.objectFlag.lz4 | layout.objectFlag.zstd;
 
 export interface Payload {
   readonly bytes: Buffer;

@@ -14,6 +14,7 @@ export interface Header {
   readonly headerSize: number;
   readonly dataHashTable: HashTable;
   readonly fieldHashTable: HashTable;
+  readonly tailObjectOffset: number;
   readonly entries: number;
   readonly entryArrayOffset: number;
   readonly headRealtime: number;
@@ -51,6 +52,7 @@ export function parseHeader(bytes: Buffer): Header {
     headerSize,
     dataHashTable: table(header.dataHashTableOffset, header.dataHashTableSize),
     fieldHashTable: table(header.fieldHashTableOffset, header.fieldHashTableSize),
+    tailObjectOffset: number(header.tailObjectOffset),
     entries: number(header.entries),
     entryArrayOffset: number(header.entryArrayOffset),
     headRealtime: number(header.headRealtime),

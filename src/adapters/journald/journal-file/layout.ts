@@ -26,6 +26,9 @@ export const objectType = {
   entryArray: 6,
 } as const;
 
+export const lastObjectType = 7;
+export const objectHeaderSize = 16;
+
 export const header = {
   incompatibleFlags: 12,
   state: 16,
