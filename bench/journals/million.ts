@@ -27,7 +27,7 @@ export interface BigJournalOptions {
 }
 
 /** Changes whenever what is written changes, so that no journal of another making is taken. */
-const recipe = 1;
+const recipe = 2;
 /** 2026-01-01T00:00:00Z. */
 const defaultEndMicros = 1_767_225_600_000_000;
 /** The host has been writing for ten days, over three boots. */
@@ -110,6 +110,7 @@ function severity(random: Random): string {
 }
 
 const busiest = units.slice(0, 12);
+const [talker] = units as readonly [Unit];
 
 /** What systemd itself writes of a unit: found by `-u` through UNIT and _PID, not through _SYSTEMD_UNIT. */
 const ofManager = (unit: Unit): readonly Field[] => [
@@ -134,8 +135,8 @@ const ofManager = (unit: Unit): readonly Field[] => [
 ];
 
 function entryAt(random: Random, position: number, count: number, startMicros: number, stepMicros: number): NewEntry {
-  // A dozen units write nine tenths of it.
-  const unit = random.chance(0.9) ? random.pick(busiest) : random.pick(units);
+  // One unit writes half of it, a dozen most of the rest.
+  const unit = random.chance(0.5) ? talker : random.pick(random.chance(0.8) ? busiest : units);
   const boot = Math.floor((position * bootIds.length) / count);
   const passed = position * stepMicros;
   const bootPassed = Math.ceil((boot * count) / bootIds.length) * stepMicros;
