@@ -19,7 +19,7 @@ describe("manifest", () => {
       'args: ["--dir", "/srv/backup"]',
       "timeout: 5m",
       "permissions: { user: root, network: local, read: [/srv/backup], write: [/etc/x], memory: 1G, tasks: 8 }",
-      "check: { title: Age of the backup, severity: high, interval: 15m, output: json }",
+      "check: { title: Age of the backup, severity: high, interval: 15m, output: json, guards_updates: true }",
     );
     expect(reading).toEqual({
       manifest: {
@@ -37,7 +37,14 @@ describe("manifest", () => {
           memoryBytes: 2 ** 30,
           tasks: 8,
         },
-        role: { type: "check", title: "Age of the backup", severity: "high", intervalMs: 900_000, output: "json" },
+        role: {
+          type: "check",
+          title: "Age of the backup",
+          severity: "high",
+          intervalMs: 900_000,
+          output: "json",
+          guardsUpdates: true,
+        },
       },
     });
   });
@@ -52,7 +59,14 @@ describe("manifest", () => {
         command: [`${folder}/check.sh`],
         timeoutMs: 30_000,
         permissions: { user: undefined, network: "none", read: [], write: [], memoryBytes: 2 ** 28, tasks: 64 },
-        role: { type: "check", title: "backup-age", severity: "medium", intervalMs: undefined, output: "nagios" },
+        role: {
+          type: "check",
+          title: "backup-age",
+          severity: "medium",
+          intervalMs: undefined,
+          output: "nagios",
+          guardsUpdates: false,
+        },
       },
     });
   });
