@@ -205,6 +205,24 @@ export const corpora: readonly Corpus[] = [
   },
 ];
 
+/** Which of several copies journalctl shows is its own affair, so this one is compared but for that. */
+export const copiesCorpus: Corpus = {
+  name: "entries that several files of other sequences hold too",
+  soundClocks: true,
+  write({ random, append, rotate }) {
+    const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
+    append("system.journal", entries.slice(0, 120));
+    rotate("system.journal", entries.slice(120));
+    append("partly.journal", entries.slice(60, 180));
+    append(
+      `${firstMachine}/system.journal`,
+      entries.filter((_, at) => at % 3 === 0),
+    );
+    append("few.journal", entries.slice(100, 102));
+    append("later.journal", everyday(random, { bootId: secondBoot, realtime: start, monotonic: 1 }, 40));
+  },
+};
+
 /** The kinds of file that journald writes or has written; the first is what it writes by default. */
 export const fileKinds: readonly (FileKind & { readonly name: string })[] = [
   { name: "compact, keyed, zstd", compact: true, keyedHash: true, compress: true },

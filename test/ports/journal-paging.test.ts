@@ -1,6 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
@@ -47,6 +47,7 @@ const stream = (host: number, unitMicros: number, sizes: fc.ArrayConstraints = {
     });
   });
 
+const inMemory = `${"a".repeat(32)}/system.journal`;
 const namesOf = (files: readonly Omit<File, "name">[]): readonly File[] =>
   files.map((file, position) => ({ ...file, name: position === 0 ? "system.journal" : `user-${position}.journal` }));
 
@@ -100,7 +101,12 @@ const renumbered = fc
       { sequence: 1, firstSeqnum: 1 + length, entries: entries.slice(0, Math.max(copied, length)) },
       { sequence: 0, firstSeqnum: 1, entries: other },
     ];
-    return whole(files);
+    const { files: named, messages } = whole(files);
+    // Memory is another directory than the disk.
+    const moved = named.map((file) =>
+      file.sequence === 1 && file.firstSeqnum === 1 ? { ...file, name: inMemory } : file,
+    );
+    return { files: moved, messages };
   });
 
 /** The clock of a boot is set back again and again, and journald begins a new file each time, in which another boot may follow. */
@@ -145,6 +151,7 @@ const written = <T>({ files }: Folder, use: (path: string) => T): T => {
     for (const [position, { name, sequence, firstSeqnum, entries }] of files.entries()) {
       const seqnumId = Buffer.alloc(16, 0x50 + sequence);
       const fileId = Buffer.alloc(16, 0xf0 - position);
+      mkdirSync(dirname(join(path, name)), { recursive: true });
       writeFileSync(join(path, name), smallJournal(entries, kind, { seqnumId, firstSeqnum, fileId }));
     }
     return use(path);

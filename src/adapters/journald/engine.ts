@@ -1,4 +1,5 @@
 import type { LogQuery } from "#domain/ports/journal.ts";
+import { createCopies } from "./copies.ts";
 import { answer } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
@@ -26,8 +27,12 @@ export interface Engine {
 export function createEngine({ roots, onDamage = () => {}, beforeRead, readable }: EngineOptions): Engine {
   const registry = createRegistry(roots, onDamage, { beforeRead, readable });
   const render = createRenderer();
+  const copiesOf = createCopies();
   return {
-    query: (query) => answer(registry.refresh(), query, render),
+    query(query) {
+      const sources = registry.refresh();
+      return answer(sources, copiesOf(sources), query, render);
+    },
     foreign: () => registry.foreign().map(({ path }) => path),
     release: registry.release,
     dispose: registry.dispose,

@@ -1,5 +1,5 @@
 import { comparePlaces, type Place } from "./order.ts";
-import { isDisplaced, type Ordering } from "./ordering.ts";
+import type { Ordering } from "./ordering.ts";
 import { countOf, offsetAt, type Postings } from "./postings.ts";
 import type { Source } from "./source.ts";
 
@@ -12,7 +12,6 @@ export interface Found {
   readonly source: Source;
   readonly offset: number;
   readonly place: Place;
-  readonly mayBeCopy: boolean;
 }
 
 interface Lane {
@@ -25,13 +24,11 @@ interface Lane {
 /**
  * Merges files in the order of the journal, forwards or backwards, and stops being asked when it has given enough. What
  * cannot be read is left out.
- * @param cut the moment at which the runs were cut off, if they were: what was cut off is not seen here.
  */
 export function* merge(
   runs: readonly Run[],
   direction: "forwards" | "backwards",
   ordering: Ordering,
-  cut?: number,
 ): Generator<Found> {
   const step = direction === "forwards" ? 1 : -1;
   const isBefore = (left: Lane, right: Lane): boolean => comparePlaces(left.at, right.at) * step < 0;
@@ -52,8 +49,6 @@ export function* merge(
   };
 
   let lanes = runs.flatMap((run) => enter(run, step > 0 ? 0 : countOf(run.postings) - 1) ?? []);
-  /** The last moment of which more than one file has entries: only then can one of them be a copy. */
-  let shared = cut;
   while (lanes.length > 0) {
     const [first, ...others] = lanes;
     if (first === undefined) return;
@@ -65,9 +60,7 @@ export function* merge(
     let current: Lane | undefined = best;
     while (current !== undefined && (second === undefined || !isBefore(second, current))) {
       const { at, run, offset } = current;
-      if (second?.at.moment === at.moment) shared = at.moment;
-      const mayBeCopy = shared === at.moment || isDisplaced(at);
-      yield { source: run.source, offset, place: at, mayBeCopy };
+      yield { source: run.source, offset, place: at };
       current = enter(current.run, current.position + step, current);
     }
     if (current === undefined) lanes = lanes.filter((lane) => lane !== best);

@@ -1,4 +1,5 @@
-import { comparePlaces, isSameEntry, type Location, type Place } from "./order.ts";
+import { comparePrecedence, mayCopy } from "./copies.ts";
+import { isSameEntry, type Location, type Place } from "./order.ts";
 import { countOf, offsetAt } from "./postings.ts";
 import type { Source, Span } from "./source.ts";
 
@@ -6,14 +7,12 @@ export interface Ordering {
   readonly place: (source: Source, offset: number) => Place | undefined;
   /** The place of an entry that a cursor names: where it is shown, or where it would be. */
   readonly locate: (location: Location) => Place;
-  readonly isCopy: (source: Source, offset: number, place: Place, among: readonly Source[]) => boolean;
   readonly twin: (source: Source, offset: number, other: Source) => number | undefined;
   readonly find: (source: Source, location: Location) => number | undefined;
 }
 
 /** What comes after a moment to which the clock was set back lies between that microsecond and the next. */
 const justAfter = (moment: number): number => Math.floor(moment) + 0.5;
-export const isDisplaced = ({ moment }: Place): boolean => !Number.isInteger(moment);
 
 /** Ends of spans that are followed, by this number, by something that has an earlier time. */
 function overtaken(spans: readonly Span[], number: "monotonic" | "seqnum"): readonly Location[] {
@@ -74,15 +73,6 @@ function momentsOf(spans: readonly Span[]): (location: Location) => number {
   return jumps.size === 0 && starts.size === 0 ? ({ realtime }) => realtime : momentOf;
 }
 
-/** Whether one file goes on in the sequence of the other, so that what they hold alike was written twice. */
-function isContinued(left: Source, right: Source): boolean {
-  const [a, b] = [left.file.header, right.file.header];
-  if (a.seqnumId !== b.seqnumId) return false;
-  const continues = (first: typeof a, next: typeof a): boolean =>
-    first.headRealtime < first.tailRealtime && first.tailRealtime <= next.headRealtime;
-  return continues(a, b) || continues(b, a);
-}
-
 export function createOrdering(sources: readonly Source[]): Ordering {
   const momentOf = momentsOf(sources.flatMap((source) => source.spans() ?? []));
 
@@ -113,7 +103,7 @@ export function createOrdering(sources: readonly Source[]): Ordering {
 
   const twin = (source: Source, offset: number, other: Source): number | undefined => {
     const location = source.location(offset);
-    if (other === source || location === undefined || isContinued(source, other)) return undefined;
+    if (location === undefined || !mayCopy(source, other)) return undefined;
     const twins = sameIn(other, location);
     let { value, done } = twins.next();
     if (done === true) return undefined;
@@ -146,9 +136,6 @@ export function createOrdering(sources: readonly Source[]): Ordering {
     return holder === undefined ? sameIn(source, location).next().value : twin(holder.source, holder.offset, source);
   };
 
-  const isBefore = (source: Source, left: Place, other: Source, right: Place): boolean =>
-    (comparePlaces(left, right) || (source.id < other.id ? -1 : 1)) < 0;
-
   return {
     place,
     find,
@@ -162,15 +149,10 @@ export function createOrdering(sources: readonly Source[]): Ordering {
             : source === holder.source
               ? holder.offset
               : twin(holder.source, holder.offset, source);
-        return offset === undefined ? [] : (place(source, offset) ?? []);
+        const at = offset === undefined ? undefined : place(source, offset);
+        return at === undefined ? [] : [{ source, location: at }];
       });
-      return places.toSorted(comparePlaces)[0] ?? { ...location, moment: momentOf(location) };
+      return places.toSorted(comparePrecedence)[0]?.location ?? { ...location, moment: momentOf(location) };
     },
-    isCopy: (source, offset, at, among) =>
-      among.some((other) => {
-        const same = twin(source, offset, other);
-        const first = same === undefined ? undefined : place(other, same);
-        return first !== undefined && isBefore(other, first, source, at);
-      }),
   };
 }

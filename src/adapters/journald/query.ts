@@ -1,5 +1,6 @@
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
+import { type Copies, countCopies, isHidden } from "./copies.ts";
 import { compileGrep, grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
@@ -65,7 +66,7 @@ const isOutside = (source: Source, window: Postings): boolean =>
   countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
 
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
-export function answer(sources: readonly Source[], query: LogQuery, render: Renderer): Buffer {
+export function answer(sources: readonly Source[], copies: Copies, query: LogQuery, render: Renderer): Buffer {
   const { since, until, limit, order, grep } = query;
   const expression = grep === undefined ? undefined : compileGrep(grep);
   const ordering = createOrdering(sources);
@@ -83,19 +84,18 @@ export function answer(sources: readonly Source[], query: LogQuery, render: Rend
     const indexed = matched === undefined ? window : inWindow(source, matched, window, query);
     const postings = expression === undefined ? indexed : grepping(source, indexed, expression);
     const count = countOf(postings);
-    total += count;
+    const hidden = copies.get(source);
+    total += hidden === undefined ? count : count - countCopies(postings, hidden);
     if (count > 0) runs.push({ source, postings });
   }
 
-  const sourcesOfRuns = runs.map(({ source }) => source);
-  const isCopy = ({ source, offset, place }: Found): boolean => ordering.isCopy(source, offset, place, sourcesOfRuns);
   const isForward = order === "asc" && cursor !== undefined;
   const from = cursor === undefined ? undefined : ordering.locate(cursor);
   const wanted = from === undefined ? runs : runs.map((run) => beyond(run, from, order, ordering));
   const entries: Found[] = [];
   let hasMore = false;
-  for (const found of merge(wanted, isForward ? "forwards" : "backwards", ordering, from?.moment)) {
-    if (found.mayBeCopy && isCopy(found)) continue;
+  for (const found of merge(wanted, isForward ? "forwards" : "backwards", ordering)) {
+    if (isHidden(copies.get(found.source), found.offset)) continue;
     if (entries.length === limit) {
       hasMore = true;
       break;

@@ -21,6 +21,8 @@ export interface Source {
   readonly path: string;
   readonly id: string;
   readonly file: JournalFile;
+  /** By its name. */
+  readonly isByJournald: boolean;
   readonly entries: EntryReader;
   readonly fields: Fields;
   readonly refresh: () => boolean;
@@ -179,16 +181,18 @@ export function openSource(
     const head = readable(() => entries.head(offset), undefined);
     return head && { ...head, seqnumId: file.header.seqnumId };
   };
+  const isByJournald = writtenByJournald.test(basename(path));
   const timeline = createTimeline({
     all,
     realtimeOf: (offset) => readable(() => entries.realtime(offset), undefined),
     firstOfBoots: () => [...valuesOf("_BOOT_ID")].map((offset) => entriesAt(offset).at(0)),
-    isByJournald: writtenByJournald.test(basename(path)),
+    isByJournald,
   });
   return {
     path,
     id: file.header.fileId.toString("hex"),
     file,
+    isByJournald,
     entries,
     fields,
     onDamage,
