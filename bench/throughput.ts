@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from "node:timers/promises";
 import { median } from "./harness.ts";
 import type { MeasuredLine, RowOptions } from "./row.ts";
 import { compare } from "./row.ts";
 import type { PeerName } from "./servers.ts";
-import { startPeer, startSteward } from "./servers.ts";
+import { type Server, startPeer, startSteward } from "./servers.ts";
 import { fetchBody } from "./time-requests.ts";
 import { withWorkspace } from "./workspace.ts";
 import { type LoadResult, loadWithWrk } from "./wrk.ts";
@@ -13,10 +14,16 @@ function shapeOf(value: unknown): unknown {
   return Object.fromEntries(Object.entries(value).map(([name, member]) => [name, shapeOf(member)]));
 }
 
-function requireSameShape(ours: string, peer: string): void {
-  const [ourShape, peerShape] = [ours, peer].map((body) => JSON.stringify(shapeOf(JSON.parse(body))));
-  if (ourShape !== peerShape) {
-    throw new Error(`cannot compare: the answers differ\nours: ${ourShape}\npeer: ${peerShape}`);
+const settleMs = 30_000;
+
+/** Waits until both give the same answer: before its first round of checks is over the service says so. */
+async function requireSameShape(ours: () => Promise<string>, peer: () => Promise<string>): Promise<void> {
+  for (const endMs = performance.now() + settleMs; ; await sleep(500)) {
+    const bodies = await Promise.all([ours(), peer()]);
+    const [ourShape, peerShape] = bodies.map((body) => JSON.stringify(shapeOf(JSON.parse(body))));
+    if (ourShape === peerShape) return;
+    if (performance.now() > endMs)
+      throw new Error(`cannot compare: the answers differ\nours: ${ourShape}\npeer: ${peerShape}`);
   }
 }
 
@@ -42,7 +49,8 @@ export async function compareThroughput(
     const ours = await startSteward(workspace, { limits: "counted" });
     const peer = await startPeer(workspace, subject.peer);
     const { headers } = ours;
-    requireSameShape(await fetchBody(`${ours.url}${path}`, headers), await fetchBody(`${peer.url}${path}`, headers));
+    const ask = (server: Server) => (): Promise<string> => fetchBody(`${server.url}${path}`, headers);
+    await requireSameShape(ask(ours), ask(peer));
     const results = { ours: [] as LoadResult[], peer: [] as LoadResult[] };
     const load = async (side: keyof typeof results): Promise<number> => {
       const result = await loadWithWrk(workspace, side === "ours" ? ours : peer, path, headers);
