@@ -60,6 +60,17 @@ it("wins nothing by a crash, and loses little", () => {
   expect(store.load().every(({ name }) => name === "perhour")).toBe(true);
 });
 
+it("writes seldom where the limit is high, and loses no larger share by a crash", () => {
+  const { clock, store } = start();
+  const hour: Window = { name: "perhour", quota: 100_000, seconds: 3600, isStored: true };
+  const make = () => createRateLimiter({ clock, windows: [hour], store });
+  take(make(), 50_001);
+  expect(store.saves()).toBeLessThanOrEqual(26);
+  const { remaining } = take(make(), 1).tightest;
+  expect(remaining).toBeLessThan(100_000 - 50_001);
+  expect(remaining).toBeGreaterThanOrEqual(100_000 - 50_001 - 2 * 2000);
+});
+
 it("stores nothing for what it refuses, and no more than the quota", async () => {
   const { clock, store, make } = start();
   const limiter = make();

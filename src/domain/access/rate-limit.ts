@@ -48,7 +48,7 @@ export interface RateLimiterPorts {
 
 const defaultMaxSubjects = 10_000;
 /** Requests that are stored ahead: one write for so many; a crash costs the subject at most these, and gives it none. */
-const storedAhead = 20;
+const storedAhead = ({ quota }: Window): number => Math.max(20, Math.floor(quota / 50));
 /** How often a full table is searched for ended windows. */
 const pruneEveryMs = 1_000;
 const sharedSubject = "";
@@ -109,7 +109,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
       counter.used += 1;
       const window = windows[index];
       if (store === undefined || !window?.isStored || counter.used <= counter.stored) continue;
-      counter.stored = Math.min(counter.used + storedAhead, window.quota);
+      counter.stored = Math.min(counter.used + storedAhead(window), window.quota);
       store.save([toStoredWindow(subject, window, counter, nowMs)]);
     }
   };
