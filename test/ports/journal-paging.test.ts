@@ -91,14 +91,21 @@ const partial = fc
     ]),
   );
 
+const asItIs = (entry: NewEntry): NewEntry => entry;
+const rehashed = (entry: NewEntry, at: number): NewEntry =>
+  at % 3 === 0 ? { ...entry, fields: [...entry.fields, ["ADDED", "while it was copied"]] } : entry;
+
 /** As journald from systemd 254 on moves entries from memory to the disk: same sequence, new numbers; and it goes on there. */
-const renumbered = fc
-  .tuple(stream(1, 1), fc.nat(40), fc.nat(40), stream(2, 1))
-  .map(([entries, original, copied, other]) => {
+const renumbered = (isHashKept: boolean): fc.Arbitrary<Folder> =>
+  fc.tuple(stream(1, 1), fc.nat(40), fc.nat(40), stream(2, 1)).map(([entries, original, copied, other]) => {
     const length = Math.min(original, entries.length);
     const files = [
       { sequence: 1, firstSeqnum: 1, entries: entries.slice(0, length) },
-      { sequence: 1, firstSeqnum: 1 + length, entries: entries.slice(0, Math.max(copied, length)) },
+      {
+        sequence: 1,
+        firstSeqnum: 1 + length,
+        entries: entries.slice(0, Math.max(copied, length)).map(isHashKept ? asItIs : rehashed),
+      },
       { sequence: 0, firstSeqnum: 1, entries: other },
     ];
     const { files: named, messages } = whole(files);
@@ -141,7 +148,8 @@ const folders: Readonly<Record<string, fc.Arbitrary<Folder>>> = {
   "three hosts that write whole seconds": hosts(3, 1_000_000),
   "one boot in four files": spread,
   "copies of parts in three files": partial,
-  "copies with new numbers": renumbered,
+  "copies with new numbers": renumbered(true),
+  "copies with new numbers and other hashes": renumbered(false),
   "clocks that are set back": jumping,
 };
 

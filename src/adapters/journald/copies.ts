@@ -24,6 +24,18 @@ const areSideBySide = (left: Source, right: Source): boolean =>
 export const mayCopy = (left: Source, right: Source): boolean =>
   left !== right && !areSideBySide(left, right) && !isContinued(left, right);
 
+const isOfOneTime = (left: EntryHead, right: EntryHead): boolean =>
+  left.realtime === right.realtime && left.monotonic === right.monotonic && left.bootId === right.bootId;
+
+/**
+ * How to tell that entries of two files are the same. journald changes the hash of some that it copies from memory to the
+ * disk under new numbers of the same sequence; it copies them in their order, so that they count by their time there.
+ */
+export const samenessOf = (left: Source, right: Source): typeof isSameEntry =>
+  left.file.header.seqnumId === right.file.header.seqnumId && dirname(left.path) !== dirname(right.path)
+    ? isOfOneTime
+    : isSameEntry;
+
 export interface Held {
   readonly source: Source;
   readonly location: Location;
@@ -78,6 +90,7 @@ const skewed = 32;
 
 /** Offsets of what both hold, in pairs. Of several that are alike the first is the same as the first, and so on. */
 function pairsIn(few: Source, many: Source, { since, until }: Window): readonly (readonly [number, number])[] {
+  const isSame = samenessOf(few, many);
   const heads = headsOf(few, few.window(since, until));
   const listed = many.window(since, until);
   const isRead = heads.size * skewed > countOf(listed);
@@ -85,7 +98,7 @@ function pairsIn(few: Source, many: Source, { since, until }: Window): readonly 
   return [...heads].flatMap(([realtime, ofTime]) => {
     const theirs = [...((others ?? headsOf(many, many.window(realtime, realtime))).get(realtime) ?? [])];
     return ofTime.flatMap(([offset, head]) => {
-      const at = theirs.findIndex(([, other]) => isSameEntry(other, head));
+      const at = theirs.findIndex(([, other]) => isSame(other, head));
       const [twin] = at === -1 ? [] : theirs.splice(at, 1);
       return twin === undefined ? [] : [[offset, twin[0]] as const];
     });

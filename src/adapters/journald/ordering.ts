@@ -1,4 +1,4 @@
-import { comparePrecedence, mayCopy } from "./copies.ts";
+import { comparePrecedence, mayCopy, samenessOf } from "./copies.ts";
 import { isSameEntry, type Location, type Place } from "./order.ts";
 import { countOf, offsetAt } from "./postings.ts";
 import type { Source, Span } from "./source.ts";
@@ -87,7 +87,7 @@ export function createOrdering(sources: readonly Source[]): Ordering {
     return location && placeAt(source, offset, location);
   };
 
-  const sameIn = function* (source: Source, location: Location): Generator<number> {
+  const sameIn = function* (source: Source, location: Location, isSame = isSameEntry): Generator<number> {
     const { realtime, bootId } = location;
     const spans = source.spans();
     const mayHold = ({ head, tail }: Span): boolean =>
@@ -97,18 +97,19 @@ export function createOrdering(sources: readonly Source[]): Ordering {
     for (let position = 0; position < countOf(found); position += 1) {
       const offset = offsetAt(found, position);
       const head = source.head(offset);
-      if (head !== undefined && isSameEntry(head, location)) yield offset;
+      if (head !== undefined && isSame(head, location)) yield offset;
     }
   };
 
   const twin = (source: Source, offset: number, other: Source): number | undefined => {
     const location = source.location(offset);
     if (location === undefined || !mayCopy(source, other)) return undefined;
-    const twins = sameIn(other, location);
+    const isSame = samenessOf(source, other);
+    const twins = sameIn(other, location, isSame);
     let { value, done } = twins.next();
     if (done === true) return undefined;
     // The second of two that are alike is the same as the second there.
-    for (const alike of sameIn(source, location)) {
+    for (const alike of sameIn(source, location, isSame)) {
       if (alike >= offset || done === true) break;
       ({ value, done } = twins.next());
     }
