@@ -81,7 +81,10 @@ export function createFakePackageFiles(packages: readonly PresentPackage[] = [])
       for (const path of target.configuration) put(await fake.identify(path, signal), "configuration");
       fake.packages = fake.packages.filter(
         (each) =>
-          !target.remove.some(({ name, architecture }) => name === each.name && architecture === each.architecture),
+          !target.remove.some(
+            ({ name, architecture, version }) =>
+              name === each.name && architecture === each.architecture && version === each.version,
+          ),
       );
       const marks = new Map(target.marks.map((each) => [`${each.name}:${each.architecture}`, each]));
       fake.packages = fake.packages.map((each) => {

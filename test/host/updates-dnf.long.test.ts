@@ -1,4 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
 import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
@@ -408,5 +409,33 @@ describeOnHost("dnf as the package manager of updates", (session) => {
   });
 
   testPackageFiles(session, tree);
+  it("leads back to several kernels, each with its version", async () => {
+    await install("kernel-1.0", "kernel-2.0", "steady-1.0");
+    const kernels = async () =>
+      (await session.shell(`rpm --root ${rpmRoot} -q kernel --queryformat '%{VERSION}\\n' | sort`)).trim().split("\n");
+    const before = await all();
+    const done = await result<UpdateApply>({ verb: "apply", id: "update", request: { type: "all" } });
+    expect(done).toMatchObject({ success: true, error: null });
+    // The oldest goes with the third one.
+    expect(await kernels()).toEqual(["2.0", "3.0"]);
+    const back = await result<RollbackResult>({ verb: "rollback", id: "back", snapshotId: done.snapshot_id });
+    expect(back).toMatchObject({ success: true, requires_reboot: true });
+    expect(back.packages).toEqual(
+      expect.arrayContaining([
+        { name: "kernel", from: null, to: "1.0-1" },
+        { name: "kernel", from: "3.0-1", to: null },
+      ]),
+    );
+    expect(await kernels()).toEqual(["1.0", "2.0"]);
+    expect(await all()).toEqual(before);
+    const forth = await result<RollbackResult>({
+      verb: "rollback",
+      id: "forth",
+      snapshotId: back.safety_snapshot_id,
+    });
+    expect(forth).toMatchObject({ success: true });
+    expect(await kernels()).toEqual(["2.0", "3.0"]);
+  });
+
   testWayBack(session, tree);
 });

@@ -249,7 +249,7 @@ export interface PackageFiles {
     target: {
       readonly files: readonly string[];
       readonly configuration: readonly string[];
-      readonly remove: readonly Pick<InstalledPackage, "name" | "architecture">[];
+      readonly remove: readonly PackageVersion[];
       readonly marks: readonly InstalledPackage[];
     },
     transaction: { readonly id: string; readonly progress: Progress },

@@ -130,7 +130,10 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     const target = {
       files: files.map(({ name }) => `${folder}/${name}`),
       configuration: [],
-      remove: ["extra", "successor"].map((name) => ({ name, architecture: "noarch" })),
+      remove: [
+        { name: "extra", architecture: "noarch", version: "1.0-1" },
+        { name: "successor", architecture: "noarch", version: "2.0-1" },
+      ],
       marks: before,
     };
     expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
@@ -139,7 +142,12 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     expect(await result({ verb: "restore", id: "back", target })).toEqual({ isDone: true, reason: "" });
     expect(await result({ verb: "updates" })).toMatchObject({ listsAt: expect.any(Number) });
 
-    const torn = { ...target, files: [], remove: [{ name: "library", architecture: "noarch" }], marks: [] };
+    const torn = {
+      ...target,
+      files: [],
+      remove: [{ name: "library", architecture: "noarch", version: "1.0-1" }],
+      marks: [],
+    };
     expect(await result({ verb: "restore", id: "torn", target: torn })).toMatchObject({
       isDone: false,
       reason: expect.stringContaining(`${manager} would not do just that`),

@@ -8,9 +8,14 @@ const marked = { ...app, isManual: true, isHeld: false };
 
 describe("returning to packages", () => {
   it("does what is missing and nothing else", () => {
-    const target = { files: [{ ...app, path: "/srv/a.rpm" }], remove: [{ name: "lib", architecture: "x86_64" }] };
+    const target = { files: [{ ...app, path: "/srv/a.rpm" }], remove: [lib] };
     expect(missingOf(target, [app])).toEqual({ install: [], remove: [] });
     expect(missingOf(target, [{ ...app, version: "2.0-1" }, lib])).toEqual({ install: target.files, remove: [lib] });
+  });
+
+  it("leaves another version that is there beside the one to be removed", () => {
+    const newer = { ...lib, version: "3.0-1" };
+    expect(missingOf({ files: [], remove: [newer] }, [lib, newer])).toEqual({ install: [], remove: [newer] });
   });
 
   it("names files and packages so that each is one word", () => {

@@ -9,7 +9,7 @@ import {
 import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { Asks, PackagePorts } from "../common/ports.ts";
 import { settle, unitFor } from "../common/transactions.ts";
-import { nameAndArchitecture, nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
+import { nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
 
 const identityFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";
 
@@ -52,10 +52,11 @@ export function missingOf(
   installed: readonly PackageVersion[],
 ): Missing {
   const present = new Set(installed.map(nevraOf));
-  const gone = new Set(target.remove.map(nameAndArchitecture));
+  // Another version of it may be there to stay.
+  const gone = new Set(target.remove.map(nevraOf));
   return {
     install: target.files.filter((file) => !present.has(nevraOf(file))),
-    remove: installed.filter((each) => gone.has(nameAndArchitecture(each))),
+    remove: installed.filter((each) => gone.has(nevraOf(each))),
   };
 }
 

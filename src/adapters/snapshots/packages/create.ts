@@ -1,5 +1,5 @@
 import { existsSync } from "node:fs";
-import { mkdir, rename, rm } from "node:fs/promises";
+import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory, writeFileSynced } from "#adapters/files/index.ts";
 import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
@@ -7,7 +7,7 @@ import { type SnapshotBackend, SnapshotUnusable, type StoredSnapshot } from "#do
 import type { Clock } from "#kernel/clock.ts";
 import { addPath } from "#kernel/errors.ts";
 import { type Catalogue, describeSnapshot, manifestHash, packageFileName, sweep } from "./catalogue.ts";
-import { isSnapshotId, serialiseManifest } from "./manifest.ts";
+import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
 import { packageKey, type Store } from "./store.ts";
 import { readTree } from "./tree.ts";
 
@@ -86,6 +86,8 @@ export async function createSnapshot(host: Host, request: Request, signal: Abort
     syncDirectory(join(directory, "objects"));
     syncDirectory(made);
     signal.throwIfAborted();
+    // What cannot be read back is no way back.
+    parseManifest(await readFile(join(made, "manifest.json"), "utf8"), id);
     await rename(made, join(directory, id));
     syncDirectory(directory);
     return describeSnapshot(manifest, await store.keptSizes());

@@ -120,7 +120,10 @@ export function parseManifest(text: string, id: string): Manifest {
   if (read.text("id") !== id) return refuseManifest("it is of another snapshot");
   const createdAt = Date.parse(read.text("created_at", /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/));
   const packages = read.list("packages").map(packageOf);
-  if (new Set(packages.map(({ name, architecture }) => `${name}:${architecture}`)).size < packages.length) {
+  if (
+    new Set(packages.map(({ name, architecture, version }) => `${name}:${architecture} ${version}`)).size <
+    packages.length
+  ) {
     return refuseManifest("a package is listed twice");
   }
   return {

@@ -29,7 +29,12 @@ describe("the way back of packages", () => {
   it("finds each of several versions that are there beside each other", () => {
     const kernels = [at("kernel", "1"), at("kernel", "2")];
     expect(planPackages(kernels, kernels)).toEqual({ put: [], remove: [] });
-    expect(planPackages(kernels, [at("kernel", "2"), at("kernel", "3")]).put).toEqual([at("kernel", "1")]);
+    expect(planPackages(kernels, [at("kernel", "2"), at("kernel", "3")])).toEqual({
+      put: [at("kernel", "1")],
+      remove: [at("kernel", "3")],
+    });
+    expect(planPackages([at("kernel", "1")], kernels)).toEqual({ put: [], remove: [at("kernel", "2")] });
+    expect(planPackages(kernels, [at("kernel", "2")])).toEqual({ put: [at("kernel", "1")], remove: [] });
   });
 
   it("makes whole what was unfinished", () => {
@@ -57,6 +62,17 @@ describe("what has changed of packages", () => {
       { name: "c", architecture: "amd64", from: null, to: "1" },
       { name: "switched", architecture: "amd64", from: "1", to: "2" },
     ]);
+  });
+
+  it("are each of several versions that are there beside each other", () => {
+    const kernels = [at("kernel", "1"), at("kernel", "2")];
+    const one = { name: "kernel", architecture: "amd64" };
+    expect(diffPackages(kernels, kernels)).toEqual([]);
+    expect(diffPackages(kernels, [at("kernel", "2"), at("kernel", "3")])).toEqual([
+      { ...one, from: "1", to: null },
+      { ...one, from: null, to: "3" },
+    ]);
+    expect(diffPackages([at("kernel", "1")], kernels)).toEqual([{ ...one, from: null, to: "2" }]);
   });
 
   it.each([
