@@ -31,12 +31,7 @@ export function createSlots(count: number): <T>(work: () => Promise<T>) => Promi
 }
 
 /** A signal that fires after a time, or with another signal. */
-export interface TimeLimit {
-  readonly signal: AbortSignal;
-  readonly remainingMs: () => number;
-  /** Ends it, and what still listens to its signal. */
-  readonly end: () => void;
-}
+export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
 /** @param timeUp makes what the signal fires with when the time is over. */
 export function createTimeLimit(
@@ -44,7 +39,7 @@ export function createTimeLimit(
   limitMs: number,
   outer: AbortSignal,
   timeUp: (limitMs: number) => Error,
-): TimeLimit {
+) {
   const deadline = clock.monotonicMs() + limitMs;
   const over = new AbortController();
   const ended = new AbortController();
@@ -53,8 +48,9 @@ export function createTimeLimit(
   });
   return {
     signal: AbortSignal.any([outer, over.signal]),
-    remainingMs: () => deadline - clock.monotonicMs(),
-    end() {
+    remainingMs: (): number => deadline - clock.monotonicMs(),
+    /** Ends it, and what still listens to its signal. */
+    end(): void {
       ended.abort();
       over.abort();
     },

@@ -7,20 +7,13 @@ const retryMs = 20;
 /** Attempts of `writeNow`. */
 const maxTries = 250;
 
-export interface LineWriter {
-  readonly write: (line: string) => void;
-  readonly flush: () => void;
-  /** Writes synchronously, after all that waits. @throws Error when the output does not take it within some seconds. */
-  readonly writeNow: (line: string) => void;
-  /** Lines lost because the output was not read. */
-  readonly dropped: () => number;
-}
+export type LineWriter = ReturnType<typeof createLineWriter>;
 
 /**
  * Writes lines to a file descriptor with one system call per turn of the event loop, at its end: a line is out before the next
  * request is handled. A full or closed pipe never blocks the service.
  */
-export function createLineWriter(fd: number, write: typeof writeSync = writeSync): LineWriter {
+export function createLineWriter(fd: number, write: typeof writeSync = writeSync) {
   let waiting: Buffer[] = [];
   let lines = "";
   let waitingBytes = 0;
@@ -63,7 +56,7 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
   }
 
   return {
-    write(line) {
+    write(line: string): void {
       if (waitingBytes > maxWaitingBytes) {
         dropped += 1;
         return;
@@ -72,7 +65,8 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
       schedule();
     },
     flush,
-    writeNow(line) {
+    /** Writes synchronously, after all that waits. @throws Error when the output does not take it within some seconds. */
+    writeNow(line: string): void {
       const before = dropped;
       lines += line;
       for (let tries = 0; tries < maxTries; tries += 1) {
@@ -83,6 +77,7 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
       }
       throw new Error("cannot write a line: the output does not take it");
     },
-    dropped: () => dropped,
+    /** Lines lost because the output was not read. */
+    dropped: (): number => dropped,
   };
 }

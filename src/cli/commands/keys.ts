@@ -100,6 +100,8 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
   changeCommand(ports, revoke, {
     change: (client, query, id: string) => client.revokeKey({ params: { id }, query }),
     question: (_, id) => `Revoke the key ${id}?`,
-    print: (io, { id, name, message }) => io.out(`${oneLine(`${id} (${name}): ${message}`)}\n`),
+    print(io, { id, name, message }) {
+      io.out(`${oneLine(`${id} (${name}): ${message}`)}\n`);
+    },
   });
 }

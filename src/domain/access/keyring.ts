@@ -18,28 +18,7 @@ export interface CertifiedKey {
 }
 
 /** All keys and tokens, in memory and in the store, so that requests read no file. */
-export interface Keyring {
-  /** Undefined for every credential that is not valid, without the reason. */
-  readonly authenticate: (credential: string, sender?: object) => Caller | undefined;
-  /** Undefined when the certificate belongs to no key. */
-  readonly identify: (certificate: ClientCertificate) => CertifiedKey | undefined;
-  /** The valid key of a certificate. */
-  readonly certified: (sha256: string) => KeyRecord | undefined;
-  readonly list: () => readonly KeyRecord[];
-  readonly find: (id: string) => KeyRecord | undefined;
-  /** @param keep is called with the key before it is stored, so that a crash leaves no key that nobody knows. */
-  readonly create: (
-    request: KeyRequest,
-    keep?: (text: string) => void,
-  ) => { readonly text: string; readonly record: KeyRecord };
-  /** Revoking a revoked key changes nothing. */
-  readonly revoke: (id: string) => KeyRecord | undefined;
-  readonly hasEnded: (caller: Caller) => boolean;
-  /** Reports each revoked key, to close its connections. */
-  readonly onRevoked: (listener: (id: string) => void) => Dispose;
-  readonly createToken: (keyId: string, scopes: readonly string[], expiresAt: number) => string;
-  readonly flush: () => void;
-}
+export type Keyring = ReturnType<typeof createKeyring>;
 
 /** Tokens of one key; the one that expires first is dropped. */
 const maxTokensPerKey = 100;
@@ -114,7 +93,7 @@ function identify(state: State, { sha256, validTo }: ClientCertificate): Certifi
   return { keyId: key.id, caller: { ...toCaller(key, undefined), credential: "certificate", expiresAt } };
 }
 
-function createKey(state: State, request: KeyRequest, keep?: (text: string) => void): ReturnType<Keyring["create"]> {
+function createKey(state: State, request: KeyRequest, keep?: (text: string) => void) {
   const { store, codec, clock } = state;
   const { name, scopes, expiresAt, clientCert = null } = request;
   const { text, id, digest } = codec.mint("key");
@@ -160,7 +139,7 @@ function createToken(state: State, keyId: string, scopes: readonly string[], exp
 }
 
 /** @throws what the store throws when it cannot be read or written. */
-export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }): Keyring {
+export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }) {
   const { store, clock } = ports;
   const state: State = {
     ...ports,
@@ -174,26 +153,33 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
   for (const key of store.keys()) addKey(state, key);
 
   return {
-    authenticate: (credential, sender) => authenticate(state, credential, sender),
-    identify: (certificate) => identify(state, certificate),
-    certified(sha256) {
+    /** Undefined for every credential that is not valid, without the reason. */
+    authenticate: (credential: string, sender?: object): Caller | undefined => authenticate(state, credential, sender),
+    /** Undefined when the certificate belongs to no key. */
+    identify: (certificate: ClientCertificate): CertifiedKey | undefined => identify(state, certificate),
+    /** The valid key of a certificate. */
+    certified(sha256: string): KeyRecord | undefined {
       const key = keyOfCertificate(state, sha256);
       return isGood(key, clock.now()) ? key : undefined;
     },
-    list: () => [...keys.values()],
-    find: (id) => keys.get(id),
-    create: (request, keep) => createKey(state, request, keep),
-    revoke: (id) => revoke(state, id),
-    hasEnded({ keyId, expiresAt }) {
+    list: (): readonly KeyRecord[] => [...keys.values()],
+    find: (id: string): KeyRecord | undefined => keys.get(id),
+    /** @param keep is called with the key before it is stored, so that a crash leaves no key that nobody knows. */
+    create: (request: KeyRequest, keep?: (text: string) => void) => createKey(state, request, keep),
+    /** Revoking a revoked key changes nothing. */
+    revoke: (id: string): KeyRecord | undefined => revoke(state, id),
+    hasEnded({ keyId, expiresAt }: Caller): boolean {
       const revokedAt = keys.get(keyId)?.revokedAt ?? null;
       return revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now());
     },
-    onRevoked(listener) {
+    /** Reports each revoked key, to close its connections. */
+    onRevoked(listener: (id: string) => void): Dispose {
       revokedListeners.add(listener);
       return () => void revokedListeners.delete(listener);
     },
-    createToken: (keyId, scopes, expiresAt) => createToken(state, keyId, scopes, expiresAt),
-    flush() {
+    createToken: (keyId: string, scopes: readonly string[], expiresAt: number): string =>
+      createToken(state, keyId, scopes, expiresAt),
+    flush(): void {
       if (unwrittenUses.size === 0) return;
       store.touchKeys(unwrittenUses);
       unwrittenUses.clear();

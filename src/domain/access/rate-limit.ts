@@ -32,10 +32,7 @@ interface Counter {
   stored: number;
 }
 
-export interface RateLimiter {
-  readonly take: (subject: string) => Decision;
-  readonly flush: () => void;
-}
+export type RateLimiter = ReturnType<typeof createRateLimiter>;
 
 export interface RateLimiterPorts {
   readonly clock: Pick<Clock, "monotonicMs">;
@@ -54,7 +51,7 @@ const pruneEveryMs = 1_000;
 const sharedSubject = "";
 
 /** Counts requests for each subject (key or address) in several windows. A refused request is not counted. */
-export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
+export function createRateLimiter(ports: RateLimiterPorts) {
   const { clock, windows, store, maxSubjects = defaultMaxSubjects } = ports;
   let subjects: Map<string, Counter[]> | undefined;
   let prunedAtMs = -Infinity;
@@ -115,7 +112,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
   };
 
   return {
-    take(subject) {
+    take(subject: string): Decision {
       const nowMs = clock.monotonicMs();
       const [owner, counters] = countersOf(subject, nowMs);
       let allowed = true;
@@ -133,7 +130,7 @@ export function createRateLimiter(ports: RateLimiterPorts): RateLimiter {
       }));
       return { allowed, tightest: tightest(states), windows: states };
     },
-    flush() {
+    flush(): void {
       const nowMs = clock.monotonicMs();
       const changed: StoredWindow[] = [];
       for (const [subject, counters] of subjects ?? []) {

@@ -22,11 +22,7 @@ export interface AlertNews {
   readonly since: number;
 }
 
-export interface Alerts {
-  readonly list: () => readonly Alert[];
-  readonly start: () => void;
-  readonly dispose: Dispose;
-}
+export type Alerts = ReturnType<typeof createAlerts>;
 
 interface Entry {
   tracked: Tracked;
@@ -90,7 +86,7 @@ export function createAlerts(ports: {
   readonly clock: Clock;
   readonly tell: (news: AlertNews) => void;
   readonly onTrouble: (error: unknown) => void;
-}): Alerts {
+}) {
   const { evaluator, readings, store, isSilenced, clock, tell, onTrouble } = ports;
   const isOwn = evaluator === "steward";
   const entries = isOwn ? remembered(store, clock, onTrouble) : new Map<AlertName, Entry>();
@@ -167,14 +163,14 @@ export function createAlerts(ports: {
   };
 
   return {
-    list: () => alertConditions.map(toAlert),
-    start() {
+    list: (): readonly Alert[] => alertConditions.map(toAlert),
+    start(): void {
       if (!isOwn || stop !== undefined) return;
       const run = (): void => void evaluate().catch(onTrouble);
       stop = clock.every(evaluationIntervalMs, run);
       run();
     },
-    dispose() {
+    dispose(): void {
       isOver = true;
       stop?.();
     },

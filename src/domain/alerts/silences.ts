@@ -6,19 +6,14 @@ export const maxSilences = 100;
 /** A clock may be set back by this much without ending the longest silence. */
 const clockStepMs = 24 * 60 * 60 * 1000;
 
-export interface Silences {
-  readonly list: () => readonly StoredSilence[];
-  readonly isSilenced: (alert: AlertName) => boolean;
-  readonly add: (silence: Omit<StoredSilence, "id" | "createdAt">) => StoredSilence;
-  readonly remove: (id: string) => void;
-}
+export type Silences = ReturnType<typeof createSilences>;
 
 export function createSilences(ports: {
   readonly store: Pick<AlertStore, "silences" | "saveSilence" | "forgetSilence">;
   readonly clock: Pick<Clock, "now">;
   readonly createId: () => string;
   readonly onTrouble: (error: unknown) => void;
-}): Silences {
+}) {
   const { store, clock, createId, onTrouble } = ports;
 
   const load = (): readonly StoredSilence[] => {
@@ -51,14 +46,14 @@ export function createSilences(ports: {
 
   return {
     list: current,
-    isSilenced: (alert) => current().some((silence) => silence.alert === alert),
-    add(wanted) {
+    isSilenced: (alert: AlertName): boolean => current().some((silence) => silence.alert === alert),
+    add(wanted: Omit<StoredSilence, "id" | "createdAt">): StoredSilence {
       const silence = { ...wanted, id: createId(), createdAt: clock.now() };
       store.saveSilence(silence);
       kept = [...current(), silence];
       return silence;
     },
-    remove(id) {
+    remove(id: string): void {
       store.forgetSilence(id);
       kept = kept.filter((silence) => silence.id !== id);
     },

@@ -1,5 +1,5 @@
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
 
 /** Operation of entries for refused calls without an operation, or for many of them. */
@@ -40,17 +40,13 @@ const inCommon = (one: Told, other: Told): Told => ({
   remote_address: shared(one.remote_address, other.remote_address),
 });
 
-export interface Refusals {
-  /** @param who is counted separately: an address with its key. */
-  readonly refused: (who: string, entry: AuditEntry) => void;
-  readonly dispose: Dispose;
-}
+export type Refusals = ReturnType<typeof createRefusals>;
 
 /**
  * Keeps refused calls, which cost their callers nothing, from filling the log: the first of a caller with one reason is recorded at
  * once, the following are counted in one entry per window. New callers beyond a budget are counted together.
  */
-export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; clock: Clock }): Refusals {
+export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; clock: Clock }) {
   const windows = new Map<string, Window>();
   let budget = burst;
 
@@ -95,7 +91,8 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
 
   const stop = clock.every(lookEveryMs, () => look(false));
   return {
-    refused(who, entry) {
+    /** @param who is counted separately: an address with its key. */
+    refused(who: string, entry: AuditEntry) {
       const now = clock.monotonicMs();
       const { field = "" } = entry.target;
       const reason = `${entry.error} ${field}`;
@@ -111,7 +108,7 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
       // One address would stand for all others; a key that all used is worth knowing.
       add(crowd, { ...entry, remote_address: null, target: { ...entry.target, callers: "many" } });
     },
-    dispose() {
+    dispose(): void {
       stop();
       look(true);
     },

@@ -12,24 +12,19 @@ const keptDays = 7;
 /** When calls in flight have reserved the rest. */
 const busyRetrySeconds = 5;
 
+interface Wanted {
+  readonly keyId: string;
+  /** Undefined: counted only. */
+  readonly limit: number | undefined;
+  readonly tokens: number;
+  readonly drawsOn: (quota: Quota) => void;
+}
+
 export interface Reservation {
   readonly settle: (tokens: number) => void;
 }
 
-export interface TokenBudgets {
-  /**
-   * Reserves tokens. A call may start while any are left, so a day ends at most one call over its limit.
-   * @param tokens the most that the call may use, which other calls see as used meanwhile.
-   * @throws DomainError RATE_LIMITED when the day's tokens are used up.
-   */
-  readonly reserve: (request: {
-    readonly keyId: string;
-    /** Undefined: counted only. */
-    readonly limit: number | undefined;
-    readonly tokens: number;
-    readonly drawsOn: (quota: Quota) => void;
-  }) => Reservation;
-}
+export type TokenBudgets = ReturnType<typeof createTokenBudgets>;
 
 const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, "2026-11-22".length);
 
@@ -37,7 +32,7 @@ export function createTokenBudgets(ports: {
   readonly ledger: TokenLedger;
   readonly clock: Pick<Clock, "now">;
   readonly onTrouble: (error: unknown) => void;
-}): TokenBudgets {
+}) {
   const { ledger, clock, onTrouble } = ports;
   const aside = new Map<string, number>();
   /** What could not be written: a full disk must not lift a budget. */
@@ -95,7 +90,12 @@ export function createTokenBudgets(ports: {
   };
 
   return {
-    reserve({ keyId, limit, tokens, drawsOn }) {
+    /**
+     * Reserves tokens. A call may start while any are left, so a day ends at most one call over its limit.
+     * @param tokens the most that the call may use, which other calls see as used meanwhile.
+     * @throws DomainError RATE_LIMITED when the day's tokens are used up.
+     */
+    reserve({ keyId, limit, tokens, drawsOn }: Wanted): Reservation {
       const now = clock.now();
       forgetOldDays(now, dayOf(now));
       if (limit !== undefined) check(keyId, limit, now, drawsOn);

@@ -3,7 +3,7 @@ import { probeIntervalMs } from "#contract/limits.ts";
 import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createTimeLimit, untilAborted } from "#kernel/async.ts";
-import { type Clock, type Dispose, toNullableTimestamp } from "#kernel/clock.ts";
+import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 
 /** Timeout of a probe, a test or a discovery. */
@@ -35,23 +35,7 @@ export interface StatusChange {
   readonly reason: string | null;
 }
 
-export interface Connectors {
-  /** Resolves once the plan is loaded and the first discovery is over. */
-  readonly ready: () => Promise<void>;
-  readonly list: () => ConnectorList;
-  readonly find: (name: string) => ConnectorDefinition | undefined;
-  readonly defaultName: () => string | null;
-  readonly defaultState: () => DefaultState;
-  readonly budgetOf: BudgetOf;
-  /** Records the result of a real call; undefined: success. */
-  readonly used: (definition: ConnectorDefinition, failure: ProviderFailed | undefined) => void;
-  readonly test: (definition: ConnectorDefinition, signal: AbortSignal) => Promise<ConnectorTest>;
-  /** Discovers connectors and probes those not used lately. Rounds do not overlap: later callers share the current one. */
-  readonly probe: () => Promise<void>;
-  /** Replaces the connectors. Unchanged ones keep their status until the next probe. */
-  readonly replace: (plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined) => Promise<void>;
-  readonly dispose: Dispose;
-}
+export type Connectors = ReturnType<typeof createConnectors>;
 
 interface Entry {
   definition: ConnectorDefinition;
@@ -255,7 +239,7 @@ async function test(state: State, definition: ConnectorDefinition, signal: Abort
   return { success: failure === undefined, message, latency_ms: latencyMs };
 }
 
-export function createConnectors(ports: ConnectorsPorts): Connectors {
+export function createConnectors(ports: ConnectorsPorts) {
   const state: State = {
     ...ports,
     shutdown: new AbortController(),
@@ -269,20 +253,27 @@ export function createConnectors(ports: ConnectorsPorts): Connectors {
   };
 
   return {
-    ready: () => ready(state),
-    list: () => ({ default: defaultName(state), connectors: [...state.entries.values()].map(toConnector) }),
-    find: (name) => state.entries.get(name)?.definition,
-    defaultName: () => defaultName(state),
-    defaultState: () => defaultState(state),
-    budgetOf: (key) => state.plan.budgetOf(key),
-    used(definition, failure) {
+    /** Resolves once the plan is loaded and the first discovery is over. */
+    ready: (): Promise<void> => ready(state),
+    list(): ConnectorList {
+      return { default: defaultName(state), connectors: [...state.entries.values()].map(toConnector) };
+    },
+    find: (name: string): ConnectorDefinition | undefined => state.entries.get(name)?.definition,
+    defaultName: (): string | null => defaultName(state),
+    defaultState: (): DefaultState => defaultState(state),
+    budgetOf: (...key: Parameters<BudgetOf>) => state.plan.budgetOf(...key),
+    /** Records the result of a real call; undefined: success. */
+    used(definition: ConnectorDefinition, failure: ProviderFailed | undefined): void {
       const entry = findEntry(state, definition);
       if (entry !== undefined) entry.usedAt = state.clock.monotonicMs();
       recordResult(state, definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
     },
-    test: (definition, signal) => test(state, definition, signal),
-    probe: () => probe(state),
-    replace(plan, discovery) {
+    test: (definition: ConnectorDefinition, signal: AbortSignal): Promise<ConnectorTest> =>
+      test(state, definition, signal),
+    /** Discovers connectors and probes those not used lately. Rounds do not overlap: later callers share the current one. */
+    probe: (): Promise<void> => probe(state),
+    /** Replaces the connectors. Unchanged ones keep their status until the next probe. */
+    replace(plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined): Promise<void> {
       state.loading ??= Promise.resolve();
       state.isReplaced = true;
       state.plan = plan;

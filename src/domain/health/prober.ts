@@ -16,18 +16,10 @@ export interface Probed {
   readonly onChange: (name: string, result: ProbeResult) => void;
 }
 
-export interface Prober {
-  /** The last results, after the first round; the same object until one changes. */
-  readonly components: () => Components | Promise<Components>;
-  /** Probes one component at once; does nothing before the start. */
-  readonly probeNow: (name: string) => Promise<void>;
-  /** Probes every component now and every 30 s. */
-  readonly start: (probed: Probed) => void;
-  readonly dispose: Dispose;
-}
+export type Prober = ReturnType<typeof createProber>;
 
 /** Probes of one component never overlap. */
-export function createProber(clock: Clock): Prober {
+export function createProber(clock: Clock) {
   let probed: Probed | undefined;
   const probes = new Map<string, Probe>();
   const shutdown = new AbortController();
@@ -93,9 +85,13 @@ export function createProber(clock: Clock): Prober {
   const firstRound = Promise.withResolvers<void>();
   let stop: Dispose | undefined;
   return {
-    components: () => (isFirstRoundOver ? current() : firstRound.promise.then(current)),
+    /** The last results, after the first round; the same object until one changes. */
+    components: (): Components | Promise<Components> =>
+      isFirstRoundOver ? current() : firstRound.promise.then(current),
+    /** Probes one component at once; does nothing before the start. */
     probeNow,
-    start(given) {
+    /** Probes every component now and every 30 s. */
+    start(given: Probed): void {
       probed = given;
       for (const [name, probe] of Object.entries({ ...given.added, ...given.probes })) probes.set(name, probe);
       void probeAll().then(() => {
@@ -104,7 +100,7 @@ export function createProber(clock: Clock): Prober {
       });
       stop = clock.every(probeIntervalMs, () => void probeAll());
     },
-    dispose() {
+    dispose(): void {
       stop?.();
       shutdown.abort();
     },

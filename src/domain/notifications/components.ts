@@ -1,5 +1,6 @@
 import type { NotificationKind } from "#contract/alerts.ts";
 import type { NotificationStore } from "#domain/ports/notifications.ts";
+import type { ProbeResult } from "#domain/ports/probe.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { flapWindowMs, found, passed, type Step, type Telling, unknownComponent, type Watched } from "./flapping.ts";
 
@@ -22,16 +23,6 @@ const kinds: Readonly<Record<Telling, ComponentKind>> = {
   flaps: "component_flaps",
   settled: "component_settled",
 };
-
-export interface ComponentWatch {
-  /** Takes the result of a probe; a component that is not expected cannot be down. */
-  readonly probed: (
-    component: string,
-    result: { readonly healthy: boolean; readonly expected: boolean; readonly reason?: string },
-  ) => void;
-  readonly start: () => void;
-  readonly dispose: Dispose;
-}
 
 type Store = Pick<NotificationStore, "components" | "saveComponent" | "forgetComponent">;
 
@@ -65,7 +56,7 @@ export function createComponentWatch(ports: {
   readonly clock: Clock;
   readonly tell: (news: ComponentNews) => void;
   readonly onTrouble: (error: unknown) => void;
-}): ComponentWatch {
+}) {
   const { components, store, clock, tell, onTrouble } = ports;
   const entries = remembered(store, clock, onTrouble);
   let stop: Dispose | undefined;
@@ -102,7 +93,8 @@ export function createComponentWatch(ports: {
   };
 
   return {
-    probed(component, { healthy, expected, reason }) {
+    /** Takes the result of a probe; a component that is not expected cannot be down. */
+    probed(component: string, { healthy, expected, reason }: ProbeResult): void {
       const isDown = !healthy && expected;
       let entry = entries.get(component);
       if (entry === undefined) {
@@ -113,12 +105,12 @@ export function createComponentWatch(ports: {
       entry.reason = isDown ? reason : undefined;
       take(component, entry, found(entry.watched, isDown));
     },
-    start() {
+    start(): void {
       stop ??= clock.every(settleIntervalMs, () => {
         for (const [name, entry] of entries) age(name, entry);
       });
     },
-    dispose() {
+    dispose(): void {
       stop?.();
     },
   };

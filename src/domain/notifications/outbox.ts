@@ -5,7 +5,7 @@ import {
   type Notifier,
   type StoredNotification,
 } from "#domain/ports/notifications.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Draft } from "./messages.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
@@ -20,19 +20,7 @@ const maxQueued = 200;
 
 export type Channels = ReadonlyMap<NotificationChannel, Notifier>;
 
-export interface Outbox {
-  /** Stores and sends it; channels that are not configured are skipped. */
-  readonly post: (draft: Draft, channels: readonly NotificationChannel[]) => void;
-  /** Sends it at once, without a retry. */
-  readonly sendNow: (
-    draft: Draft,
-    channels: readonly NotificationChannel[],
-    signal: AbortSignal,
-  ) => Promise<readonly StoredNotification[]>;
-  readonly list: () => readonly StoredNotification[];
-  readonly start: () => void;
-  readonly dispose: Dispose;
-}
+export type Outbox = ReturnType<typeof createOutbox>;
 
 export const pauseAfter = (attempts: number): number =>
   Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempts - 1, 10));
@@ -235,7 +223,7 @@ async function sendNow(
  * Stored notifications, sent one after the other in each channel, with growing pauses after failures, and none behind the pause of
  * another. The memory is authoritative: a full disk is a reason to notify.
  */
-export function createOutbox(ports: OutboxPorts): Outbox {
+export function createOutbox(ports: OutboxPorts) {
   const { store, channels, clock, onTrouble } = ports;
   const state: State = {
     ...ports,
@@ -254,13 +242,19 @@ export function createOutbox(ports: OutboxPorts): Outbox {
     });
 
   return {
-    post(draft, wanted) {
+    /** Stores and sends it; channels that are not configured are skipped. */
+    post(draft: Draft, wanted: readonly NotificationChannel[]): void {
       for (const { channel, notifier } of configured(wanted)) post(state, draft, channel, notifier);
     },
-    sendNow: (draft, wanted, signal) =>
+    /** Sends it at once, without a retry. */
+    sendNow: (
+      draft: Draft,
+      wanted: readonly NotificationChannel[],
+      signal: AbortSignal,
+    ): Promise<readonly StoredNotification[]> =>
       Promise.all(configured(wanted).map(({ channel, notifier }) => sendNow(state, draft, channel, notifier, signal))),
-    list: () => [...state.all.values()].reverse(),
-    start() {
+    list: (): readonly StoredNotification[] => [...state.all.values()].reverse(),
+    start(): void {
       state.isStarted = true;
       for (const each of [...state.all.values()]) {
         if (each.outcome === "queued" && !channels.has(each.channel))

@@ -6,17 +6,9 @@ export type Turn = { readonly next: StoredNotification } | { readonly waitMs: nu
  * The order of notifications in a channel. One that fails pauses alone: a new one is tried at once, the newest first. Those of one
  * subject keep their order, since the last one counts: with each that is tried, those before it are tried again.
  */
-export interface Turns {
-  /** @param queued in order of arrival. @returns undefined when it is empty. */
-  readonly turn: (queued: readonly StoredNotification[]) => Turn | undefined;
-  /** Pauses a failed one, and those of its subject before it no longer. */
-  readonly pause: (failed: StoredNotification, queued: readonly StoredNotification[], pauseMs: number) => void;
-  /** Makes those of its subject due with it. */
-  readonly added: (added: StoredNotification, queued: readonly StoredNotification[]) => void;
-  readonly ended: (id: string) => void;
-}
+export type Turns = ReturnType<typeof createTurns>;
 
-export function createTurns(monotonicMs: () => number): Turns {
+export function createTurns(monotonicMs: () => number) {
   /** When failed ones are due; all others are, and after a restart all. */
   const due = new Map<string, number>();
   const dueAt = ({ id }: StoredNotification): number => due.get(id) ?? Number.NEGATIVE_INFINITY;
@@ -29,7 +21,8 @@ export function createTurns(monotonicMs: () => number): Turns {
   };
 
   return {
-    turn(queued) {
+    /** @param queued in order of arrival. @returns undefined when it is empty. */
+    turn(queued: readonly StoredNotification[]): Turn | undefined {
       const nowMs = monotonicMs();
       const ready = queued.filter((each) => dueAt(each) <= nowMs);
       const chosen = ready.findLast(({ attempts }) => attempts === 0) ?? ready[0];
@@ -37,12 +30,15 @@ export function createTurns(monotonicMs: () => number): Turns {
       if (next !== undefined) return { next };
       return queued.length === 0 ? undefined : { waitMs: Math.min(...queued.map(dueAt)) - nowMs };
     },
-    pause(failed, queued, pauseMs) {
+    /** Pauses a failed one, and those of its subject before it no longer. */
+    pause(failed: StoredNotification, queued: readonly StoredNotification[], pauseMs: number): void {
       const atMs = monotonicMs() + pauseMs;
       due.set(failed.id, atMs);
       noLaterThan(failed, queued, atMs);
     },
-    added: (added, queued) => noLaterThan(added, queued, monotonicMs()),
-    ended: (id) => void due.delete(id),
+    /** Makes those of its subject due with it. */
+    added: (added: StoredNotification, queued: readonly StoredNotification[]): void =>
+      noLaterThan(added, queued, monotonicMs()),
+    ended: (id: string): void => void due.delete(id),
   };
 }

@@ -1,7 +1,6 @@
 import type { OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { OperationSpec } from "#domain/ports/operations.ts";
-import type { Dispose } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
 import { canonicalJson, isFinished, kindOf, type Operation, queuedState } from "./state.ts";
@@ -13,25 +12,7 @@ export interface StartRequest {
   readonly idempotencyKey: string | null;
 }
 
-export interface Operations {
-  /**
-   * Checks whether a request may begin, before work that takes long or depends on the state that its own operation has changed.
-   * @returns the operation that the same idempotency key began before.
-   * @throws DomainError as {@link Operations.start}.
-   */
-  readonly admit: (request: StartRequest) => Operation | undefined;
-  /**
-   * Records an operation and starts its task; the same idempotency key with the same request returns the earlier one.
-   * @throws DomainError: `CONFLICT` while another one has the lock, `VALIDATION_ERROR` for an idempotency key of another request.
-   */
-  readonly start: (request: StartRequest) => Operation;
-  /** Waits for the end. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */
-  readonly wait: (id: string, signal: AbortSignal) => Promise<Operation>;
-  readonly get: (id: string) => Operation | undefined;
-  readonly list: (status?: OperationStatus) => readonly Operation[];
-  readonly log: (id: string, lines: number) => readonly string[];
-  readonly dispose: Dispose;
-}
+export type Operations = ReturnType<typeof createOperations>;
 
 /** Polling intervals: of operations with a waiting caller, and of other unfinished ones. */
 const waitIntervalMs = 200;
@@ -115,7 +96,7 @@ export function createOperations(
     readonly createId: () => string;
     readonly traceparent?: () => string | undefined;
   },
-): Operations {
+) {
   const { store, clock, createId } = ports;
   const tracked: Tracked = { ...ports, unfinished: new Set(), launches: new Map(), endings: new Map() };
   const { unfinished } = tracked;
@@ -127,8 +108,17 @@ export function createOperations(
   });
 
   return {
-    admit: (request) => admit(tracked, request),
-    start(request) {
+    /**
+     * Checks whether a request may begin, before work that takes long or depends on the state that its own operation has changed.
+     * @returns the operation that the same idempotency key began before.
+     * @throws DomainError as {@link Operations.start}.
+     */
+    admit: (request: StartRequest): Operation | undefined => admit(tracked, request),
+    /**
+     * Records an operation and starts its task; the same idempotency key with the same request returns the earlier one.
+     * @throws DomainError: `CONFLICT` while another one has the lock, `VALIDATION_ERROR` for an idempotency key of another request.
+     */
+    start(request: StartRequest): Operation {
       const earlier = admit(tracked, request);
       if (earlier !== undefined) return earlier;
       const traceparent = ports.traceparent?.();
@@ -139,9 +129,11 @@ export function createOperations(
       orTrouble(tracked, () => pruneFinished(tracked));
       return { spec, state: queuedState };
     },
-    wait: (id, signal) => wait(tracked, id, signal),
-    get: (id) => inspect(tracked, id),
-    list: (status) => all(tracked).filter(({ state }) => status === undefined || state.status === status),
+    /** Waits for the end. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */
+    wait: (id: string, signal: AbortSignal): Promise<Operation> => wait(tracked, id, signal),
+    get: (id: string): Operation | undefined => inspect(tracked, id),
+    list: (status?: OperationStatus): readonly Operation[] =>
+      all(tracked).filter(({ state }) => status === undefined || state.status === status),
     log: store.tail,
     dispose: stopSweeping,
   };

@@ -6,9 +6,7 @@ import type {
   EnabledPlugins,
   FoundPlugin,
   PluginCall,
-  PluginEnd,
   PluginFolders,
-  PluginManifest,
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
@@ -16,7 +14,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { createActivePlugins } from "./active-plugins.ts";
 import { confirmationFault } from "./confirmation.ts";
 import { createGuardedRun, goneFault } from "./guarded-run.ts";
-import type { ExtensionPoints, PluginCommand, PluginInput, RunResult } from "./plugin-kind.ts";
+import type { ExtensionPoints, PluginCommand, RunResult } from "./plugin-kind.ts";
 import { enabledFault, ownFault, type PluginRules, pluginView } from "./plugin-view.ts";
 
 export interface PluginParts {
@@ -35,27 +33,7 @@ export interface PluginStep {
   readonly digest?: string;
 }
 
-export interface Plugins {
-  readonly start: () => Promise<void>;
-  readonly list: () => Promise<readonly Plugin[]>;
-  /** @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR` for one that asks for root without confirmation. */
-  readonly enable: (
-    name: string,
-    options: { readonly isConfirmed: boolean; readonly isDryRun: boolean },
-  ) => Promise<PluginStep>;
-  /** Resolves when nothing of it runs any more. @throws DomainError `NOT_FOUND`. */
-  readonly disable: (name: string, options: { readonly isDryRun: boolean }) => Promise<PluginStep>;
-  /** A command that can be run. @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR`, `UNAVAILABLE`. */
-  readonly command: (name: string) => Promise<{
-    readonly manifest: PluginManifest;
-    readonly run: (input: PluginInput, signal: AbortSignal) => Promise<PluginEnd>;
-  }>;
-  /** Replaces the plugin directories. Unchanged plugins keep running. */
-  readonly replace: (folders: PluginFolders) => Promise<void>;
-  readonly running: () => readonly string[];
-  /** Ends all runs and starts none any more; resolves when nothing is left. */
-  readonly stop: () => Promise<void>;
-}
+export type Plugins = ReturnType<typeof createPlugins>;
 
 export interface PluginsPorts {
   /** Called on demand: most starts have no enabled plugin. */
@@ -187,7 +165,7 @@ async function enable(
   state: State,
   parts: PluginParts,
   name: string,
-  { isConfirmed, isDryRun }: Parameters<Plugins["enable"]>[1],
+  { isConfirmed, isDryRun }: { readonly isConfirmed: boolean; readonly isDryRun: boolean },
 ): Promise<PluginStep> {
   const { active } = state;
   const { one, before } = await find(parts, name);
@@ -232,7 +210,8 @@ async function disable(state: State, parts: PluginParts, name: string, isDryRun:
   return done(`${name} is disabled`);
 }
 
-async function findCommand(state: State, name: string): ReturnType<Plugins["command"]> {
+/** A command that can be run. @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR`, `UNAVAILABLE`. */
+async function findCommand(state: State, name: string) {
   const parts = await load(state);
   const { one, before } = await find(parts, name);
   if (before === undefined) throw invalid("name", "Plugin is not enabled", `cannot run ${name}: it is not enabled`);
@@ -247,7 +226,7 @@ async function findCommand(state: State, name: string): ReturnType<Plugins["comm
   throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${reason}`, { reason, retryable: fault === undefined });
 }
 
-export function createPlugins(ports: PluginsPorts): Plugins {
+export function createPlugins(ports: PluginsPorts) {
   const { isSafeMode, clock, onRun, onGone } = ports;
   const commands = new Map<string, PluginCommand>();
   const points: ExtensionPoints = {
@@ -272,18 +251,26 @@ export function createPlugins(ports: PluginsPorts): Plugins {
   };
 
   return {
-    start: () => (isSafeMode ? Promise.resolve() : inTurn(state, (parts) => sync(state, parts))),
-    list: () => list(state),
-    enable: (name, options) => inTurn(state, (parts) => enable(state, parts, name, options)),
-    disable: (name, { isDryRun }) => inTurn(state, (parts) => disable(state, parts, name, isDryRun)),
-    command: (name) => findCommand(state, name),
-    replace: (folders) =>
+    start: (): Promise<void> => (isSafeMode ? Promise.resolve() : inTurn(state, (parts) => sync(state, parts))),
+    list: (): Promise<readonly Plugin[]> => list(state),
+    /** @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR` for one that asks for root without confirmation. */
+    enable: (
+      name: string,
+      options: { readonly isConfirmed: boolean; readonly isDryRun: boolean },
+    ): Promise<PluginStep> => inTurn(state, (parts) => enable(state, parts, name, options)),
+    /** Resolves when nothing of it runs any more. @throws DomainError `NOT_FOUND`. */
+    disable: (name: string, { isDryRun }: { readonly isDryRun: boolean }): Promise<PluginStep> =>
+      inTurn(state, (parts) => disable(state, parts, name, isDryRun)),
+    command: (name: string) => findCommand(state, name),
+    /** Replaces the plugin directories. Unchanged plugins keep running. */
+    replace: (folders: PluginFolders): Promise<void> =>
       inTurn(state, async (parts) => {
         state.parts = { ...parts, folders };
         if (!isSafeMode) await sync(state, state.parts);
       }),
     running: state.active.running,
-    async stop() {
+    /** Ends all runs and starts none any more; resolves when nothing is left. */
+    async stop(): Promise<void> {
       state.stopping.abort();
       // One that is being disabled is no longer active, but may still run.
       await Promise.all([state.active.stop(new PluginNotRun("it was ended, since the service stops")), state.turn]);

@@ -97,10 +97,7 @@ export interface PolicySubject {
   readonly activeState: string;
 }
 
-export interface ServicePolicy {
-  /** @returns undefined for a unit that may be restarted. */
-  readonly refusal: (unit: PolicySubject) => PolicyRefusal | undefined;
-}
+export type ServicePolicy = ReturnType<typeof createServicePolicy>;
 
 const source = (pattern: string): string =>
   pattern
@@ -136,7 +133,7 @@ const matches = (entry: string, name: string): boolean =>
  * Names take precedence over patterns, and `deny` over `allow`: `{ deny: ["*"], allow: [nginx] }` permits only nginx. A unit is denied
  * by any of its names, and allowed by its own.
  */
-export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}): ServicePolicy {
+export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}) {
   const said = ({ name, names }: PolicySubject): PolicyRefusal | "allowed" | undefined => {
     for (const isPattern of [false, true]) {
       const find = (list: readonly string[], among: readonly string[]): string | undefined =>
@@ -154,7 +151,8 @@ export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}
   };
 
   return {
-    refusal(unit) {
+    /** @returns undefined for a unit that may be restarted. */
+    refusal(unit: PolicySubject): PolicyRefusal | undefined {
       const { name, activeState } = unit;
       const names = [name, ...unit.names.filter((each) => each !== name)];
       const decided = said({ ...unit, names });

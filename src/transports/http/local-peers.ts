@@ -8,17 +8,10 @@ export interface LocalServers {
   readonly administrator: Server;
 }
 
-export interface LocalPeers {
-  /** To be called before the servers listen. */
-  readonly watch: (servers: LocalServers) => void;
-  /** The caller, where the socket alone identifies it: the kernel lets nobody else open it. */
-  readonly of: (socket: Socket) => Caller | undefined;
-  /** The address of a connection over a Unix socket; undefined over TCP. */
-  readonly addressOf: (socket: Socket) => string | undefined;
-}
+export type LocalPeers = ReturnType<typeof createLocalPeers>;
 
 /** @param name of whoever may open the administrator's socket: `root`, or the `owner` of a user's service. */
-export function createLocalPeers(name: string): LocalPeers {
+export function createLocalPeers(name: string) {
   const caller: Caller = {
     keyId: name,
     keyName: name,
@@ -28,11 +21,14 @@ export function createLocalPeers(name: string): LocalPeers {
   };
   const callers = new WeakMap<Socket, Caller | undefined>();
   return {
-    watch({ members, administrator }) {
+    /** To be called before the servers listen. */
+    watch({ members, administrator }: LocalServers): void {
       members.on("connection", (socket: Socket) => callers.set(socket, undefined));
       administrator.on("connection", (socket: Socket) => callers.set(socket, caller));
     },
-    of: (socket) => callers.get(socket),
-    addressOf: (socket) => (callers.has(socket) ? "unix" : undefined),
+    /** The caller, where the socket alone identifies it: the kernel lets nobody else open it. */
+    of: (socket: Socket): Caller | undefined => callers.get(socket),
+    /** The address of a connection over a Unix socket; undefined over TCP. */
+    addressOf: (socket: Socket): string | undefined => (callers.has(socket) ? "unix" : undefined),
   };
 }

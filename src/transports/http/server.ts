@@ -9,13 +9,7 @@ import type { Caller, Handlers } from "#contract/operation.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Auditor } from "./audit.ts";
-import {
-  type ConnectionLimits,
-  type Connections,
-  connectionLimits,
-  type Load,
-  watchConnections,
-} from "./connections.ts";
+import { type ConnectionLimits, type Connections, connectionLimits, watchConnections } from "./connections.ts";
 import { createEntrance, type EntrancePorts } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { createIdempotencyHooks, type Idempotency } from "./idempotency.ts";
@@ -73,19 +67,6 @@ const serverOptions = {
   // Repeated Host and credential headers are joined instead of dropped: they are malformed then, and refused.
   joinDuplicateHeaders: true,
 };
-
-export interface HttpServer {
-  readonly app: FastifyInstance;
-  /** Replaces the certificate for new handshakes; whether clients are asked for certificates stays as it was. */
-  readonly replaceTls: (tls: ServerTls) => void;
-  /** Servers for Unix sockets, without TLS, with connections of their own. The administrator's needs no key. */
-  readonly local: LocalServers;
-  readonly load: Load;
-  /** Stops listening; resolves when requests in flight have been answered. */
-  readonly close: () => Promise<void>;
-  readonly cut: () => void;
-  readonly addUpgrade: (route: UpgradeRoute) => void;
-}
 
 const fullLogTurnMs = 60_000;
 
@@ -192,7 +173,7 @@ function createLocalServers(app: FastifyInstance, http: typeof serverOptions, { 
 }
 
 /** The HTTP server: one route for each row of the operations table. */
-export function createHttpServer(ports: HttpPorts): HttpServer {
+export function createHttpServer(ports: HttpPorts) {
   const { handlers, log, metrics, certificates, localPeers, trustedProxies } = ports;
   const nextId = createIds();
   const toErrorBody = createErrorBody(log);
@@ -244,16 +225,19 @@ export function createHttpServer(ports: HttpPorts): HttpServer {
   logRefusals(app.server, log);
   return {
     app,
+    /** Servers for Unix sockets, without TLS, with connections of their own. The administrator's needs no key. */
     local: local.servers,
     load: tcp,
-    async close() {
+    /** Stops listening; resolves when requests in flight have been answered. */
+    async close(): Promise<void> {
       await app.close();
       await local.closed();
     },
-    cut() {
+    cut(): void {
       for (const each of connections) each.cut();
     },
-    replaceTls: (next) => replaceContext([app.server], next),
-    addUpgrade: (route) => upgrades.add(app, route),
+    /** Replaces the certificate for new handshakes; whether clients are asked for certificates stays as it was. */
+    replaceTls: (next: ServerTls): void => replaceContext([app.server], next),
+    addUpgrade: (route: UpgradeRoute): void => upgrades.add(app, route),
   };
 }

@@ -71,15 +71,7 @@ function readCertificate(socket: TLSSocket): Shown {
   return { sha256: sha256Of(certificate.fingerprint256), validTo: certificate.validToDate.getTime() };
 }
 
-export interface ClientCertificates {
-  /** To be called before a server listens: certificates are read at the handshake. */
-  readonly watch: (server: Server) => void;
-  readonly of: (socket: Socket) => Shown;
-  /** Whether CAs or revocation lists have changed since its handshake. */
-  readonly isOutdated: (socket: Socket) => boolean;
-  /** Call it when CAs or revocation lists change. */
-  readonly outdate: () => void;
-}
+export type ClientCertificates = ReturnType<typeof createClientCertificates>;
 
 /** Identifies a connection by both ends: its TCP socket and the TLS socket on top have the same. */
 export const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket): string =>
@@ -88,13 +80,14 @@ export const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: S
 /** For a client that hung up before its address was read. */
 const unknownTrust = -1;
 
-export function createClientCertificates(): ClientCertificates {
+export function createClientCertificates() {
   const seen = new WeakMap<Socket, { readonly shown: Shown; readonly trust: number }>();
   /** State of trust at the start of each connection: the handshake uses that, however late it ends. */
   const begun = new Map<string, number>();
   let trust = 0;
   return {
-    watch(server) {
+    /** To be called before a server listens: certificates are read at the handshake. */
+    watch(server: Server): void {
       server.on("connection", (socket: Socket) => {
         const ends = endsOf(socket);
         begun.set(ends, trust);
@@ -104,9 +97,11 @@ export function createClientCertificates(): ClientCertificates {
         seen.set(socket, { shown: readCertificate(socket), trust: begun.get(endsOf(socket)) ?? unknownTrust });
       });
     },
-    of: (socket) => seen.get(socket)?.shown,
-    isOutdated: (socket) => (seen.get(socket)?.trust ?? trust) !== trust,
-    outdate() {
+    of: (socket: Socket): Shown => seen.get(socket)?.shown,
+    /** Whether CAs or revocation lists have changed since its handshake. */
+    isOutdated: (socket: Socket): boolean => (seen.get(socket)?.trust ?? trust) !== trust,
+    /** Call it when CAs or revocation lists change. */
+    outdate(): void {
       trust += 1;
     },
   };

@@ -24,11 +24,7 @@ interface Active {
   movedMs: number;
 }
 
-export interface Gate {
-  /** Takes a paused connection. */
-  readonly connect: (socket: Socket) => void;
-  readonly close: () => void;
-}
+export type Gate = ReturnType<typeof createGate>;
 
 export interface GateOptions {
   readonly peerOf: (socket: Socket) => Promise<Peer>;
@@ -52,7 +48,7 @@ const largest = (counts: ReadonlyMap<Peer, number>): Peer | undefined =>
  * Bounds the connections that are served; others wait. The peer with the fewest comes next. While some wait, connections are
  * closed: of peers that have more than those who wait, and idle or long-served ones. Exporters open new ones.
  */
-export function createGate({ peerOf, admit, limits }: GateOptions): Gate {
+export function createGate({ peerOf, admit, limits }: GateOptions) {
   const { active: most = mostActive, waiting: waitingMost = mostWaiting } = limits ?? {};
   const active = new Map<Socket, Active>();
   let waiting: { readonly socket: Socket; readonly peer: Peer }[] = [];
@@ -124,14 +120,15 @@ export function createGate({ peerOf, admit, limits }: GateOptions): Gate {
   };
 
   return {
-    connect(socket) {
+    /** Takes a paused connection. */
+    connect(socket: Socket): void {
       socket.on("error", () => socket.destroy());
       // Peers are not looked up during a flood.
       if (isClosed || arriving.size >= waitingMost) return void socket.destroy();
       arriving.add(socket);
       void enter(socket);
     },
-    close() {
+    close(): void {
       isClosed = true;
       clearInterval(timer);
       for (const socket of [...arriving, ...waiting.map((each) => each.socket), ...active.keys()]) socket.destroy();

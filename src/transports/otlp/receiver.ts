@@ -29,24 +29,21 @@ export class TracesRefused extends Error {
 export type TakeTraces = (body: ReceivedBody) => Promise<Taken>;
 
 /** A shared capacity of which one peer may have half. */
-export interface Room {
-  /** @returns false when there is no room. */
-  readonly take: (peer: Peer, count: number) => boolean;
-  readonly give: (peer: Peer, count: number) => void;
-}
+export type Room = ReturnType<typeof createRoom>;
 
-export function createRoom(most: number): Room {
+export function createRoom(most: number) {
   let left = most;
   const taken = new Map<Peer, number>();
   return {
-    take(peer, count) {
+    /** @returns false when there is no room. */
+    take(peer: Peer, count: number): boolean {
       const own = (taken.get(peer) ?? 0) + count;
       if (count > left || own > most / 2) return false;
       left -= count;
       taken.set(peer, own);
       return true;
     },
-    give(peer, count) {
+    give(peer: Peer, count: number): void {
       left += count;
       const own = (taken.get(peer) ?? 0) - count;
       if (own > 0) taken.set(peer, own);

@@ -41,14 +41,6 @@ export interface StreamRequest {
 /** Makes a WebSocket of a connection. @param lines header lines for the answer to the handshake. */
 type TakeOver = (request: IncomingMessage, connection: Duplex, head: Buffer, lines: readonly string[]) => void;
 
-export interface StreamServer {
-  /** @throws DomainError to refuse before the upgrade. */
-  readonly accept: (stream: string, request: StreamRequest) => TakeOver;
-  /** Closes clients that were admitted by a certificate, so that they connect again. */
-  readonly endCertified: () => void;
-  readonly close: () => void;
-}
-
 /** A handler as it is looked up; its query has been checked by its row. */
 interface AnyOpener {
   call(query: object, caller: Caller): (session: StreamSession) => StreamClient;
@@ -142,7 +134,7 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
   };
 }
 
-export function createStreamServer(ports: StreamServerPorts): StreamServer {
+export function createStreamServer(ports: StreamServerPorts) {
   const { handlers, metrics, log, onRevoked, isRevoked, isOutdated } = ports;
   const openers: AnyOpeners = handlers;
   const join = createJoiner();
@@ -165,7 +157,8 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
   };
 
   return {
-    accept(stream, { caller, query, headers }) {
+    /** @throws DomainError to refuse before the upgrade. */
+    accept(stream: string, { caller, query, headers }: StreamRequest): TakeOver {
       const opener = openers[stream];
       if (opener === undefined || caller === undefined) throw new DomainError("NOT_FOUND", "cannot find this stream");
       if (headers.upgrade?.toLowerCase() === "websocket") checkHandshake(headers);
@@ -190,8 +183,9 @@ export function createStreamServer(ports: StreamServerPorts): StreamServer {
         sockets.off("headers", addLines);
       };
     },
-    endCertified: () => sessions.close(({ credential }) => credential === "certificate", verifiedAnew),
-    close() {
+    /** Closes clients that were admitted by a certificate, so that they connect again. */
+    endCertified: (): void => sessions.close(({ credential }) => credential === "certificate", verifiedAnew),
+    close(): void {
       isClosing = true;
       stopListening();
       sessions.close(() => true, stopping);

@@ -10,13 +10,6 @@ const outboxBounds = { frames: 4096, bytes: 2 * 1024 * 1024 } as const;
 /** Frames are joined up to this size: one write costs more than the copy. */
 const joinedBytes = 64 * 1024;
 
-export interface Outbox {
-  readonly send: (frames: readonly Uint8Array[]) => void;
-  /** Sends what waits; to be called when the sink has room again. */
-  readonly flush: () => void;
-  readonly isCongested: () => boolean;
-}
-
 const totalBytes = (frames: readonly Uint8Array[]): number => {
   let bytes = 0;
   for (const frame of frames) bytes += frame.byteLength;
@@ -42,7 +35,7 @@ export function createOutbox(ports: {
   readonly encodeDropped: (count: number) => Uint8Array;
   readonly onDropped: (count: number) => void;
   readonly bounds?: { readonly frames: number; readonly bytes: number };
-}): Outbox {
+}) {
   const { sink, join, encodeDropped, onDropped, bounds = outboxBounds } = ports;
   /** Starts at `head`; entries before it are cleared, so that they can be collected. */
   let queue: (Uint8Array | undefined)[] = [];
@@ -81,7 +74,7 @@ export function createOutbox(ports: {
   };
 
   return {
-    send(frames) {
+    send(frames: readonly Uint8Array[]) {
       if (size() > 0 || lost > 0 || sink.isFull()) return keep(frames, 0);
       const joined = join(frames);
       if (joined !== undefined) return sink.write(joined);
@@ -92,7 +85,8 @@ export function createOutbox(ports: {
       }
       if (at < frames.length) keep(frames, at);
     },
-    flush() {
+    /** Sends what waits; to be called when the sink has room again. */
+    flush(): void {
       while (!sink.isFull()) {
         const batch: Uint8Array[] = [];
         if (lost > 0) batch.push(encodeDropped(lost));
@@ -107,6 +101,6 @@ export function createOutbox(ports: {
         sink.write(batch.length === 1 ? first : Buffer.concat(batch));
       }
     },
-    isCongested: () => size() > 0 || lost > 0 || sink.isFull(),
+    isCongested: (): boolean => size() > 0 || lost > 0 || sink.isFull(),
   };
 }
