@@ -1,6 +1,5 @@
 import type { HostFacts } from "#domain/ports/host.ts";
-import type { Check } from "../check.ts";
-import { grade, thresholdsFor, toPercent } from "../threshold.ts";
+import { type Check, grade, thresholdsFor, toPercent } from "../check.ts";
 
 /** How busy the processors were over the last minute. */
 export const cpuLoadCheck = (ports: { facts: Pick<HostFacts, "cpuPercent"> }): Check => ({

@@ -1,8 +1,6 @@
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { isIgnoredPath } from "../ignore.ts";
-import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
+import { type Check, grade, isIgnoredPath, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
 
 /** As df(1) counts: blocks reserved for root are neither used nor free. */
 function percentUsed({ totalBytes, freeBytes, availableBytes }: MountedFileSystem): number {

@@ -1,7 +1,6 @@
 import type { NameServers } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, createIgnore, skip } from "../check.ts";
 
 /**
  * Whether each name server of resolv.conf answers. By default the question is for the servers of the root zone, which reveals

@@ -1,6 +1,5 @@
 import type { HostFacts } from "#domain/ports/host.ts";
-import type { Check } from "../check.ts";
-import { grade, thresholdsFor, toPercent } from "../threshold.ts";
+import { type Check, grade, thresholdsFor, toPercent } from "../check.ts";
 
 /** Open file handles of all processes, compared with fs.file-max. */
 export const fileDescriptorsCheck = (ports: { facts: Pick<HostFacts, "fileHandles"> }): Check => ({

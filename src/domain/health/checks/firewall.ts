@@ -1,7 +1,6 @@
 import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, createIgnore } from "../check.ts";
 
 const mostListed = 50;
 

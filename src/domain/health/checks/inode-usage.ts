@@ -1,8 +1,6 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { isIgnoredPath } from "../ignore.ts";
-import { grade, thresholdsFor, toPercent } from "../threshold.ts";
+import { type Check, grade, isIgnoredPath, skip, thresholdsFor, toPercent } from "../check.ts";
 
 /** Used inodes of file systems with a fixed number of them: without a free one no file can be created. */
 export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({

@@ -1,7 +1,6 @@
 import type { Journal } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { grade, toGigabytes } from "../threshold.ts";
+import { type Check, grade, skip, toGigabytes } from "../check.ts";
 
 /**
  * Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless SystemMaxUse says

@@ -1,7 +1,6 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
+import { type Check, grade, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
 
 /** Used memory without caches that the kernel can free at once. */
 export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check => ({

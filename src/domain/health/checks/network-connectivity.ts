@@ -1,7 +1,6 @@
 import type { DefaultRoutes } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import type { Check, Outcome } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, createIgnore, type Outcome } from "../check.ts";
 
 /** Whether the host has a way out: a default route over an interface that is up. `ignore` takes interfaces. */
 export function networkConnectivityCheck({ routes }: { routes: DefaultRoutes }): Check {

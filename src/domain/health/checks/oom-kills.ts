@@ -2,9 +2,7 @@ import type { LogEntry, LogList } from "#contract/logs.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
-import { grade } from "../threshold.ts";
+import { type Check, createIgnore, grade, skip } from "../check.ts";
 
 const windowHours = 24;
 const windowMicros = windowHours * 3_600_000_000;

@@ -1,8 +1,7 @@
 import type { PackageFaults, PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, type Outcome, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, createIgnore, type Outcome, skip } from "../check.ts";
 
 /** After this time a process that changes packages is assumed to hang. */
 const longWorkMs = 60 * 60_000;

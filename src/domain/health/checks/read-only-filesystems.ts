@@ -1,7 +1,6 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { isIgnoredPath } from "../ignore.ts";
+import { type Check, isIgnoredPath, skip } from "../check.ts";
 
 /** File systems that should be writable and are not: the kernel makes one read-only after disk errors. */
 export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({

@@ -1,9 +1,7 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
-import { grade } from "../threshold.ts";
+import { type Check, createIgnore, grade, skip } from "../check.ts";
 
 const dayMs = 24 * 60 * 60_000;
 /** Archives of security updates are renewed at least this often. */

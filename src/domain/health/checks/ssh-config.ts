@@ -1,7 +1,6 @@
 import type { SshServer } from "#domain/ports/network.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, type CheckSettings, type Outcome, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
 
 type Options = Readonly<Record<string, string>>;
 

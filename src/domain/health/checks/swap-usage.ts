@@ -1,7 +1,6 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { grade, thresholdsFor, toGigabytes, toPercent } from "../threshold.ts";
+import { type Check, grade, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
 
 /** How much of the swap space is taken. */
 export const swapUsageCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check => ({

@@ -1,7 +1,6 @@
 import type { FailedUnit, Units } from "#domain/ports/units.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, createIgnore, skip } from "../check.ts";
 
 const describeUnit = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 

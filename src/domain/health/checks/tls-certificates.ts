@@ -3,8 +3,7 @@ import type { CertificateFiles } from "#domain/ports/network.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
+import { type Check, createIgnore, skip } from "../check.ts";
 
 const dayMs = 86_400_000;
 

@@ -1,9 +1,7 @@
 import type { Unit, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, skip } from "../check.ts";
-import { createIgnore } from "../ignore.ts";
-import { grade } from "../threshold.ts";
+import { type Check, createIgnore, grade, skip } from "../check.ts";
 
 const windowMs = 10 * 60_000;
 

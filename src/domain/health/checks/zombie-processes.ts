@@ -1,7 +1,6 @@
 import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import type { Check } from "../check.ts";
-import { grade, thresholdsFor } from "../threshold.ts";
+import { type Check, grade, thresholdsFor } from "../check.ts";
 
 /** Items in the details: a host may have very many. */
 const maxListed = 100;
