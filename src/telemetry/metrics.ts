@@ -24,25 +24,7 @@ export interface ModelCallSample {
   readonly tokens: { readonly input: number; readonly output: number } | undefined;
 }
 
-export interface Metrics {
-  readonly request: (sample: RequestSample) => void;
-  readonly watchConnections: (count: () => number) => void;
-  readonly componentUp: (component: string, isUp: boolean) => void;
-  readonly notification: (channel: string, outcome: string) => void;
-  readonly streamClients: (stream: string, count: number) => void;
-  readonly streamDropped: (stream: string, frames: number) => void;
-  readonly checkRun: (check: string, status: CheckStatus, seconds: number) => void;
-  readonly checkGone: (check: string) => void;
-  /** Pending updates, all or for security. */
-  readonly updatesAvailable: (kind: "all" | "security", count: number) => void;
-  readonly fixRun: (fix: string, isSuccess: boolean) => void;
-  readonly modelCall: (sample: ModelCallSample) => void;
-  readonly pluginRun: (plugin: string, result: string) => void;
-  readonly pluginGone: (plugin: string) => void;
-  readonly journalFault: () => void;
-  readonly traceSpans: (result: SpanResult, count: number) => void;
-  readonly text: () => Promise<string>;
-}
+export type Metrics = ReturnType<typeof createMetrics>;
 
 /** Buckets in seconds; the last is the usual time limit. */
 const checkBuckets = [0.01, 0.05, 0.1, 0.5, 1, 5, 30];
@@ -106,10 +88,7 @@ function instrumentsOf(registers: Registry[]) {
 
 type Instruments = ReturnType<typeof instrumentsOf>;
 
-function requestMetrics(
-  { counter, histogram }: Instruments,
-  registers: Registry[],
-): Pick<Metrics, "request" | "watchConnections"> {
+function requestMetrics({ counter, histogram }: Instruments, registers: Registry[]) {
   const requests = counter("svc_requests_total", "Requests answered.", "method", "endpoint", "status");
   const durations = histogram(
     "svc_request_duration_seconds",
@@ -128,17 +107,17 @@ function requestMetrics(
     },
   });
   return {
-    request({ method, endpoint, status, seconds }) {
+    request({ method, endpoint, status, seconds }: RequestSample): void {
       requests.inc({ method, endpoint, status: String(status) });
       durations.observe({ method, endpoint }, seconds);
     },
-    watchConnections(count) {
+    watchConnections(count: () => number): void {
       connections = count;
     },
   };
 }
 
-function streamMetrics({ counter, gauge }: Instruments): Pick<Metrics, "streamClients" | "streamDropped"> {
+function streamMetrics({ counter, gauge }: Instruments) {
   const clients = gauge("svc_ws_clients", "Connected clients of a stream.", "stream");
   const dropped = counter(
     "svc_ws_dropped_total",
@@ -151,14 +130,12 @@ function streamMetrics({ counter, gauge }: Instruments): Pick<Metrics, "streamCl
     dropped.inc({ stream }, 0);
   }
   return {
-    streamClients: (stream, count) => clients.set({ stream }, count),
-    streamDropped: (stream, frames) => dropped.inc({ stream }, frames),
+    streamClients: (stream: string, count: number): void => clients.set({ stream }, count),
+    streamDropped: (stream: string, frames: number): void => dropped.inc({ stream }, frames),
   };
 }
 
-type HealthMetrics = Pick<Metrics, "componentUp" | "checkRun" | "checkGone" | "fixRun" | "updatesAvailable">;
-
-function healthMetrics({ counter, gauge, histogram }: Instruments): HealthMetrics {
+function healthMetrics({ counter, gauge, histogram }: Instruments) {
   const components = gauge("svc_component_up", "Whether the component was well at its last probe.", "component");
   const statuses = gauge("svc_check_status", "Last result of a health check: 0 pass, 1 warn, 2 fail, 3 skip.", "check");
   const durations = histogram(
@@ -174,21 +151,22 @@ function healthMetrics({ counter, gauge, histogram }: Instruments): HealthMetric
   );
   const fixes = counter("svc_check_fixes_total", "Fixes of health checks that were carried out.", "fix", "result");
   return {
-    componentUp: (component, isUp) => components.set({ component }, isUp ? 1 : 0),
-    checkRun(check, status, seconds) {
+    componentUp: (component: string, isUp: boolean): void => components.set({ component }, isUp ? 1 : 0),
+    checkRun(check: string, status: CheckStatus, seconds: number): void {
       statuses.set({ check }, checkStatuses.indexOf(status));
       durations.observe({ check }, seconds);
     },
-    checkGone(check) {
+    checkGone(check: string): void {
       statuses.remove({ check });
       durations.remove({ check });
     },
-    updatesAvailable: (kind, count) => updates.set({ kind }, count),
-    fixRun: (fix, isSuccess) => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
+    /** Pending updates, all or for security. */
+    updatesAvailable: (kind: "all" | "security", count: number): void => updates.set({ kind }, count),
+    fixRun: (fix: string, isSuccess: boolean): void => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
   };
 }
 
-function modelMetrics({ counter, histogram }: Instruments): Pick<Metrics, "modelCall"> {
+function modelMetrics({ counter, histogram }: Instruments) {
   const calls = counter("svc_llm_requests_total", "Calls to language models that have ended.", "connector", "result");
   const used = counter(
     "svc_llm_tokens_total",
@@ -203,7 +181,7 @@ function modelMetrics({ counter, histogram }: Instruments): Pick<Metrics, "model
     "connector",
   );
   return {
-    modelCall({ connector, result, seconds, tokens }) {
+    modelCall({ connector, result, seconds, tokens }: ModelCallSample): void {
       calls.inc({ connector, result });
       durations.observe({ connector }, seconds);
       if (tokens === undefined) return;
@@ -213,17 +191,17 @@ function modelMetrics({ counter, histogram }: Instruments): Pick<Metrics, "model
   };
 }
 
-function pluginMetrics({ counter }: Instruments): Pick<Metrics, "pluginRun" | "pluginGone"> {
+function pluginMetrics({ counter }: Instruments) {
   const runs = counter("svc_plugin_runs_total", "Runs of plugins that have ended.", "plugin", "result");
   return {
-    pluginRun: (plugin, result) => runs.inc({ plugin, result }),
-    pluginGone(plugin) {
+    pluginRun: (plugin: string, result: string): void => runs.inc({ plugin, result }),
+    pluginGone(plugin: string): void {
       for (const result of ["success", "failure", "veto"]) runs.remove({ plugin, result });
     },
   };
 }
 
-export function createMetrics(): Metrics {
+export function createMetrics() {
   const registry = new Registry();
   const registers = [registry];
   const instruments = instrumentsOf(registers);
@@ -249,9 +227,9 @@ export function createMetrics(): Metrics {
     ...streamMetrics(instruments),
     ...modelMetrics(instruments),
     ...pluginMetrics(instruments),
-    notification: (channel, outcome) => notifications.inc({ channel, outcome }),
-    journalFault: () => journalFaults.inc(),
-    traceSpans: (result, count) => spans.inc({ result }, count),
-    text: () => registry.metrics(),
+    notification: (channel: string, outcome: string): void => notifications.inc({ channel, outcome }),
+    journalFault: (): void => journalFaults.inc(),
+    traceSpans: (result: SpanResult, count: number): void => spans.inc({ result }, count),
+    text: (): Promise<string> => registry.metrics(),
   };
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AuditList } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
-import { recordInterrupted } from "#domain/audit/interrupted.ts";
+import { recordInterrupted } from "#domain/audit/operation-ends.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
 import type { OperationState } from "#domain/ports/operations.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";

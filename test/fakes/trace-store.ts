@@ -8,7 +8,7 @@ import {
   type TraceStore,
   TracesUnavailable,
 } from "#domain/ports/traces.ts";
-import { timestampOfUs } from "#domain/traces/time.ts";
+import { timestampOfUs } from "#domain/traces/span.ts";
 
 export interface FakeTraceStore extends TraceStore {
   /** Whether it answers at all. */

@@ -1,12 +1,5 @@
 import { createHash } from "node:crypto";
 import type { SQLOutputValue } from "node:sqlite";
-import {
-  type Format,
-  openExpendable,
-  type Row,
-  type Statements as StatementsOf,
-  type StoreOptions,
-} from "#adapters/sqlite/index.ts";
 import type { SpanOrigin, TraceSummary } from "#contract/traces.ts";
 import {
   type Keeping,
@@ -18,8 +11,15 @@ import {
   type SpanSource,
   type TraceQuery,
 } from "#domain/ports/traces.ts";
-import { timestampOfUs } from "#domain/traces/time.ts";
+import { timestampOfUs } from "#domain/traces/span.ts";
 import type { Dispose } from "#kernel/clock.ts";
+import {
+  type Format,
+  openExpendable,
+  type Row,
+  type Statements as StatementsOf,
+  type StoreOptions,
+} from "../sqlite/index.ts";
 
 /** `bucket`: a service with its own share. `named_at`: -1 once named by its root. Large rows need row ids. */
 const roomLeft = 0.95;

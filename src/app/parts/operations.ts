@@ -2,11 +2,7 @@ import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
 import { createOperationId } from "#adapters/operations/record.ts";
-import { operationProgram } from "#app/operation-program.ts";
-import type { PartContext } from "#app/part.ts";
-import type { TracedParts } from "#app/tracing/tracing.ts";
-import { recordInterrupted } from "#domain/audit/interrupted.ts";
-import { createOperationEnds } from "#domain/audit/operation-ends.ts";
+import { createOperationEnds, recordInterrupted } from "#domain/audit/operation-ends.ts";
 import { operationHandlers } from "#domain/operations/handlers.ts";
 import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";
@@ -15,6 +11,9 @@ import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/port
 import { updateKinds } from "#domain/updates/verbs.ts";
 import type { RootSide } from "#root/request.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
+import { operationProgram } from "../operation-program.ts";
+import type { PartContext } from "../part.ts";
+import type { TracedParts } from "../tracing/tracing.ts";
 
 export function createOperationsPart(
   ports: Pick<PartContext, "clock" | "log" | "createId"> & {

@@ -1,15 +1,14 @@
 import { createPackageManagerProbe } from "#adapters/packages/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
-import { openHost } from "#app/host.ts";
-import type { PartContext } from "#app/part.ts";
-import type { TracedParts } from "#app/tracing/tracing.ts";
-import { opsProbe } from "#domain/health/ops-probe.ts";
-import type { Prober } from "#domain/health/prober.ts";
+import { opsProbe, type Prober } from "#domain/health/prober.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Units } from "#domain/ports/units.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
 import type { RootSide } from "#root/request.ts";
 import { unitsThroughRoot } from "#root/through-root.ts";
+import { openHost } from "../host.ts";
+import type { PartContext } from "../part.ts";
+import type { TracedParts } from "../tracing/tracing.ts";
 
 export function createSystemPart(ports: {
   readonly host: Pick<HostFacts, "info">;

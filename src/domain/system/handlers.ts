@@ -1,13 +1,38 @@
 import { serviceListLimit } from "#contract/limits.ts";
 import type { Context, Handlers, Plan } from "#contract/operation.ts";
-import type { RestartResult, ServiceEntry, system } from "#contract/system.ts";
+import { type RestartResult, type ServiceEntry, serviceUnitName, type system } from "#contract/system.ts";
 import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
-import type { FoundUnit, PolicyRefusal, Unit, Units } from "#domain/ports/units.ts";
-import { UnitProtected, UnitRefused } from "#domain/ports/units.ts";
+import {
+  type FoundUnit,
+  type PolicyRefusal,
+  type Unit,
+  UnitProtected,
+  UnitRefused,
+  type Units,
+} from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
-import { parseServiceName } from "./unit-name.ts";
+
+/** A service name (systemd.unit(5)) without those that begin with a dash, which a command would take for an option. */
+const serviceName = /^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$/;
+
+const maxNameLength = 255;
+
+/** @returns the canonical name. @throws DomainError VALIDATION_ERROR. */
+function parseServiceName(text: string): string {
+  const name = serviceUnitName(text);
+  if (name.length > maxNameLength) throw invalid("name", `longer than ${maxNameLength} characters`);
+  if (!serviceName.test(name)) throw invalid("name", "not the name of a service unit");
+  if (name.endsWith("@.service")) {
+    throw invalid(
+      "name",
+      "a template needs an instance",
+      `cannot use ${name}: a template needs an instance (name@instance.service)`,
+    );
+  }
+  return name;
+}
 
 /** Wait after a job, so that a program that exits at once is noticed. */
 const settleMs = 250;

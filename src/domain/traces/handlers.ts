@@ -3,7 +3,7 @@ import { type Handlers, SerializedJson } from "#contract/operation.ts";
 import type { traces } from "#contract/traces.ts";
 import { DomainError, readTime } from "#domain/common/error.ts";
 import { type TraceStore, TracesUnavailable } from "#domain/ports/traces.ts";
-import { durationUs } from "./time.ts";
+import { durationUs } from "./span.ts";
 
 async function onStore<T>(work: () => Promise<T>): Promise<T> {
   try {

@@ -12,7 +12,7 @@ import type { Tracer } from "#telemetry/tracing.ts";
 import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
 import type { LocalPeers } from "./local-peers.ts";
-import { protectiveHeaders } from "./protective-headers.ts";
+import { protectiveHeaders } from "./raw-reply.ts";
 import { beginTrace } from "./trace.ts";
 
 export interface EntrancePorts {

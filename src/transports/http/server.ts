@@ -2,6 +2,7 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
+import { build, type Schema } from "fast-json-stringify";
 import { type FastifyInstance, fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
 import { maxBodyBytes } from "#contract/limits.ts";
@@ -18,7 +19,6 @@ import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
-import { compilersFactory } from "./serializers.ts";
 import {
   type ClientCertificates,
   contextOptions,
@@ -29,6 +29,23 @@ import {
 } from "./tls.ts";
 import { createUnreadablePaths, type UnreadablePaths } from "./unreadable-path.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
+
+/** A serializer of answers that is compiled with the first: most runs of the service use few of its operations. */
+function serializerOf({ schema }: { readonly schema?: unknown }): (answer: unknown) => string {
+  let compiled: ((answer: unknown) => string) | undefined;
+  return (answer) => {
+    compiled ??= build(schema as Schema);
+    return compiled(answer);
+  };
+}
+
+/** How Fastify compiles schemas: it is given none of requests, which are checked by `validation.ts`. */
+const compilersFactory = {
+  buildSerializer: () => serializerOf,
+  buildValidator: () => () => () => {
+    throw new Error("cannot check requests with Fastify");
+  },
+};
 
 export interface HttpPorts
   extends Pick<EntrancePorts, "admit" | "guard" | "tracer">,

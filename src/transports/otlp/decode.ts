@@ -1,8 +1,7 @@
 import type { BinaryReader } from "@bufbuild/protobuf/wire";
 import { type SpanStatus, spanKinds } from "#contract/traces.ts";
 import type { KeptSpan, SpanGroup } from "#domain/ports/traces.ts";
-import { keptSpan, type SpanEventData, type SpanLinkData } from "#domain/traces/span.ts";
-import { latestNs } from "#domain/traces/time.ts";
+import { keptSpan, latestNs, type SpanEventData, type SpanLinkData } from "#domain/traces/span.ts";
 import { type Budget, collectAttributes } from "./attributes.ts";
 import { maxEvents, maxLinks, maxRequestGroups, maxRequestSpans, maxSpanBytes, maxTextBytes } from "./limits.ts";
 import {

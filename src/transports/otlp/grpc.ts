@@ -17,8 +17,8 @@ import {
   type SocketServer,
   type TakeTraces,
   TracesRefused,
+  takenReply,
 } from "./receiver.ts";
-import { takenReply } from "./reply.ts";
 
 const method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const maxStreams = 8;

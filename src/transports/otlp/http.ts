@@ -5,12 +5,15 @@ import { maxBodyBytes } from "./limits.ts";
 import {
   type RefusalKind,
   type Room,
+  refusalReply,
+  refusalReplyJson,
   type SocketServer,
   type TakeTraces,
   type TraceBody,
   TracesRefused,
+  takenReply,
+  takenReplyJson,
 } from "./receiver.ts";
-import { refusalReply, refusalReplyJson, takenReply, takenReplyJson } from "./reply.ts";
 
 const formats: Readonly<Record<string, TraceBody["format"]>> = {
   "application/x-protobuf": "protobuf",

@@ -5,8 +5,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { Span } from "#contract/traces.ts";
 import { readTraces } from "./intake.ts";
-import { TracesRefused } from "./receiver.ts";
-import { takenReply } from "./reply.ts";
+import { TracesRefused, takenReply } from "./receiver.ts";
 
 const definitions = loadSync(fileURLToPath(new URL("./traces.proto", import.meta.url)), {
   longs: String,
