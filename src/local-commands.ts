@@ -71,7 +71,7 @@ function pluginReport(folder: string, { path, loaded }: FoundPlugin): PluginRepo
     return { path, faults: [], plugin: { name, version, type: role.type, permissions: permissionWords(permissions) } };
   }
   const all = inspectPlugin(folder);
-  // What has been mended between the two was a fault when it was loaded.
+  // A fault that was corrected between the two was one when it was loaded.
   const faults = all.length > 0 ? all : [loaded.fault];
   return { path, faults: faults.map((fault) => ({ text: fault.replace(/^(?=plugin\.yaml:)/, `${path}/`) })) };
 }

@@ -87,7 +87,7 @@ export interface SettingsFile {
   readonly faultAt: (path: readonly string[], message: string) => Fault;
 }
 
-const unreadable = (file: string, message: string): SettingsFile => ({
+const unreadableSettings = (file: string, message: string): SettingsFile => ({
   settings: {},
   faults: [{ source: file, path: "", message }],
   faultAt: (path, text) => ({ source: file, path: path.join("."), message: text }),
@@ -98,7 +98,7 @@ export function readSettings(file: string): SettingsFile {
   try {
     text = readRegularFile(file).content.toString("utf8");
   } catch (error) {
-    return unreadable(file, `cannot read it: ${errorMessage(error)}`);
+    return unreadableSettings(file, `cannot read it: ${errorMessage(error)}`);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });
@@ -127,7 +127,7 @@ export function readSettings(file: string): SettingsFile {
   try {
     value = document.toJS({ maxAliasCount: 0 }) ?? {};
   } catch (error) {
-    return unreadable(file, errorMessage(error));
+    return unreadableSettings(file, errorMessage(error));
   }
   const validate = validatorFor(value);
   if (validate(value)) return { settings: value, faults: [], faultAt };

@@ -62,11 +62,11 @@ export const AuditList = Type.Object({
 });
 export type AuditList = Static<typeof AuditList>;
 
-const moment = (description: string) => Type.Optional(Type.String({ format: "date-time", description }));
+const time = (description: string) => Type.Optional(Type.String({ format: "date-time", description }));
 
 const AuditListQuery = Strict({
-  since: moment("Only entries of then or later, RFC 3339."),
-  until: moment("Only entries before then, RFC 3339."),
+  since: time("Only entries of then or later, RFC 3339."),
+  until: time("Only entries before then, RFC 3339."),
   operation: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z][A-Za-z.]{0,63}$",

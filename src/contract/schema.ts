@@ -32,8 +32,8 @@ export function parseTimestamp(text: string): number | undefined {
   if (hour > 23 || minute > 59 || second > 60) return undefined;
   if (Number(match[8] ?? 0) > 23 || Number(match[9] ?? 0) > 59) return undefined;
   const millis = Date.parse(second === 60 ? text.replace(/:60/, ":59").toUpperCase() : text.toUpperCase());
-  const moment = millis + (second === 60 ? 1000 : 0);
-  return moment >= earliest && moment <= latest ? moment : undefined;
+  const time = millis + (second === 60 ? 1000 : 0);
+  return time >= earliest && time <= latest ? time : undefined;
 }
 
 /** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */

@@ -125,7 +125,7 @@ export const DroppedFrame = Type.Object({
 });
 export type DroppedFrame = Static<typeof DroppedFrame>;
 
-/** What a client is told of a message that was refused, or of a stream that is disturbed; the connection stays. */
+/** What a client is told of a message that was refused, or of a stream that is interrupted; the connection stays. */
 export const ErrorFrame = Type.Object({
   type: Type.Literal("error"),
   message: Type.String(),

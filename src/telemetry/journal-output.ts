@@ -12,8 +12,8 @@ export function isJournal(fd: number, environment: Readonly<Record<string, strin
   return stream === `${dev}:${ino}`;
 }
 
-/** Priorities (sd-daemon(3)) by log level. Without a mark the journal assumes 6, info. */
-const marks: ReadonlyMap<number, string> = new Map([
+/** Priorities (sd-daemon(3)) by log level. Without a prefix the journal assumes 6, info. */
+const prefixes: ReadonlyMap<number, string> = new Map([
   [10, "<7>"],
   [20, "<7>"],
   [40, "<4>"],
@@ -33,7 +33,7 @@ export function withPriorities(writer: Pick<LineWriter, "write">): Pick<LineWrit
     [wantsLevel]: true,
     lastLevel: 0,
     write(line: string) {
-      writer.write(`${marks.get(marked.lastLevel) ?? ""}${line}`);
+      writer.write(`${prefixes.get(marked.lastLevel) ?? ""}${line}`);
     },
   };
   return marked;

@@ -45,7 +45,7 @@ export interface SpanQueue {
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
 /** @returns why the collector did not accept the spans. */
-function send(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | undefined> {
+function exportSpans(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | undefined> {
   return new Promise((resolve) => {
     try {
       exporter.export(spans, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
@@ -60,7 +60,7 @@ function createConnection({ connect, onLost, onBack }: QueuePorts, calmMs: numbe
   let lostAtMs: number | undefined;
   return {
     isLost: () => lostAtMs !== undefined,
-    send: (spans: ReadableSpan[]) => send(exporter, spans),
+    send: (spans: ReadableSpan[]) => exportSpans(exporter, spans),
     judge(error: Error | undefined): void {
       if (error === undefined) {
         if (lostAtMs === undefined || performance.now() - lostAtMs < calmMs) return;
@@ -122,7 +122,7 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
   });
 
   /** Sends what waits without retries. */
-  const drain = async (): Promise<void> => {
+  const sendAll = async (): Promise<void> => {
     for (let spans = queue.splice(0, batch); spans.length > 0; spans = queue.splice(0, batch)) {
       sending = spans;
       const error = await connection.send(spans);
@@ -143,7 +143,7 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     if (!connection.isLost()) {
       const late = Promise.withResolvers<void>();
       const deadline = setTimeout(late.resolve, closeMs);
-      await Promise.race([drain(), late.promise]);
+      await Promise.race([sendAll(), late.promise]);
       clearTimeout(deadline);
     }
     const left = sending.length + queue.length;

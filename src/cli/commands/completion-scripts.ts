@@ -13,7 +13,7 @@ const ownOptions = ({ options, preset }: CommandNode): readonly OptionNode[] => 
   return [...options, ...others];
 };
 
-const optionsOf = (node: CommandNode, root: CommandNode): readonly OptionNode[] =>
+const optionsAt = (node: CommandNode, root: CommandNode): readonly OptionNode[] =>
   node === root ? node.options : [...ownOptions(node), ...everywhere(root)];
 
 const choicesOf = (node: CommandNode): readonly string[] => [
@@ -78,7 +78,7 @@ function bash(root: CommandNode): string {
     return "return";
   });
   const lists = nodes.map((node) => {
-    const flags = optionsOf(node, root).flatMap(({ names }) => names);
+    const flags = optionsAt(node, root).flatMap(({ names }) => names);
     const files = wantsFiles(node) ? "; files=1" : "";
     return `    ${word(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${files} ;;`;
   });
@@ -129,7 +129,7 @@ function zsh(root: CommandNode): string {
       ...node.commands.map(({ name, description }) => described(name, description)),
       ...node.arguments.flatMap(({ choices, description }) => choices.map((choice) => described(choice, description))),
     ];
-    const options = optionsOf(node, root).flatMap(({ names, description }) =>
+    const options = optionsAt(node, root).flatMap(({ names, description }) =>
       names.map((name) => described(name, description)),
     );
     const files = wantsFiles(node) ? "; files=1" : "";
@@ -180,7 +180,7 @@ function fish(root: CommandNode): string {
       ...node.commands.map(({ name, description }) => [name, description] as const),
       ...node.arguments.flatMap(({ choices, description }) => choices.map((choice) => [choice, description] as const)),
     ].map(([name, description]) => `complete -c steward ${at} -a ${fishWord(name)} -d ${fishWord(description)}`);
-    const options = optionsOf(node, root).map(({ names, description, value, choices }) => {
+    const options = optionsAt(node, root).map(({ names, description, value, choices }) => {
       const spelled = names.map((name) => (name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
       const takes = {
         none: "",

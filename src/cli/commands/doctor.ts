@@ -74,7 +74,7 @@ interface Found {
   readonly startFaults: readonly string[];
 }
 
-/** Asks the service; runs the checks in this process where there is none. */
+/** Asks the service; without one runs the checks in this process. */
 async function findProblems(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
   const { io } = ports;
   const isNamed = !options.offline && ports.isNamed(command);

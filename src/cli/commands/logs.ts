@@ -115,7 +115,7 @@ function printRest(io: Io, { logs, total }: LogList, query: LogQuery, isChosen: 
 
 export function addLogsCommand(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
-  const moment = timeOption(now);
+  const time = timeOption(now);
   program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
@@ -129,8 +129,8 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     )
     .option("-f, --follow", "begin with the newest 10 (-n 0: none), and go on as they are written, until Ctrl-C")
     .choice("-o, --output <format>", "how to print them", logOutputs, "short")
-    .option("-S, --since <time>", "not older than this", moment)
-    .option("-U, --until <time>", "not newer than this", moment)
+    .option("-S, --since <time>", "not older than this", time)
+    .option("-U, --until <time>", "not newer than this", time)
     .option("-g, --grep <expression>", "only messages that match; case matters where it has a capital letter")
     .option("-b, --boot [id]", "only of a boot: its id, 0 the last (when left out), -1 the one before it")
     .option("-t, --identifier <name>", "only with this syslog identifier")

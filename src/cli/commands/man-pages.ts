@@ -23,7 +23,7 @@ const prose = (text: string): string =>
 
 const paragraph = (tag: string, text: string): string => `.TP\n.B ${roffArgument(tag)}\n${prose(text)}\n`;
 
-const optionsOf = (options: readonly OptionNode[]): string =>
+const optionsSection = (options: readonly OptionNode[]): string =>
   options.map(({ flags, description }) => paragraph(flags, description)).join("");
 const argumentsOf = (list: readonly ArgumentNode[]): string =>
   list.map(({ term, description }) => paragraph(term, description === "" ? "see above" : description)).join("");
@@ -49,7 +49,7 @@ function sectionOf(node: CommandNode): string {
     `${prose(sentence(node.description))}\n`,
     node.preset === undefined ? "" : `Where no command is named, ${node.preset.name} is meant.\n`,
     argumentsOf(node.arguments),
-    optionsOf(node.options),
+    optionsSection(node.options),
     node.notes === "" ? "" : notesOf(node.notes),
   ].join("");
 }
@@ -81,7 +81,7 @@ const statuses: readonly (readonly [code: string, what: string])[] = [
   ["130", "ended by Ctrl-C"],
 ];
 
-const list = (entries: readonly (readonly [string, string])[]): string =>
+const taggedList = (entries: readonly (readonly [string, string])[]): string =>
   entries.map(([name, what]) => paragraph(name, what)).join("");
 
 interface Edition {
@@ -102,12 +102,12 @@ function pageOf(node: CommandNode, root: CommandNode, { version, date }: Edition
     `.SH DESCRIPTION\n${prose(sentence(node.description))}\n`,
     node.preset === undefined ? "" : `Where no command is named, ${node.preset.name} is meant.\n`,
     node.notes === "" ? "" : notesOf(node.notes),
-    isRoot ? `.SH COMMANDS\n${list(node.commands.map((each) => [each.name, each.description]))}` : "",
+    isRoot ? `.SH COMMANDS\n${taggedList(node.commands.map((each) => [each.name, each.description]))}` : "",
     node.arguments.length > 0 ? `.SH ARGUMENTS\n${argumentsOf(node.arguments)}` : "",
-    node.options.length > 0 ? `.SH OPTIONS\n${optionsOf(node.options)}` : "",
+    node.options.length > 0 ? `.SH OPTIONS\n${optionsSection(node.options)}` : "",
     below.length > 0 ? `.SH COMMANDS\n${below.map(sectionOf).join("")}` : "",
-    `.SH "EXIT STATUS"\n${list(statuses)}`,
-    isRoot ? `.SH ENVIRONMENT\n${list(variables)}.SH FILES\n${list(files)}` : "",
+    `.SH "EXIT STATUS"\n${taggedList(statuses)}`,
+    isRoot ? `.SH ENVIRONMENT\n${taggedList(variables)}.SH FILES\n${taggedList(files)}` : "",
     `.SH "SEE ALSO"\n${others.map((each) => `.BR ${roffArgument(pageName(each))} (${section})`).join(",\n")}\n`,
   ];
   return { file: `${name}.${section}`, text: parts.join("") };

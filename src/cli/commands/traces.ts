@@ -55,7 +55,7 @@ function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
 }
 
 export function addTracesCommands(program: Command, ports: CommandPorts): void {
-  const moment = timeOption(ports.now);
+  const time = timeOption(ports.now);
   const traces = program.command("traces").description("traces that were received: list them, show one");
   const list = traces
     .presetCommand("list")
@@ -63,7 +63,7 @@ export function addTracesCommands(program: Command, ports: CommandPorts): void {
     .option("--service <name>", "only with a span of this service")
     .choice("--origin <origin>", "only with a span that the service made itself, or that it has received", spanOrigins)
     .option("--min-duration <time>", "only those that took so long: 250ms, 2s")
-    .option("-S, --since <time>", "only those that began then or later", moment)
+    .option("-S, --since <time>", "only those that began then or later", time)
     .limit({ minimum: 1, maximum: 1000, default: 100 });
   answerCommand(ports, list, {
     ask: (client, { service, origin, minDuration, since, limit }: ListOptions) =>

@@ -95,8 +95,8 @@ function leafOf(program: Command, words: readonly string[]) {
   return { path, leaf };
 }
 
-function optionsOf(leaf: Command): readonly Option[] {
-  return leaf.parent === null ? leaf.options : [...leaf.options, ...optionsOf(leaf.parent)];
+function acceptedOptions(leaf: Command): readonly Option[] {
+  return leaf.parent === null ? leaf.options : [...leaf.options, ...acceptedOptions(leaf.parent)];
 }
 
 interface Flag {
@@ -119,7 +119,7 @@ function shortFlagsOf(options: readonly Option[], word: string): readonly Flag[]
 
 /** The flags of a command line, also short ones within a word, without their values. */
 function flagsOf(leaf: Command, words: readonly string[]): readonly Flag[] {
-  const options = optionsOf(leaf);
+  const options = acceptedOptions(leaf);
   const flags: Flag[] = [];
   for (let at = 0; at < words.length; at += 1) {
     const word = words[at] ?? "";

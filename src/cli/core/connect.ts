@@ -27,7 +27,7 @@ function oneWord(text: string, from: string): string {
   throw new Error(`cannot use the key in ${from}: there must be one word and nothing else`);
 }
 
-const unreadable = (path: string, error: unknown): Error =>
+const cannotRead = (path: string, error: unknown): Error =>
   new Error(`cannot read the key file ${path}: ${errorMessage(error)}`, { cause: error });
 
 function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
@@ -35,7 +35,7 @@ function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
   try {
     return oneWord(readFileSync(path, "utf8"), path);
   } catch (error) {
-    throw errnoCode(error) !== undefined ? unreadable(path, error) : error;
+    throw errnoCode(error) !== undefined ? cannotRead(path, error) : error;
   }
 }
 
@@ -179,7 +179,7 @@ async function findService(source: ServiceSource): Promise<Service> {
   const address = url ?? localUrl;
   const readOwnKey = (): Promise<AdminKey> =>
     readAdminKey(adminKeyFile, address).catch((error: unknown) => {
-      throw unreadable(adminKeyFile, error);
+      throw cannotRead(adminKeyFile, error);
     });
   const { text: found, holder } = await readOwnKey();
   const key = oneWord(found, adminKeyFile);

@@ -15,13 +15,13 @@ export function asPlan(answer: unknown): Plan {
 
 export function planLines(plan: Plan): readonly string[] {
   const { steps, units, packages, bytes, requires_reboot: reboot, reason, frees_bytes: frees } = plan;
-  const list = (title: string, names: readonly string[]): readonly string[] =>
+  const section = (title: string, names: readonly string[]): readonly string[] =>
     names.length === 0 ? [] : [`${title} (${names.length}): ${names.join(", ")}`];
   return [
     ...steps.map((step, at) => `${at + 1}. ${step}`),
     ...(reason === undefined ? [] : [reason]),
-    ...list("packages", packages),
-    ...list("units", units),
+    ...section("packages", packages),
+    ...section("units", units),
     ...(bytes > 0 ? [`to download: ${formatBytes(bytes)}`] : []),
     ...(frees === undefined ? [] : [`becomes free: ${formatBytes(frees)}`]),
     ...(reboot ? ["needs a reboot afterwards"] : []),

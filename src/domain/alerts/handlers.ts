@@ -8,7 +8,7 @@ import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import type { Alerts } from "./alerts.ts";
 import { maxSilences, type Silences } from "./silences.ts";
 
-const toEntry = ({ id, alert, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({
+const toSilence = ({ id, alert, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({
   id,
   alert,
   until: toTimestamp(until),
@@ -27,7 +27,7 @@ export function alertHandlers(ports: {
   const silenceEnd = (text: string): number => {
     const until = parseTimestamp(text);
     const now = clock.now();
-    if (until === undefined) throw invalid("until", "must be a moment (RFC 3339)");
+    if (until === undefined) throw invalid("until", "must be a time (RFC 3339)");
     if (until <= now) throw invalid("until", "lies in the past");
     if (until > now + longestSilenceMs) throw invalid("until", "lies more than 30 days ahead");
     return until;
@@ -39,7 +39,7 @@ export function alertHandlers(ports: {
       return { alerts: [...all], firing: all.filter(({ state }) => state === "firing").length };
     },
 
-    listSilences: () => ({ silences: silences.list().map(toEntry) }),
+    listSilences: () => ({ silences: silences.list().map(toSilence) }),
 
     silenceAlert({ body, query }, context) {
       const { alert, comment = "" } = body;
@@ -49,7 +49,7 @@ export function alertHandlers(ports: {
       if (query.dry_run) return createPlan([`notify nobody of ${alert} until ${toTimestamp(until)}`]);
       const silence = silences.add({ alert, until, comment, createdBy: context.caller?.keyName ?? "" });
       context.touched({ id: silence.id, alert, until: toTimestamp(until) });
-      return toEntry(silence);
+      return toSilence(silence);
     },
 
     removeSilence({ params, query }, context) {
@@ -58,7 +58,7 @@ export function alertHandlers(ports: {
       if (query.dry_run) return createPlan([`end the silence of ${silence.alert}`]);
       silences.remove(silence.id);
       context.touched({ id: silence.id, alert: silence.alert });
-      return { ...toEntry(silence), success: true, message: `${silence.alert} is no longer silenced` };
+      return { ...toSilence(silence), success: true, message: `${silence.alert} is no longer silenced` };
     },
   };
 }

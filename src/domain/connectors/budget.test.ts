@@ -58,17 +58,17 @@ it("never lets a day end more than one call over its limit, whatever runs at the
   );
 });
 
-it("gives back what was set aside once, however often a call is settled", () => {
+it("gives back what was reserved once, however often a call is settled", () => {
   const ledger = createFakeTokenLedger();
   const budgets = createTokenBudgets({ ledger, clock: { now: () => start }, onTrouble: () => undefined });
   const reserve = () => budgets.reserve({ keyId: "key", limit: 100, tokens: 90, drawsOn: () => undefined });
   const first = reserve();
   const second = reserve();
-  expect(reserve).toThrow("calls that still run have set the rest aside");
+  expect(reserve).toThrow("calls in progress have reserved the rest");
   first.settle(5);
   first.settle(5);
   expect(reserve).not.toThrow();
-  expect(reserve).toThrow("set the rest aside");
+  expect(reserve).toThrow("reserved the rest");
   second.settle(95);
   expect(ledger.used("key", "2026-11-22")).toBe(100);
   expect(reserve).toThrow("100 are used");

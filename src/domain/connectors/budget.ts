@@ -34,16 +34,16 @@ export function createTokenBudgets(ports: {
   readonly onTrouble: (error: unknown) => void;
 }) {
   const { ledger, clock, onTrouble } = ports;
-  const aside = new Map<string, number>();
+  const reservedBy = new Map<string, number>();
   /** What could not be written: a full disk must not lift a budget. */
   const unwritten = new Map<string, { readonly keyId: string; readonly day: string; tokens: number }>();
   let lastDay = "";
 
   const nameOf = (keyId: string, day: string): string => `${day} ${keyId}`;
-  const setAside = (keyId: string, tokens: number): void => {
-    const sum = (aside.get(keyId) ?? 0) + tokens;
-    if (sum > 0) aside.set(keyId, sum);
-    else aside.delete(keyId);
+  const addReserved = (keyId: string, tokens: number): void => {
+    const sum = (reservedBy.get(keyId) ?? 0) + tokens;
+    if (sum > 0) reservedBy.set(keyId, sum);
+    else reservedBy.delete(keyId);
   };
 
   const forgetOldDays = (now: number, day: string): void => {
@@ -74,14 +74,14 @@ export function createTokenBudgets(ports: {
   const check = (keyId: string, limit: number, now: number, drawsOn: (quota: Quota) => void): void => {
     const day = dayOf(now);
     const used = ledger.used(keyId, day) + (unwritten.get(nameOf(keyId, day))?.tokens ?? 0);
-    const reserved = aside.get(keyId) ?? 0;
+    const reserved = reservedBy.get(keyId) ?? 0;
     const resetSeconds = Math.max(1, Math.ceil((dayMs - (now % dayMs)) / 1000));
     const remaining = Math.max(0, limit - used - reserved);
     drawsOn({ name: "tokens", limit, remaining, windowSeconds, resetSeconds });
     if (remaining > 0) return;
     const isBusy = used < limit;
     const retryAfter = isBusy ? Math.min(busyRetrySeconds, resetSeconds) : resetSeconds;
-    const state = isBusy ? "calls that still run have set the rest aside" : `${used} are used`;
+    const state = isBusy ? "calls in progress have reserved the rest" : `${used} are used`;
     throw new DomainError(
       "RATE_LIMITED",
       `too many tokens: ${limit} a day are allowed for this key and ${state} (try again in ${retryAfter} s)`,
@@ -99,13 +99,13 @@ export function createTokenBudgets(ports: {
       const now = clock.now();
       forgetOldDays(now, dayOf(now));
       if (limit !== undefined) check(keyId, limit, now, drawsOn);
-      setAside(keyId, tokens);
+      addReserved(keyId, tokens);
       let isSettled = false;
       return {
         settle(used) {
           if (isSettled) return;
           isSettled = true;
-          setAside(keyId, -tokens);
+          addReserved(keyId, -tokens);
           write(keyId, dayOf(clock.now()), used);
         },
       };

@@ -10,7 +10,7 @@ import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 const probeTimeoutMs = 10_000;
 
 export interface DefaultState {
-  /** Null where there is none. A configured one that is missing has its name. */
+  /** Null without one. A configured one that is missing has its name. */
   readonly name: string | null;
   readonly status: ConnectorStatus | undefined;
   readonly reason: string | null;

@@ -67,6 +67,6 @@ export interface OpenFix {
   readonly close: () => Promise<void>;
 }
 
-/** The fix for what a check has found, if there is one. */
+/** The fix of a problem, if there is one. */
 export const fixIdOf = ({ fixes: [usual] = [] }: Pick<Check, "fixes">, { fixId }: Outcome): string | undefined =>
   (fixId === undefined ? usual : fixId) ?? undefined;

@@ -15,7 +15,7 @@ import { systemdRestartFailedFix } from "./fixes/systemd-restart-failed.ts";
 import { vacuumJournalFix } from "./fixes/vacuum-journal.ts";
 
 export interface FixPorts {
-  /** Undefined where there is none that is supported. */
+  /** Undefined without a supported one. */
   readonly packages: PackageManager | undefined;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly units: Pick<Units, "read" | "resetFailed" | "restart" | "settled">;

@@ -44,7 +44,7 @@ export interface CheckPorts {
   readonly time: TimeSync;
   readonly servers: NameServers;
   readonly routes: DefaultRoutes;
-  /** Undefined where there is none that is supported. */
+  /** Undefined without a supported one. */
   readonly packages: PackageManager | undefined;
   readonly reboot: RebootNeed;
   readonly journal: Pick<Journal, "query" | "size">;

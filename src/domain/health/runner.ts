@@ -192,7 +192,7 @@ function current(running: Running, entry: Entry): Promise<HealthCheckResult> {
   return result !== undefined && isFresh ? Promise.resolve(result) : run(running, entry);
 }
 
-async function list(running: Running): Promise<HealthCheckList> {
+async function listResults(running: Running): Promise<HealthCheckList> {
   const { clock, entries } = running;
   const startedAtMs = clock.monotonicMs();
   const all = await Promise.all(entries.map((entry) => current(running, entry)));
@@ -272,7 +272,7 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
     },
     find: (id) => findEntry(running, id)?.check,
     add: (check) => add(running, check),
-    list: () => list(running),
+    list: () => listResults(running),
     run(id) {
       const entry = findEntry(running, id);
       return entry && run(running, entry);

@@ -8,7 +8,7 @@ import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { testDraft } from "./messages.ts";
 import type { Channels, Outbox } from "./outbox.ts";
 
-const toEntry = (notification: StoredNotification): Notification => ({
+const toNotification = (notification: StoredNotification): Notification => ({
   id: notification.id,
   kind: notification.kind,
   subject: notification.subject,
@@ -57,7 +57,7 @@ export function notificationHandlers(ports: {
     listNotifications({ query }) {
       const all = outbox.list();
       const limit = query.limit ?? notificationListLimit.default;
-      return { notifications: all.slice(0, limit).map(toEntry), total: all.length };
+      return { notifications: all.slice(0, limit).map(toNotification), total: all.length };
     },
 
     async testNotifications({ body, query }, context) {

@@ -162,7 +162,7 @@ async function wait({ clock, waiting, shutdown }: State, channel: NotificationCh
   waiting.delete(channel);
 }
 
-async function drain(state: State, channel: NotificationChannel, notifier: Notifier): Promise<void> {
+async function deliverAll(state: State, channel: NotificationChannel, notifier: Notifier): Promise<void> {
   for (;;) {
     const turn = state.turns.turn(queued(state, channel));
     if (turn === undefined || state.shutdown.signal.aborted) {
@@ -180,7 +180,7 @@ function pump(state: State, channel: NotificationChannel): void {
   const notifier = channels.get(channel);
   if (!isStarted || notifier === undefined || pumping.has(channel)) return;
   pumping.add(channel);
-  void drain(state, channel, notifier).catch((error: unknown) => {
+  void deliverAll(state, channel, notifier).catch((error: unknown) => {
     pumping.delete(channel);
     onTrouble(error);
   });

@@ -36,7 +36,7 @@ export function enabledFault(
   return confirmationFault(manifest, { path: found.path, digest }, rules.confirmed);
 }
 
-const unreadable = (name: string, path: string, type: PluginType = "command") => ({
+const unreadablePlugin = (name: string, path: string, type: PluginType = "command") => ({
   name,
   version: "",
   type,
@@ -57,10 +57,10 @@ export function pluginView(
 ): Plugin {
   const isEnabled = enabled !== undefined;
   if (found === undefined)
-    return { ...unreadable(name, enabled?.path ?? "", type), enabled: isEnabled, fault: goneFault };
+    return { ...unreadablePlugin(name, enabled?.path ?? "", type), enabled: isEnabled, fault: goneFault };
   const { path, loaded } = found;
   const fault = (isEnabled ? enabledFault(rules, found, enabled) : ownFault(rules, found)) ?? null;
-  if ("fault" in loaded) return { ...unreadable(name, path, loaded.type), enabled: isEnabled, fault };
+  if ("fault" in loaded) return { ...unreadablePlugin(name, path, loaded.type), enabled: isEnabled, fault };
   const { version, role, author, description, permissions } = loaded.manifest;
   return {
     name,

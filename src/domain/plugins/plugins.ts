@@ -130,7 +130,7 @@ async function sync(state: State, parts: PluginParts): Promise<void> {
   }
 }
 
-async function list(state: State): Promise<readonly Plugin[]> {
+async function listPlugins(state: State): Promise<readonly Plugin[]> {
   const parts = await load(state);
   const all = await parts.folders.find();
   const rules = rulesOf(state, parts);
@@ -252,7 +252,7 @@ export function createPlugins(ports: PluginsPorts) {
 
   return {
     start: (): Promise<void> => (isSafeMode ? Promise.resolve() : inTurn(state, (parts) => sync(state, parts))),
-    list: (): Promise<readonly Plugin[]> => list(state),
+    list: (): Promise<readonly Plugin[]> => listPlugins(state),
     /** @throws DomainError: `NOT_FOUND`, `VALIDATION_ERROR` for one that asks for root without confirmation. */
     enable: (
       name: string,

@@ -37,7 +37,7 @@ function parseServiceName(text: string): string {
 /** Wait after a job, so that a program that exits at once is noticed. */
 const settleMs = 250;
 
-const toEntry = (unit: Unit): ServiceEntry => ({
+const toServiceEntry = (unit: Unit): ServiceEntry => ({
   name: unit.name,
   description: unit.description,
   active: unit.activeState === "active",
@@ -63,7 +63,7 @@ const entries = new WeakMap<Unit, ServiceEntry>();
 function cachedEntry(unit: Unit): ServiceEntry {
   const known = entries.get(unit);
   if (known !== undefined) return known;
-  const entry = toEntry(unit);
+  const entry = toServiceEntry(unit);
   entries.set(unit, entry);
   return entry;
 }
@@ -136,7 +136,7 @@ export function systemHandlers(ports: {
   function restartSelf(unit: Unit, context: Context): RestartResult {
     context.afterReply(() => units.restartDetached(unit.name));
     const message = `${unit.name} is this service: it restarts once this answer has left`;
-    return { ...toEntry(unit), success: true, message, job_result: "pending" };
+    return { ...toServiceEntry(unit), success: true, message, job_result: "pending" };
   }
 
   async function restart(unit: Unit, signal: AbortSignal): Promise<RestartResult> {
@@ -158,7 +158,7 @@ export function systemHandlers(ports: {
       const why = jobResult === "done" ? `it stopped at once (${after.result})` : `job ${jobResult} (${after.result})`;
       throw new DomainError("INTERNAL_ERROR", `cannot restart ${name}: ${why}; see its log`, details);
     }
-    return { ...toEntry(after), success: true, message: restartMessage(after), job_result: jobResult };
+    return { ...toServiceEntry(after), success: true, message: restartMessage(after), job_result: jobResult };
   }
 
   return {

@@ -5,7 +5,7 @@ const nsPerMs = 1_000_000n;
 const nsPerUs = 1_000n;
 const nsPerSecond = 1_000_000_000n;
 
-/** The last moment that is taken, in the year 2255: up to it whole microseconds are numbers. */
+/** The last time that is taken, in the year 2255: up to it whole microseconds are numbers. */
 export const latestNs = BigInt(Number.MAX_SAFE_INTEGER) * nsPerUs + 999n;
 
 /** Nanoseconds since the epoch as RFC 3339 in UTC, with all nine decimals. */

@@ -54,9 +54,9 @@ export function createErrorBody(log: Logger) {
 export const createErrorReply =
   (toBody: ReturnType<typeof createErrorBody>) =>
   (error: unknown, request: FastifyRequest, reply: FastifyReply): FastifyReply =>
-    send(reply, toBody(error, request));
+    sendError(reply, toBody(error, request));
 
-function send(reply: FastifyReply, body: ErrorBody): FastifyReply {
+function sendError(reply: FastifyReply, body: ErrorBody): FastifyReply {
   const { code, details } = body.error;
   const status = errorStatus[code];
   reply.request.record.error = { code, field: details?.field };

@@ -101,7 +101,7 @@ export function createGrpcReceiver(ports: {
     responseSerialize: asIs,
     responseDeserialize: asIs,
   } as const;
-  const serve = async (bytes: Buffer, peer: Peer): Promise<Buffer> => {
+  const answerCall = async (bytes: Buffer, peer: Peer): Promise<Buffer> => {
     if (!room.take(peer, bytes.length)) throw new TracesRefused("overloaded", overloaded);
     try {
       return takenReply(await take({ bytes, format: "protobuf", isGzip: false, peer }));
@@ -113,7 +113,7 @@ export function createGrpcReceiver(ports: {
     { Export: definition },
     {
       Export(call: ServerUnaryCall<Buffer, Buffer>, answer: sendUnaryData<Buffer>) {
-        serve(call.request, connections.get(call.getPeer())?.peer ?? unknownPeer).then(
+        answerCall(call.request, connections.get(call.getPeer())?.peer ?? unknownPeer).then(
           (reply) => answer(null, reply),
           (error: unknown) => {
             const refusal = error instanceof TracesRefused ? error : new TracesRefused("failed", "cannot keep traces");

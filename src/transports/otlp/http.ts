@@ -136,7 +136,7 @@ async function respond(request: IncomingMessage, response: ServerResponse, ports
   }
 }
 
-async function serve(request: IncomingMessage, response: ServerResponse, ports: Ports, peer: Peer): Promise<void> {
+async function receive(request: IncomingMessage, response: ServerResponse, ports: Ports, peer: Peer): Promise<void> {
   const held: Held = { peer, bytes: 0 };
   try {
     await respond(request, response, ports, held);
@@ -154,7 +154,7 @@ export function createHttpReceiver(ports: Ports): SocketServer {
       keepAliveTimeout: idleMs,
       connectionsCheckingInterval: headMs,
     },
-    (request, response) => void serve(request, response, ports, peers.get(request.socket) ?? unknownPeer),
+    (request, response) => void receive(request, response, ports, peers.get(request.socket) ?? unknownPeer),
   );
   // Node enforces request timeouts only on a server that listens.
   server.emit("listening");

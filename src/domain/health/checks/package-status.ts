@@ -36,7 +36,7 @@ function interruption({ unfinished }: PackageFaults): string {
 
 function unmetMessage({ unmet }: PackageFaults): string {
   const needs = unmet.map(({ name, needs: what }) => `${name} (${what})`);
-  return `${counted(unmet.length, "dependency", "dependencies")} of installed packages ${isOne(unmet.length) ? "is" : "are"} not there: ${listNames(needs)}; they may not work, and nothing else can be installed until that is mended`;
+  return `${counted(unmet.length, "dependency", "dependencies")} of installed packages ${isOne(unmet.length) ? "is" : "are"} not there: ${listNames(needs)}; they may not work, and nothing else can be installed until that is repaired`;
 }
 
 function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "fixId"> | undefined {

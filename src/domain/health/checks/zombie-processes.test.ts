@@ -19,7 +19,7 @@ it.each([
   expect(await run(zombies(count))).toMatchObject({ status, details: { count } });
 });
 
-it("names the parents, which are what can be mended", async () => {
+it("names the parents, which can be restarted", async () => {
   expect(await run([...zombies(2), ...zombies(4, 20, "pool")])).toMatchObject({
     message: "6 zombie processes, left behind by pool (20), worker (10)",
     details: {

@@ -62,7 +62,7 @@ it("says why it cannot be done", async () => {
   repairs.missing = fakeMissingPlan({ changes: [], configured: [] });
   expect(await fixOf(repairs).plan(unmet, signal)).toEqual({
     steps: [],
-    reason: "the package manager knows of nothing that would mend it",
+    reason: "the package manager knows of nothing that would repair it",
   });
 });
 

@@ -53,7 +53,7 @@ export function aptFixDependenciesFix(ports: {
       const plan = await demandManager(packages).planMissing(reinstalled, signal);
       if (plan.obstacle !== null) return { steps: [], reason: plan.obstacle };
       if (plan.changes.length === 0 && plan.configured.length === 0)
-        return { steps: [], reason: "the package manager knows of nothing that would mend it" };
+        return { steps: [], reason: "the package manager knows of nothing that would repair it" };
       const names = new Set([...plan.changes.map(({ name }) => name), ...plan.configured]);
       return { steps: [stepFor(plan)], packages: [...names], downloadBytes: plan.downloadBytes };
     },
