@@ -23,6 +23,16 @@ export function isPermissionDenied(error: unknown): boolean {
   return code === "EACCES" || code === "EPERM";
 }
 
+/** What work gives; undefined where it fails, which is reported. */
+export function orReport<T>(work: () => T, report: (error: unknown) => void): T | undefined {
+  try {
+    return work();
+  } catch (error) {
+    report(error);
+    return undefined;
+  }
+}
+
 /** What a promise gives; undefined where it fails for a reason that is expected, which is "not found" unless given. */
 export async function orUndefined<T>(
   work: Promise<T>,

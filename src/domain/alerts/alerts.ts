@@ -1,6 +1,7 @@
 import type { Alert, AlertName } from "#contract/alerts.ts";
 import type { AlertStore, StoredAlert, Tracked } from "#domain/ports/alerts.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 import { type AlertCondition, type AlertMetric, alertConditions } from "./conditions.ts";
 import { type AlertTelling, evaluated, isQuiet, quietAlert, resumed } from "./evaluation.ts";
 
@@ -35,12 +36,7 @@ function remembered(store: Pick<AlertStore, "alerts">, clock: Clock, onTrouble: 
     // A clock that was set back ages nothing.
     { tracked: resumed(tracked, Math.max(0, clock.now() - savedAt), toleratedMs), value: undefined },
   ];
-  try {
-    return new Map(store.alerts().map(resume));
-  } catch (error) {
-    onTrouble(error);
-    return new Map<AlertName, Entry>();
-  }
+  return orReport(() => new Map(store.alerts().map(resume)), onTrouble) ?? new Map<AlertName, Entry>();
 }
 
 const rounded = (value: number): number => Math.round(value * 10) / 10;
@@ -101,12 +97,10 @@ export function createAlerts(ports: {
 
   const keep = (name: AlertName, before: Tracked, after: Tracked): void => {
     if (isQuiet(before) && isQuiet(after)) return;
-    try {
+    orReport(() => {
       if (isQuiet(after)) store.forgetAlert(name);
       else store.saveAlert({ name, ...after, savedAt: clock.now() });
-    } catch (error) {
-      onTrouble(error);
-    }
+    }, onTrouble);
   };
 
   const sinceOf = ({ heldMs }: Tracked): number =>

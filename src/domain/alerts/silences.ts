@@ -1,6 +1,7 @@
 import { type AlertName, longestSilenceMs } from "#contract/alerts.ts";
 import type { AlertStore, StoredSilence } from "#domain/ports/alerts.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 
 export const maxSilences = 100;
 /** A clock may be set back by this much without ending the longest silence. */
@@ -16,16 +17,7 @@ export function createSilences(ports: {
 }) {
   const { store, clock, createId, onTrouble } = ports;
 
-  const load = (): readonly StoredSilence[] => {
-    try {
-      return store.silences();
-    } catch (error) {
-      onTrouble(error);
-      return [];
-    }
-  };
-
-  let kept = load();
+  let kept: readonly StoredSilence[] = orReport(() => store.silences(), onTrouble) ?? [];
 
   /** One made while the clock was far ahead would never end, so an end that could not be given now counts as over. */
   const isOver = ({ until }: StoredSilence, now: number): boolean =>
@@ -36,11 +28,9 @@ export function createSilences(ports: {
     const ended = kept.filter((silence) => isOver(silence, now));
     if (ended.length === 0) return kept;
     kept = kept.filter((silence) => !isOver(silence, now));
-    try {
+    orReport(() => {
       for (const { id } of ended) store.forgetSilence(id);
-    } catch (error) {
-      onTrouble(error);
-    }
+    }, onTrouble);
     return kept;
   };
 

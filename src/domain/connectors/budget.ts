@@ -3,6 +3,7 @@ import type { Quota } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ReportedUsage, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
@@ -51,11 +52,7 @@ export function createTokenBudgets(ports: {
     lastDay = day;
     const oldest = dayOf(now - keptDays * dayMs);
     for (const [name, each] of unwritten) if (each.day < oldest) unwritten.delete(name);
-    try {
-      ledger.forget(oldest);
-    } catch (error) {
-      onTrouble(error);
-    }
+    orReport(() => ledger.forget(oldest), onTrouble);
   };
 
   const write = (keyId: string, day: string, tokens: number): void => {

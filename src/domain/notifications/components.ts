@@ -1,7 +1,8 @@
 import type { NotificationKind } from "#contract/alerts.ts";
-import type { NotificationStore } from "#domain/ports/notifications.ts";
+import type { NotificationStore, StoredComponent } from "#domain/ports/notifications.ts";
 import type { ProbeResult } from "#domain/ports/probe.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 import { flapWindowMs, found, passed, type Step, type Telling, unknownComponent, type Watched } from "./flapping.ts";
 
 /** How often flapping components are checked for having settled. */
@@ -35,18 +36,12 @@ interface Entry {
 /** Stored states, aged by the time since; a clock that was set back ages nothing. */
 function remembered(store: Store, clock: Clock, onTrouble: (error: unknown) => void): Map<string, Entry> {
   const lookedAtMs = clock.monotonicMs();
-  try {
-    return new Map(
-      store.components().map(({ name, savedAt, ...watched }) => {
-        const awayMs = Math.max(0, clock.now() - savedAt);
-        const changeAgesMs = watched.changeAgesMs.map((age) => Math.min(age + awayMs, flapWindowMs));
-        return [name, { watched: { ...watched, changeAgesMs }, lookedAtMs, reason: undefined }];
-      }),
-    );
-  } catch (error) {
-    onTrouble(error);
-    return new Map();
-  }
+  const aged = ({ name, savedAt, ...watched }: StoredComponent): [string, Entry] => {
+    const awayMs = Math.max(0, clock.now() - savedAt);
+    const changeAgesMs = watched.changeAgesMs.map((age) => Math.min(age + awayMs, flapWindowMs));
+    return [name, { watched: { ...watched, changeAgesMs }, lookedAtMs, reason: undefined }];
+  };
+  return orReport(() => new Map(store.components().map(aged)), onTrouble) ?? new Map();
 }
 
 /** Notifies each change of a component once, and flapping once. */
@@ -61,25 +56,17 @@ export function createComponentWatch(ports: {
   const entries = remembered(store, clock, onTrouble);
   let stop: Dispose | undefined;
 
-  const keep = (work: () => void): void => {
-    try {
-      work();
-    } catch (error) {
-      onTrouble(error);
-    }
-  };
-
   // A component that was removed from the settings begins anew when it returns.
   for (const name of entries.keys()) {
     if (components.includes(name)) continue;
     entries.delete(name);
-    keep(() => store.forgetComponent(name));
+    orReport(() => store.forgetComponent(name), onTrouble);
   }
 
   const take = (name: string, entry: Entry, { watched, tell: news }: Step): void => {
     const isNew = watched.isDown !== entry.watched.isDown || watched.flaps !== entry.watched.flaps;
     entry.watched = watched;
-    if (isNew) keep(() => store.saveComponent({ name, ...watched, savedAt: clock.now() }));
+    if (isNew) orReport(() => store.saveComponent({ name, ...watched, savedAt: clock.now() }), onTrouble);
     if (news === undefined) return;
     const { what, changes } = news;
     tell({ kind: kinds[what], component: name, isDown: watched.isDown, changes, reason: entry.reason });

@@ -6,6 +6,7 @@ import {
   type StoredNotification,
 } from "#domain/ports/notifications.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 import type { Draft } from "./messages.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
@@ -26,12 +27,7 @@ export const pauseAfter = (attempts: number): number =>
   Math.min(longestPauseMs, firstPauseMs * 2 ** Math.min(attempts - 1, 10));
 
 function loaded(store: NotificationStore, onTrouble: (error: unknown) => void): Map<string, StoredNotification> {
-  try {
-    return new Map(store.notifications().map((each) => [each.id, each]));
-  } catch (error) {
-    onTrouble(error);
-    return new Map();
-  }
+  return orReport(() => new Map(store.notifications().map((each) => [each.id, each])), onTrouble) ?? new Map();
 }
 
 interface Failure {
@@ -66,17 +62,9 @@ interface State extends OutboxPorts {
   isStarted: boolean;
 }
 
-function written({ onTrouble }: State, work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    onTrouble(error);
-  }
-}
-
 function save(state: State, notification: StoredNotification): StoredNotification {
   state.all.set(notification.id, notification);
-  written(state, () => state.store.saveNotification(notification));
+  orReport(() => state.store.saveNotification(notification), state.onTrouble);
   return notification;
 }
 
@@ -101,7 +89,7 @@ function trim(state: State): void {
     if (all.size <= notificationListLimit.maximum) return;
     if (outcome === "queued") continue;
     all.delete(id);
-    written(state, () => store.forgetNotification(id));
+    orReport(() => store.forgetNotification(id), state.onTrouble);
   }
 }
 

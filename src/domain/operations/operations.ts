@@ -1,6 +1,7 @@
 import type { OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { OperationSpec } from "#domain/ports/operations.ts";
+import { orReport } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
 import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
 import { canonicalJson, isFinished, kindOf, type Operation, queuedState } from "./state.ts";
@@ -20,14 +21,6 @@ const sweepIntervalMs = 5_000;
 const keptOperations = 200;
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
 const idempotentForMs = 24 * 60 * 60 * 1000;
-
-function orTrouble({ onTrouble }: Tracked, work: () => void): void {
-  try {
-    work();
-  } catch (error) {
-    onTrouble(error);
-  }
-}
 
 const all = (tracked: Tracked): readonly Operation[] => tracked.store.ids().flatMap((id) => inspect(tracked, id) ?? []);
 
@@ -102,9 +95,9 @@ export function createOperations(
   const { unfinished } = tracked;
 
   // Reconciles what an earlier process left.
-  orTrouble(tracked, () => pruneFinished(tracked));
+  orReport(() => pruneFinished(tracked), tracked.onTrouble);
   const stopSweeping = clock.every(sweepIntervalMs, () => {
-    for (const id of unfinished) orTrouble(tracked, () => void inspect(tracked, id));
+    for (const id of unfinished) orReport(() => void inspect(tracked, id), tracked.onTrouble);
   });
 
   return {
@@ -126,7 +119,7 @@ export function createOperations(
       store.create(spec);
       unfinished.add(spec.id);
       launch(tracked, spec.id, 0);
-      orTrouble(tracked, () => pruneFinished(tracked));
+      orReport(() => pruneFinished(tracked), tracked.onTrouble);
       return { spec, state: queuedState };
     },
     /** Waits for the end. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */

@@ -8,6 +8,7 @@ import type {
   TaskLauncher,
 } from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 import { failedState, isFinished, kindOf, maxAttempts, type OperationKinds, stateOf } from "./state.ts";
 
 export interface VerbContext {
@@ -80,13 +81,7 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
     isDirty = false;
   };
   /** Losing progress on a full disk is no reason to stop. */
-  const tryToWrite = (): void => {
-    try {
-      write();
-    } catch (error) {
-      onTrouble(error);
-    }
-  };
+  const tryToWrite = (): void => orReport(write, onTrouble);
   const report = (): void => {
     isDirty = true;
     const restMs = writtenAtMs + reportIntervalMs - clock.monotonicMs();
@@ -102,11 +97,9 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
   return {
     state: () => state,
     line: (text: string): void => {
-      try {
+      orReport(() => {
         for (const line of text.split("\n")) store.appendLog(id, line);
-      } catch (error) {
-        onTrouble(error);
-      }
+      }, onTrouble);
     },
     step: (percent: number, what: string): void => {
       state = { ...state, percent: Math.max(0, Math.min(100, Math.trunc(percent) || 0)), step: what };

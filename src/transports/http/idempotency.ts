@@ -4,6 +4,7 @@ import { type ErrorBody, type ErrorCode, errorStatus, isErrorStatus } from "#con
 import type { Caller } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { orReport } from "#kernel/errors.ts";
 import { errorBody } from "./error-reply.ts";
 import { recordingOf } from "./event-stream.ts";
 import { type Answer, isDryRun, type RequestRecord } from "./request-record.ts";
@@ -76,11 +77,9 @@ export function createIdempotency({ clock, files, onTrouble, limits = defaultLim
 
   const sizeOf = ({ answer }: KeptAnswer): number => answer.body.length + overheadBytes;
   const onDisk = (work: (files: AnswerFiles) => void): void => {
-    try {
+    orReport(() => {
       if (files !== undefined) work(files);
-    } catch (error) {
-      onTrouble(error);
-    }
+    }, onTrouble);
   };
   const forget = (each: KeptAnswer): void => {
     kept.delete(each.id);
