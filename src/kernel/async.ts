@@ -50,7 +50,7 @@ export function createTimeLimit(
     signal: AbortSignal.any([outer, over.signal]),
     remainingMs: (): number => deadline - clock.monotonicMs(),
     /** Ends it, and what still listens to its signal. */
-    end(): void {
+    end: (): void => {
       ended.abort();
       over.abort();
     },

@@ -56,7 +56,7 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
   }
 
   return {
-    write(line: string): void {
+    write: (line: string): void => {
       if (waitingBytes > maxWaitingBytes) {
         dropped += 1;
         return;
@@ -66,7 +66,7 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
     },
     flush,
     /** Writes synchronously, after all that waits. @throws Error when the output does not take it within some seconds. */
-    writeNow(line: string): void {
+    writeNow: (line: string): void => {
       const before = dropped;
       lines += line;
       for (let tries = 0; tries < maxTries; tries += 1) {

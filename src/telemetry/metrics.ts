@@ -107,11 +107,11 @@ function requestMetrics({ counter, histogram }: Instruments, registers: Registry
     },
   });
   return {
-    request({ method, endpoint, status, seconds }: RequestSample): void {
+    request: ({ method, endpoint, status, seconds }: RequestSample): void => {
       requests.inc({ method, endpoint, status: String(status) });
       durations.observe({ method, endpoint }, seconds);
     },
-    watchConnections(count: () => number): void {
+    watchConnections: (count: () => number): void => {
       connections = count;
     },
   };
@@ -152,11 +152,11 @@ function healthMetrics({ counter, gauge, histogram }: Instruments) {
   const fixes = counter("svc_check_fixes_total", "Fixes of health checks that were carried out.", "fix", "result");
   return {
     componentUp: (component: string, isUp: boolean): void => components.set({ component }, isUp ? 1 : 0),
-    checkRun(check: string, status: CheckStatus, seconds: number): void {
+    checkRun: (check: string, status: CheckStatus, seconds: number): void => {
       statuses.set({ check }, checkStatuses.indexOf(status));
       durations.observe({ check }, seconds);
     },
-    checkGone(check: string): void {
+    checkGone: (check: string): void => {
       statuses.remove({ check });
       durations.remove({ check });
     },
@@ -181,7 +181,7 @@ function modelMetrics({ counter, histogram }: Instruments) {
     "connector",
   );
   return {
-    modelCall({ connector, result, seconds, tokens }: ModelCallSample): void {
+    modelCall: ({ connector, result, seconds, tokens }: ModelCallSample): void => {
       calls.inc({ connector, result });
       durations.observe({ connector }, seconds);
       if (tokens === undefined) return;
@@ -195,7 +195,7 @@ function pluginMetrics({ counter }: Instruments) {
   const runs = counter("svc_plugin_runs_total", "Runs of plugins that have ended.", "plugin", "result");
   return {
     pluginRun: (plugin: string, result: string): void => runs.inc({ plugin, result }),
-    pluginGone(plugin: string): void {
+    pluginGone: (plugin: string): void => {
       for (const result of ["success", "failure", "veto"]) runs.remove({ plugin, result });
     },
   };

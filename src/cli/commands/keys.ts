@@ -99,7 +99,7 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
     .argument("<id>", "id of the key, the part after stw_");
   changeCommand(ports, revoke, {
     change: (client, query, id: string) => client.revokeKey({ params: { id }, query }),
-    question: (_, id) => `Revoke the key ${id}?`,
+    question: (_, id: string) => `Revoke the key ${id}?`,
     print(io, { id, name, message }) {
       io.out(`${oneLine(`${id} (${name}): ${message}`)}\n`);
     },

@@ -158,7 +158,7 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
     /** Undefined when the certificate belongs to no key. */
     identify: (certificate: ClientCertificate): CertifiedKey | undefined => identify(state, certificate),
     /** The valid key of a certificate. */
-    certified(sha256: string): KeyRecord | undefined {
+    certified: (sha256: string): KeyRecord | undefined => {
       const key = keyOfCertificate(state, sha256);
       return isGood(key, clock.now()) ? key : undefined;
     },
@@ -168,18 +168,18 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
     create: (request: KeyRequest, keep?: (text: string) => void) => createKey(state, request, keep),
     /** Revoking a revoked key changes nothing. */
     revoke: (id: string): KeyRecord | undefined => revoke(state, id),
-    hasEnded({ keyId, expiresAt }: Caller): boolean {
+    hasEnded: ({ keyId, expiresAt }: Caller): boolean => {
       const revokedAt = keys.get(keyId)?.revokedAt ?? null;
       return revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now());
     },
     /** Reports each revoked key, to close its connections. */
-    onRevoked(listener: (id: string) => void): Dispose {
+    onRevoked: (listener: (id: string) => void): Dispose => {
       revokedListeners.add(listener);
       return () => void revokedListeners.delete(listener);
     },
     createToken: (keyId: string, scopes: readonly string[], expiresAt: number): string =>
       createToken(state, keyId, scopes, expiresAt),
-    flush(): void {
+    flush: (): void => {
       if (unwrittenUses.size === 0) return;
       store.touchKeys(unwrittenUses);
       unwrittenUses.clear();

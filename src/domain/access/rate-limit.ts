@@ -112,7 +112,7 @@ export function createRateLimiter(ports: RateLimiterPorts) {
   };
 
   return {
-    take(subject: string): Decision {
+    take: (subject: string): Decision => {
       const nowMs = clock.monotonicMs();
       const [owner, counters] = countersOf(subject, nowMs);
       let allowed = true;
@@ -130,7 +130,7 @@ export function createRateLimiter(ports: RateLimiterPorts) {
       }));
       return { allowed, tightest: tightest(states), windows: states };
     },
-    flush(): void {
+    flush: (): void => {
       const nowMs = clock.monotonicMs();
       const changed: StoredWindow[] = [];
       for (const [subject, counters] of subjects ?? []) {

@@ -158,13 +158,13 @@ export function createAlerts(ports: {
 
   return {
     list: (): readonly Alert[] => alertConditions.map(toAlert),
-    start(): void {
+    start: (): void => {
       if (!isOwn || stop !== undefined) return;
       const run = (): void => void evaluate().catch(onTrouble);
       stop = clock.every(evaluationIntervalMs, run);
       run();
     },
-    dispose(): void {
+    dispose: (): void => {
       isOver = true;
       stop?.();
     },

@@ -37,13 +37,13 @@ export function createSilences(ports: {
   return {
     list: current,
     isSilenced: (alert: AlertName): boolean => current().some((silence) => silence.alert === alert),
-    add(wanted: Omit<StoredSilence, "id" | "createdAt">): StoredSilence {
+    add: (wanted: Omit<StoredSilence, "id" | "createdAt">): StoredSilence => {
       const silence = { ...wanted, id: createId(), createdAt: clock.now() };
       store.saveSilence(silence);
       kept = [...current(), silence];
       return silence;
     },
-    remove(id: string): void {
+    remove: (id: string): void => {
       store.forgetSilence(id);
       kept = kept.filter((silence) => silence.id !== id);
     },

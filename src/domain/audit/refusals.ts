@@ -92,7 +92,7 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
   const stop = clock.every(lookEveryMs, () => look(false));
   return {
     /** @param who is counted separately: an address with its key. */
-    refused(who: string, entry: AuditEntry) {
+    refused: (who: string, entry: AuditEntry) => {
       const now = clock.monotonicMs();
       const { field = "" } = entry.target;
       const reason = `${entry.error} ${field}`;
@@ -108,7 +108,7 @@ export function createRefusals({ log, clock }: { log: Pick<AuditLog, "record">; 
       // One address would stand for all others; a key that all used is worth knowing.
       add(crowd, { ...entry, remote_address: null, target: { ...entry.target, callers: "many" } });
     },
-    dispose(): void {
+    dispose: (): void => {
       stop();
       look(true);
     },

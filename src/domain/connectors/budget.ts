@@ -92,7 +92,7 @@ export function createTokenBudgets(ports: {
      * @param tokens the most that the call may use, which other calls see as used meanwhile.
      * @throws DomainError RATE_LIMITED when the day's tokens are used up.
      */
-    reserve({ keyId, limit, tokens, drawsOn }: Wanted): Reservation {
+    reserve: ({ keyId, limit, tokens, drawsOn }: Wanted): Reservation => {
       const now = clock.now();
       forgetOldDays(now, dayOf(now));
       if (limit !== undefined) check(keyId, limit, now, drawsOn);

@@ -255,7 +255,7 @@ export function createConnectors(ports: ConnectorsPorts) {
   return {
     /** Resolves once the plan is loaded and the first discovery is over. */
     ready: (): Promise<void> => ready(state),
-    list(): ConnectorList {
+    list: (): ConnectorList => {
       return { default: defaultName(state), connectors: [...state.entries.values()].map(toConnector) };
     },
     find: (name: string): ConnectorDefinition | undefined => state.entries.get(name)?.definition,
@@ -263,7 +263,7 @@ export function createConnectors(ports: ConnectorsPorts) {
     defaultState: (): DefaultState => defaultState(state),
     budgetOf: (...key: Parameters<BudgetOf>) => state.plan.budgetOf(...key),
     /** Records the result of a real call; undefined: success. */
-    used(definition: ConnectorDefinition, failure: ProviderFailed | undefined): void {
+    used: (definition: ConnectorDefinition, failure: ProviderFailed | undefined): void => {
       const entry = findEntry(state, definition);
       if (entry !== undefined) entry.usedAt = state.clock.monotonicMs();
       recordResult(state, definition, failure !== undefined && isOfTheCall(failure) ? undefined : failure);
@@ -273,7 +273,7 @@ export function createConnectors(ports: ConnectorsPorts) {
     /** Discovers connectors and probes those not used lately. Rounds do not overlap: later callers share the current one. */
     probe: (): Promise<void> => probe(state),
     /** Replaces the connectors. Unchanged ones keep their status until the next probe. */
-    replace(plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined): Promise<void> {
+    replace: (plan: ConnectorPlan, discovery: ConnectorDiscovery | undefined): Promise<void> => {
       state.loading ??= Promise.resolve();
       state.isReplaced = true;
       state.plan = plan;

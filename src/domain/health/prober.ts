@@ -91,7 +91,7 @@ export function createProber(clock: Clock) {
     /** Probes one component at once; does nothing before the start. */
     probeNow,
     /** Probes every component now and every 30 s. */
-    start(given: Probed): void {
+    start: (given: Probed): void => {
       probed = given;
       for (const [name, probe] of Object.entries({ ...given.added, ...given.probes })) probes.set(name, probe);
       void probeAll().then(() => {
@@ -100,7 +100,7 @@ export function createProber(clock: Clock) {
       });
       stop = clock.every(probeIntervalMs, () => void probeAll());
     },
-    dispose(): void {
+    dispose: (): void => {
       stop?.();
       shutdown.abort();
     },

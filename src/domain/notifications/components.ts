@@ -81,7 +81,7 @@ export function createComponentWatch(ports: {
 
   return {
     /** Takes the result of a probe; a component that is not expected cannot be down. */
-    probed(component: string, { healthy, expected, reason }: ProbeResult): void {
+    probed: (component: string, { healthy, expected, reason }: ProbeResult): void => {
       const isDown = !healthy && expected;
       let entry = entries.get(component);
       if (entry === undefined) {
@@ -92,12 +92,12 @@ export function createComponentWatch(ports: {
       entry.reason = isDown ? reason : undefined;
       take(component, entry, found(entry.watched, isDown));
     },
-    start(): void {
+    start: (): void => {
       stop ??= clock.every(settleIntervalMs, () => {
         for (const [name, entry] of entries) age(name, entry);
       });
     },
-    dispose(): void {
+    dispose: (): void => {
       stop?.();
     },
   };

@@ -231,7 +231,7 @@ export function createOutbox(ports: OutboxPorts) {
 
   return {
     /** Stores and sends it; channels that are not configured are skipped. */
-    post(draft: Draft, wanted: readonly NotificationChannel[]): void {
+    post: (draft: Draft, wanted: readonly NotificationChannel[]): void => {
       for (const { channel, notifier } of configured(wanted)) post(state, draft, channel, notifier);
     },
     /** Sends it at once, without a retry. */
@@ -242,7 +242,7 @@ export function createOutbox(ports: OutboxPorts) {
     ): Promise<readonly StoredNotification[]> =>
       Promise.all(configured(wanted).map(({ channel, notifier }) => sendNow(state, draft, channel, notifier, signal))),
     list: (): readonly StoredNotification[] => [...state.all.values()].reverse(),
-    start(): void {
+    start: (): void => {
       state.isStarted = true;
       for (const each of [...state.all.values()]) {
         if (each.outcome === "queued" && !channels.has(each.channel))

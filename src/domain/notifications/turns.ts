@@ -22,7 +22,7 @@ export function createTurns(monotonicMs: () => number) {
 
   return {
     /** @param queued in order of arrival. @returns undefined when it is empty. */
-    turn(queued: readonly StoredNotification[]): Turn | undefined {
+    turn: (queued: readonly StoredNotification[]): Turn | undefined => {
       const nowMs = monotonicMs();
       const ready = queued.filter((each) => dueAt(each) <= nowMs);
       const chosen = ready.findLast(({ attempts }) => attempts === 0) ?? ready[0];
@@ -31,7 +31,7 @@ export function createTurns(monotonicMs: () => number) {
       return queued.length === 0 ? undefined : { waitMs: Math.min(...queued.map(dueAt)) - nowMs };
     },
     /** Pauses a failed one, and those of its subject before it no longer. */
-    pause(failed: StoredNotification, queued: readonly StoredNotification[], pauseMs: number): void {
+    pause: (failed: StoredNotification, queued: readonly StoredNotification[], pauseMs: number): void => {
       const atMs = monotonicMs() + pauseMs;
       due.set(failed.id, atMs);
       noLaterThan(failed, queued, atMs);

@@ -111,7 +111,7 @@ export function createOperations(
      * Records an operation and starts its task; the same idempotency key with the same request returns the earlier one.
      * @throws DomainError: `CONFLICT` while another one has the lock, `VALIDATION_ERROR` for an idempotency key of another request.
      */
-    start(request: StartRequest): Operation {
+    start: (request: StartRequest): Operation => {
       const earlier = admit(tracked, request);
       if (earlier !== undefined) return earlier;
       const traceparent = ports.traceparent?.();

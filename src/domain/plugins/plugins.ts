@@ -270,7 +270,7 @@ export function createPlugins(ports: PluginsPorts) {
       }),
     running: state.active.running,
     /** Ends all runs and starts none any more; resolves when nothing is left. */
-    async stop(): Promise<void> {
+    stop: async (): Promise<void> => {
       state.stopping.abort();
       // One that is being disabled is no longer active, but may still run.
       await Promise.all([state.active.stop(new PluginNotRun("it was ended, since the service stops")), state.turn]);

@@ -152,7 +152,7 @@ export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}
 
   return {
     /** @returns undefined for a unit that may be restarted. */
-    refusal(unit: PolicySubject): PolicyRefusal | undefined {
+    refusal: (unit: PolicySubject): PolicyRefusal | undefined => {
       const { name, activeState } = unit;
       const names = [name, ...unit.names.filter((each) => each !== name)];
       const decided = said({ ...unit, names });

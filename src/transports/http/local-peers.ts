@@ -22,7 +22,7 @@ export function createLocalPeers(name: string) {
   const callers = new WeakMap<Socket, Caller | undefined>();
   return {
     /** To be called before the servers listen. */
-    watch({ members, administrator }: LocalServers): void {
+    watch: ({ members, administrator }: LocalServers): void => {
       members.on("connection", (socket: Socket) => callers.set(socket, undefined));
       administrator.on("connection", (socket: Socket) => callers.set(socket, caller));
     },

@@ -246,11 +246,11 @@ export function createHttpServer(ports: HttpPorts) {
     local: local.servers,
     load: tcp,
     /** Stops listening; resolves when requests in flight have been answered. */
-    async close(): Promise<void> {
+    close: async (): Promise<void> => {
       await app.close();
       await local.closed();
     },
-    cut(): void {
+    cut: (): void => {
       for (const each of connections) each.cut();
     },
     /** Replaces the certificate for new handshakes; whether clients are asked for certificates stays as it was. */

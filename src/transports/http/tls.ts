@@ -87,7 +87,7 @@ export function createClientCertificates() {
   let trust = 0;
   return {
     /** To be called before a server listens: certificates are read at the handshake. */
-    watch(server: Server): void {
+    watch: (server: Server): void => {
       server.on("connection", (socket: Socket) => {
         const ends = endsOf(socket);
         begun.set(ends, trust);
@@ -101,7 +101,7 @@ export function createClientCertificates() {
     /** Whether CAs or revocation lists have changed since its handshake. */
     isOutdated: (socket: Socket): boolean => (seen.get(socket)?.trust ?? trust) !== trust,
     /** Call it when CAs or revocation lists change. */
-    outdate(): void {
+    outdate: (): void => {
       trust += 1;
     },
   };

@@ -12,7 +12,7 @@ export function createUnreadablePaths() {
      * Routes a request again whose path is malformed. The request that the framework makes for its error has no decorations,
      * hooks or trusted proxies.
      */
-    reroute(app: FastifyInstance, error: Error, { raw }: FastifyRequest, reply: FastifyReply): void {
+    reroute: (app: FastifyInstance, error: Error, { raw }: FastifyRequest, reply: FastifyReply): void => {
       errors.set(raw, error);
       raw.url = unroutable;
       app.routing(raw, reply.raw);

@@ -121,14 +121,14 @@ export function createGate({ peerOf, admit, limits }: GateOptions) {
 
   return {
     /** Takes a paused connection. */
-    connect(socket: Socket): void {
+    connect: (socket: Socket): void => {
       socket.on("error", () => socket.destroy());
       // Peers are not looked up during a flood.
       if (isClosed || arriving.size >= waitingMost) return void socket.destroy();
       arriving.add(socket);
       void enter(socket);
     },
-    close(): void {
+    close: (): void => {
       isClosed = true;
       clearInterval(timer);
       for (const socket of [...arriving, ...waiting.map((each) => each.socket), ...active.keys()]) socket.destroy();

@@ -35,14 +35,14 @@ export function createRoom(most: number) {
   const taken = new Map<Peer, number>();
   return {
     /** @returns false when there is no room. */
-    take(peer: Peer, count: number): boolean {
+    take: (peer: Peer, count: number): boolean => {
       const own = (taken.get(peer) ?? 0) + count;
       if (count > left || own > most / 2) return false;
       left -= count;
       taken.set(peer, own);
       return true;
     },
-    give(peer: Peer, count: number): void {
+    give: (peer: Peer, count: number): void => {
       left += count;
       const own = (taken.get(peer) ?? 0) - count;
       if (own > 0) taken.set(peer, own);

@@ -107,13 +107,13 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
   };
 
   return {
-    add(stream: string, one: Held): void {
+    add: (stream: string, one: Held): void => {
       held.add(one);
       count(perKey, one.caller.keyId, 1);
       metrics.streamClients(stream, count(perStream, stream, 1));
       stopTicks ??= clock.every(tickMs, tick);
     },
-    remove(stream: string, one: Held): void {
+    remove: (stream: string, one: Held): void => {
       held.delete(one);
       count(perKey, one.caller.keyId, -1);
       metrics.streamClients(stream, count(perStream, stream, -1));
@@ -121,11 +121,11 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
       stopTicks?.();
       stopTicks = undefined;
     },
-    close(isMeant: (caller: Caller) => boolean, closing: Closing): void {
+    close: (isMeant: (caller: Caller) => boolean, closing: Closing): void => {
       for (const { session, caller } of held) if (isMeant(caller)) session.close(...closing);
     },
     /** Why a key gets no further session. */
-    refusal(keyId: string): Closing | undefined {
+    refusal: (keyId: string): Closing | undefined => {
       if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
       if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey)
         return [closeCodes.overload, "too many connections of this key"];
@@ -158,7 +158,7 @@ export function createStreamServer(ports: StreamServerPorts) {
 
   return {
     /** @throws DomainError to refuse before the upgrade. */
-    accept(stream: string, { caller, query, headers }: StreamRequest): TakeOver {
+    accept: (stream: string, { caller, query, headers }: StreamRequest): TakeOver => {
       const opener = openers[stream];
       if (opener === undefined || caller === undefined) throw new DomainError("NOT_FOUND", "cannot find this stream");
       if (headers.upgrade?.toLowerCase() === "websocket") checkHandshake(headers);
@@ -185,7 +185,7 @@ export function createStreamServer(ports: StreamServerPorts) {
     },
     /** Closes clients that were admitted by a certificate, so that they connect again. */
     endCertified: (): void => sessions.close(({ credential }) => credential === "certificate", verifiedAnew),
-    close(): void {
+    close: (): void => {
       isClosing = true;
       stopListening();
       sessions.close(() => true, stopping);

@@ -74,7 +74,7 @@ export function createOutbox(ports: {
   };
 
   return {
-    send(frames: readonly Uint8Array[]) {
+    send: (frames: readonly Uint8Array[]) => {
       if (size() > 0 || lost > 0 || sink.isFull()) return keep(frames, 0);
       const joined = join(frames);
       if (joined !== undefined) return sink.write(joined);
@@ -86,7 +86,7 @@ export function createOutbox(ports: {
       if (at < frames.length) keep(frames, at);
     },
     /** Sends what waits; to be called when the sink has room again. */
-    flush(): void {
+    flush: (): void => {
       while (!sink.isFull()) {
         const batch: Uint8Array[] = [];
         if (lost > 0) batch.push(encodeDropped(lost));
