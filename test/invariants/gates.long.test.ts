@@ -37,7 +37,7 @@ describe("the compiler", () => {
 
   describe("refuses what a layer may not import:", () => {
     const imports = [
-      ["the domain, an adapter by its name", "src/domain/system/unit-name.ts", "#adapters/exec/index.ts", "exec"],
+      ["the domain, an adapter by its name", "src/domain/system/service-policy.ts", "#adapters/exec/index.ts", "exec"],
       [
         "the domain, an adapter by its path",
         "src/domain/ports/units.ts",
