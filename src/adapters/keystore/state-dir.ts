@@ -45,12 +45,12 @@ export class KeyStoreLost extends Error {
 const witnesses = ["admin.key", "tokens.db", "checks.db", "alerts.db", "enabled.json"] as const;
 const storeLog = `${keyStoreName}-wal`;
 
-const sizeOf = (path: string): number | undefined => {
+const fileSize = (path: string): number | undefined => {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   return stat?.isFile() === true ? stat.size : undefined;
 };
 
-const hasContent = (path: string): boolean => (sizeOf(path) ?? 0) > 0;
+const hasContent = (path: string): boolean => (fileSize(path) ?? 0) > 0;
 
 function hasAuditLog(folder: string): boolean {
   const stat = lstatSync(folder, { throwIfNoEntry: false });
