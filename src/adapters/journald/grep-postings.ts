@@ -9,16 +9,20 @@ import { countOf, intersection, type Postings, toOffsets, union } from "./postin
 import type { Source } from "./source.ts";
 import { createFinder } from "./word-finder.ts";
 
-/** Expressions that are kept as they are compiled, and how many of them may be heavy: streams search for the same again and again. */
+/** Expressions that are kept as they are compiled, and the bytes that they may hold: streams search for the same again and again. */
 const maxKept = 1024;
-const maxKeptHeavy = 32;
+const maxHeldBytes = 128 * 1024 * 1024;
 const kept = new Map<string, Expression>();
 
-function keep(pattern: string, made: Expression): void {
-  const rivals = made.isHeavy ? [...kept].filter(([, { isHeavy }]) => isHeavy) : [...kept];
-  const [oldest] = rivals;
-  if (oldest !== undefined && rivals.length >= (made.isHeavy ? maxKeptHeavy : maxKept)) kept.delete(oldest[0]);
-  kept.set(pattern, made);
+/** Lets go of those that were compiled first until there is room for one more. What they hold grows while they are used. */
+export function trimExpressions(): void {
+  let held = 0;
+  for (const expression of kept.values()) held += expression.held();
+  for (const [pattern, expression] of kept) {
+    if (kept.size < maxKept && held <= maxHeldBytes) return;
+    kept.delete(pattern);
+    held -= expression.held();
+  }
 }
 
 /** @throws LogQueryRefused when the expression is malformed. */
@@ -27,7 +31,8 @@ export function compileGrep(pattern: string): Expression {
   if (known !== undefined) return known;
   try {
     const made = compileExpression(pattern);
-    keep(pattern, made);
+    trimExpressions();
+    kept.set(pattern, made);
     return made;
   } catch (error) {
     throw new LogQueryRefused("grep", `Must be a regular expression: ${errorMessage(error)}`);

@@ -5,7 +5,7 @@ import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";
 import { addForeignFiles } from "./foreign-files.ts";
-import { compileGrep } from "./grep-postings.ts";
+import { compileGrep, trimExpressions } from "./grep-postings.ts";
 import { createJournalctl } from "./journalctl.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import { createRegistry, type Fault, NoPermission } from "./registry.ts";
@@ -129,6 +129,7 @@ async function serve(request: ThreadRequest): Promise<void> {
     }
     case "grep": {
       const found = await cancellable(request.id, () => request.searches.map(search));
+      trimExpressions();
       reply({ kind: "positions", id: request.id, found });
       return;
     }

@@ -362,13 +362,22 @@ function search(machine: Machine, text: string): boolean {
  * Searches for an expression in time linear in the length of the text: all alternatives are followed side by side, and
  * transitions are remembered. @throws ExpressionUnsupported when the expression is too large.
  */
-export function createAutomaton(tree: ExpressionTree): { readonly test: (text: string) => boolean } {
+export function createAutomaton(tree: ExpressionTree): {
+  readonly test: (text: string) => boolean;
+  /** Bytes of what is remembered. */
+  readonly held: () => number;
+} {
   const program = assemble(tree);
   let machine: Machine | undefined;
   return {
     test(text) {
       machine ??= createMachine(program);
       return search(machine, text);
+    },
+    held() {
+      if (machine === undefined) return 0;
+      const { ofUnit, table, positions } = machine;
+      return ofUnit.byteLength + table.byteLength + positions * Int32Array.BYTES_PER_ELEMENT;
     },
   };
 }

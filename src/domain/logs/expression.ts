@@ -6,8 +6,8 @@ import { type ExpressionTree, type Literal, readExpression, toJavaScript } from 
 export interface Expression {
   /** Takes time linear in the length of the text times the size of the expression. */
   readonly test: (text: string) => boolean;
-  /** Whether it remembers what it has seen, in up to some megabytes. */
-  readonly isHeavy: boolean;
+  /** What it remembers of what it has seen, in bytes. */
+  readonly held: () => number;
   /** Words of ASCII of which every text that fits has one; undefined where nothing is known. */
   readonly words: Words | undefined;
 }
@@ -113,13 +113,13 @@ export function compileExpression(text: string): Expression {
   // V8's engine takes no more steps at each character than the automaton might.
   if (paths <= maxPaths && paths * sizeOf(tree) <= maxSteps) {
     const native = new RegExp(toJavaScript(tree), "v");
-    return { words, test: (each) => native.test(each), isHeavy: false };
+    return { words, test: (each) => native.test(each), held: () => 0 };
   }
   const word = requiredWord(tree);
-  if (word.length < minWordLength) return { words, ...automaton, isHeavy: true };
+  if (word.length < minWordLength) return { words, ...automaton, held: automaton.held };
   // V8 finds a word several times faster.
   const hasWord = new RegExp(word.join(""), "v");
-  return { words, test: (each) => hasWord.test(each) && automaton.test(each), isHeavy: true };
+  return { words, test: (each) => hasWord.test(each) && automaton.test(each), held: automaton.held };
 }
 
 /** Checks an expression at once: its search may have to wait for others. @throws DomainError VALIDATION_ERROR. */
