@@ -1,6 +1,6 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
 import { coredumpMessageId } from "./collect.ts";
-import { countOf, intersection, noPostings, type Postings, union, wholeList } from "./postings.ts";
+import { countOf, intersection, noPostings, type Postings, union, unionOfParts, wholeList } from "./postings.ts";
 import type { Source } from "./source.ts";
 
 export interface Filters {
@@ -27,7 +27,7 @@ function withValues(source: Source, name: string, fits: (text: string) => boolea
     if (list.length === 1) singles.push(list.at(0));
     else lists.push(wholeList(list));
   }
-  return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
+  return unionOfParts([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
 }
 
 /**
@@ -41,13 +41,13 @@ function ofUnits(source: Source, units: readonly string[]): Postings {
   const withUnit = (name: string, ending = ""): Postings => {
     const fits = (text: string): boolean => text.endsWith(ending) && patterns.some((matches) => matches(text));
     const named = names.filter((unit) => unit.endsWith(ending)).map((unit) => entriesWith(`${name}=${unit}`));
-    return union(patterns.length === 0 ? named : [...named, withValues(source, name, fits)]);
+    return unionOfParts(patterns.length === 0 ? named : [...named, withValues(source, name, fits)]);
   };
   const about = (name: string, ...trusted: readonly string[]): Postings => {
     const written = intersection(trusted.map(entriesWith));
     return countOf(written) === 0 ? noPostings : intersection([withUnit(name), written]);
   };
-  return union([
+  return unionOfParts([
     ...(names.includes("kernel") ? [entriesWith("_TRANSPORT=kernel")] : []),
     withUnit("_SYSTEMD_UNIT"),
     about("UNIT", "_PID=1"),
@@ -59,10 +59,14 @@ function ofUnits(source: Source, units: readonly string[]): Postings {
 
 export function matching(source: Source, { units, priority, identifier, uid, boots }: Filters): Postings | undefined {
   const terms: Postings[] = [];
-  if (units !== undefined) terms.push(ofUnits(source, [...new Set(units)]));
+  if (units !== undefined) {
+    const names = [...new Set(units)];
+    terms.push(source.entriesOfTerm(`unit ${names.join("\0")}`, () => ofUnits(source, names)));
+  }
   if (priority !== undefined && priority < leastSevere) {
-    const levels = Array.from({ length: priority + 1 }, (_, level) => source.entriesWith(`PRIORITY=${level}`));
-    terms.push(union(levels));
+    const levels = (): Postings =>
+      unionOfParts(Array.from({ length: priority + 1 }, (_, level) => source.entriesWith(`PRIORITY=${level}`)));
+    terms.push(source.entriesOfTerm(`priority ${priority}`, levels));
   }
   if (identifier !== undefined) terms.push(source.entriesWith(`SYSLOG_IDENTIFIER=${identifier}`));
   if (uid !== undefined) terms.push(source.entriesWith(`_UID=${uid}`));

@@ -1,25 +1,108 @@
 import type { EntryList } from "./journal-file/entry-array.ts";
 
-/**
- * Entries of one file that fit, as ascending offsets: either a run of a list that stays in the file, of which only what is
- * needed is read, or offsets in memory.
- */
-export type Postings =
+/** So many entries of parts are merged at a time. */
+const pieceLength = 1024;
+
+type Simple =
   | { readonly kind: "run"; readonly list: EntryList; readonly from: number; readonly to: number }
   | { readonly kind: "offsets"; readonly offsets: Float64Array };
 
-export const noPostings: Postings = { kind: "offsets", offsets: new Float64Array(0) };
+/** What has no entry in common, and is merged only where it is looked at. */
+interface Parts {
+  readonly kind: "parts";
+  readonly parts: readonly Simple[];
+  readonly count: number;
+  readonly memory: { ends?: readonly [first: number, last: number]; start: number; piece: Float64Array };
+}
+
+/**
+ * Entries of one file that fit, as ascending offsets: either a run of a list that stays in the file, of which only what is
+ * needed is read, or offsets in memory, or several of those.
+ */
+export type Postings = Simple | Parts;
+
+export const noPostings: Simple = { kind: "offsets", offsets: new Float64Array(0) };
 
 export const wholeList = (list: EntryList): Postings => ({ kind: "run", list, from: 0, to: list.length });
 
-export const countOf = (postings: Postings): number =>
-  postings.kind === "run" ? postings.to - postings.from : postings.offsets.length;
+/** How many entries, or lists of them, are held in memory. */
+export function sizeInMemory(postings: Postings): number {
+  if (postings.kind === "parts") return postings.parts.reduce((sum, part) => sum + sizeInMemory(part), pieceLength);
+  return postings.kind === "offsets" ? postings.offsets.length : 64;
+}
 
-export const offsetAt = (postings: Postings, position: number): number =>
-  postings.kind === "run" ? postings.list.at(postings.from + position) : (postings.offsets[position] ?? 0);
+const none = new Float64Array(0);
+function partsOf(all: readonly Simple[]): Postings {
+  const parts = all.filter((part) => countOf(part) > 0);
+  const [only = noPostings, ...others] = parts;
+  if (others.length === 0) return only;
+  const count = parts.reduce((sum, part) => sum + countOf(part), 0);
+  return { kind: "parts", parts, count, memory: { start: 0, piece: none } };
+}
 
-export const toOffsets = (postings: Postings): Float64Array =>
-  postings.kind === "run" ? postings.list.slice(postings.from, postings.to) : postings.offsets;
+export function countOf(postings: Postings): number {
+  switch (postings.kind) {
+    case "run":
+      return postings.to - postings.from;
+    case "offsets":
+      return postings.offsets.length;
+    case "parts":
+      return postings.count;
+  }
+}
+
+export function offsetAt(postings: Postings, position: number): number {
+  switch (postings.kind) {
+    case "run":
+      return postings.list.at(postings.from + position);
+    case "offsets":
+      return postings.offsets[position] ?? 0;
+    case "parts":
+      return offsetAmong(postings, position);
+  }
+}
+
+function endsOf({ parts, memory }: Parts): readonly [first: number, last: number] {
+  memory.ends ??= [
+    Math.min(...parts.map((part) => offsetAt(part, 0))),
+    Math.max(...parts.map((part) => offsetAt(part, countOf(part) - 1))),
+  ];
+  return memory.ends;
+}
+
+function offsetAmong(postings: Parts, position: number): number {
+  const { parts, memory } = postings;
+  const [first, last] = endsOf(postings);
+  if (position === 0) return first;
+  if (position < memory.start || position >= memory.start + memory.piece.length) {
+    if (position === countOf(postings) - 1) return last;
+    memory.start = position - (position % pieceLength);
+    // The greatest offset that so many entries precede.
+    let [from, to] = [first / 8, last / 8];
+    while (from < to) {
+      const middle = Math.ceil((from + to) / 2);
+      if (lowerBound(postings, middle * 8) <= memory.start) from = middle;
+      else to = middle - 1;
+    }
+    const pieces = parts.map((part) => {
+      const at = lowerBound(part, from * 8);
+      return between(part, at, Math.min(at + pieceLength, countOf(part)));
+    });
+    memory.piece = toOffsets(union(pieces)).subarray(0, pieceLength);
+  }
+  return memory.piece[position - memory.start] ?? 0;
+}
+
+export function toOffsets(postings: Postings): Float64Array {
+  switch (postings.kind) {
+    case "run":
+      return postings.list.slice(postings.from, postings.to);
+    case "offsets":
+      return postings.offsets;
+    case "parts":
+      return toOffsets(union(postings.parts));
+  }
+}
 
 function lowerBoundOf(offsets: Float64Array, offset: number): number {
   let from = 0;
@@ -32,18 +115,42 @@ function lowerBoundOf(offsets: Float64Array, offset: number): number {
   return from;
 }
 
-export const lowerBound = (postings: Postings, offset: number): number =>
-  postings.kind === "run"
-    ? Math.min(Math.max(postings.list.lowerBound(offset), postings.from), postings.to) - postings.from
-    : lowerBoundOf(postings.offsets, offset);
+export function lowerBound(postings: Postings, offset: number): number {
+  switch (postings.kind) {
+    case "run":
+      return Math.min(Math.max(postings.list.lowerBound(offset), postings.from), postings.to) - postings.from;
+    case "offsets":
+      return lowerBoundOf(postings.offsets, offset);
+    case "parts": {
+      const [first, last] = endsOf(postings);
+      if (offset <= first) return 0;
+      if (offset > last) return postings.count;
+      return postings.parts.reduce((sum, part) => sum + lowerBound(part, offset), 0);
+    }
+  }
+}
 
-export const between = (postings: Postings, from: number, to: number): Postings =>
-  postings.kind === "run"
+export function betweenSimple(postings: Simple, from: number, to: number): Simple {
+  return postings.kind === "run"
     ? { ...postings, from: postings.from + from, to: postings.from + Math.max(from, to) }
     : { kind: "offsets", offsets: postings.offsets.subarray(from, Math.max(from, to)) };
+}
 
-export const within = (postings: Postings, from: number, to: number): Postings =>
-  between(postings, lowerBound(postings, from), lowerBound(postings, to));
+export function between(postings: Postings, from: number, to: number): Postings {
+  if (postings.kind !== "parts") return betweenSimple(postings, from, to);
+  const count = countOf(postings);
+  if (to <= from) return noPostings;
+  if (from === 0 && to === count) return postings;
+  return within(postings, offsetAt(postings, from), to === count ? Infinity : offsetAt(postings, to));
+}
+
+export function within(postings: Postings, from: number, to: number): Postings {
+  return mapParts(postings, (part) => betweenSimple(part, lowerBound(part, from), lowerBound(part, to)));
+}
+
+/** Takes a run of each part. */
+export const mapParts = (postings: Postings, cut: (part: Simple) => Simple): Postings =>
+  postings.kind === "parts" ? partsOf(postings.parts.map(cut)) : cut(postings);
 
 function mergeTwo(left: Float64Array, right: Float64Array): Float64Array {
   const merged = new Float64Array(left.length + right.length);
@@ -86,10 +193,25 @@ export function union(all: readonly Postings[]): Postings {
   return { kind: "offsets", offsets: round[0] ?? new Float64Array(0) };
 }
 
+/** The same as `union`, but takes the lists as they are as far as they have nothing in common. */
+export function unionOfParts(all: readonly Postings[]): Postings {
+  const lists = all.filter((each) => countOf(each) > 0);
+  if (lists.length < 2) return lists[0] ?? noPostings;
+  const simple = (postings: Postings): readonly Simple[] => (postings.kind === "parts" ? postings.parts : [postings]);
+  const sum = lists.reduce((count, each) => count + countOf(each), 0);
+  const together = union(lists);
+  if (countOf(together) === sum) return partsOf(lists.flatMap(simple));
+  const longest = lists.reduce((long, each) => (countOf(each) > countOf(long) ? each : long));
+  return countOf(together) === countOf(longest) ? longest : together;
+}
+
 /** How much longer than the other a list must be to be asked by bisection and not read. */
 const skewed = 32;
 
 function intersectTwo(short: Float64Array, long: Postings): Float64Array {
+  if (long.kind === "parts") {
+    return toOffsets(union(long.parts.map((part) => ({ kind: "offsets", offsets: intersectTwo(short, part) }))));
+  }
   const found = new Float64Array(short.length);
   let filled = 0;
   if (short.length * skewed < countOf(long)) {

@@ -9,9 +9,11 @@ import { comparePlaces, type Place, parseCursor } from "./order.ts";
 import { createOrdering, type Ordering } from "./ordering.ts";
 import {
   between,
+  betweenSimple,
   countOf,
   intersection,
   lowerBound,
+  mapParts,
   noPostings,
   offsetAt,
   type Postings,
@@ -111,11 +113,12 @@ function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order
     const at = place(source, offset);
     return at && comparePlaces(at, cursor) >= least;
   };
-  if (order === "asc") {
-    const from = source.firstWhere(postings, reaches(1));
-    return { source, postings: between(postings, from, countOf(postings)) };
-  }
-  return { source, postings: between(postings, 0, source.firstWhere(postings, reaches(0))) };
+  const isForward = order === "asc";
+  const cut = mapParts(postings, (part) => {
+    const from = source.firstWhere(part, reaches(isForward ? 1 : 0));
+    return isForward ? betweenSimple(part, from, countOf(part)) : betweenSimple(part, 0, from);
+  });
+  return { source, postings: cut };
 }
 
 function nextCursor(

@@ -9,7 +9,7 @@ import { createEntryList, type EntryList, noEntries } from "./journal-file/entry
 import { type JournalFile, openJournalFile } from "./journal-file/file.ts";
 import { fileState } from "./journal-file/layout.ts";
 import type { Location } from "./order.ts";
-import { countOf, noPostings, offsetAt, type Postings, wholeList } from "./postings.ts";
+import { countOf, noPostings, offsetAt, type Postings, sizeInMemory, wholeList } from "./postings.ts";
 import { createTimeline, firstPosition, type Timeline } from "./time-window.ts";
 
 export interface Span {
@@ -28,6 +28,8 @@ export interface Source {
   readonly refresh: () => boolean;
   readonly all: () => EntryList;
   readonly entriesWith: (pair: string) => Postings;
+  /** What was made for a term of an earlier query, as long as nothing can be added to the file. */
+  readonly entriesOfTerm: (term: string, make: () => Postings) => Postings;
   readonly valuesOf: (name: string) => Iterable<number>;
   /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
   readonly payloadOf: (dataOffset: number) => Payload | undefined;
@@ -53,6 +55,8 @@ const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.
 
 /** Bytes of a kept list of entries, beside the characters of its pair: some lists have many segments. */
 const pairBytes = 512;
+/** Of a term at most so many entries are kept. */
+const maxTermEntries = 16_384;
 
 function createDamageReport(file: JournalFile, report: (what: string) => void) {
   let faults = 0;
@@ -106,9 +110,11 @@ function createSpans(
 function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entriesOf"]) {
   const offsets = new Map<string, number>();
   const lists = new Map<string, Postings>();
+  const terms = new Map<string, Postings>();
   const share = budget.share(() => {
     offsets.clear();
     lists.clear();
+    terms.clear();
   });
   return {
     find(pair: string): Postings {
@@ -121,7 +127,20 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
       if (offset !== undefined) offsets.set(pair, offset);
       return found;
     },
-    refresh: () => lists.clear(),
+    ofTerm(term: string, make: () => Postings): Postings {
+      const known = terms.get(term);
+      if (known !== undefined) return known;
+      const made = make();
+      const size = sizeInMemory(made);
+      if (file.header.state !== fileState.archived || size > maxTermEntries) return made;
+      share.take(pairBytes + 2 * term.length + 8 * size);
+      terms.set(term, made);
+      return made;
+    },
+    refresh() {
+      lists.clear();
+      terms.clear();
+    },
     close: share.end,
   };
 }
@@ -209,6 +228,7 @@ export function openSource(
     },
     all,
     entriesWith: (pair) => readable(() => pairs.find(pair), noPostings),
+    entriesOfTerm: (term, make) => pairs.ofTerm(term, make),
     valuesOf,
     payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
     entriesOf: entriesAt,
