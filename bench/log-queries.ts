@@ -49,6 +49,9 @@ export function questionsOf({ firstMicros, lastMicros }: BigJournal) {
         `--until=@${until / 1_000_000}`,
       ],
     },
+    busiestUnit: { query: { ...always, unit: "nginx.service" }, argv: ["--unit=nginx.service"] },
+    info: { query: { ...always, priority: "6" }, argv: ["--priority=6"] },
+    commonWord: grep("request"),
     rareWord: grep("upstream=4242"),
     expression: grep("timeout=9\\d{3} .*commit"),
   } satisfies Record<string, LogQuestion>;
@@ -67,7 +70,9 @@ export function whyNoLogRows(): string | undefined {
 
 /** The journal that the rows read, made at the first call and kept in the user's cache. */
 export function bigJournal(entries: number, say: (text: string) => void): Promise<BigJournal> {
-  say(`the journal of ${entries} entries is made where it is not there yet (a million take a minute)`);
+  say(
+    `the journal of ${entries} entries is made where it is not there yet (a million take a minute, ten millions ten)`,
+  );
   return millionJournal({ entries });
 }
 

@@ -38,6 +38,8 @@ export interface RowOptions {
 export interface Row {
   readonly name: string;
   readonly summary: string;
+  /** Whether it takes so long that it runs only where it is named. */
+  readonly isOnlyNamed?: true;
   readonly measure: (options: RowOptions) => Promise<readonly Line[]>;
 }
 

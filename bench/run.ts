@@ -11,7 +11,8 @@ const mostRounds = 100;
 
 const help = `usage: npm run bench [-- [ROW ...] [--rounds N] [--json] [--write]]
 
-Measures the service beside its peers on this machine, in turn, and prints both. Without ROW all rows run.
+Measures the service beside its peers on this machine, in turn, and prints both. Without ROW all rows run but those that say
+otherwise.
 
 ${rows.map(({ name, summary }) => `  ${name.padEnd(19)}${summary}`).join("\n")}
 
@@ -49,9 +50,11 @@ function readArguments(argv: readonly string[]): Choice {
   }
   const unknown = positionals.find((name) => !rows.some((row) => row.name === name));
   if (unknown !== undefined) throw new Error(`cannot run ${unknown}: no such row (see --help)`);
-  const chosen = rows.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+  const usual = rows.filter(({ isOnlyNamed }) => isOnlyNamed !== true);
+  const chosen = positionals.length === 0 ? usual : rows.filter(({ name }) => positionals.includes(name));
   const { json, write } = values;
-  if (write && chosen.length < rows.length) throw new Error("cannot write a part of the table: leave the rows out");
+  if (write && usual.some((row) => !chosen.includes(row)))
+    throw new Error("cannot write a part of the table: leave the rows out");
   return { chosen, rounds, json, write, help: values.help };
 }
 

@@ -10,6 +10,7 @@ import { logsFilter, logsGrep } from "./logs-filter.ts";
 import { logsGrowth } from "./logs-growth.ts";
 import { logsLatency } from "./logs-latency.ts";
 import { logsTail, logsTailProcess } from "./logs-tail.ts";
+import { logsTenMillion } from "./logs-ten-million.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
 import { services } from "./services.ts";
@@ -26,6 +27,7 @@ export const rows: readonly Row[] = [
   logsLatency,
   logsFanout,
   logsGrowth,
+  logsTenMillion,
   healthUnderGrep,
   logsAttack,
   healthTraced,
