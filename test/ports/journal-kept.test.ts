@@ -44,8 +44,8 @@ it.each(fileKinds)("keeps no value that stands once, and counts those that it ke
   const source = openSource(path, createBlockPool(64), budget, (_, what) => {
     throw new Error(what);
   });
-  const read = (name: string): readonly (string | undefined)[] =>
-    [...source.valuesOf(name)].map((offset) => source.fields.read(offset)?.text).sort();
+  const read = (name: string): readonly string[] =>
+    [...source.valuesOf(name)].map((offset) => source.fields.read(offset)?.text ?? "").toSorted();
   try {
     const names = ["SYSLOG_IDENTIFIER", "MESSAGE", "_SYSTEMD_UNIT", "_BOOT_ID"];
     const values = names.map(read);

@@ -49,7 +49,7 @@ interface Token {
 function tokensOf(text: string): readonly Token[] {
   const tokens: Token[] = [];
   let isQuoted = false;
-  const characters = [...text];
+  const characters = Array.from(text);
   for (let at = 0; at < characters.length; at += 1) {
     const first = characters[at] ?? "";
     const second = characters[at + 1];
@@ -96,7 +96,7 @@ function ahead({ tokens, at }: Reader): string {
 function take(reader: Reader, form: RegExp): RegExpExecArray | undefined {
   const found = form.exec(ahead(reader));
   if (found === null) return undefined;
-  reader.at += [...found[0]].length;
+  reader.at += Array.from(found[0]).length;
   return found;
 }
 
