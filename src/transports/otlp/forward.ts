@@ -71,7 +71,7 @@ async function delegateMaker({ url, protocol }: ForwardPorts): Promise<() => Del
   return () => createOtlpHttpExportDelegate(configuration, asIs, component, uncounted, undefined);
 }
 
-const post = (delegate: Delegate, bytes: Uint8Array): Promise<Error | undefined> =>
+const exportBytes = (delegate: Delegate, bytes: Uint8Array): Promise<Error | undefined> =>
   new Promise((resolve) => {
     delegate.export(bytes, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
   });
@@ -118,7 +118,7 @@ export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
 
   const deliver = async ({ bytes, spans }: Parcel): Promise<void> => {
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const error = await post(delegate, bytes);
+      const error = await exportBytes(delegate, bytes);
       judge(error);
       if (error === undefined) return onSpans("exported", spans);
       // After `close` nothing is retried.
