@@ -46,7 +46,7 @@ async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() =>
   return () => new OTLPTraceExporter({ url: tracesUrl(endpoint), timeoutMillis: answerMs });
 }
 
-const one = (header: string | string[] | undefined): string | undefined =>
+const firstOf = (header: string | string[] | undefined): string | undefined =>
   typeof header === "string" ? header : undefined;
 
 function remoteContext(traceparent: string | undefined, tracestate?: string): Context {
@@ -138,7 +138,7 @@ export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> 
   return {
     tracer: {
       request(name, attributes, headers) {
-        const parent = remoteContext(one(headers["traceparent"]), one(headers["tracestate"]));
+        const parent = remoteContext(firstOf(headers["traceparent"]), firstOf(headers["tracestate"]));
         return openRoot(sdk.startSpan(name, { kind: Kinds.SERVER, attributes }, parent), parent);
       },
       operation(name, attributes, traceparent, work) {

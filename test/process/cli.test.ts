@@ -194,7 +194,7 @@ describe("what goes wrong is one line and exit code 2", () => {
   });
 
   it("an address where something else answers", async () => {
-    const other = createServer((socket) => socket.end("SSH-2.0-OpenSSH_9.2\r\n"));
+    const other = createServer((socket) => socket.on("error", () => undefined).end("SSH-2.0-OpenSSH_9.2\r\n"));
     await new Promise<void>((resolve) => other.listen(0, "127.0.0.1", resolve));
     const address = other.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;

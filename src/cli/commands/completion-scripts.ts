@@ -45,7 +45,7 @@ const optionsWithValue = (root: CommandNode): readonly string[] => [
 
 // What bash and zsh read in the same way. `path` is the one word that zsh has for itself.
 
-const walk = (root: CommandNode): string => `    if [[ -n $previous ]]; then
+const wordsWalk = (root: CommandNode): string => `    if [[ -n $previous ]]; then
       previous=
       continue
     fi
@@ -91,7 +91,7 @@ _steward() {
   route=
   for ((at = 1; at < COMP_CWORD; at++)); do
     each=\${COMP_WORDS[at]}
-${walk(root)}
+${wordsWalk(root)}
   done
   if [[ -n $previous ]]; then
 ${afterOption(root, values)}
@@ -145,7 +145,7 @@ _steward() {
   route=
   # The array of words has the program first.
   for each in "\${(@)words[2,CURRENT-1]}"; do
-${walk(root)}
+${wordsWalk(root)}
   done
   if [[ -n $previous ]]; then
 ${afterOption(root, values)}
