@@ -3,8 +3,10 @@ import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
+import { createContainerLimits } from "#adapters/procfs/cgroup.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
+import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
@@ -29,7 +31,10 @@ import type { RunOptions } from "./check.ts";
 const [id = "", options = "{}"] = process.argv.slice(2);
 const { aheadMs = 0, procDir, ...settings } = JSON.parse(options) as RunOptions;
 const proc = procDir === undefined ? {} : { procDir };
-const facts = createHostFacts({ clock: systemClock, ...proc });
+const host = createHostFacts({ clock: systemClock });
+const cpuLoad = { minutePercent: host.cpuPercent };
+const limits = createContainerLimits();
+const facts = { ...host, ...createKernelLoad({ cpuLoad, limits, procDir: procDir ?? "/proc" }) };
 const journal = createHostJournal({
   dir: undefined,
   onUnreadable({ path, what }) {
