@@ -1,6 +1,6 @@
 import { dirname } from "node:path";
 import type { EntryHead } from "./journal-file/entry.ts";
-import { isSameEntry, type Location } from "./order.ts";
+import { compare, isSameEntry, type Location } from "./order.ts";
 import { countOf, intersection, lowerBound, offsetAt, type Postings, toOffsets } from "./postings.ts";
 import type { Source, Span } from "./source.ts";
 
@@ -40,8 +40,6 @@ export interface Held {
   readonly source: Source;
   readonly location: Location;
 }
-
-const compare = <T extends number | string>(left: T, right: T): number => (left < right ? -1 : left > right ? 1 : 0);
 
 /** Which of two copies is shown: the lesser one. */
 export const comparePrecedence = (left: Held, right: Held): number =>

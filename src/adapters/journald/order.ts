@@ -9,7 +9,8 @@ export interface Place extends Location {
   readonly moment: number;
 }
 
-const compare = <T extends number | string>(left: T, right: T): number => (left < right ? -1 : left > right ? 1 : 0);
+export const compare = <T extends number | string>(left: T, right: T): number =>
+  left < right ? -1 : left > right ? 1 : 0;
 
 /**
  * The order of the journal: by moment, then as the sequence numbers say. It is total, so that a list can be cut anywhere and
