@@ -103,7 +103,8 @@ export const corpora: readonly Corpus[] = [
     write({ random, append }) {
       const names = [firstMachine.toUpperCase(), secondMachine.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")];
       for (const [position, name] of [...names, `${secondMachine}-`, "c".repeat(31)].entries()) {
-        const clock = { bootId: boots[position] ?? "", realtime: start + position * 777, monotonic: 50 };
+        // One boot after the other: journalctl numbers no others.
+        const clock = { bootId: boots[position] ?? "", realtime: start + position * 3_600_000_000, monotonic: 50 };
         append(`${name}/system.journal`, everyday(random, clock, 20));
       }
     },

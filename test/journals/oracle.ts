@@ -161,7 +161,9 @@ export function matchingEntries(all: readonly KnownEntry[], query: LogQuery): re
     priority === undefined || priority === 7
       ? undefined
       : Array.from({ length: priority + 1 }, (_, severity) => String(severity));
-  const pattern = grep === undefined ? undefined : new RegExp(grep, /\p{Lu}/u.test(grep) ? "" : "i");
+  // Before a last line feed, too, is an end for PCRE2.
+  const source = grep?.replaceAll("$", "(?=\\n?(?![^]))");
+  const pattern = source === undefined ? undefined : new RegExp(source, /[A-Z]/.test(source) ? "" : "i");
   return all.filter(
     (each) =>
       each.realtime >= since &&
