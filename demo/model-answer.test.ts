@@ -12,7 +12,7 @@ message: One unit has failed: nightly-report.service
 ## Journal
 L1 2026-01-01T00:00:00Z nightly-report: making the report
 L2 2026-01-01T00:00:01Z nightly-report: cannot read /srv/report/input.csv: No such file or directory
-L3 2026-01-01T00:00:02Z init.scope systemd[1] err: Failed to start nightly-report.service
+L3 2026-01-01T00:00:02Z nightly-report.service systemd[1] err: Failed to start nightly-report.service
 data ends 0011`;
 
 it("explains a check from its message and the lines that look like trouble, by their numbers", () => {

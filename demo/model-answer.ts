@@ -17,7 +17,7 @@ function troubledLines(text: string): readonly { readonly number: string; readon
   const lines = [...text.matchAll(/^L(\d+) (.+)$/gm)].map(([, number = "", line = ""]) => ({ number, text: line }));
   const bad = lines.filter((line) => trouble.test(line.text));
   // What the program itself said tells more than what systemd says of it.
-  const own = bad.filter((line) => !line.text.includes(" init.scope "));
+  const own = bad.filter((line) => !line.text.includes(" systemd[1] "));
   // The newest say most of what is wrong now; more than a few are not read.
   return (own.length > 0 ? own : bad).slice(-3);
 }
