@@ -6,7 +6,7 @@ import * as layout from "./layout.ts";
 /** Finds places in a piece of a file where a text may fit. */
 export interface Finder {
   readonly load: (piece: Buffer) => void;
-  /** Position behind the first place that begins at or after `from`; infinite when there is none. */
+  /** Position behind the first place that begins at or after `from`; infinite without one. */
   readonly find: (from: number) => number;
   /** How many bytes such a place has at most. */
   readonly longest: number;
