@@ -135,7 +135,7 @@ function readUnicodeEscape(reader: Reader): number {
     const low = Number.parseInt(take(reader, /^[dD][c-fC-F][0-9a-fA-F]{2}/)?.[0] ?? "", 16);
     if (!Number.isNaN(low)) return 0x1_0000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
   }
-  if (code >= 0xd800 && code < 0xe000) throw malformed("Invalid Unicode escape");
+  if (code > 0x10_ffff || (code >= 0xd800 && code < 0xe000)) throw malformed("Invalid Unicode escape");
   return code;
 }
 
