@@ -24,6 +24,7 @@ const programs = ["app", "root"];
 const partsStandOn: Record<string, readonly string[]> = {
   domain: ["common", "ports"],
   adapters: ["files", "exec", "sqlite", "link-local", "boot-id"],
+  "adapters/packages": ["common"],
   transports: [],
 };
 
@@ -59,11 +60,14 @@ describe("layers", () => {
   });
 
   it.each(Object.keys(partsStandOn))("keep the folders of %s apart", (layer) => {
-    const partOf = (path: string): string => path.split("/")[2] ?? "";
+    const partOf = (path: string): string => path.slice(`src/${layer}/`.length).split("/")[0] ?? "";
     const shared = partsStandOn[layer] ?? [];
     const floorOf = (path: string): readonly string[] =>
       shared.includes(partOf(path)) ? shared.slice(0, shared.indexOf(partOf(path))) : shared;
-    const sources = filesBelow(`src/${layer}`).filter((path) => /(?<!\.test)\.ts$/.test(path));
+    // What lies beside the folders puts them together.
+    const sources = filesBelow(`src/${layer}`).filter(
+      (path) => /(?<!\.test)\.ts$/.test(path) && !/\.ts$/.test(partOf(path)),
+    );
     const between = sources.flatMap((path) =>
       importsOf(path)
         .filter((each) => each.startsWith(`src/${layer}/`) && partOf(each) !== partOf(path))

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PackageVersion, PresentPackage } from "#domain/ports/packages.ts";
 import { archiveName, parseIdentity } from "./package-files.ts";
-import { missingOf, parseContents, simulatedRemovals } from "./package-files-restore.ts";
+import { missingOf, parseContents, simulatedRemovals } from "./restore.ts";
 
 const file = (name: string, version: string) => ({ name, architecture: "amd64", version, path: `/x/${name}.deb` });
 const present = (name: string, version: string, state: PresentPackage["state"] = "installed"): PresentPackage => {

@@ -6,11 +6,11 @@ import { createLockTable } from "../common/locks.ts";
 import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { createTransactions, settle } from "../common/transactions.ts";
+import { archives } from "./commit.ts";
 import { createDatabase, readPresent } from "./database.ts";
-import { archives } from "./manager-commit.ts";
 import { aptOutput } from "./output.ts";
-import { createRestore } from "./package-files-restore.ts";
 import { repack } from "./repack.ts";
+import { createRestore } from "./restore.ts";
 import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
 
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;

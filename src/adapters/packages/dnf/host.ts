@@ -9,9 +9,9 @@ import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, rememberByMark, sortedNames } from "../common/marks.ts";
 import { type Argv, hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { createPattern, nevraOf, splitVersion } from "../common/rpm/names.ts";
+import { byName, NoLists } from "../common/rpm/offers.ts";
 import { createTransactions } from "../common/transactions.ts";
-import { createPattern, nevraOf, splitVersion } from "../rpm/names.ts";
-import { byName, NoLists } from "../rpm/offers.ts";
 import { type InstalledRpm, installedFormat, parseExcludes, parseInstalled, parseVersionLocks } from "./lists.ts";
 import { dnfOutput, failureReason } from "./output.ts";
 

@@ -4,9 +4,9 @@ import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Asks, ManagerPorts } from "../common/ports.ts";
-import { createRpmManager } from "../rpm/manager.ts";
-import { comparePackageVersions, nameAndArchitecture, nevraOf, splitVersion } from "../rpm/names.ts";
-import { changesTo, isSecurityStep, newestOf, type Offers as RpmOffers } from "../rpm/offers.ts";
+import { createRpmManager } from "../common/rpm/manager.ts";
+import { comparePackageVersions, nameAndArchitecture, nevraOf, splitVersion } from "../common/rpm/names.ts";
+import { changesTo, isSecurityStep, newestOf, type Offers as RpmOffers } from "../common/rpm/offers.ts";
 import {
   type Dnf,
   type DnfPlaces,

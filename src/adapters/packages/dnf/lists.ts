@@ -1,7 +1,7 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import type { Findings } from "../rpm/findings.ts";
-import { parseNevra, withoutZeroEpoch } from "../rpm/names.ts";
-import type { AdvisedRpm } from "../rpm/offers.ts";
+import type { Findings } from "../common/rpm/findings.ts";
+import { parseNevra, withoutZeroEpoch } from "../common/rpm/names.ts";
+import type { AdvisedRpm } from "../common/rpm/offers.ts";
 
 export interface InstalledRpm extends PackageVersion {
   readonly reason: string;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
-import { leftovers } from "../rpm/findings.ts";
+import { leftovers } from "../common/rpm/findings.ts";
 import type { InstalledRpm } from "./lists.ts";
 import { parseStep, storedTransaction, telling } from "./replay.ts";
 import { changesOf, type TableRow } from "./simulation.ts";

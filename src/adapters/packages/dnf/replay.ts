@@ -3,8 +3,8 @@ import { join } from "node:path";
 import { type PackageVersion, type Progress, UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
 import type { Argv, OnLine } from "../common/ports.ts";
+import { isPackageName, nameAndArchitecture, nevraOf, parseNevra } from "../common/rpm/names.ts";
 import { longestMs } from "../common/transactions.ts";
-import { isPackageName, nameAndArchitecture, nevraOf, parseNevra } from "../rpm/names.ts";
 import { type Dnf, withoutRepositories } from "./host.ts";
 import type { InstalledRpm } from "./lists.ts";
 

@@ -1,7 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
-import { nameAndArchitecture, nevraOf, parseNevra } from "../rpm/names.ts";
+import { nameAndArchitecture, nevraOf, parseNevra } from "../common/rpm/names.ts";
 import type { Dnf } from "./host.ts";
 import { availableFormat, type InstalledRpm, parseOffered } from "./lists.ts";
 import { failureReason } from "./output.ts";

@@ -10,8 +10,8 @@ import { toInstalledPackages } from "../common/changes.ts";
 import { createOpenLocks, isLeftOver } from "../common/locks.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Argv, PackagePorts } from "../common/ports.ts";
+import { createPattern } from "../common/rpm/names.ts";
 import { createTransactions, LockHeld, type Transact, type Transaction } from "../common/transactions.ts";
-import { createPattern } from "../rpm/names.ts";
 import { failureReason, pacmanOutput } from "./output.ts";
 import { type InstalledRecord, parseEntry, parseRecord } from "./records.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { targetsOf } from "./commit.ts";
 import { parseSettings } from "./host.ts";
-import { targetsOf } from "./manager-commit.ts";
 import type { InstalledRecord } from "./records.ts";
 import { differences, isMeant, parseDetails, parsePrinted, planFrom } from "./simulation.ts";
 

@@ -7,7 +7,7 @@ import {
 } from "#domain/ports/packages.ts";
 import { demandNames } from "../common/changes.ts";
 import type { Asks } from "../common/ports.ts";
-import { comparePackageVersions } from "../rpm/names.ts";
+import { comparePackageVersions } from "../common/rpm/names.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
 import { failureReason } from "./output.ts";
 import { type InstalledRecord, isPackageName } from "./records.ts";

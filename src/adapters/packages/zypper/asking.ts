@@ -6,7 +6,7 @@ import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Argv } from "../common/ports.ts";
-import { NoLists } from "../rpm/offers.ts";
+import { NoLists } from "../common/rpm/offers.ts";
 import { parseRepositories } from "./lists.ts";
 import { failureReason } from "./output.ts";
 

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { versionOf } from "../rpm/names.ts";
+import { versionOf } from "../common/rpm/names.ts";
 import {
   advisedFor,
   parseAutoInstalled,

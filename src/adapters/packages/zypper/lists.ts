@@ -1,6 +1,6 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import { comparePackageVersions, nevraOf, parseNevra, versionOf, withoutZeroEpoch } from "../rpm/names.ts";
-import type { AdvisedRpm } from "../rpm/offers.ts";
+import { comparePackageVersions, nevraOf, parseNevra, versionOf, withoutZeroEpoch } from "../common/rpm/names.ts";
+import type { AdvisedRpm } from "../common/rpm/offers.ts";
 import { parseElements } from "./output.ts";
 
 /** What rpm is asked of each package; none of these values has a bar in it. */

@@ -1,8 +1,8 @@
 import { SaxesParser } from "saxes";
 import type { Progress } from "#domain/ports/packages.ts";
 import { joinFailures } from "../common/asking.ts";
+import { parseNevra } from "../common/rpm/names.ts";
 import type { OutputReader } from "../common/transactions.ts";
-import { parseNevra } from "../rpm/names.ts";
 
 export interface XmlElement {
   readonly name: string;

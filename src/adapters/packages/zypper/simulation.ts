@@ -2,7 +2,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { noChanges, UpdateRefused } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
-import { withoutZeroEpoch } from "../rpm/names.ts";
+import { withoutZeroEpoch } from "../common/rpm/names.ts";
 import { failureReason, parseElements, type XmlElement } from "./output.ts";
 
 export interface Simulation {

@@ -1,8 +1,8 @@
 import type { PackageFaults, PackageVersion } from "#domain/ports/packages.ts";
-import { describeUnmet, heldIn, type PlainChange } from "../common/changes.ts";
-import type { LockHolder } from "../common/locks.ts";
-import { rememberByMark } from "../common/marks.ts";
-import type { Asks } from "../common/ports.ts";
+import { describeUnmet, heldIn, type PlainChange } from "../changes.ts";
+import type { LockHolder } from "../locks.ts";
+import { rememberByMark } from "../marks.ts";
+import type { Asks } from "../ports.ts";
 import { nevraOf } from "./names.ts";
 import type { RpmState } from "./offers.ts";
 

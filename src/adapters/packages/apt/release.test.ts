@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { changelogOf, createRelease, isNewerRelease, parseOsRelease, parseReleaseHead } from "./manager-release.ts";
+import { changelogOf, createRelease, isNewerRelease, parseOsRelease, parseReleaseHead } from "./release.ts";
 
 let folder: string;
 

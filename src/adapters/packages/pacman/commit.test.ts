@@ -4,9 +4,9 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { TransactionPlan } from "#domain/ports/packages.ts";
 import { TransactionFailed } from "../common/transactions.ts";
+import { createCommit, telling } from "./commit.ts";
 import { pacmanPlaces } from "./host.ts";
 import { stampLists } from "./lists.ts";
-import { createCommit, telling } from "./manager-commit.ts";
 
 const plan: TransactionPlan = {
   changes: [{ name: "app", architecture: "any", from: "1.0-1", to: "2.0-1", isSecurity: false }],

@@ -9,11 +9,11 @@ import {
   UpdateRefused,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
-import { demandNames, type PlainChange } from "../common/changes.ts";
-import type { LockHolder } from "../common/locks.ts";
-import type { Asks, ManagerPorts, OnLine, Repairs } from "../common/ports.ts";
-import { createStaleUnits } from "../common/stale-units.ts";
-import { asResult, orLocked, unitFor } from "../common/transactions.ts";
+import { demandNames, type PlainChange } from "../changes.ts";
+import type { LockHolder } from "../locks.ts";
+import type { Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
+import { createStaleUnits } from "../stale-units.ts";
+import { asResult, orLocked, unitFor } from "../transactions.ts";
 import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
 import { isPackageName } from "./names.ts";
 import {

@@ -6,9 +6,9 @@ import {
   type PackageVersion,
   type Progress,
 } from "#domain/ports/packages.ts";
-import { fetchFile, type IsWhole } from "../common/package-files.ts";
-import type { Asks, PackagePorts } from "../common/ports.ts";
-import { settle, unitFor } from "../common/transactions.ts";
+import { fetchFile, type IsWhole } from "../package-files.ts";
+import type { Asks, PackagePorts } from "../ports.ts";
+import { settle, unitFor } from "../transactions.ts";
 import { nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
 
 const identityFormat = "%{NAME}|%{EPOCHNUM}|%{VERSION}|%{RELEASE}|%{ARCH}\\n";

@@ -3,8 +3,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DpkgEntry } from "./database.ts";
-import { securityPreferences, withPreferences } from "./manager-simulate.ts";
 import type { Offer } from "./offers.ts";
+import { securityPreferences, withPreferences } from "./plan.ts";
 
 const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
   name,

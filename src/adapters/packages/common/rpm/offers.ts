@@ -6,8 +6,8 @@ import {
   type SecurityUpdate,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../common/changes.ts";
-import type { Asks } from "../common/ports.ts";
+import type { PlainChange } from "../changes.ts";
+import type { Asks } from "../ports.ts";
 import { comparePackageVersions, nameAndArchitecture, nevraOf } from "./names.ts";
 
 export interface AdvisedRpm extends PackageVersion {

@@ -12,8 +12,8 @@ import {
 import { formatBytes } from "#kernel/text.ts";
 import { areSame, describeChanges } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
-import type { Simulate } from "./manager-simulate.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
+import type { Simulate } from "./plan.ts";
 import type { SnapperHooks } from "./snapper-hooks.ts";
 import { type AptPaths, type AptWords, isPackageName, isVersion, toArguments } from "./words.ts";
 

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { type PackageChange, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import { LockHeld, type Transaction, TransactionFailed, unitFor } from "../common/transactions.ts";
-import { createCommit, createMarks, markCommands, wordsFor, wordsToMark } from "./manager-commit.ts";
+import { createCommit, createMarks, markCommands, wordsFor, wordsToMark } from "./commit.ts";
 import { toArguments } from "./words.ts";
 
 const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange => ({
