@@ -142,6 +142,25 @@ describeOnHost("updates that go wrong", (session) => {
     expect([...new Set(ran)]).toEqual(["steward", await shell("id -Gn steward").then((text) => text.trim())]);
   }, 240_000);
 
+  it("for security that the fix of their check installs are rolled back when a daemon ends, and it runs again", async () => {
+    await install(oldOf(["patched"]));
+    await shell("systemctl restart answerer");
+    expect(await eventually(answer)).toBe("here");
+    const result = await api().fixCheck({ params: { check_id: "security_updates" } });
+    expect(result).toMatchObject({
+      success: false,
+      steps: [
+        {
+          status: "failed",
+          message: expect.stringMatching(/rolled_back: unit answerer\.service: was active \(running\), now inactive/),
+        },
+      ],
+      check: { status: "warn" },
+    });
+    expect(await versionsOf(["patched", "library"])).toEqual({ patched: "1.0", library: "1.0" });
+    expect(await eventually(answer)).toBe("here");
+  }, 240_000);
+
   it("that are guarded are rolled back when a daemon ends as if all were well, and it runs again", async () => {
     await install(oldOf(["quitter"]));
     await shell("systemctl restart answerer");

@@ -160,7 +160,7 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
   const calls: PortCall[] = [];
   const off = { canSync: true, isEnabled: false, isSynchronised: false, isContainer: false };
   const security: SecurityUpdater = {
-    plan: (packages) => Promise.resolve({ packages, downloadBytes: 1, hasSnapshot: true }),
+    plan: (packages) => Promise.resolve({ packages, downloadBytes: 1, isGuarded: true }),
     apply: () => Promise.resolve("done"),
   };
   const packages = createFakePackageManager();

@@ -175,7 +175,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   PluginSandbox: { run: ["run_plugins"], tryStart: none },
   RaidArrays: { list: none },
   RebootNeed: { reasons: none },
-  SecurityUpdater: { plan: none, apply: ["change_packages", "change_snapshots"] },
+  SecurityUpdater: { plan: none, apply: ["change_packages", "change_snapshots", "undo_update"] },
   SnapshotBackend: {
     list: none,
     create: snapshots,

@@ -18,24 +18,29 @@ export function createSecurityUpdater(ports: {
   readonly takesSnapshot: boolean;
 }) {
   const { host, apply, takesSnapshot } = ports;
+  /** An update that can be led back is guarded. */
+  const canGuard = ({ backends }: HostUpdates): boolean => takesSnapshot && backends.length > 0;
   return {
     async plan(names: readonly string[], signal: AbortSignal) {
-      const { manager, backends } = await host();
+      const found = await host();
+      const { manager } = found;
       if (manager === undefined) throw new Error("this host has no package manager that is supported");
       const { changes, downloadBytes } = await manager.simulate(requestFor(names), signal);
-      const hasSnapshot = takesSnapshot && backends.length > 0;
-      return { packages: changes.map(({ name }) => name), downloadBytes, hasSnapshot };
+      return { packages: changes.map(({ name }) => name), downloadBytes, isGuarded: canGuard(found) };
     },
     async apply(
       names: readonly string[],
       signal: AbortSignal,
       onOperation: (operationId: string) => void = () => undefined,
     ): Promise<string> {
-      const result = await apply({ request: requestFor(names), takesSnapshot, isGuarded: false }, signal, onOperation);
-      const { success, packages_updated: updated, snapshot_id: snapshot, error, requires_reboot: needsReboot } = result;
-      const done = `${counted(updated, "package")} updated${snapshot === "" ? "" : ` behind the snapshot ${snapshot}`}`;
+      const input = { request: requestFor(names), takesSnapshot, isGuarded: canGuard(await host()) };
+      const result = await apply(input, signal, onOperation);
+      const { packages_updated: updated, snapshot_id: snapshot, requires_reboot: needsReboot } = result;
+      const { success, error, guard } = result;
+      const behind = snapshot === "" ? "" : ` behind the snapshot ${snapshot}`;
+      const done = `${counted(updated, "package")} updated${behind}`;
       if (!success) throw new Error(`${error ?? "it did not succeed"}; ${done}`);
-      return `${done}${needsReboot ? "; a reboot completes it" : ""}`;
+      return `${done}${guard === undefined ? "" : `; ${guard.message}`}${needsReboot ? "; a reboot completes it" : ""}`;
     },
   };
 }

@@ -34,6 +34,14 @@ const quitter = [
   at("quitter", "1.0", { postinst: ["rm -f /srv/quit"] }),
   at("quitter", "1.1", { postinst: ["touch /srv/quit; systemctl restart answerer"] }),
 ];
+/** The same as a security update. */
+const patched = quitter.map(
+  (recipe): PackageRecipe => ({
+    ...recipe,
+    name: "patched",
+    place: recipe.version === "1.0" ? "main" : "security",
+  }),
+);
 /** Its new version fills a small file system over its threshold, and does no harm. */
 const filler = [at("filler", "1.0"), at("filler", "1.1", { postinst: ["head -c 300000 /dev/zero > /srv/small/more"] })];
 /** Its new version cannot be set up. */
@@ -47,7 +55,18 @@ const bulky = [
   at("bulky", "1.0"),
   at("bulky", "1.1", { control: ["Pre-Depends: editor (>= 1.1)"], payloadBytes: 4 * 2 ** 20 }),
 ];
-export const all = [...old, ...newer, ...slow, ...restarter, ...breaker, ...quitter, ...filler, ...failing, ...bulky];
+export const all = [
+  ...old,
+  ...newer,
+  ...slow,
+  ...restarter,
+  ...breaker,
+  ...quitter,
+  ...patched,
+  ...filler,
+  ...failing,
+  ...bulky,
+];
 
 /** A service that installs updates behind snapshots of its own, with old versions of packages installed before each test. */
 export function updatesOn(session: Session) {
@@ -137,7 +156,7 @@ createServer((_, reply) => reply.end("here")).listen(${answererPort}, "127.0.0.1
   beforeEach(async () => {
     await shell("rm -f /srv/broken; systemctl reset-failed; systemctl restart peer");
     await shell(
-      `dpkg --purge --force-all ${[...slowNames, "restarter", "breaker", "failing", "fresh"].join(" ")} >/dev/null 2>&1 || true`,
+      `dpkg --purge --force-all ${[...slowNames, "restarter", "breaker", "patched", "failing", "fresh"].join(" ")} >/dev/null 2>&1 || true`,
     );
     await install(old);
   });

@@ -12,7 +12,7 @@ function make(plan: Partial<Awaited<ReturnType<SecurityUpdater["plan"]>>> = {}) 
     security: {
       plan(names) {
         asked.push(["plan", ...names]);
-        return Promise.resolve({ packages: names, downloadBytes: 2_000_000, hasSnapshot: true, ...plan });
+        return Promise.resolve({ packages: names, downloadBytes: 2_000_000, isGuarded: true, ...plan });
       },
       apply(names) {
         asked.push(["apply", ...names]);
@@ -30,7 +30,7 @@ it("installs just the updates that were reported, and no held package's", async 
     signal,
   );
   expect(steps.map(({ action }) => action)).toEqual([
-    "install 2 security updates (1.9 MiB): libtls, shell, behind a snapshot",
+    "install 2 security updates (1.9 MiB): libtls, shell, behind a snapshot, and return to it when the host is worse afterwards",
   ]);
   expect([packages, downloadBytes]).toEqual([["libtls", "shell"], 2_000_000]);
   expect(await steps[0]?.run(signal)).toBe("2 packages updated");
