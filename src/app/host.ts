@@ -20,7 +20,7 @@ export const openPackageManager = (ports: { readonly exec: Exec; readonly stateD
     needsReboot: async (signal) => (await reboot.run({ ignore: [] }, signal)).status === "warn",
   });
 
-export async function openHost(
+export function openHost(
   settings: Pick<Settings, "services" | "journal">,
   ports: Pick<TracedParts, "exec" | "observeCall" | "journalOf"> & {
     /** Where answers about packages are cached for the next process. */
@@ -39,7 +39,7 @@ export async function openHost(
   });
   const dir = settings.journal?.dir;
   const { journal, grep, ...reader } = ports.journalOf(createHostJournal({ dir, onUnreadable }));
-  const packages = await openPackageManager({ exec, ...(stateDir !== undefined && { stateDir }) });
+  const packages = openPackageManager({ exec, ...(stateDir !== undefined && { stateDir }) });
   return {
     facts,
     systemd,
@@ -54,4 +54,4 @@ export async function openHost(
   };
 }
 
-export type Host = Awaited<ReturnType<typeof openHost>>;
+export type Host = ReturnType<typeof openHost>;

@@ -19,7 +19,7 @@ export async function runLocalChecks(
   config: Config,
   onResult: (result: HealthCheckResult) => void,
 ): Promise<HealthCheckList> {
-  const host = await openHost(config.settings, untraced);
+  const host = openHost(config.settings, untraced);
   const { checks, plan } = createHostChecks({ config, host, exec: untraced.exec });
   const runner = createCheckRunner({
     checks,

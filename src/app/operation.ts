@@ -109,7 +109,7 @@ export async function runOperation(
   const tracing = await createHostTracing(config, { version, log, onSpans: () => undefined });
   const traced = createTracedParts(tracing?.tracer);
   const { exec } = traced;
-  const host = await openHost(config.settings, { ...traced, stateDir: config.stateDir });
+  const host = openHost(config.settings, { ...traced, stateDir: config.stateDir });
   // Outside of the span: its first questions to the bus are not the operation's.
   const condition = await createCondition(config, host, traced, { log, isSafeMode, enabled, confirmed, pluginUser });
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });

@@ -59,7 +59,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const access = await buildAccessPart(context, { audit, prober, isReplaced: newAdminKey });
   const traces = await buildTracesPart(context);
   const { traced, tracer } = traces;
-  const host = await buildHost(context, { traced, prober });
+  const host = buildHost(context, { traced, prober });
   // A service without rights, as the package installs it, asks root.
   const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
   const system = buildSystemPart(host, rootSide);

@@ -4,19 +4,15 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createDatabase, readPresent } from "#adapters/packages/apt/database.ts";
-import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
-import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
-import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
 import { carryStateToNextBoot, createSnapperBackend, detectSnapper } from "#adapters/snapshots/snapper/index.ts";
 import type { Config } from "#config/load.ts";
 import type { OperationStore } from "#domain/ports/operations.ts";
-import type { PackageFiles, PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import type { PackageFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { rollbackWaits } from "#domain/updates/reboot.ts";
-import type { Clock } from "#kernel/clock.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { backendsThroughRoot, managerThroughRoot } from "#root/through-root.ts";
@@ -25,13 +21,6 @@ import { openPackageManager } from "./host.ts";
 type Parts = Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec };
 
 const packageDatabase = "/var/lib/dpkg";
-type FilesFactory = (ports: { readonly exec: Exec; readonly clock: Clock }) => PackageFiles;
-
-const filesOf: Readonly<Partial<Record<PackageManagerName, FilesFactory>>> = {
-  apt: createAptPackageFiles,
-  dnf: createDnfPackageFiles,
-  zypper: createZypperPackageFiles,
-};
 const lookMs = 10_000;
 const askMs = 60_000;
 
@@ -79,13 +68,13 @@ async function updatesOf(
   request: RequestRoot | undefined,
 ): Promise<HostUpdates> {
   if (manager === undefined || config.settings.updates?.enabled === false) return { manager: undefined, backends: [] };
-  const files = filesOf[manager.name];
-  // No package file leads back there, and snapper's snapshots are of dpkg's world so far.
+  const { files } = manager;
+  // Snapper's snapshots are of dpkg's world so far.
   if (files === undefined) return { manager, backends: [] };
   if (request !== undefined)
     return { manager, backends: await backendsThroughRoot(request, AbortSignal.timeout(askMs)) };
   const snapper = manager.name === "apt" ? await snapperOf(config) : [];
-  return { manager, backends: [...snapper, ...packagesOf(config, files({ exec: config.exec, clock: systemClock }))] };
+  return { manager, backends: [...snapper, ...packagesOf(config, files)] };
 }
 
 async function carryState(config: Parts, packages: Pick<PackageManager, "name"> | undefined): Promise<void> {
@@ -117,6 +106,6 @@ export async function carryOwnState(
 /** {@link carryOwnState} as root, for a service without rights that has just ended. */
 export async function carryServiceState(config: Config): Promise<void> {
   const store = openSharedOperationStore({ stateDir: places.tasksDir });
-  const packages = await openPackageManager({ exec });
+  const packages = openPackageManager({ exec });
   await carryOwnState({ ...config, stateDir: places.tasksDir, exec }, packages, store);
 }

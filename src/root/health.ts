@@ -9,7 +9,7 @@ export async function withRootHealth<T>(
   work: (health: ReturnType<typeof createHostChecks>) => Promise<T>,
 ): Promise<T> {
   const { exec } = untraced;
-  const host = await openHost(config.settings, untraced);
+  const host = openHost(config.settings, untraced);
   try {
     return await work(createHostChecks({ config, host, exec, certificatePaths: () => [], ownUnit: serviceUnit }));
   } finally {

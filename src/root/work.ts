@@ -138,7 +138,7 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
 
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots"> {
   const updates = async (): Promise<HostUpdates> => {
-    return createHostUpdates({ ...config, exec }, await openPackageManager({ exec, stateDir: config.stateDir }));
+    return createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
   };
   const packageManager = async () => {
     const { manager } = await updates();

@@ -103,6 +103,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
   const fake: FakePackageManager = {
     name: "apt",
     knowsSecurity: true,
+    files: undefined,
     packages,
     repository,
     newRelease: undefined,

@@ -4,9 +4,10 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
-import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
 import { PackageFileMissing } from "#domain/ports/packages.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
 
@@ -14,6 +15,10 @@ const signal = AbortSignal.timeout(60_000);
 const transaction = { id: "test-1", progress: { step: () => undefined, line: () => undefined } };
 /** Small, and on every host with dpkg. */
 const wantedName = "base-passwd";
+
+const needsReboot = () => Promise.resolve(false);
+const aptFiles = (ports: { readonly exec: Exec; readonly clock: Clock } = { exec, clock: systemClock }): PackageFiles =>
+  apt.open({ ...ports, needsReboot }).files;
 
 let folder: string;
 beforeAll(() => {
@@ -30,7 +35,7 @@ async function found(files: PackageFiles): Promise<PresentPackage> {
 // Restoring is tried on a host of its own, in test/host/snapshots.long.test.ts.
 describe.each([
   ["fake", true, () => createFakePackageFiles([presentPackage(wantedName, "3.6")])],
-  ["apt", existsSync("/usr/bin/dpkg-deb"), () => createAptPackageFiles({ exec, clock: systemClock })],
+  ["apt", existsSync("/usr/bin/dpkg-deb"), () => aptFiles()],
 ] as const)("package files: %s", (_, isHere, make: () => PackageFiles) => {
   it.skipIf(!isHere)("are of packages that are present", async () => {
     const { architecture, version, state } = await found(make());
@@ -81,7 +86,7 @@ describe("package files: apt without a network", () => {
   };
   const fetchTwice = async (run: Exec, waitMs = 0): Promise<void> => {
     const clock = createFakeClock();
-    const files = createAptPackageFiles({ exec: run, clock });
+    const files = aptFiles({ exec: run, clock });
     for (let at = 0; at < 2; at++) {
       const wanted = presentPackage("nowhere-to-be-had", "0.0.0-never");
       await expect(files.fetch(wanted, folder, signal)).rejects.toThrow(PackageFileMissing);
@@ -107,7 +112,7 @@ describe("package files: apt without a network", () => {
 describe.skipIf(!existsSync("/usr/bin/dpkg-deb"))("package files: apt", () => {
   it("refuses the name of a transaction that is none", async () => {
     const nothing = { files: [], configuration: [], remove: [], marks: [] };
-    const files = createAptPackageFiles({ exec, clock: systemClock });
+    const files = aptFiles();
     const hostile = { ...transaction, id: "../x --y" };
     await expect(files.restore(nothing, hostile, signal)).rejects.toThrow("cannot use");
   });

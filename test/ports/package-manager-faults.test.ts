@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createDatabase } from "#adapters/packages/apt/database.ts";
-import { createApt } from "#adapters/packages/apt/index.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import { createFaults } from "#adapters/packages/apt/states.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
 import type { PackageFaults, PackageManager } from "#domain/ports/packages.ts";
@@ -43,7 +43,7 @@ function onFiles(status: string, updates: readonly string[] = [], unmet = "") {
     frontendLock: join(root, "lock-frontend"),
     databaseLock: join(root, "lock"),
   };
-  const states = createApt({ needsReboot, exec, clock: createFakeClock(), paths });
+  const states = apt.open({ needsReboot, exec, clock: createFakeClock(), paths });
   return { states, asked, files: paths };
 }
 
@@ -170,7 +170,7 @@ describe("apt", () => {
     const { files } = onFiles(well);
     const exec: Exec = () =>
       Promise.resolve({ exitCode: 100, stdout: "", stderr: "E: The package cache is corrupted\n", truncated: false });
-    const states = createApt({ needsReboot, exec, clock: createFakeClock(), paths: files });
+    const states = apt.open({ needsReboot, exec, clock: createFakeClock(), paths: files });
     await expect(states.faults(signal)).rejects.toThrow("cannot ask apt: The package cache is corrupted");
   });
 });

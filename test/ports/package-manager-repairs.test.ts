@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { createApt } from "#adapters/packages/apt/index.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
 import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
@@ -40,7 +40,7 @@ function onPrograms(
   const exec: Exec = (argv) => Promise.resolve(argv).then(answer);
   const locks = { frontendLock: join(root, "a"), databaseLock: join(root, "b"), listsLock: join(root, "c") };
   const places = { booted, output: join(root, "out") };
-  const repairs = createApt({
+  const repairs = apt.open({
     needsReboot: () => Promise.resolve(false),
     exec,
     clock,

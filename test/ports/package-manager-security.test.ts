@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createApt } from "#adapters/packages/apt/index.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
@@ -83,7 +83,7 @@ function onFiles() {
     refreshStamp: join(root, "stamp"),
     settings: [join(root, "sources.list")],
   };
-  const updates = createApt({ needsReboot: () => Promise.resolve(false), exec, clock: createFakeClock(), paths });
+  const updates = apt.open({ needsReboot: () => Promise.resolve(false), exec, clock: createFakeClock(), paths });
   return { updates, asked, paths };
 }
 

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { createApt } from "#adapters/packages/apt/index.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import type { AvailableUpdates, InstalledPackage, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
@@ -24,13 +24,13 @@ function fake(): PackageManager {
 }
 
 /** The package manager of the machine that the tests run on: it is only asked. What it does is tried in test/host. */
-const apt = (): PackageManager => createApt({ exec, clock: systemClock, needsReboot: () => Promise.resolve(false) });
+const openApt = (): PackageManager => apt.open({ exec, clock: systemClock, needsReboot: () => Promise.resolve(false) });
 
 const hasApt = existsSync("/usr/bin/apt-get") && existsSync("/var/lib/dpkg/status");
 
 describe.each<readonly [string, () => PackageManager, boolean]>([
   ["fake", fake, true],
-  ["apt", apt, hasApt],
+  ["apt", openApt, hasApt],
 ])("a package manager: %s", (_, make, isThere) => {
   describe.skipIf(!isThere)("that is asked", () => {
     let manager: PackageManager;

@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { createClient } from "#client/index.ts";
@@ -89,7 +89,7 @@ async function takeSnapshot(): Promise<string> {
   const ports = { exec, clock: systemClock };
   const backend = createPackageSnapshots({
     directory: join(service.stateDir, "snapshots"),
-    files: createAptPackageFiles(ports),
+    files: apt.open({ ...ports, needsReboot: () => Promise.resolve(false) }).files,
     clock: systemClock,
     refresh: createRefresh(ports),
   });

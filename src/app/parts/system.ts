@@ -18,11 +18,11 @@ export function createSystemPart(ports: {
   return { handlers: systemHandlers(ports), units: ports.units };
 }
 
-export async function buildHost(
+export function buildHost(
   { config, log, metrics }: PartContext,
   { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
 ) {
-  const host = await openHost(config.settings, {
+  const host = openHost(config.settings, {
     ...traced,
     stateDir: config.stateDir,
     onStateChange({ up, reason }) {
@@ -39,7 +39,7 @@ export async function buildHost(
   return { ...host, probe: opsProbe(host.systemd.probe, createPackageManagerProbe({ exec: traced.exec })) };
 }
 
-export type BuiltHost = Awaited<ReturnType<typeof buildHost>>;
+export type BuiltHost = ReturnType<typeof buildHost>;
 
 export function buildSystemPart(
   { facts, systemd }: Pick<BuiltHost, "facts" | "systemd">,

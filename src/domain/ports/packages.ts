@@ -136,6 +136,8 @@ export interface PackageManager {
   readonly name: PackageManagerName;
   /** Whether it knows security updates. */
   readonly knowsSecurity: boolean;
+  /** Undefined where no package file leads back to an older version. */
+  readonly files: PackageFiles | undefined;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
   /** @throws when it does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;

@@ -3,19 +3,18 @@ import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
-import { dnfPlaces } from "#adapters/packages/dnf/host.ts";
-import { createDnf } from "#adapters/packages/dnf/index.ts";
-import { createDnfPackageFiles } from "#adapters/packages/dnf/package-files.ts";
-import { pacmanPlaces } from "#adapters/packages/pacman/host.ts";
-import { createPacman } from "#adapters/packages/pacman/index.ts";
-import { zypperPlaces } from "#adapters/packages/zypper/asking.ts";
-import { createZypper } from "#adapters/packages/zypper/index.ts";
-import { createZypperPackageFiles } from "#adapters/packages/zypper/package-files.ts";
+import { backends } from "#adapters/packages/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
-import type { PackageFiles, PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
+import {
+  type PackageFiles,
+  type PackageManager,
+  packageManagers,
+  type TransactionPlan,
+  type UpdateRequest,
+} from "#domain/ports/packages.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
 import type { GoneOn, PackageWork } from "./package-work.ts";
@@ -30,29 +29,16 @@ const counted: Exec = (...words) => {
   asked += 1;
   return exec(...words);
 };
-const ports = {
-  exec: counted,
-  clock: systemClock,
-  lockWaitMs: 3000,
-  needsReboot: () => Promise.resolve(false),
-  dnfPlaces: dnfPlaces(root),
-  pacmanPlaces: pacmanPlaces(root),
-  zypperPlaces: zypperPlaces(root),
-};
-
-interface Adapter {
-  readonly manager: PackageManager;
-  readonly files?: PackageFiles;
+function open(): PackageManager {
+  const known = packageManagers.find((each) => each === name);
+  const needsReboot = () => Promise.resolve(false);
+  const ports = { exec: counted, clock: systemClock, lockWaitMs: 3000, needsReboot, root };
+  const manager = known && backends[known].open(ports);
+  if (manager === undefined) throw new Error(`no package manager is called ${name}`);
+  return manager;
 }
-
-const adapters: Readonly<Record<string, () => Adapter>> = {
-  dnf: () => ({ manager: createDnf(ports), files: createDnfPackageFiles(ports) }),
-  pacman: () => ({ manager: createPacman(ports) }),
-  zypper: () => ({ manager: createZypper(ports), files: createZypperPackageFiles(ports) }),
-};
-const make = adapters[name];
-if (make === undefined) throw new Error(`no package manager is called ${name}`);
-const { manager, files } = make();
+const manager = open();
+const { files } = manager;
 const signal = AbortSignal.timeout(300_000);
 
 const demandFiles = (): PackageFiles => {

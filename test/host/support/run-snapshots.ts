@@ -1,13 +1,14 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { createAptPackageFiles } from "#adapters/packages/apt/package-files.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { PackageChange } from "#domain/ports/packages.ts";
 
 // Runs inside the guest: node run-snapshots.ts FOLDER VERB ID [JSON]. Prints the answer, or what it threw, as JSON.
 const [folder = "", verb = "", id = "", given = "{}"] = process.argv.slice(2);
-const files = createAptPackageFiles({ exec, clock: systemClock, lockWaitMs: 2_000 });
+const needsReboot = () => Promise.resolve(false);
+const { files } = apt.open({ exec, clock: systemClock, lockWaitMs: 2_000, needsReboot });
 const snapshots = createPackageSnapshots({
   directory: folder,
   files,

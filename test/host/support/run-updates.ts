@@ -1,6 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
-import { createApt } from "#adapters/packages/apt/index.ts";
+import { apt } from "#adapters/packages/apt/index.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { rebootRequiredCheck } from "#domain/health/checks/reboot-required.ts";
 import { PackagesLocked } from "#domain/ports/packages.ts";
@@ -10,7 +10,7 @@ import type { UpdatesInput } from "./updates.ts";
 const [verb = "", given = "{}"] = process.argv.slice(2);
 const input = JSON.parse(given) as UpdatesInput;
 const reboot = rebootRequiredCheck({ reboot: createRebootNeed() });
-const manager = createApt({
+const manager = apt.open({
   exec,
   clock: systemClock,
   needsReboot: async (signal) => (await reboot.run({ ignore: [] }, signal)).status === "warn",

@@ -1,19 +1,21 @@
 import type {
   InstalledPackage,
   PackageChange,
+  PackageFiles,
   PackageManager,
   PresentPackage,
   Progress,
   TransactionResult,
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
-import { hostPlaces, type ManagerPorts, type PackagePorts } from "../common/ports.ts";
+import { type Backend, hostPlaces, type ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
 import { createDatabase, qualifiedName, readPresent } from "./database.ts";
 import { createOffers, createUpdates } from "./offers.ts";
 import { aptOutput } from "./output.ts";
+import { createAptPackageFiles } from "./package-files.ts";
 import { createSimulate } from "./plan.ts";
 import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
@@ -90,22 +92,17 @@ const toInstalled = ({ name, architecture, version, isManual, isHeld, state }: P
   ...(state === "unfinished" && { isUnfinished: true }),
 });
 
-interface AptPorts extends PackagePorts {
+interface AptPorts extends ManagerPorts {
   readonly paths?: AptPaths;
-  readonly stateDir?: string | undefined;
+  readonly files?: {
+    readonly extendedStates: string;
+    readonly preferences: string;
+    readonly release: ReleaseFiles;
+    readonly proc: string;
+  };
 }
 
-export function createApt(
-  ports: ManagerPorts &
-    AptPorts & {
-      readonly files?: {
-        readonly extendedStates: string;
-        readonly preferences: string;
-        readonly release: ReleaseFiles;
-        readonly proc: string;
-      };
-    },
-): PackageManager {
+function createApt(ports: AptPorts): PackageManager & { readonly files: PackageFiles } {
   const { exec, clock, needsReboot, paths = aptPaths, files, stateDir } = ports;
   const database = createDatabase(paths);
   const locks = createLockTable();
@@ -141,6 +138,7 @@ export function createApt(
   return {
     name: "apt",
     knowsSecurity: true,
+    files: createAptPackageFiles({ ...ports, transact, present }),
     installed: async () => (await present()).filter(({ state }) => state !== "configuration").map(toInstalled),
 
     faults,
@@ -176,3 +174,9 @@ export function createApt(
     }),
   };
 }
+
+export const apt = {
+  program: "/usr/bin/apt-get",
+  probe: ["/usr/bin/dpkg-query", "--show", "dpkg"],
+  open: createApt,
+} as const satisfies Backend;

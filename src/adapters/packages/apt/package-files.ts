@@ -1,17 +1,20 @@
 import { readdir } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CommandResult } from "#adapters/exec/index.ts";
-import { isSameVersion, PackageFileMissing, type PackageFiles, type PackageVersion } from "#domain/ports/packages.ts";
-import { createLockTable } from "../common/locks.ts";
+import {
+  isSameVersion,
+  PackageFileMissing,
+  type PackageFiles,
+  type PackageVersion,
+  type PresentPackage,
+} from "#domain/ports/packages.ts";
 import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
-import { createTransactions, settle } from "../common/transactions.ts";
+import { settle, type Transact } from "../common/transactions.ts";
 import { archives } from "./commit.ts";
-import { createDatabase, readPresent } from "./database.ts";
-import { aptOutput } from "./output.ts";
 import { repack } from "./repack.ts";
 import { createRestore } from "./restore.ts";
-import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
+import { onlyAsking, onlyTrusted } from "./words.ts";
 
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;
 
@@ -29,12 +32,12 @@ export function parseIdentity(text: string): PackageVersion {
 /** Its version is left out: of a package for one architecture there is one. */
 const fileName: PackageFiles["fileName"] = ({ name, architecture }) => `${name}_${architecture}.deb`;
 
-export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
-  const { exec, clock } = ports;
+export function createAptPackageFiles(
+  ports: PackagePorts & { readonly transact: Transact; readonly present: () => Promise<readonly PresentPackage[]> },
+): PackageFiles {
+  const { exec, clock, transact, present } = ports;
   /** Until then the repositories are not asked again: for hundreds of packages the waits would add up. */
   let silentUntilMs = Number.NEGATIVE_INFINITY;
-  const database = createDatabase(aptPaths);
-  const transact = createTransactions({ ...ports, locks: createLockTable(), reader: aptOutput });
 
   const ask = (path: string, signal: AbortSignal): Promise<CommandResult> =>
     exec(["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"], { signal });
@@ -65,7 +68,7 @@ export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
   };
 
   return {
-    present: () => readPresent(database),
+    present,
     fileName,
     identify,
     async fetch(wanted, folder, signal) {
@@ -87,7 +90,7 @@ export function createAptPackageFiles(ports: PackagePorts): PackageFiles {
       transact,
       settled: (unit, signal) => settle(ports, unit, signal),
       identify,
-      present: () => readPresent(database),
+      present,
     }),
   };
 }

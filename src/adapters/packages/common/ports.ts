@@ -9,12 +9,25 @@ export interface PackagePorts {
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly lockWaitMs?: number;
   readonly places?: typeof hostPlaces;
+  /** Of another system than the one that runs. */
+  readonly root?: string;
 }
 
 export type Repairs = Pick<PackageManager, "finish" | "planMissing" | "installMissing">;
 
 export interface ManagerPorts extends PackagePorts {
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
+  /** Where answers are cached for the next process. */
+  readonly stateDir?: string;
+}
+
+/** A package manager that a host may have: all that one folder beside this one exports. */
+export interface Backend {
+  readonly program: string;
+  /** A question to its database that is answered wherever it works. */
+  readonly probe: Argv;
+  /** @returns undefined where the program is another one of that name. */
+  readonly open: (ports: ManagerPorts) => PackageManager | undefined;
 }
 
 export type Argv = readonly [program: string, ...args: string[]];

@@ -28,7 +28,7 @@ export interface DnfPlaces {
   readonly versionLocks: string;
 }
 
-export function dnfPlaces(root = "/"): DnfPlaces {
+function dnfPlaces(root = "/"): DnfPlaces {
   const isTree = root !== "/";
   const below = (path: string): string => join(root, path);
   return {
@@ -88,12 +88,9 @@ export const cannotAsk = ({ exitCode, stderr }: CommandResult): CommandFailed =>
 
 const programs = ["dnf", "dnf-3", "dnf-automatic", "yum", "microdnf", "packagekitd"];
 
-export interface DnfPorts extends PackagePorts {
-  readonly dnfPlaces?: DnfPlaces;
-}
-
-export function openDnf(ports: DnfPorts) {
-  const { exec, dnfPlaces: where = dnfPlaces(), places = hostPlaces } = ports;
+export function openDnf(ports: PackagePorts) {
+  const { exec, root, places = hostPlaces } = ports;
+  const where = dnfPlaces(root);
   const locks = createPidLocks(programs);
   const remembered = rememberByMark<readonly InstalledRpm[]>();
 

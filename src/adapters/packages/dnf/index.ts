@@ -1,16 +1,16 @@
+import { realpathSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
-import type { Asks, ManagerPorts } from "../common/ports.ts";
+import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
 import { comparePackageVersions, nameAndArchitecture, nevraOf, splitVersion } from "../common/rpm/names.ts";
 import { changesTo, isSecurityStep, newestOf, type Offers as RpmOffers } from "../common/rpm/offers.ts";
 import {
   type Dnf,
   type DnfPlaces,
-  type DnfPorts,
   listsMark,
   openDnf,
   type RpmDatabase,
@@ -19,6 +19,7 @@ import {
 } from "./host.ts";
 import { availableFormat, parseAdvisories, parseCheckUpdate, parseOffered } from "./lists.ts";
 import { scriptFailures } from "./output.ts";
+import { createDnfPackageFiles } from "./package-files.ts";
 import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { replay, telling } from "./replay.ts";
 import { changesOf, simulate, sizesOf, type TableRow } from "./simulation.ts";
@@ -82,7 +83,7 @@ async function upgradeRows(
   }
 }
 
-export function createDnf(ports: ManagerPorts & DnfPorts): PackageManager {
+function createDnf(ports: ManagerPorts): PackageManager {
   const dnf = openDnf(ports);
   const { ask, tryAsking, database } = dnf;
   const offers = createOffers(dnf);
@@ -95,6 +96,7 @@ export function createDnf(ports: ManagerPorts & DnfPorts): PackageManager {
       offers,
       listsAt: () => listsAt(dnf.places),
       repairs: createRepairs(dnf),
+      files: createDnfPackageFiles(dnf, ports),
       writer: dnf.writer,
       findings: (signal) => findingsOf(dnf, signal),
 
@@ -130,3 +132,12 @@ export function createDnf(ports: ManagerPorts & DnfPorts): PackageManager {
     ports,
   );
 }
+
+const program = "/usr/bin/dnf";
+
+export const dnf: Backend = {
+  program,
+  probe: ["/usr/bin/rpm", "--query", "rpm"],
+  // Its fifth version is another program of the same name: words, output and history are different.
+  open: (ports) => (realpathSync(program).endsWith("dnf5") ? undefined : createDnf(ports)),
+};

@@ -2,10 +2,11 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage, PackageFiles } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { createRpmPackageFiles, fileNameOf, isJust, type Missing } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
-import { type DnfPorts, openDnf, toInstalled, withoutRepositories } from "./host.ts";
+import { type Dnf, toInstalled, withoutRepositories } from "./host.ts";
 import { failureReason, scriptFailures } from "./output.ts";
 import { changingArgv, telling } from "./replay.ts";
 import { parseSummary, parseTable } from "./simulation.ts";
@@ -56,8 +57,7 @@ export function marksFor(
   ].filter((mark) => mark.names.length > 0);
 }
 
-export function createDnfPackageFiles(ports: DnfPorts): PackageFiles {
-  const dnf = openDnf(ports);
+export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFiles {
   const { database, folder, places, transact } = dnf;
   const locks = [places.transactionLock];
 

@@ -97,12 +97,9 @@ export const toInstalled = (state: PacmanDatabase): readonly InstalledPackage[] 
 export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): CommandFailed =>
   new CommandFailed(`cannot ask pacman: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
 
-export interface PacmanPorts extends PackagePorts {
-  readonly pacmanPlaces?: PacmanPlaces;
-}
-
-export function openPacman(ports: PacmanPorts) {
-  const { exec, pacmanPlaces: places = pacmanPlaces() } = ports;
+export function openPacman(ports: PackagePorts) {
+  const { exec, root } = ports;
+  const places = pacmanPlaces(root);
   const locks = createOpenLocks();
   const transact: Transact = createTransactions({ ...ports, locks, reader: pacmanOutput });
   const local = join(places.databases, "local");

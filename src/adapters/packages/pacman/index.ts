@@ -1,16 +1,16 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
-import type { ManagerPorts } from "../common/ports.ts";
+import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-units.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
 import { createCommit, telling } from "./commit.ts";
-import { openPacman, type PacmanPorts, toInstalled } from "./host.ts";
+import { openPacman, toInstalled } from "./host.ts";
 import { currentLists } from "./lists.ts";
 import { createRepairs, refresh } from "./repairs.ts";
 import { createSimulate, fullUpdate } from "./simulation.ts";
 import { createFaults, createFindings, createOffers, describeFindings } from "./states.ts";
 
 /** Its packages fit together only as a whole: an update is of all, and refreshed lists stay apart until then. */
-export function createPacman(ports: ManagerPorts & PacmanPorts): PackageManager {
+function createPacman(ports: ManagerPorts): PackageManager {
   const pacman = openPacman(ports);
   const { database, places } = pacman;
   const offers = createOffers(pacman);
@@ -20,6 +20,7 @@ export function createPacman(ports: ManagerPorts & PacmanPorts): PackageManager 
   return {
     name: "pacman",
     knowsSecurity: false,
+    files: undefined,
     installed: async (signal) => toInstalled(await database(signal)),
 
     faults: createFaults(pacman, findings),
@@ -59,3 +60,9 @@ export function createPacman(ports: ManagerPorts & PacmanPorts): PackageManager 
     }),
   };
 }
+
+export const pacman: Backend = {
+  program: "/usr/bin/pacman",
+  probe: ["/usr/bin/pacman", "--query", "pacman"],
+  open: createPacman,
+};

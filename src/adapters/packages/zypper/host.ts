@@ -9,7 +9,7 @@ import { hostPlaces, type PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { byName } from "../common/rpm/offers.ts";
 import { createTransactions } from "../common/transactions.ts";
-import { createAsking, demandAnswer, type ZypperPlaces, zypperPlaces } from "./asking.ts";
+import { createAsking, demandAnswer, zypperPlaces } from "./asking.ts";
 import { installedFormat, parseAutoInstalled, parseHeld, parseInstalled } from "./lists.ts";
 import { zypperOutput } from "./output.ts";
 import { tolerant } from "./simulation.ts";
@@ -27,12 +27,9 @@ export interface ZypperDatabase {
 export const toInstalled = (state: ZypperDatabase): readonly InstalledPackage[] =>
   toInstalledPackages(state, ({ name }) => !state.automatic.has(name));
 
-export interface ZypperPorts extends PackagePorts {
-  readonly zypperPlaces?: ZypperPlaces;
-}
-
-export function openZypper(ports: ZypperPorts) {
-  const { exec, zypperPlaces: where = zypperPlaces(), places = hostPlaces } = ports;
+export function openZypper(ports: PackagePorts) {
+  const { exec, root, places = hostPlaces } = ports;
+  const where = zypperPlaces(root);
   const asking = createAsking({ exec, places: where });
   const locks = createPidLocks(programs);
   const remembered = rememberByMark<ZypperDatabase>();

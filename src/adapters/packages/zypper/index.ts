@@ -1,13 +1,14 @@
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
 import { rememberByMark } from "../common/marks.ts";
-import type { Asks, ManagerPorts } from "../common/ports.ts";
+import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
 import { splitVersion } from "../common/rpm/names.ts";
 import { changesTo, newestOf, type Offers } from "../common/rpm/offers.ts";
-import { openZypper, toInstalled, type Zypper, type ZypperDatabase, type ZypperPorts } from "./host.ts";
+import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
+import { createZypperPackageFiles } from "./package-files.ts";
 import { createFindings, createRepairs, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, operandOf } from "./transaction.ts";
@@ -43,7 +44,7 @@ async function upgradeWords({ places }: Zypper, { type, names }: UpdateRequest):
 }
 
 /** A plan is carried out as an installation of exact versions, after a rehearsal with the same result. */
-export function createZypper(ports: ManagerPorts & ZypperPorts): PackageManager {
+function createZypper(ports: ManagerPorts): PackageManager {
   const zypper = openZypper(ports);
   const { exec, places, database } = zypper;
   const offers = createOffers(zypper);
@@ -57,6 +58,7 @@ export function createZypper(ports: ManagerPorts & ZypperPorts): PackageManager 
       offers,
       listsAt: zypper.listsAt,
       repairs: createRepairs(zypper, findings),
+      files: createZypperPackageFiles(zypper, ports),
       writer: zypper.writer,
       findings,
 
@@ -91,3 +93,9 @@ export function createZypper(ports: ManagerPorts & ZypperPorts): PackageManager 
     ports,
   );
 }
+
+export const zypper: Backend = {
+  program: "/usr/bin/zypper",
+  probe: ["/usr/bin/rpm", "--query", "rpm"],
+  open: createZypper,
+};

@@ -3,12 +3,13 @@ import { join } from "node:path";
 import { type InstalledPackage, type PackageFiles, UpdateRefused } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import type { PlainChange } from "../common/changes.ts";
+import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
 import { createRpmPackageFiles, fileNameOf, isJust, type Missing } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
 import { onlyFiles } from "./asking.ts";
-import { openZypper, toInstalled, type ZypperDatabase, type ZypperPorts } from "./host.ts";
+import { toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { scriptFailures, telling } from "./output.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, marksCommand, operandOf, type Source, wordsFor, writeMarks } from "./transaction.ts";
@@ -36,8 +37,7 @@ export function automaticAs(wanted: readonly InstalledPackage[], database: Zyppe
 const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
   one.size === other.size && [...one].every((name) => other.has(name));
 
-export function createZypperPackageFiles(ports: ZypperPorts): PackageFiles {
-  const zypper = openZypper(ports);
+export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): PackageFiles {
   const { database, places, transact } = zypper;
   const folder = join(zypper.folder, "files");
 

@@ -2,6 +2,7 @@ import {
   type InstalledPackage,
   noChanges,
   type PackageChange,
+  type PackageFiles,
   type PackageManager,
   type Progress,
   type SystemRelease,
@@ -38,6 +39,7 @@ export interface RpmHost<State> {
   readonly offers: Asks<Offers<State>>;
   readonly listsAt: Asks<number | undefined>;
   readonly repairs: Repairs;
+  readonly files: PackageFiles;
   readonly writer: () => Promise<LockHolder | undefined>;
   readonly findings: Asks<Findings>;
   /** What a request comes to. `removals` are those to be refused where nothing may be removed. */
@@ -94,6 +96,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
   return {
     name,
     knowsSecurity: true,
+    files: host.files,
     installed: async (signal) => host.toInstalled(await database(signal)),
     faults: createFaults(host),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
