@@ -103,6 +103,13 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
   const fake: FakePackageManager = {
     name: "apt",
     knowsSecurity: true,
+    commands: {
+      finisher: "dpkg",
+      finish: "dpkg --configure -a",
+      installMissing: "apt-get --fix-broken install",
+      refreshLists: "apt-get update",
+      unhold: "apt-mark unhold",
+    },
     files: undefined,
     packages,
     repository,

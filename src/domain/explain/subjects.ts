@@ -25,7 +25,6 @@ const belonging: Readonly<Record<string, readonly string[]>> = {
   network_connectivity: ["systemd-networkd.service", "NetworkManager.service", "networking.service", "kernel"],
   apt_status: aptUnits,
   dnf_status: dnfUnits,
-  pacman_status: [],
   security_updates: [...aptUnits, ...dnfUnits],
   journal_size: ["systemd-journald.service"],
   tls_certificates: ["certbot.service", "nginx.service", "apache2.service", "httpd.service"],

@@ -131,11 +131,23 @@ export interface MissingPlan {
   readonly obstacle: string | null;
 }
 
+/** How administrators do it; empty where no command does. */
+export interface ManagerCommands {
+  /** The program that finishes what was interrupted. */
+  readonly finisher: string;
+  readonly finish: string;
+  readonly installMissing: string;
+  readonly refreshLists: string;
+  /** What ends that a package is held at its version. */
+  readonly unhold: string;
+}
+
 /** The package manager of the host. It asks no questions and keeps configuration files. */
 export interface PackageManager {
   readonly name: PackageManagerName;
   /** Whether it knows security updates. */
   readonly knowsSecurity: boolean;
+  readonly commands: ManagerCommands;
   /** Undefined where no package file leads back to an older version. */
   readonly files: PackageFiles | undefined;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;

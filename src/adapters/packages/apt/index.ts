@@ -138,6 +138,13 @@ function createApt(ports: AptPorts): PackageManager & { readonly files: PackageF
   return {
     name: "apt",
     knowsSecurity: true,
+    commands: {
+      finisher: "dpkg",
+      finish: "dpkg --configure -a",
+      installMissing: "apt-get --fix-broken install",
+      refreshLists: "apt-get update",
+      unhold: "apt-mark unhold",
+    },
     files: createAptPackageFiles({ ...ports, transact, present }),
     installed: async () => (await present()).filter(({ state }) => state !== "configuration").map(toInstalled),
 

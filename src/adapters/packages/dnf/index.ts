@@ -91,6 +91,13 @@ function createDnf(ports: ManagerPorts): PackageManager {
   return createRpmManager(
     {
       name: "dnf",
+      commands: {
+        finisher: "dnf",
+        finish: "dnf history redo last",
+        installMissing: "dnf install",
+        refreshLists: "dnf makecache",
+        unhold: "dnf versionlock delete, or its line in excludepkgs,",
+      },
       database,
       toInstalled,
       offers,

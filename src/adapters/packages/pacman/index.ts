@@ -20,6 +20,14 @@ function createPacman(ports: ManagerPorts): PackageManager {
   return {
     name: "pacman",
     knowsSecurity: false,
+    // It installs only together with an update of everything, and resumes nothing.
+    commands: {
+      finisher: "pacman",
+      finish: "",
+      installMissing: "",
+      refreshLists: "pacman -Sy",
+      unhold: "taking it out of IgnorePkg in pacman.conf",
+    },
     files: undefined,
     installed: async (signal) => toInstalled(await database(signal)),
 

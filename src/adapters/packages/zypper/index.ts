@@ -53,6 +53,13 @@ function createZypper(ports: ManagerPorts): PackageManager {
   return createRpmManager(
     {
       name: "zypper",
+      commands: {
+        finisher: "zypper",
+        finish: "",
+        installMissing: "zypper install",
+        refreshLists: "zypper refresh",
+        unhold: "zypper removelock",
+      },
       database,
       toInstalled,
       offers,

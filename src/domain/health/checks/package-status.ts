@@ -54,13 +54,6 @@ function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "f
   return { status: "fail", message, fixId: "apt_fix_dpkg" };
 }
 
-const unholding: Readonly<Record<PackageManagerName, string>> = {
-  apt: "apt-mark unhold",
-  dnf: "dnf versionlock delete, or its line in excludepkgs,",
-  zypper: "zypper removelock",
-  pacman: "taking it out of IgnorePkg in pacman.conf",
-};
-
 /** The id by which a host with this package manager knows the check. */
 export const statusCheckId = (manager: PackageManagerName): string => `${manager}_status`;
 
@@ -70,7 +63,7 @@ export const statusCheckId = (manager: PackageManagerName): string => `${manager
  * reported, unless it takes longer than an hour. `ignore` takes names and patterns of held packages.
  */
 export function packageStatusCheck(ports: {
-  readonly packages: Pick<PackageManager, "name" | "faults"> | undefined;
+  readonly packages: Pick<PackageManager, "name" | "commands" | "faults"> | undefined;
   readonly clock: Pick<Clock, "monotonicMs">;
 }): Check {
   const { packages, clock } = ports;
@@ -117,7 +110,7 @@ export function packageStatusCheck(ports: {
       const held = faults.held.map(({ name }) => name).filter((name) => !isIgnored(name));
       if (held.length === 0)
         return { status: "pass", message: `${counted(faults.installed, "package")} installed, all in order`, details };
-      const message = `${counted(held.length, "package")} held at ${isOne(held.length) ? "its" : "their"} version and not updated: ${listNames(held)} (${unholding[manager]} ends that)`;
+      const message = `${counted(held.length, "package")} held at ${isOne(held.length) ? "its" : "their"} version and not updated: ${listNames(held)} (${packages.commands.unhold} ends that)`;
       return { status: "warn", message, details, fixId: null };
     },
   };

@@ -1,13 +1,13 @@
 import { expect, it } from "vitest";
-import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import { createFakePackageManager, fakeMissingPlan } from "../../../../test/fakes/package-manager.ts";
 import { aptFixDependenciesFix } from "./apt-fix-dependencies.ts";
 
 const signal = new AbortController().signal;
 const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
 const unmet = found({ unmet_dependencies: [{ name: "needy", needs: "Depends: needed" }] });
-const fixOf = (repairs: PackageManager, name: PackageManagerName = "apt") =>
-  aptFixDependenciesFix({ packages: { ...repairs, name } });
+const fixOf = (repairs: PackageManager, installMissing = repairs.commands.installMissing) =>
+  aptFixDependenciesFix({ packages: { ...repairs, commands: { ...repairs.commands, installMissing } } });
 
 it("has to be confirmed", () => {
   expect(fixOf(createFakePackageManager()).risk).toBe("risky");
@@ -35,11 +35,10 @@ it("installs what the rehearsal named, and says it beforehand", async () => {
 });
 
 it.each([
-  ["dnf", "install needed 1.0, set up needy (dnf install, removing nothing)"],
-  ["zypper", "install needed 1.0, set up needy (zypper install, removing nothing)"],
-  ["pacman", "install needed 1.0, set up needy (removing nothing)"],
-] as const)("speaks of %s where that is the package manager", async (manager, action) => {
-  const fix = fixOf(createFakePackageManager(), manager);
+  ["dnf install", "install needed 1.0, set up needy (dnf install, removing nothing)"],
+  ["", "install needed 1.0, set up needy (removing nothing)"],
+] as const)("speaks of %j where that is the command", async (command, action) => {
+  const fix = fixOf(createFakePackageManager(), command);
   expect((await fix.plan(unmet, signal)).steps.map((step) => step.action)).toEqual([action]);
   expect(fix.summary).not.toMatch(/apt/);
 });

@@ -2,7 +2,7 @@ import type { MissingPlan, PackageManager } from "#domain/ports/packages.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix, FixStep } from "../fix.ts";
-import { demandManager, remarked, wordsOf } from "../manager-words.ts";
+import { commandsOf, demandManager, remarked } from "../manager-words.ts";
 
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
   const { reinstall, unmet_dependencies: unmet } = details;
@@ -19,10 +19,10 @@ const describeChange = ({ name, from, to }: MissingPlan["changes"][number]): str
 
 /** Installs the packages that a simulation names. It never removes one; where nothing else would help, it says so. */
 export function aptFixDependenciesFix(ports: {
-  readonly packages: Pick<PackageManager, "name" | "planMissing" | "installMissing"> | undefined;
+  readonly packages: Pick<PackageManager, "commands" | "planMissing" | "installMissing"> | undefined;
 }): Fix {
   const { packages } = ports;
-  const { installMissing } = wordsOf(packages);
+  const { installMissing } = commandsOf(packages);
 
   const stepFor = (plan: MissingPlan): FixStep => {
     const changes = plan.changes.map(describeChange);

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import type { ManagerCommands, PackageManager } from "#domain/ports/packages.ts";
 import { createFakePackageManager } from "../../../../test/fakes/package-manager.ts";
 import { aptFixDpkgFix } from "./apt-fix-dpkg.ts";
 
 const signal = new AbortController().signal;
 const found = (details: Readonly<Record<string, unknown>>) => ({ status: "fail", message: "", details }) as const;
-const fixOf = (repairs: PackageManager, name: PackageManagerName = "apt") =>
-  aptFixDpkgFix({ packages: { ...repairs, name } });
+const fixOf = (repairs: PackageManager, commands: Partial<ManagerCommands> = {}) =>
+  aptFixDpkgFix({ packages: { ...repairs, commands: { ...repairs.commands, ...commands } } });
 
 it("lets dpkg finish what the check named", async () => {
   const repairs = createFakePackageManager();
@@ -26,11 +26,10 @@ it("also where dpkg was interrupted and no package is left in between", async ()
 });
 
 it.each([
-  ["dnf", "finish what dnf had begun (dnf history redo last)"],
-  ["zypper", "finish what zypper had begun"],
-  ["pacman", "finish what pacman had begun"],
-] as const)("speaks of %s where that is the package manager", async (manager, action) => {
-  const fix = fixOf(createFakePackageManager(), manager);
+  ["dnf", "dnf history redo last", "finish what dnf had begun (dnf history redo last)"],
+  ["zypper", "", "finish what zypper had begun"],
+] as const)("speaks of %s where that is the package manager", async (manager, finish, action) => {
+  const fix = fixOf(createFakePackageManager(), { finisher: manager, finish });
   const { steps } = await fix.plan(found({ interrupted: true }), signal);
   expect(steps.map((step) => step.action)).toEqual([action]);
   expect(await steps[0]?.run(signal)).toBe(`${manager} has set up what can be set up`);

@@ -3,15 +3,17 @@ import { listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
 import type { Fix } from "../fix.ts";
-import { demandManager, remarked, wordsOf } from "../manager-words.ts";
+import { commandsOf, demandManager, remarked } from "../manager-words.ts";
 
 const unfinishedIn = ({ details }: Outcome): readonly string[] =>
   recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
 
 /** Lets the package manager finish what was interrupted. Modified configuration files stay as they are. */
-export function aptFixDpkgFix(ports: { readonly packages: Pick<PackageManager, "name" | "finish"> | undefined }): Fix {
+export function aptFixDpkgFix(ports: {
+  readonly packages: Pick<PackageManager, "commands" | "finish"> | undefined;
+}): Fix {
   const { packages } = ports;
-  const { finisher, finish } = wordsOf(packages);
+  const { finisher, finish } = commandsOf(packages);
   return {
     id: "apt_fix_dpkg",
     summary: remarked("Finishes installations that were interrupted", finish),

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
-import type { PackageManagerName } from "#domain/ports/packages.ts";
 import { createFakePackageManager } from "../../../../test/fakes/package-manager.ts";
 import { refreshPackageListsFix } from "./refresh-package-lists.ts";
 
 const signal = new AbortController().signal;
 const found = { status: "warn", message: "", details: {} } as const;
-const make = (listsAt: number | null, name: PackageManagerName = "apt") => {
-  const packages = Object.assign(createFakePackageManager(), { listsAt, name });
+const make = (listsAt: number | null, refreshLists = "apt-get update") => {
+  const fake = createFakePackageManager();
+  const packages = Object.assign(fake, { listsAt, commands: { ...fake.commands, refreshLists } });
   return { repairs: packages, fix: refreshPackageListsFix({ packages }) };
 };
 
@@ -21,14 +21,13 @@ it("downloads the lists", async () => {
 });
 
 it.each([
-  ["dnf", " (dnf makecache)"],
-  ["zypper", " (zypper refresh)"],
-  ["pacman", " (pacman -Sy)"],
-] as const)("speaks of %s where that is the package manager", async (manager, command) => {
-  const { fix } = make(1, manager);
-  expect(fix.summary).toBe(`Downloads the package lists${command}`);
+  ["dnf makecache", " (dnf makecache)"],
+  ["", ""],
+] as const)("speaks of %j where that is the command", async (command, remark) => {
+  const { fix } = make(1, command);
+  expect(fix.summary).toBe(`Downloads the package lists${remark}`);
   const { steps } = await fix.plan(found, signal);
-  expect(steps.map(({ action }) => action)).toEqual([`download the package lists${command}`]);
+  expect(steps.map(({ action }) => action)).toEqual([`download the package lists${remark}`]);
 });
 
 it("has failed when there are no sources, and when they do not answer", async () => {

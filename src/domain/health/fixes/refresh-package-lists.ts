@@ -1,12 +1,12 @@
 import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
 import type { Fix } from "../fix.ts";
-import { demandManager, remarked, wordsOf } from "../manager-words.ts";
+import { commandsOf, demandManager, remarked } from "../manager-words.ts";
 
 export function refreshPackageListsFix(ports: {
-  readonly packages: Pick<PackageManager, "name" | "refresh" | "refreshedAt"> | undefined;
+  readonly packages: Pick<PackageManager, "commands" | "refresh" | "refreshedAt"> | undefined;
 }): Fix {
   const { packages } = ports;
-  const { refreshLists } = wordsOf(packages);
+  const { refreshLists } = commandsOf(packages);
   const step = {
     action: remarked("download the package lists", refreshLists),
     async run(signal: AbortSignal) {

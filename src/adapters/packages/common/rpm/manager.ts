@@ -2,7 +2,6 @@ import {
   type InstalledPackage,
   noChanges,
   type PackageChange,
-  type PackageFiles,
   type PackageManager,
   type Progress,
   type SystemRelease,
@@ -32,14 +31,12 @@ import {
 } from "./offers.ts";
 import { settleRpm } from "./package-files.ts";
 
-export interface RpmHost<State> {
-  readonly name: "dnf" | "zypper";
+export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files"> {
   readonly database: Asks<State>;
   readonly toInstalled: (state: State) => readonly InstalledPackage[];
   readonly offers: Asks<Offers<State>>;
   readonly listsAt: Asks<number | undefined>;
   readonly repairs: Repairs;
-  readonly files: PackageFiles;
   readonly writer: () => Promise<LockHolder | undefined>;
   readonly findings: Asks<Findings>;
   /** What a request comes to. `removals` are those to be refused where nothing may be removed. */
@@ -96,6 +93,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
   return {
     name,
     knowsSecurity: true,
+    commands: host.commands,
     files: host.files,
     installed: async (signal) => host.toInstalled(await database(signal)),
     faults: createFaults(host),
