@@ -1,6 +1,8 @@
 import { parentPort, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
+import type { Expression } from "#domain/logs/expression.ts";
 import { JournalUnavailable, type LogQuery, LogQueryRefused, type MessageSearch } from "#domain/ports/journal.ts";
+import { searchMessages } from "./batch-search.ts";
 import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";
@@ -99,14 +101,28 @@ async function cancellable<T>(id: number, work: (signal: AbortSignal) => T | Pro
   }
 }
 
-function search({ pattern, messages }: MessageSearch): readonly number[] | ThreadFailure {
-  failIfCancelled();
-  try {
-    const expression = compileGrep(pattern);
-    return messages.flatMap((message, position) => (expression.test(message) ? [position] : []));
-  } catch (error) {
-    return toThreadFailure(error);
+/** Searches that share their messages are done together. */
+function search(searches: readonly MessageSearch[]): readonly (readonly number[] | ThreadFailure)[] {
+  const found: (readonly number[] | ThreadFailure)[] = [];
+  const together = new Map<readonly string[], { readonly place: number; readonly expression: Expression }[]>();
+  for (const [place, { pattern, messages }] of searches.entries()) {
+    try {
+      const others = together.get(messages) ?? [];
+      together.set(messages, others);
+      others.push({ place, expression: compileGrep(pattern) });
+    } catch (error) {
+      found[place] = toThreadFailure(error);
+    }
   }
+  for (const [messages, those] of together) {
+    const positions = searchMessages(
+      those.map(({ expression }) => expression),
+      messages,
+      failIfCancelled,
+    );
+    for (const [at, { place }] of those.entries()) found[place] = positions[at] ?? [];
+  }
+  return found;
 }
 
 let idle: NodeJS.Timeout | undefined;
@@ -128,7 +144,7 @@ async function serve(request: ThreadRequest): Promise<void> {
       return;
     }
     case "grep": {
-      const found = await cancellable(request.id, () => request.searches.map(search));
+      const found = await cancellable(request.id, () => search(request.searches));
       trimExpressions();
       reply({ kind: "positions", id: request.id, found });
       return;

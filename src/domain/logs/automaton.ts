@@ -130,9 +130,9 @@ interface Machine {
   readonly tests: readonly RegExp[];
   readonly classes: CharacterClass[];
   readonly classNumbers: Map<string, number>;
-  /** Class of a newline at the end of a text; 0 where not known yet. */
+  /** Class of a newline at the end of a text; unclassified where not known yet. */
   finalNewline: number;
-  /** Class by code unit; 0 where not known yet. */
+  /** Class by code unit; unclassified where it is not known yet, or the unit may be half a character. */
   readonly ofUnit: Uint16Array;
   readonly ofAstral: Map<number, number>;
   /** Transitions: a row for each state, a column for each class; 0 where not known yet. */
@@ -150,8 +150,10 @@ interface Machine {
   readonly reached: Int32Array;
 }
 
+/** Class of what has none yet, whose transitions are never known. */
+const unclassified = 0;
 /** Class of the end of the text. */
-const endOfText = 0;
+const endOfText = 1;
 /** State numbers: matched, and before a text. */
 const matched = 1;
 const initial = 2;
@@ -163,9 +165,9 @@ function createMachine(program: Program): Machine {
   return {
     program,
     tests: program.sets.map((source) => new RegExp(`^(?:${source})$`, "v")),
-    classes: [end],
+    classes: [end, end],
     classNumbers: new Map(),
-    finalNewline: 0,
+    finalNewline: unclassified,
     ofUnit: new Uint16Array(0x1_0000),
     ofAstral: new Map(),
     table: new Int32Array(1024),
@@ -184,23 +186,33 @@ function createMachine(program: Program): Machine {
 const neighbourOf = (character: string): Neighbour =>
   /^\w$/.test(character) ? "word" : character === "\n" ? "newline" : "other";
 
-function classify(
-  { tests, classes, classNumbers }: Machine,
-  character: string,
-  seenAs: Neighbour = neighbourOf(character),
-): number {
+/** Gives every state twice as many columns. */
+function widen(machine: Machine): void {
+  const { table, columns } = machine;
+  machine.columns = 2 * columns;
+  machine.table = new Int32Array(2 * table.length);
+  for (let from = 0; from < table.length; from += columns) {
+    machine.table.set(table.subarray(from, from + columns), 2 * from);
+  }
+}
+
+function classify(machine: Machine, character: string, seenAs: Neighbour = neighbourOf(character)): number {
+  const { tests, classes, classNumbers } = machine;
   const sets = Uint8Array.from(tests, (test) => (test.test(character) ? 1 : 0));
   const key = seenAs + sets.join("");
   const known = classNumbers.get(key);
   if (known !== undefined) return known;
   const made = classes.push({ sets, seenAs }) - 1;
   classNumbers.set(key, made);
+  if (made === machine.columns) widen(machine);
   return made;
 }
 
+const isLeading = (code: number): boolean => code >= 0xd800 && code < 0xdc00;
+
 function classOfUnit(machine: Machine, code: number): number {
   const found = classify(machine, String.fromCharCode(code));
-  machine.ofUnit[code] = found;
+  if (!isLeading(code)) machine.ofUnit[code] = found;
   return found;
 }
 
@@ -287,15 +299,13 @@ function stateOf(machine: Machine, { positions, before }: Place): number {
 function follow(machine: Machine, state: number, classNumber: number): number {
   const place = advance(machine, machine.places[state] ?? edge, classNumber);
   const next = place === undefined ? matched : stateOf(machine, place);
-  if (classNumber < machine.columns) machine.table[state * machine.columns + classNumber] = next;
+  machine.table[state * machine.columns + classNumber] = next;
   return next;
 }
 
-/** Forgets the states, between two texts, where memory is full or there are more classes than columns. */
+/** Forgets the states, between two texts, where memory is full. */
 function tidy(machine: Machine): void {
-  const { classes, table, positions } = machine;
-  if (classes.length <= machine.columns && table.length + positions <= maxRemembered) return;
-  while (machine.columns < classes.length) machine.columns *= 2;
+  if (machine.table.length + machine.positions <= maxRemembered) return;
   machine.table = new Int32Array(machine.columns * 64);
   machine.places = [edge, edge, edge];
   machine.stateNumbers = new Map();
@@ -336,26 +346,33 @@ function walk(machine: Machine, text: string, from: number, state: number): bool
 function search(machine: Machine, text: string): boolean {
   const final = finalNewlineOf(machine, text);
   tidy(machine);
-  const { ofUnit, columns } = machine;
-  let { table } = machine;
+  const { ofUnit } = machine;
+  const plainEnd = final < 0 ? text.length : final;
   const mostStates = machine.places.length + maxNewStates;
+  let { table, columns } = machine;
   let state = initial;
   for (let at = 0; at < text.length; at += 1) {
+    // Nearly all the time goes into these steps.
+    for (; at < plainEnd; at += 1) {
+      const known = table[state * columns + (ofUnit[text.charCodeAt(at)] as number)] as number;
+      if (known <= matched) break;
+      state = known;
+    }
+    if (at === text.length) break;
     const code = text.charCodeAt(at);
-    let next = at === final ? machine.finalNewline : (ofUnit[code] ?? 0);
-    if (code >= 0xd800 && code < 0xdc00 && isPair(text, at)) {
+    let next: number;
+    if (at === final) next = machine.finalNewline;
+    else if (isLeading(code) && isPair(text, at)) {
       next = classOfAstral(machine, text.codePointAt(at) ?? code);
       at += 1;
-    } else if (next === 0) next = classOfUnit(machine, code);
-    const known = next < columns ? (table[state * columns + next] ?? 0) : 0;
-    if (known === 0) {
-      state = follow(machine, state, next);
-      ({ table } = machine);
-      if (machine.places.length > mostStates) return state === matched || walk(machine, text, at + 1, state);
-    } else state = known;
+    } else next = ofUnit[code] || classOfUnit(machine, code);
+    // A new class may have come with a new table.
+    state = machine.table[state * machine.columns + next] || follow(machine, state, next);
+    ({ table, columns } = machine);
     if (state === matched) return true;
+    if (machine.places.length > mostStates) return walk(machine, text, at + 1, state);
   }
-  return (table[state * columns] || follow(machine, state, endOfText)) === matched;
+  return (table[state * columns + endOfText] || follow(machine, state, endOfText)) === matched;
 }
 
 /**
