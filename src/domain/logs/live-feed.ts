@@ -41,13 +41,14 @@ export interface LiveFeed {
 
 /**
  * The one follower of the journal for all clients. After an interruption it goes on after the last entry.
- * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that.
+ * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that. The next batch is read when
+ * what it returns is done.
  * @param on.lost called once each time the journal becomes unreadable.
  */
 export function createLiveFeed(
   { journal, clock }: { journal: Pick<Journal, "follow">; clock: Pick<Clock, "sleep" | "every"> },
   on: {
-    readonly batch: (batch: readonly LiveEntry[]) => void;
+    readonly batch: (batch: readonly LiveEntry[]) => Promise<unknown>;
     readonly moved: () => void;
     readonly lost: (error: unknown) => void;
   },
@@ -68,9 +69,10 @@ export function createLiveFeed(
           backoff.reset();
           const last = batch.at(-1);
           if (last === undefined) continue;
-          on.batch(batch);
+          const delivered = on.batch(batch);
           cursor = last.entry.cursor;
           on.moved();
+          await delivered;
         }
       } catch (error) {
         if (signal.aborted) return;

@@ -1,5 +1,6 @@
 import type { StreamSession } from "#contract/streams.ts";
 import type { Grep, LiveEntry, MessageSearch } from "#domain/ports/journal.ts";
+import type { LiveFeed } from "./live-feed.ts";
 import type { LogFilter, Sight } from "./stream-filter.ts";
 import { createLogMatcher } from "./stream-filter.ts";
 
@@ -104,26 +105,14 @@ export function createSearches(grep: Grep): Search {
     });
 }
 
-/** Entries of a batch that wait for a search. */
-interface Waiting {
-  readonly batch: Batch;
-  /** Undefined: all. */
-  readonly positions: readonly number[] | undefined;
-  readonly characters: number;
-}
-
-const positionsIn = ({ batch, positions }: Waiting): readonly number[] => positions ?? [...batch.entries.keys()];
-
-function messagesOf({ batch, positions }: Waiting): readonly string[] {
-  return positions === undefined ? batch.messages : positions.map((at) => batch.messages[at] ?? "");
-}
-
 /** A client: a member of a group that gets live entries, or one that catches up with its own follower. */
 export interface Client {
   readonly session: StreamSession;
   readonly owner: string;
   readonly sight: Sight;
   filter: LogFilter;
+  /** Whose feed it holds. */
+  lane: Lane | undefined;
   group: LiveGroup | undefined;
   catchingUp: AbortController | undefined;
   /** Its position while it catches up and nothing is being sent to it. */
@@ -133,92 +122,59 @@ export interface Client {
 /** Clients with the same filter and rights: their frames are selected and joined once. */
 export interface LiveGroup {
   readonly members: Set<Client>;
-  readonly deliver: (batch: Batch) => void;
+  /** Ends when the batch was sent to the members. */
+  readonly deliver: (batch: Batch) => Promise<void>;
   /** Entries that have not been sent to the members yet. */
   readonly backlog: () => readonly LiveEntry[];
 }
 
-/** Entries that may wait before the group is split up. */
-const maxWaiting = 4096;
-const maxWaitingChars = 4 * 1024 * 1024;
+/** A feed, and whom it serves. */
+export interface Lane {
+  readonly feed: LiveFeed;
+  /** By filter and rights. */
+  readonly groups: Map<string, LiveGroup>;
+  /** Clients that are to be served elsewhere from its next entry on: there was none yet after which they could continue. */
+  readonly departing: Set<Client>;
+}
 
 const sendAll = (members: Iterable<{ readonly session: StreamSession }>, frames: readonly Uint8Array[]): void => {
   if (frames.length === 0) return;
   for (const { session } of members) session.send(frames);
 };
 
-/**
- * @param on.behind called when the search is too slow: the members have to leave, each with the backlog.
- * @param on.refused called when the search failed: likewise.
- */
+/** @param onRefused called when the search failed: the members have to leave, each with the backlog. */
 export function createLiveGroup(
   { unit, priority, grep: pattern }: LogFilter,
   visible: Sight["units"],
   find: Search,
-  on: {
-    readonly behind: (group: LiveGroup) => void;
-    readonly refused: (group: LiveGroup, error: unknown) => void;
-  },
+  onRefused: (group: LiveGroup, error: unknown) => void,
 ): LiveGroup {
   const isUnfiltered = unit === undefined && priority === undefined && visible === "all";
   const matches = createLogMatcher({ unit, priority }, visible);
   const members = new Set<Client>();
-  let waiting: Waiting[] = [];
-  let waitingEntries = 0;
-  let waitingChars = 0;
-  let isSearching = false;
-
-  const deliverNow = ({ entries, frame }: Batch): void => {
-    const frames: Uint8Array[] = [];
-    for (const [at, live] of entries.entries()) if (matches(live)) frames.push(frame(at));
-    sendAll(members, frames);
-  };
-
-  const search = async (expression: string): Promise<void> => {
-    isSearching = true;
-    for (let [next] = waiting; next !== undefined && members.size > 0; [next] = waiting) {
-      const { batch, characters } = next;
-      const positions = positionsIn(next);
-      try {
-        const [first] = members;
-        const hits = await find(first?.owner ?? "", expression, messagesOf(next), () => members.size > 0);
-        sendAll(
-          members,
-          positions.flatMap((position, at) => (hits.has(at) ? [batch.frame(position)] : [])),
-        );
-        waiting.shift();
-        waitingEntries -= positions.length;
-        waitingChars -= characters;
-      } catch (error) {
-        on.refused(group, error);
-      }
-    }
-    // No member is left.
-    waiting = [];
-    waitingEntries = 0;
-    waitingChars = 0;
-    isSearching = false;
-  };
-
-  const deliverSearched = (expression: string, batch: Batch): void => {
-    const positions = isUnfiltered
-      ? undefined
-      : [...batch.entries.entries()].flatMap(([at, live]) => (matches(live) ? [at] : []));
-    const next = { batch, positions, characters: 0 };
-    const messages = messagesOf(next);
-    if (messages.length === 0) return;
-    const characters = charactersOf(messages);
-    waiting.push({ ...next, characters });
-    waitingEntries += messages.length;
-    waitingChars += characters;
-    if (waitingEntries > maxWaiting || waitingChars > maxWaitingChars) on.behind(group);
-    else if (!isSearching) void search(expression);
-  };
+  let backlog: readonly LiveEntry[] = [];
 
   const group: LiveGroup = {
     members,
-    deliver: pattern === undefined ? deliverNow : (batch) => deliverSearched(pattern, batch),
-    backlog: () => waiting.flatMap((each) => positionsIn(each).flatMap((at) => each.batch.entries[at] ?? [])),
+    async deliver({ entries, messages, frame }) {
+      const positions = [...entries.keys()].filter((at) => isUnfiltered || matches(entries[at] as LiveEntry));
+      if (pattern === undefined) return sendAll(members, positions.map(frame));
+      if (positions.length === 0) return;
+      backlog = positions.map((at) => entries[at] as LiveEntry);
+      try {
+        const [first] = members;
+        const wanted = isUnfiltered ? messages : positions.map((at) => messages[at] ?? "");
+        const hits = await find(first?.owner ?? "", pattern, wanted, () => members.size > 0);
+        sendAll(
+          members,
+          positions.flatMap((position, at) => (hits.has(at) ? [frame(position)] : [])),
+        );
+      } catch (error) {
+        onRefused(group, error);
+      }
+      backlog = [];
+    },
+    backlog: () => backlog,
   };
   return group;
 }

@@ -108,7 +108,7 @@ function start() {
   };
 }
 
-it("follows once for all clients, makes each frame once, and searches once for all with the same filter", async () => {
+it("follows once for all clients and once for those that search, makes each frame once for each, and searches once for the same filter", async () => {
   const { journal, follows, attach, quiet, encoded, searches } = start();
   const plain = Array.from({ length: 50 }, () => attach());
   const searching = Array.from({ length: 50 }, () => attach({ grep: "o" }));
@@ -116,8 +116,8 @@ it("follows once for all clients, makes each frame once, and searches once for a
   journal.write({ message: "one" });
   journal.write({ message: "twice" });
   await quiet();
-  expect(follows).toEqual([undefined]);
-  expect([encoded(), searches() - before]).toEqual([2, 1]);
+  expect(follows).toEqual([undefined, undefined]);
+  expect([encoded(), searches() - before]).toEqual([3, 1]);
   for (const { messages } of plain) expect(messages).toEqual(["one", "twice"]);
   for (const { messages } of searching) expect(messages).toEqual(["one"]);
 });
@@ -138,6 +138,41 @@ it("searches for the expressions of all clients in one pass, and hands the messa
   expect(given).toEqual(given.map(() => 1));
   // As many as there were batches, whatever the number of clients.
   expect(given.length).toBeLessThanOrEqual(2);
+});
+
+it("keeps what was written before a client asked for a search, though no entry had come yet", async () => {
+  const { journal, attach, quiet } = start();
+  const { client, messages } = attach();
+  journal.write({ message: "entry 1" });
+  client.receive({ type: "filter", grep: "entry" });
+  journal.write({ message: "other 2" });
+  await quiet();
+  journal.write({ message: "entry 3" });
+  await quiet();
+  client.receive({ type: "filter", grep: null });
+  journal.write({ message: "other 4" });
+  await quiet();
+  expect(messages).toEqual(["entry 1", "entry 3", "other 4"]);
+});
+
+it("reads on for clients that search when all their searches are done, and for others at once", async () => {
+  const { journal, follows, attach, quiet, slowSearch } = start();
+  const searching = Array.from({ length: 200 }, (_, number) => attach({ grep: `entry \\d*${number}$` }));
+  const plain = attach();
+  slowSearch(50);
+  for (let at = 0; at < 6_000; at += 1) {
+    journal.write({ message: `entry ${at}` });
+    if (at % 500 === 0) await settle();
+  }
+  await settle();
+  expect(plain.messages.length).toBeGreaterThan(5_000);
+  slowSearch(0);
+  for (let turn = 0; turn < 50; turn += 1) await quiet();
+  const all = Array.from({ length: 6_000 }, (_, at) => `entry ${at}`);
+  for (const [number, { messages }] of searching.entries()) {
+    expect(messages).toEqual(all.filter((message) => message.endsWith(String(number))));
+  }
+  expect(follows).toHaveLength(2);
 });
 
 it("follows before the client is let in, so that what it writes at once is not missed; and not for long if it never comes", async () => {

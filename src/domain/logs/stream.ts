@@ -5,13 +5,14 @@ import { invalid } from "#domain/common/error.ts";
 import type { Grep, Journal, LiveEntry } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
-import { createLiveFeed, journalLost, type LiveFeed } from "./live-feed.ts";
+import { createLiveFeed, journalLost } from "./live-feed.ts";
 import {
   type Client,
   createBatch,
   createLiveGroup,
   createSearches,
   type EncodeFrame,
+  type Lane,
   type LiveGroup,
 } from "./live-groups.ts";
 import { changeFilter, type LogFilter, noFilter, readFilterMessage } from "./stream-filter.ts";
@@ -29,66 +30,76 @@ export interface LogStreamPorts {
 
 interface Shared extends LogStreamPorts, CatchUpPorts {
   readonly clock: LogStreamPorts["clock"];
-  readonly feed: LiveFeed;
-  /** By filter and rights. */
-  readonly groups: Map<string, LiveGroup>;
+  readonly plain: Lane;
+  /** Of clients with `grep`: its feed waits for their searches, so that none of them falls behind alone. */
+  readonly searched: Lane;
   /** Clients that catch up. */
   readonly stragglers: Set<Client>;
 }
 
 const groupKey = ({ filter, sight }: Client): string => JSON.stringify([filter, sight.units]);
 
+const laneOf = ({ plain, searched }: Pick<Shared, "plain" | "searched">, { filter }: Pick<Client, "filter">): Lane =>
+  filter.grep === undefined ? plain : searched;
+
+function enterLane(shared: Shared, client: Client): Lane {
+  const lane = laneOf(shared, client);
+  if (client.lane !== lane) {
+    lane.feed.hold();
+    client.lane?.feed.release();
+    client.lane = lane;
+  }
+  return lane;
+}
+
 function groupOf(shared: Shared, client: Client): LiveGroup {
-  const { groups, feed, find, onTrouble } = shared;
+  const { groups, feed } = enterLane(shared, client);
   const key = groupKey(client);
   const known = groups.get(key);
   if (known !== undefined) return known;
-  const made = createLiveGroup(client.filter, client.sight.units, find, {
-    behind(group) {
-      const backlog = group.backlog();
-      for (const member of group.members) {
-        leave(shared, member);
-        serveAlone(shared, member, backlog, backlog.at(-1)?.entry.cursor);
-      }
-    },
-    refused(group, error) {
-      const backlog = group.backlog();
-      for (const member of group.members) {
-        leave(shared, member);
-        clearGrep(member, error, onTrouble);
-        serveAlone(shared, member, backlog, feed.cursor());
-      }
-    },
+  const made = createLiveGroup(client.filter, client.sight.units, shared.find, (group, error) => {
+    const backlog = group.backlog();
+    for (const member of group.members) {
+      leave(shared, member);
+      clearGrep(member, error, shared.onTrouble);
+      serveAlone(shared, member, backlog, feed.cursor());
+    }
   });
   groups.set(key, made);
   return made;
 }
 
 /** Removes a client from its group, or ends its catching up. */
-function leave({ groups, stragglers }: Shared, client: Client): void {
+function leave({ stragglers }: Shared, client: Client): void {
   client.catchingUp?.abort();
   client.catchingUp = undefined;
   client.restsAt = undefined;
   stragglers.delete(client);
+  client.lane?.departing.delete(client);
   const { group } = client;
   if (group === undefined) return;
   client.group = undefined;
   group.members.delete(client);
-  if (group.members.size === 0) groups.delete(groupKey(client));
+  if (group.members.size === 0) client.lane?.groups.delete(groupKey(client));
 }
 
-/** Lets the feed serve a client that has all that was delivered. */
+/** Lets the feed of its lane serve a client that has all that was delivered. */
 function tryJoin(shared: Shared, client: Client): boolean {
+  const { feed, groups } = enterLane(shared, client);
   const group = groupOf(shared, client);
   // The client would get the group's backlog a second time.
   if (group.backlog().length > 0) return false;
   leave(shared, client);
   client.group = group;
   group.members.add(client);
-  shared.groups.set(groupKey(client), group);
-  if (shared.feed.isDown()) client.session.report(journalLost);
+  groups.set(groupKey(client), group);
+  if (feed.isDown()) client.session.report(journalLost);
   return true;
 }
+
+/** The same for one that continues after this entry. */
+const tryJoinAt = (shared: Shared, client: Client, cursor: string | undefined): boolean =>
+  cursor === enterLane(shared, client).feed.cursor() && tryJoin(shared, client);
 
 function serveAlone(shared: Shared, client: Client, backlog: readonly LiveEntry[], from: string | undefined): void {
   const started = new AbortController();
@@ -102,60 +113,71 @@ function serveAlone(shared: Shared, client: Client, backlog: readonly LiveEntry[
 
 /** Changes the filter of a client, from the entries on that were not sent to it yet. */
 function refilter(shared: Shared, client: Client, filter: LogFilter): void {
-  const { group } = client;
+  const { group, lane } = client;
   const backlog = group?.backlog() ?? [];
   if (group !== undefined) leave(shared, client);
   client.filter = filter;
-  if (group === undefined) return;
-  if (backlog.length > 0 || !tryJoin(shared, client)) serveAlone(shared, client, backlog, shared.feed.cursor());
+  if (group === undefined || lane === undefined) return;
+  const from = lane.feed.cursor();
+  if (from === undefined && lane !== laneOf(shared, client)) lane.departing.add(client);
+  else if (backlog.length > 0 || !tryJoinAt(shared, client, from)) serveAlone(shared, client, backlog, from);
 }
 
 function attach(shared: Shared, client: Client, cursor: string | undefined): StreamClient {
-  const { feed } = shared;
-  feed.hold();
-  if ((cursor !== undefined && cursor !== feed.cursor()) || !tryJoin(shared, client))
-    serveAlone(shared, client, [], cursor ?? feed.cursor());
+  const { feed } = enterLane(shared, client);
+  const from = cursor ?? feed.cursor();
+  if (!tryJoinAt(shared, client, from)) serveAlone(shared, client, [], from);
   return {
     receive: (message) =>
       refilter(shared, client, changeFilter(client.filter, readFilterMessage(message), client.sight)),
     dispose() {
       leave(shared, client);
-      feed.release();
+      client.lane?.feed.release();
     },
   };
 }
 
 /**
- * `/ws/logs`. Clients share one follower of the journal, and those with the same filter share the filtering. A client with a cursor,
- * or with a slow search, reads the journal at its own pace until it has caught up.
+ * `/ws/logs`. Clients share a follower of the journal, those with a search another one, and those with the same filter share the
+ * filtering. A client with a cursor reads the journal at its own pace until it has caught up.
  */
 export function createLogStream(ports: LogStreamPorts): {
   readonly open: StreamHandlers<typeof streams>["logs"];
   readonly dispose: Dispose;
 } {
   const { grep, encode, unitsOf, onTrouble } = ports;
-  const groups = new Map<string, LiveGroup>();
-  const stragglers = new Set<Client>();
-  const feed = createLiveFeed(ports, {
-    batch(entries) {
-      const batch = createBatch(entries, encode);
-      for (const group of groups.values()) group.deliver(batch);
-    },
-    moved() {
-      for (const client of stragglers) if (client.restsAt === feed.cursor()) tryJoin(shared, client);
-    },
-    lost(error) {
-      onTrouble(error);
-      for (const { members } of groups.values()) for (const { session } of members) session.report(journalLost);
-    },
-  });
+  const makeLane = (): Lane => {
+    const groups: Lane["groups"] = new Map();
+    const departing: Lane["departing"] = new Set();
+    const feed = createLiveFeed(ports, {
+      async batch(entries) {
+        const batch = createBatch(entries, encode);
+        for (const client of departing) {
+          departing.delete(client);
+          serveAlone(shared, client, entries, entries.at(-1)?.entry.cursor);
+        }
+        await Promise.all(Array.from(groups.values(), (group) => group.deliver(batch)));
+      },
+      moved() {
+        for (const client of shared.stragglers) {
+          if (client.restsAt !== undefined && client.restsAt === feed.cursor())
+            tryJoinAt(shared, client, client.restsAt);
+        }
+      },
+      lost(error) {
+        onTrouble(error);
+        for (const { members } of groups.values()) for (const { session } of members) session.report(journalLost);
+      },
+    });
+    return { feed, groups, departing };
+  };
   const shared: Shared = {
     ...ports,
     find: createSearches(grep),
-    feed,
-    groups,
-    stragglers,
-    tryTakeOver: (client, cursor) => cursor === feed.cursor() && tryJoin(shared, client),
+    plain: makeLane(),
+    searched: makeLane(),
+    stragglers: new Set(),
+    tryTakeOver: (client, cursor) => tryJoinAt(shared, client, cursor),
   };
 
   return {
@@ -163,10 +185,13 @@ export function createLogStream(ports: LogStreamPorts): {
       if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
       const sight = { units: unitsOf(caller), scopes: caller.scopes };
       const filter = changeFilter(noFilter, query, sight);
-      if (cursor === undefined) feed.wake();
-      const apart = { group: undefined, catchingUp: undefined, restsAt: undefined };
+      if (cursor === undefined) laneOf(shared, { filter }).feed.wake();
+      const apart = { lane: undefined, group: undefined, catchingUp: undefined, restsAt: undefined };
       return (session) => attach(shared, { session, owner: caller.keyId, sight, filter, ...apart }, cursor);
     },
-    dispose: feed.dispose,
+    dispose() {
+      shared.plain.feed.dispose();
+      shared.searched.feed.dispose();
+    },
   };
 }
