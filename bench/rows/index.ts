@@ -9,6 +9,7 @@ import { logsFanout } from "./logs-fanout.ts";
 import { logsFilter, logsGrep } from "./logs-filter.ts";
 import { logsGrowth } from "./logs-growth.ts";
 import { logsLatency } from "./logs-latency.ts";
+import { logsStreams } from "./logs-streams.ts";
 import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { logsTenMillion } from "./logs-ten-million.ts";
 import { metrics } from "./metrics.ts";
@@ -26,6 +27,7 @@ export const rows: readonly Row[] = [
   logsGrep,
   logsLatency,
   logsFanout,
+  logsStreams,
   logsGrowth,
   logsTenMillion,
   healthUnderGrep,
