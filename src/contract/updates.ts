@@ -126,6 +126,10 @@ export const RemovedSnapshot = Type.Object({
 });
 export type RemovedSnapshot = Static<typeof RemovedSnapshot>;
 
+/** `touched`: configuration files of the packages that change, and what recorded transactions changed and nobody else has since. */
+export const etcScopes = ["touched", "all"] as const;
+export type EtcScope = (typeof etcScopes)[number];
+
 const fileChanges = ["added", "removed", "modified"] as const;
 
 export const SnapshotChanges = Type.Object({
@@ -135,6 +139,10 @@ export const SnapshotChanges = Type.Object({
     Type.Object({
       path: Type.String(),
       change: Choice(fileChanges),
+      foreign: Type.Boolean({
+        description:
+          "Whether something else than an update changed it: a rollback leaves it alone unless `etc` is `all`.",
+      }),
     }),
   ),
 });
@@ -149,6 +157,9 @@ export const RollbackResult = Type.Object({
   packages_changed: Type.Integer(),
   packages: Type.Array(ChangedPackage),
   files_restored: Type.Integer(),
+  files_left: Type.Array(Type.String(), {
+    description: "Files of /etc that something else than an update has changed since, and that were left alone.",
+  }),
   operation_id: Type.String(),
 });
 export type RollbackResult = Static<typeof RollbackResult>;
@@ -275,7 +286,7 @@ export const updates = {
     tag: "Updates",
     summary: "Return to a snapshot",
     description:
-      "Verifies the snapshot before anything is touched, takes a safety snapshot, returns. Runs outside the service and outlives it.",
+      "Verifies the snapshot before anything is touched, takes a safety snapshot, returns. A dry run names every file. Runs outside the service and outlives it.",
     scope: "updates:rollback",
     effect: "danger",
     does: ["roll_back"],
@@ -283,6 +294,12 @@ export const updates = {
     outlives: true,
     params: SnapshotId,
     query: DryRunQuery,
+    body: Options({
+      etc: Choice(
+        etcScopes,
+        "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc. Snapshots of snapper hold the whole system, so they know only `all`.",
+      ),
+    }),
     response: RollbackResult,
     errors: ["NOT_FOUND", "CONFLICT", "UNAVAILABLE"],
   },

@@ -1,6 +1,7 @@
 import { type Static, type TSchema, Type } from "typebox";
 import type { FixStepReport } from "#contract/checks.ts";
-import { packageNamePattern } from "#contract/updates.ts";
+import { Choice } from "#contract/schema.ts";
+import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
@@ -34,7 +35,7 @@ export const rootOperations = {
     },
     closed,
   ),
-  "updates.rollback": Type.Object({ snapshotId: SnapshotId }, closed),
+  "updates.rollback": Type.Object({ snapshotId: SnapshotId, etc: Type.Optional(Choice(etcScopes)) }, closed),
   "snapshots.create": Type.Object({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }, closed),
   "snapshots.delete": Type.Object({ snapshotId: SnapshotId }, closed),
 } as const;

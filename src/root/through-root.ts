@@ -134,6 +134,7 @@ export async function backendsThroughRoot(
     diff: (id, during) => request("snapshots.diff", { backend, id }, during),
     verify: async (id, during) => void (await request("snapshots.verify", { backend, id }, during)),
     create: byOperation,
+    recordChanges: byOperation,
     remove: byOperation,
     rollback: byOperation,
     tidy: byOperation,

@@ -7,6 +7,8 @@ import { PackageFileMissing } from "#domain/ports/packages.ts";
 export interface FakePackageFiles extends PackageFiles {
   /** What is on the host. */
   packages: readonly PresentPackage[];
+  /** Packages by their configuration files, as paths below /etc. */
+  readonly owners: Map<string, string>;
   /** Versions that a repository has, besides those that are installed. */
   readonly repository: PackageVersion[];
   /** Packages that cannot be set up. */
@@ -47,7 +49,9 @@ export function createFakePackageFiles(packages: readonly PresentPackage[] = [])
     repository: [],
     stubborn: new Set(),
     onChange: () => undefined,
+    owners: new Map(),
     present: () => Promise.resolve(fake.packages),
+    configFiles: () => Promise.resolve(fake.owners),
     fileName,
     async fetch({ name, architecture, version, state }, folder) {
       const wanted = { name, architecture, version };

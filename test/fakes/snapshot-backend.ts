@@ -95,6 +95,7 @@ export function createFakeSnapshotBackend(
       if (!taken.delete(id)) throw new SnapshotUnusable(`there is no snapshot ${id}`);
       return Promise.resolve();
     },
+    recordChanges: () => Promise.resolve(),
     async diff(id) {
       const was = usable(id);
       const files = diffFiles(was.files, host.files);
@@ -121,10 +122,24 @@ export function createFakeSnapshotBackend(
       const requiresReboot = packages.some(({ name }) => name === "libc6");
       if (fake.rollbackFault !== undefined) {
         const reason = fake.rollbackFault;
-        return Promise.resolve({ isDone: false, reason, packages: [], filesRestored: 0, requiresReboot: false });
+        return Promise.resolve({
+          isDone: false,
+          reason,
+          packages: [],
+          filesRestored: 0,
+          filesLeft: [],
+          requiresReboot: false,
+        });
       }
       Object.assign(host, was);
-      const outcome: RollbackOutcome = { isDone: true, reason: "", packages, filesRestored, requiresReboot };
+      const outcome: RollbackOutcome = {
+        isDone: true,
+        reason: "",
+        packages,
+        filesRestored,
+        filesLeft: [],
+        requiresReboot,
+      };
       return Promise.resolve(outcome);
     },
   };

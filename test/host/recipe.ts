@@ -52,6 +52,7 @@ export const longTestsOn: readonly string[] = [
   "updates-apt",
   "updates-broken",
   "updates-configs",
+  "updates-rollback",
 ].map((name) => `test/host/${name}.long.test.ts`);
 
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */

@@ -187,10 +187,10 @@ describeOnHost(
         const { result } = await snapper<SnapshotDiff>("diff", id);
         expect(result?.packages).toEqual([{ name: "app", architecture: "all", from: "1.0", to: "2.0" }]);
         const expected = [
-          { path: 'a "b"', change: "added" },
-          { path: "hosts", change: "modified" },
-          { path: "issue", change: "removed" },
-          { path: "two\nlines", change: "added" },
+          { path: '/etc/a "b"', change: "added" },
+          { path: "/etc/hosts", change: "modified" },
+          { path: "/etc/issue", change: "removed" },
+          { path: "/etc/two\nlines", change: "added" },
         ];
         for (const each of expected) expect(result?.files).toContainEqual(each);
         await shell("rm /etc/'two\nlines' '/etc/a \"b\"'");

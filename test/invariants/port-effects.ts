@@ -145,6 +145,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   PackageFiles: {
     present: none,
+    configFiles: none,
     fileName: none,
     fetch: snapshots,
     identify: none,
@@ -179,6 +180,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   SnapshotBackend: {
     list: none,
     create: snapshots,
+    recordChanges: snapshots,
     remove: snapshots,
     diff: none,
     verify: none,

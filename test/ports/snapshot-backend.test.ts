@@ -31,7 +31,7 @@ const id = "20260101-120000";
 const other = "20260102-120000";
 const signal = AbortSignal.timeout(60_000);
 const progress = { step: () => undefined, line: () => undefined };
-const transaction = { id: "back-1", progress };
+const transaction = { id: "back-1", progress, etc: "all" } as const;
 const app = presentPackage("app", "1");
 const update = { name: "app", architecture: "amd64", from: "1", to: "2", isSecurity: false };
 const made: string[] = [];
@@ -158,7 +158,7 @@ describe.each([
     write("changed", "new");
     remove("gone");
     write("added", "now");
-    expect(await backend.diff(id, signal)).toEqual({
+    expect(await backend.diff(id, signal)).toMatchObject({
       packages: [
         { name: "app", architecture: "amd64", from: "1", to: "2" },
         { name: "zz", architecture: "amd64", from: null, to: "1" },
@@ -177,6 +177,7 @@ describe.each([
         { name: "zz", architecture: "amd64", from: "1", to: null },
       ],
       filesRestored: 3,
+      filesLeft: [],
       requiresReboot: false,
     });
     const versions = packages().map(({ name, version }) => `${name} ${version}`);
@@ -303,6 +304,110 @@ describe("snapshots: packages", () => {
     expect(treeOf(etc)).toEqual(before);
     expect(readFileSync(join(base, "outside"), "utf8")).toBe("untouched");
     expect(readdirSync(join(base, "target"))).toEqual([]);
+  });
+
+  describe("that are returned to for what transactions touched", () => {
+    const touched = { ...transaction, etc: "touched" } as const;
+    const app2 = presentPackage("app", "2");
+
+    it("leave alone what something else changed, and say so", async () => {
+      const { backend, etc, files, setPackages, write, read, remove } = setUpReal();
+      files.owners.set("app.conf", "app").set("tool.conf", "tool");
+      for (const path of ["app.conf", "tool.conf", "passwd", "group", "cert.pem", "made.conf"]) write(path, "then");
+      await create(backend);
+      setPackages([app2]);
+      for (const path of ["app.conf", "passwd", "made.conf", "made.d/new"]) write(path, "by the update");
+      await backend.recordChanges(id, signal);
+      for (const path of ["app.conf", "tool.conf", "passwd", "cert.pem", "foreign"]) write(path, "by others");
+      remove("group");
+      const left = ["cert.pem", "foreign", "group", "passwd", "tool.conf"].map((path) => join(etc, path));
+      const { files: found } = await backend.diff(id, signal);
+      expect(found.filter(({ isForeign }) => isForeign).map(({ path }) => path)).toEqual(left);
+      const outcome = await backend.rollback(id, touched, signal);
+      expect(outcome).toMatchObject({ isDone: true, reason: "", filesRestored: 4, filesLeft: left });
+      expect(["app.conf", "made.conf"].map(read)).toEqual(["then", "then"]);
+      expect(["passwd", "tool.conf", "cert.pem", "foreign"].map(read)).toEqual(Array(4).fill("by others"));
+      expect([existsSync(join(etc, "made.d")), existsSync(join(etc, "group"))]).toEqual([false, false]);
+      expect(await backend.rollback(id, touched, signal)).toEqual(outcome);
+    });
+
+    it("know what later transactions touched, also a rollback, and what came between", async () => {
+      const { backend, write, read } = setUpReal();
+      for (const path of ["twice", "later", "between"]) write(path, "0");
+      const step = async (at: string, ...paths: string[]): Promise<void> => {
+        await create(backend, { id: at });
+        for (const path of paths) write(path, at);
+        await backend.recordChanges(at, signal);
+      };
+      await step(id, "twice", "between");
+      write("between", "by others");
+      await step(other, "twice", "later", "between");
+      const safety = "20260103-120000";
+      await create(backend, { id: safety });
+      expect(await backend.rollback(id, touched, signal)).toMatchObject({ isDone: true, filesRestored: 2 });
+      expect(["twice", "later", "between"].map(read)).toEqual(["0", "0", other]);
+      await backend.recordChanges(safety, signal);
+      await backend.rollback(safety, { ...touched, id: "back-2" }, signal);
+      expect(["twice", "later", "between"].map(read)).toEqual([other, other, other]);
+    });
+
+    it("say that there is no record of an update, and lead configuration files back all the same", async () => {
+      const { backend, files, setPackages, write, read } = setUpReal();
+      files.owners.set("app.conf", "app");
+      write("app.conf", "then");
+      await create(backend);
+      setPackages([app2]);
+      for (const path of ["app.conf", "other"]) write(path, "now");
+      const outcome = await backend.rollback(id, touched, signal);
+      expect(outcome).toMatchObject({ isDone: true, reason: expect.stringContaining("no update is recorded") });
+      expect(["app.conf", "other"].map(read)).toEqual(["then", "now"]);
+    });
+
+    it("undo what a transaction did and nothing of others, whatever both did", async () => {
+      const place = fc.constantFrom("a", "b", "d", "d/a", "d/e", "d/e/a", "f/a");
+      const change = fc.record({ path: place, what: fc.constantFrom("write", "remove", "folder", "link") });
+      const changes = fc.array(change, { maxLength: 6 });
+      await fc.assert(
+        fc.asyncProperty(changes, changes, changes, async (first, second, third) => {
+          const { backend, etc } = setUpReal();
+          const apply = (all: typeof first, text: string): void => {
+            for (const { path, what } of all) {
+              const at = join(etc, path);
+              const above = dirname(at);
+              try {
+                if (what === "remove") rmSync(at, { recursive: true, force: true });
+                else mkdirSync(above, { recursive: true });
+                if (what === "folder") mkdirSync(at, { recursive: true });
+                if (what === "link") symlinkSync(text, at);
+                if (what === "write") writeFileSync(at, text);
+              } catch {
+                // One thing in the place of another: then it stays as it was.
+              }
+            }
+          };
+          const pathsOf = (tree: readonly string[]): ReadonlyMap<string, string> =>
+            new Map(tree.map((line) => [line.split(" ")[0] ?? "", line]));
+          apply(first, "first");
+          const then = pathsOf(treeOf(etc));
+          await create(backend);
+          apply(second, "second");
+          await backend.recordChanges(id, signal);
+          const left = pathsOf(treeOf(etc));
+          apply(third, "third");
+          const now = pathsOf(treeOf(etc));
+          expect(await backend.rollback(id, touched, signal)).toMatchObject({ isDone: true });
+          const after = pathsOf(treeOf(etc));
+          for (const path of new Set([...then.keys(), ...now.keys()])) {
+            const byOthers = left.get(path) !== now.get(path);
+            // What others put there stays. What they left is as it was, unless something of theirs needs it, or is in its way.
+            const there = after.get(path);
+            if (byOthers && now.has(path) && now.get(path) !== then.get(path)) expect(there).toBe(now.get(path));
+            else if (there !== then.get(path)) expect([now.get(path)]).toContain(there);
+          }
+        }),
+        { numRuns: 150 },
+      );
+    });
   });
 
   it("tell what was brought back before somebody took the lock, and nothing of a lock that was held from the first", async () => {

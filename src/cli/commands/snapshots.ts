@@ -1,6 +1,7 @@
 import type { Answer } from "#client/index.ts";
-import type { RollbackResult } from "#contract/updates.ts";
+import { type EtcScope, etcScopes, type RollbackResult } from "#contract/updates.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { runLong } from "../core/operation-follow.ts";
@@ -76,7 +77,7 @@ function addSnapshotChanges(snapshots: Command, ports: CommandPorts): void {
     .json();
   plannedCommand(ports, remove, {
     name: "deleteSnapshot",
-    input: (id: string) => ({ params: { snapshot_id: id } }),
+    input: (id: string, { etc }: { etc?: EtcScope }) => ({ params: { snapshot_id: id }, body: defined({ etc }) }),
     question: (_, id) => `Delete the snapshot ${oneLine(id)}?`,
     print: (_, { message }) => io.out(`${oneLine(message)}\n`),
   });
@@ -102,6 +103,7 @@ export function addRollbackCommand(program: Command, ports: CommandPorts): void 
     .command("rollback")
     .description("return to a snapshot: shows what would be done, asks, does it, and shows how it comes along")
     .argument("<snapshot>", "id of the snapshot, as `steward snapshots` has it")
+    .choice("--etc <files>", "of /etc what the update and its packages changed, or all that differs", etcScopes)
     .dryRun()
     .yes()
     .noWait()

@@ -240,6 +240,8 @@ export class PackageFileMissing extends Error {
 /** Package files by exact version, for returning to a snapshot. */
 export interface PackageFiles {
   readonly present: (signal: AbortSignal) => Promise<readonly PresentPackage[]>;
+  /** By path below /etc the name of the package whose configuration file it is. */
+  readonly configFiles: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /** The name of a package's file. With another name it may not be accepted as a package. */
   readonly fileName: (wanted: PackageVersion) => string;
   /**

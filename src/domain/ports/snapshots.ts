@@ -1,4 +1,4 @@
-import type { SnapshotKind } from "#contract/updates.ts";
+import type { EtcScope, SnapshotKind } from "#contract/updates.ts";
 import type { PackageChange, PackageManager, Progress } from "./packages.ts";
 
 /** Times are epoch milliseconds. */
@@ -18,8 +18,12 @@ export interface StoredSnapshot {
 export interface SnapshotDiff {
   /** `from` is the version in the snapshot, `to` the current one. */
   readonly packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[];
-  /** Absolute paths. */
-  readonly files: readonly { readonly path: string; readonly change: "added" | "removed" | "modified" }[];
+  /** Absolute paths. `isForeign`: something else than a recorded transaction changed it; only a rollback of all of /etc undoes that. */
+  readonly files: readonly {
+    readonly path: string;
+    readonly change: "added" | "removed" | "modified";
+    readonly isForeign?: boolean;
+  }[];
 }
 
 export interface RollbackOutcome {
@@ -27,6 +31,8 @@ export interface RollbackOutcome {
   readonly reason: string;
   readonly packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[];
   readonly filesRestored: number;
+  /** Absolute paths that something else has changed, and that were left alone. */
+  readonly filesLeft: readonly string[];
   readonly requiresReboot: boolean;
 }
 
@@ -55,6 +61,8 @@ export interface SnapshotBackend {
     },
     signal: AbortSignal,
   ) => Promise<StoredSnapshot>;
+  /** After the transaction that the snapshot was taken for: records what it changed of the files. */
+  readonly recordChanges: (id: string, signal: AbortSignal) => Promise<void>;
   readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
   readonly diff: (id: string, signal: AbortSignal) => Promise<SnapshotDiff>;
   /** Checks all hashes. @throws SnapshotUnusable */
@@ -66,7 +74,7 @@ export interface SnapshotBackend {
    */
   readonly rollback: (
     id: string,
-    transaction: { readonly id: string; readonly progress: Progress },
+    transaction: { readonly id: string; readonly progress: Progress; readonly etc: EtcScope },
     signal: AbortSignal,
   ) => Promise<RollbackOutcome>;
   /**

@@ -128,6 +128,14 @@ async function resume(
   return manager.commit({ ...plan, changes: rest }, during, signal);
 }
 
+/** What packages have changed stays changed whether or not this can be recorded. */
+async function recordChanges(update: Update, { snapshotId }: ApplyPhase): Promise<void> {
+  if (snapshotId === "") return;
+  await update.backend?.recordChanges(snapshotId, update.signal).catch((error: unknown) => {
+    update.progress.line(`cannot record what changed in /etc: ${troubleIn(update, error)}`);
+  });
+}
+
 export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
   const { manager, id, progress, signal } = update;
   const backend = last.snapshotId === "" ? undefined : update.backend;
@@ -150,12 +158,14 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
     const result = isResumed ? await resume(update, last, changing) : await manager.commit(last.plan, changing, signal);
     // A host that shuts down may kill the package manager too: that is an interruption, not a failure.
     if (!result.isDone) signal.throwIfAborted();
+    await recordChanges(update, committing);
     return save(update, { ...committing, is: "committed", ...(result.isDone ? {} : { reason: result.reason }) });
   } catch (error) {
     const isLocked = error instanceof PackagesLocked;
     // Nothing has changed yet, so the caller may try again; changes of an earlier process have to be reported.
     if (isLocked && !isResumed) throw lockedBy(error);
     if (!isLocked && !(error instanceof UpdateRefused)) throw error;
+    if (isResumed) await recordChanges(update, committing);
     return save(update, { ...committing, is: "committed", reason: error.message });
   }
 }

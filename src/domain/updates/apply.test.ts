@@ -285,7 +285,7 @@ describe("a guarded update", () => {
   it("says that its rollback is complete only after a reboot", async () => {
     const { manager, ports, wanted } = setUp();
     manager.broken.add("server");
-    const later = { isDone: true, reason: "", packages: [], filesRestored: 0, requiresReboot: true };
+    const later = { isDone: true, reason: "", packages: [], filesRestored: 0, filesLeft: [], requiresReboot: true };
     const backend = { ...createSnapshotsOf(manager), needsReboot: true, rollback: () => Promise.resolve(later) };
     expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
       guard: { outcome: "rolled_back" },

@@ -70,7 +70,7 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
     savePhase: (next) => void save(update, { ...rolling, ...next }),
     signal: update.signal,
   };
-  const result = await rollBack(last.snapshotId, { backend, clock }, back).catch((error: unknown) => ({
+  const result = await rollBack({ snapshotId: last.snapshotId }, { backend, clock }, back).catch((error: unknown) => ({
     success: false,
     message: `cannot return to ${last.snapshotId}: ${troubleIn(update, error)}`,
     requires_reboot: false,

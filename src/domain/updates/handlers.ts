@@ -6,7 +6,7 @@ import { createPlan } from "#domain/common/plan.ts";
 import { noProgress, type PackageManager, type TransactionPlan, type UpdateRequest } from "#domain/ports/packages.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
-import { counted } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
@@ -101,7 +101,13 @@ async function applyPlan(
   });
 }
 
-async function rollbackPlan(backend: SnapshotBackend, snapshotId: string, signal: AbortSignal): Promise<Plan> {
+const undone = { added: "remove", removed: "put back", modified: "restore" } as const;
+
+async function rollbackPlan(
+  backend: SnapshotBackend,
+  { snapshotId, etc = "touched" }: UpdateWork["updates.rollback"]["input"],
+  signal: AbortSignal,
+): Promise<Plan> {
   const { packages, files } = await refusedAsInvalid(async () => {
     await backend.verify(snapshotId, signal);
     return backend.diff(snapshotId, signal);
@@ -110,11 +116,14 @@ async function rollbackPlan(backend: SnapshotBackend, snapshotId: string, signal
     if (from === null) return `remove ${name} ${to ?? ""}`;
     return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
   });
-  const restored = files.length === 0 ? [] : [`restore ${counted(files.length, "file")}`];
-  return createPlan(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
+  const left = etc === "all" ? [] : files.filter(({ isForeign = false }) => isForeign);
+  const restored = files.filter((file) => !left.includes(file)).map(({ path, change }) => `${undone[change]} ${path}`);
+  const plan = createPlan(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
     packages: packages.map(({ name }) => name),
     requires_reboot: backend.needsReboot || requireReboot(packages),
   });
+  const reason = `left alone, since something else than an update changed it: ${left.map(({ path }) => path).join(", ")}`;
+  return left.length === 0 ? plan : { ...plan, reason };
 }
 
 async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string, signal: AbortSignal) {
@@ -210,15 +219,18 @@ export function updatesHandlers(ports: {
       return {
         snapshot_id: snapshotId,
         packages: packages.map(({ name, from, to }) => ({ name, from, to })),
-        files: files.map(({ path, change }) => ({ path, change })),
+        files: files.map(({ path, change, isForeign = false }) => ({ path, change, foreign: isForeign })),
       };
     },
 
-    async rollback({ params: { snapshot_id: snapshotId }, query }, context) {
+    async rollback({ params: { snapshot_id: snapshotId }, query, body: { etc } }, context) {
       const signal = context.signal();
       const { backend } = await findSnapshot(host, snapshotId, signal);
-      if (query.dry_run ?? false) return rollbackPlan(backend, snapshotId, signal);
-      return work.begin("updates.rollback", { snapshotId }, context);
+      if (etc === "touched" && backend.name === "snapper")
+        throw invalid("etc", "A snapshot of snapper holds the whole system, and leads all of it back");
+      const input = { snapshotId, ...defined({ etc }) };
+      if (query.dry_run ?? false) return rollbackPlan(backend, input, signal);
+      return work.begin("updates.rollback", input, context);
     },
   };
 }

@@ -55,7 +55,7 @@ describe("hooks of operations", () => {
       ["pre_update", { key_id: null, ...described }],
     ]);
     expect(await asked((hooks) => requireConsent(hooks, "updates.rollback", { snapshotId: "s" }, "key"))).toEqual([
-      ["pre_rollback", { key_id: "key", snapshot_id: "s" }],
+      ["pre_rollback", { key_id: "key", snapshot_id: "s", etc: "touched" }],
     ]);
     expect(await asked((hooks) => requireConsent(hooks, "snapshots.create", { description: "" }, "key"))).toEqual([]);
   });
@@ -76,7 +76,7 @@ describe("hooks of operations", () => {
     ]);
     const error = { code: "UNAVAILABLE", message: "locked" } as const;
     expect(await told(stored("updates.rollback", { snapshotId: "s" }, { status: "failed", error }))).toEqual([
-      ["post_rollback", { ...about, snapshot_id: "s", status: "failed", result: null, error }],
+      ["post_rollback", { ...about, snapshot_id: "s", etc: "touched", status: "failed", result: null, error }],
     ]);
   });
 

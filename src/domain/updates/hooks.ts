@@ -31,7 +31,7 @@ const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
     pre: "pre_rollback",
     post: "post_rollback",
     what: "roll back",
-    subject: ({ snapshotId }) => ({ snapshot_id: snapshotId }),
+    subject: ({ snapshotId, etc = "touched" }) => ({ snapshot_id: snapshotId, etc }),
   },
 };
 

@@ -1,7 +1,8 @@
-import type { RollbackResult } from "#contract/updates.ts";
+import type { EtcScope, RollbackResult } from "#contract/updates.ts";
 import type { PackageChange, Progress } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { counted } from "#kernel/text.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 
 /** The progress of a rollback, for a process that resumes it. */
@@ -34,7 +35,7 @@ const changesBetween = (
  * @throws SnapshotUnusable when the snapshot is damaged: nothing was touched.
  */
 export async function rollBack(
-  snapshotId: string,
+  { snapshotId, etc = "touched" }: { readonly snapshotId: string; readonly etc?: EtcScope | undefined },
   { backend, clock }: { readonly backend: SnapshotBackend; readonly clock: Pick<Clock, "now"> },
   { id, progress, phase, savePhase, signal }: Work<RollbackPhase>,
 ): Promise<RollbackResult> {
@@ -50,15 +51,16 @@ export async function rollBack(
     await backend.create({ id: safetySnapshotId, description, kind: "before_rollback", changes, progress }, signal);
   }
   progress.step(40, "return to the snapshot");
-  const { isDone, reason, packages, filesRestored, requiresReboot } = await backend.rollback(
-    snapshotId,
-    { id, progress },
-    signal,
-  );
+  const outcome = await backend.rollback(snapshotId, { id, progress, etc }, signal);
+  const { isDone, reason, packages, filesRestored, filesLeft, requiresReboot } = outcome;
+  // So that the safety snapshot leads back what the rollback has changed, and no more.
+  await backend.recordChanges(safetySnapshotId, signal);
+  const left =
+    filesLeft.length === 0 ? "" : `${counted(filesLeft.length, "file")} left alone that something else changed`;
   return {
     success: isDone,
     message: isDone
-      ? [`returned to ${snapshotId}`, ...(requiresReboot ? ["it is complete after a reboot"] : []), reason]
+      ? [`returned to ${snapshotId}`, ...(requiresReboot ? ["it is complete after a reboot"] : []), reason, left]
           .filter((part) => part !== "")
           .join("; ")
       : `cannot return to ${snapshotId} wholly: ${reason} (how it was is in ${safetySnapshotId})`,
@@ -68,6 +70,7 @@ export async function rollBack(
     packages_changed: packages.length,
     packages: packages.map(({ name, from, to }) => ({ name, from, to })),
     files_restored: filesRestored,
+    files_left: [...filesLeft],
     operation_id: id,
   };
 }

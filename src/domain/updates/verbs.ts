@@ -1,4 +1,4 @@
-import type { RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
+import type { EtcScope, RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
@@ -15,7 +15,7 @@ import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
 export interface UpdateWork {
   readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
   readonly "updates.rollback": {
-    readonly input: { readonly snapshotId: string };
+    readonly input: { readonly snapshotId: string; readonly etc?: EtcScope };
     readonly phase: RollbackPhase;
     readonly result: RollbackResult;
   };
@@ -117,10 +117,10 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       await removeExpired(work, [result.snapshot_id]);
       return result;
     },
-    "updates.rollback": async ({ snapshotId }, work) => {
+    "updates.rollback": async ({ snapshotId, etc }, work) => {
       const doIt = async (): Promise<RollbackResult> => {
         const found = await backendOf(backends, snapshotId, work.signal);
-        return refusedAsInvalid(() => rollBack(snapshotId, { backend: found.backend, clock }, work));
+        return refusedAsInvalid(() => rollBack({ snapshotId, etc }, { backend: found.backend, clock }, work));
       };
       const result = work.phase?.result ?? (await doIt());
       // Cleaning up removes the former state: a process that is killed meanwhile still has the result.

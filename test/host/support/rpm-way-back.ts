@@ -53,7 +53,9 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
         await remove("lonely", "steady");
         await install("needy=1.0");
         await session.host.writeFile(`${root}/etc/app/conf`, "later\n");
-        await session.host.writeFile(`${root}/etc/later/conf`, "later\n");
+        // The first is of a package that goes back, the other one of nobody.
+        const foreign = `${root}/etc/later/conf`;
+        await session.host.writeFile(foreign, "later\n");
         const later = await state();
         expect(later.packages).toEqual(
           expect.arrayContaining(["app none 2.0-1.noarch", "dated 2 0.9-1.noarch", "successor none 2.0-1.noarch"]),
@@ -61,7 +63,7 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
 
         const back = await rollBack("back", done.snapshot_id);
         expect(back).toMatchObject({
-          message: `returned to ${done.snapshot_id}`,
+          message: expect.stringMatching(`^returned to ${done.snapshot_id}; \\d files left alone`),
           success: true,
           snapshot_id: done.snapshot_id,
           packages_changed: 11,
@@ -73,7 +75,10 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
             { name: "needy", from: "1.0-1", to: null },
           ]),
         );
+        expect(back.files_left).toContain(foreign);
+        expect(await shell(`mv ${root}/etc/later /root && cat /root/later/conf`)).toBe("later\n");
         expect(await state()).toEqual(before);
+        await shell(`mv /root/later ${root}/etc`);
 
         expect(await rollBack("forth", back.safety_snapshot_id)).toMatchObject({
           message: `returned to ${back.safety_snapshot_id}`,

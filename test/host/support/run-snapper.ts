@@ -46,8 +46,9 @@ const run = async (): Promise<unknown> => {
     remove: () => snapshots.remove(id, signal),
     diff: () => snapshots.diff(id, signal),
     verify: () => snapshots.verify(id, signal),
-    rollback: () => snapshots.rollback(id, { id: `back-${id.replaceAll(/[^\d-]/g, "")}`, progress }, signal),
-    operation: () => rollBack(id, { backend: snapshots, clock: systemClock }, work()),
+    rollback: () =>
+      snapshots.rollback(id, { id: `back-${id.replaceAll(/[^\d-]/g, "")}`, progress, etc: "all" }, signal),
+    operation: () => rollBack({ snapshotId: id }, { backend: snapshots, clock: systemClock }, work()),
     expired: async () => expired(await snapshots.list(signal), { count: 0, ageMs: 0, nowMs: Date.now() }),
     carry: () => carryStateToNextBoot({ ...ports, carried: [ports.stateDir] }, signal),
   };

@@ -28,7 +28,7 @@ const verbs: Readonly<Record<string, () => Promise<unknown>>> = {
   diff: () => snapshots.diff(id, signal),
   verify: () => snapshots.verify(id, signal),
   async rollback() {
-    const outcome = await snapshots.rollback(id, { id: `back-${id}`, progress }, signal);
+    const outcome = await snapshots.rollback(id, { id: `back-${id}`, progress, etc: "all" }, signal);
     // As the updates do when the outcome is written down.
     await snapshots.tidy(() => Promise.resolve(), signal);
     return outcome;

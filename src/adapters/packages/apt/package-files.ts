@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CommandResult } from "#adapters/exec/index.ts";
 import {
@@ -12,9 +12,9 @@ import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { settle, type Transact } from "../common/transactions.ts";
 import { archives } from "./commit.ts";
-import { repack } from "./repack.ts";
+import { configurationFilesOf, repack } from "./repack.ts";
 import { createRestore } from "./restore.ts";
-import { onlyAsking, onlyTrusted } from "./words.ts";
+import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
 
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;
 
@@ -69,6 +69,15 @@ export function createAptPackageFiles(
 
   return {
     present,
+    async configFiles() {
+      const stanzas = (await readFile(aptPaths.status, "utf8")).split("\n\n");
+      return new Map(
+        stanzas.flatMap((stanza) => {
+          const { name } = parseIdentity(stanza);
+          return configurationFilesOf(stanza).map(({ path }) => [path.replace(/^\/etc\//, ""), name] as const);
+        }),
+      );
+    },
     fileName,
     identify,
     async fetch(wanted, folder, signal) {

@@ -17,6 +17,7 @@ import { dnfOutput, failureReason } from "./output.ts";
 
 export interface DnfPlaces {
   readonly dnf: Argv;
+  readonly rpm: Argv;
   readonly databases: readonly string[];
   readonly history: string;
   readonly lists: string;
@@ -33,6 +34,7 @@ function dnfPlaces(root = "/"): DnfPlaces {
   const below = (path: string): string => join(root, path);
   return {
     dnf: ["/usr/bin/dnf", ...(isTree ? [`--installroot=${root}`] : [])],
+    rpm: ["/usr/bin/rpm", ...(isTree ? ["--root", root] : [])],
     databases: [below("var/lib/rpm"), below("usr/lib/sysimage/rpm")],
     history: below("var/lib/dnf"),
     lists: below("var/cache/dnf"),

@@ -62,6 +62,7 @@ export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFil
   const locks = [places.transactionLock];
 
   return createRpmPackageFiles(ports, {
+    rpm: places.rpm,
     database,
     toInstalled,
 

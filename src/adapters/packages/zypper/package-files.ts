@@ -42,6 +42,7 @@ export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): P
   const folder = join(zypper.folder, "files");
 
   return createRpmPackageFiles(ports, {
+    rpm: places.rpm,
     database,
     toInstalled,
 

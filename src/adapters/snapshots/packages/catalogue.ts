@@ -20,7 +20,7 @@ export const manifestHash = (text: string): string =>
 export const packageFileName = ({ name, version }: PackageVersion): string => `the package file of ${name} ${version}`;
 export const fileEntries = ({ etc }: Manifest) => etc.filter((entry) => entry.type === "file");
 
-async function snapshotIds({ directory }: Catalogue): Promise<readonly string[]> {
+export async function snapshotIds({ directory }: Catalogue): Promise<readonly string[]> {
   return existsSync(directory) ? (await readdir(directory)).filter(isSnapshotId).sort() : [];
 }
 
@@ -83,7 +83,7 @@ export async function listSnapshots(catalogue: Catalogue): Promise<readonly Stor
   return Promise.all(ids.map((id) => described(id).catch((error: unknown) => describeDamaged(id, error))));
 }
 
-function asUnusable(error: unknown): undefined {
+export function orUnusable(error: unknown): undefined {
   if (error instanceof SnapshotUnusable) return undefined;
   throw error;
 }
@@ -91,7 +91,7 @@ function asUnusable(error: unknown): undefined {
 /** Removes what no snapshot refers to. While one cannot be read, nobody knows what it refers to: then nothing is removed. */
 export async function sweep(catalogue: Catalogue): Promise<void> {
   const ids = await snapshotIds(catalogue);
-  const all = await Promise.all(ids.map((id) => readManifest(catalogue, id).catch(asUnusable)));
+  const all = await Promise.all(ids.map((id) => readManifest(catalogue, id).catch(orUnusable)));
   const manifests = all.filter((each) => each !== undefined);
   if (manifests.length < all.length) return;
   const objects = new Set(manifests.flatMap((each) => fileEntries(each).map(({ sha256 }) => sha256)));

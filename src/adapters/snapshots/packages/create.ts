@@ -76,7 +76,11 @@ export async function createSnapshot(host: Host, request: Request, signal: Abort
     const packages = await files.present(signal);
     await keepFiles(host, aboutToChange(packages, changes), { work, progress }, signal);
     progress.step(80, "keeping /etc");
-    const entries = await readTree(etc, signal, store.put);
+    const owners = await files.configFiles(signal);
+    const entries = (await readTree(etc, signal, store.put)).map((entry) => {
+      const owner = entry.type === "file" ? owners.get(entry.path) : undefined;
+      return owner === undefined ? entry : { ...entry, package: owner };
+    });
     const manifest = { id, description, kind, isProtected, createdAt: clock.now(), packages, etc: entries };
     const text = serialiseManifest(manifest);
     const made = join(work, "snapshot");

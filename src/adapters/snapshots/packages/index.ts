@@ -10,8 +10,9 @@ import { fileEntries, listSnapshots, packageFileName, readManifest, sweep } from
 import { createSnapshot } from "./create.ts";
 import { isSnapshotId, type Manifest } from "./manifest.ts";
 import { diffPackages } from "./plan.ts";
-import { rollBack } from "./rollback.ts";
+import { findForeign, rollBack } from "./rollback.ts";
 import { createStore } from "./store.ts";
+import { recordChanges } from "./touched.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
 /** Snapshots of packages and /etc, by hash, on any file system. A package file is stored from its first change on. */
@@ -45,6 +46,8 @@ export function createPackageSnapshots(ports: {
     list: () => listSnapshots(host),
     create: (request, signal) => createSnapshot(host, request, signal),
 
+    recordChanges: async (id, signal) => recordChanges(host, id, await readTree(etc, signal)),
+
     async remove(id) {
       const own = join(directory, id);
       if (!isSnapshotId(id) || !existsSync(own)) throw new SnapshotUnusable(`there is no snapshot ${id}`);
@@ -60,9 +63,11 @@ export function createPackageSnapshots(ports: {
     async diff(id, signal) {
       const manifest = await readManifest(host, id);
       const [packages, entries] = [await files.present(signal), await readTree(etc, signal)];
+      const { foreign } = await findForeign(host, manifest, { packages, entries }, signal);
       const changed = compareTrees(manifest.etc, entries).map(({ path, change }) => ({
         path: join(etc, path),
         change,
+        isForeign: foreign.has(path),
       }));
       return { packages: diffPackages(manifest.packages, packages), files: changed };
     },

@@ -41,6 +41,7 @@ function reader(value: unknown, what: string) {
     (found: unknown): found is number =>
       isNumber(found) && Number.isSafeInteger(found) && found >= 0 && found <= highest;
   return {
+    has: (key: string): boolean => Object.hasOwn(fields, key),
     text(key: string, form?: RegExp): string {
       const found = take(key, isText, "must be a string");
       return form === undefined || form.test(found) ? found : refuseManifest(`${key} of ${what} has another form`);
@@ -88,7 +89,8 @@ function readTreeEntry(value: unknown): TreeEntry {
   const mode = read.number("mode", 0o7777);
   if (type === "folder") return { ...owned, type, mode };
   const size = read.number("size", Number.MAX_SAFE_INTEGER);
-  return { ...owned, type, mode, mtimeMs: read.time("mtimeMs"), size, sha256: read.text("sha256", hashes) };
+  const entry = { ...owned, type, mode, mtimeMs: read.time("mtimeMs"), size, sha256: read.text("sha256", hashes) };
+  return read.has("package") ? { ...entry, package: read.text("package", names) } : entry;
 }
 
 /** Each path once, and each in a folder that comes before it; then nothing can be put anywhere by way of a link. */
@@ -104,6 +106,18 @@ function inOrder(entries: readonly TreeEntry[]): readonly TreeEntry[] {
     if (type === "folder") folders.add(path);
   }
   return folders.has("") ? entries : refuseManifest("the folder itself is not listed");
+}
+
+/** How a transaction left what it changed of the files. */
+export interface Changes {
+  readonly entries: readonly TreeEntry[];
+  readonly removed: readonly string[];
+}
+
+export function parseChanges(text: string): Changes {
+  const read = reader(parseJson(text), "it");
+  const removed = read.list("removed").map((path) => (isString(path) ? path : refuseManifest("a path is no string")));
+  return { entries: read.list("entries").map(readTreeEntry), removed };
 }
 
 function parseJson(text: string): unknown {

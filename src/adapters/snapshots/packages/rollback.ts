@@ -12,16 +12,16 @@ import {
 import { type RollbackOutcome, type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
 import { isRecord } from "#kernel/values.ts";
-import { packageFileName } from "./catalogue.ts";
+import { type Catalogue, packageFileName } from "./catalogue.ts";
 import { openFile } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
 import { diffPackages, planPackages } from "./plan.ts";
 import { restoreTree } from "./restore-tree.ts";
 import { packageKey, rollbackPrefix, type Store, toUnusable } from "./store.ts";
-import { compareTrees, readTree } from "./tree.ts";
+import { foreignPaths, touchedSince } from "./touched.ts";
+import { compareTrees, readTree, type TreeEntry } from "./tree.ts";
 
-export interface RollbackHost {
-  readonly store: Store;
+export interface RollbackHost extends Catalogue {
   readonly files: PackageFiles;
   readonly refresh: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
   readonly etc: string;
@@ -30,7 +30,28 @@ export interface RollbackHost {
 
 interface Before {
   readonly packages: readonly PresentPackage[];
+  /** What is to be as it was. */
   readonly files: readonly string[];
+  /** What is left alone. */
+  readonly foreign?: readonly string[];
+  readonly isUnrecorded?: boolean;
+}
+
+/** What differs of the files because of something else than transactions and their packages. */
+export async function findForeign(
+  host: RollbackHost,
+  manifest: Manifest,
+  now: { readonly packages: readonly PresentPackage[]; readonly entries: readonly TreeEntry[] },
+  signal: AbortSignal,
+): Promise<{ readonly foreign: ReadonlySet<string>; readonly isUnrecorded: boolean }> {
+  const touched = await touchedSince(host, manifest);
+  const changed = new Set(diffPackages(manifest.packages, now.packages).map(({ name }) => name));
+  const then = new Map(manifest.etc.map((entry) => [entry.path, entry.type === "file" ? entry.package : undefined]));
+  const owners = await host.files.configFiles(signal);
+  const isConfig = (path: string): boolean =>
+    [then.get(path), owners.get(path)].some((owner) => owner !== undefined && changed.has(owner));
+  const foreign = foreignPaths({ was: manifest.etc, now: now.entries }, touched ?? new Map(), isConfig);
+  return { foreign, isUnrecorded: touched === undefined };
 }
 
 interface Rollback {
@@ -114,17 +135,26 @@ async function restorePackages(rollback: Rollback): Promise<string> {
   return isDone ? "" : reason;
 }
 
+const without = (entries: readonly TreeEntry[], { foreign = [] }: Before): readonly TreeEntry[] => {
+  const paths = new Set(foreign);
+  return entries.filter(({ path }) => !paths.has(path));
+};
+
 async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise<readonly string[]> {
   const { store, etc, refresh } = host;
-  const now = await readTree(etc, signal);
-  const faults = await restoreTree(etc, { earlier: manifest.etc, now }, ({ sha256 }) =>
+  const now = without(await readTree(etc, signal), before);
+  const earlier = without(manifest.etc, before);
+  const faults = await restoreTree(etc, { earlier, now }, ({ sha256 }) =>
     openFile(store.objectPath(sha256)).catch((error: unknown) => {
       throw toUnusable(error, `what the snapshot ${manifest.id} holds of it`);
     }),
   );
-  const changed = compareTrees(manifest.etc, now).map(({ path }) => path);
+  const changed = compareTrees(earlier, now).map(({ path }) => path);
   return [...faults, ...(await refresh([...new Set([...before.files, ...changed])], signal))];
 }
+
+const unrecorded =
+  "no update is recorded for this snapshot, so of /etc only configuration files of the changed packages were restored";
 
 async function rollbackOutcome(
   { host, manifest, before, signal }: Rollback,
@@ -133,9 +163,11 @@ async function rollbackOutcome(
   const now = await host.files.present(signal);
   const differing = new Set(compareTrees(manifest.etc, await readTree(host.etc, signal)).map(({ path }) => path));
   const packages = diffPackages(before.packages, now);
+  const note = before.isUnrecorded === true && (before.foreign ?? []).length > 0 ? [unrecorded] : [];
   return {
     isDone: reasons.length === 0,
-    reason: reasons.join("; "),
+    reason: [...reasons, ...note].join("; "),
+    filesLeft: (before.foreign ?? []).filter((path) => differing.has(path)).map((path) => join(host.etc, path)),
     packages,
     filesRestored: before.files.filter((path) => !differing.has(path)).length,
     requiresReboot: requireReboot(packages) || existsSync(host.rebootFlag),
@@ -157,10 +189,13 @@ export async function rollBack(
   await mkdir(work, { recursive: true, mode: 0o700 });
   const noted = join(work, "beginning.json");
   const isResumed = existsSync(noted);
-  const before = await readBefore(store, noted, async () => ({
-    packages: await files.present(signal),
-    files: compareTrees(manifest.etc, await readTree(etc, signal)).map(({ path }) => path),
-  }));
+  const before = await readBefore(store, noted, async () => {
+    const [packages, entries] = [await files.present(signal), await readTree(etc, signal)];
+    const differing = compareTrees(manifest.etc, entries).map(({ path }) => path);
+    if (transaction.etc === "all") return { packages, files: differing };
+    const { foreign, isUnrecorded } = await findForeign(host, manifest, { packages, entries }, signal);
+    return { packages, files: differing.filter((path) => !foreign.has(path)), foreign: [...foreign], isUnrecorded };
+  });
   const rollback: Rollback = { host, manifest, transaction, work, before, signal };
 
   /** Once something was changed, a lock that another program takes is reported with what was done, not instead of it. */

@@ -25,6 +25,8 @@ export interface FileEntry extends Owned, Content {
   readonly type: "file";
   readonly mode: number;
   readonly mtimeMs: number;
+  /** The package whose configuration file it is. */
+  readonly package?: string;
 }
 export interface FolderEntry extends Owned {
   readonly type: "folder";

@@ -68,6 +68,7 @@ export function createSnapperBackend(ports: SnapperPorts): SnapshotBackend {
     needsReboot: true,
     list: (signal) => listSnapshots(snapper, signal),
     create: (options, signal) => createSnapshot(snapper, options, signal),
+    recordChanges: () => Promise.resolve(),
     async remove(id, signal) {
       const { entry } = await findEntry(snapper, id, signal);
       await removeNumber(programs, entry.number, signal);

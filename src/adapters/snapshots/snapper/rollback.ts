@@ -28,9 +28,7 @@ export async function difference({ installed, programs }: Snapper, number: numbe
     now.map((each) => ({ ...each, state })),
   );
   const changed = await programs.status(number, signal);
-  const files = changed
-    .filter(({ path }) => path.startsWith("/etc/"))
-    .map(({ path, change }) => ({ path: path.slice("/etc/".length), change }));
+  const files = changed.filter(({ path }) => path.startsWith("/etc/")).map(({ path, change }) => ({ path, change }));
   return { packages, files };
 }
 
@@ -94,7 +92,7 @@ export async function rollBack(
   await verifyEntry(snapper, found, signal);
   const { packages, files } = await begin(snapper, found, transaction, signal);
   const outcome = (requiresReboot: boolean, reason: string): RollbackOutcome => {
-    return { isDone: true, reason, packages, filesRestored: files, requiresReboot };
+    return { isDone: true, reason, packages, filesRestored: files, filesLeft: [], requiresReboot };
   };
 
   progress.step(20, "making a root of the snapshot");

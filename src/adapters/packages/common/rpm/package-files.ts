@@ -7,7 +7,7 @@ import {
   type Progress,
 } from "#domain/ports/packages.ts";
 import { fetchFile, type IsWhole } from "../package-files.ts";
-import type { Asks, PackagePorts } from "../ports.ts";
+import type { Argv, Asks, PackagePorts } from "../ports.ts";
 import { settle, unitFor } from "../transactions.ts";
 import { nevraOf, parseNevra, splitVersion, versionOf } from "./names.ts";
 
@@ -17,6 +17,19 @@ export function parseIdentity(text: string): PackageVersion | undefined {
   const [name = "", epoch = "", version = "", release = "", architecture = ""] = text.trim().split("|");
   const found = { name, version: versionOf(epoch, version, release), architecture };
   return parseNevra(nevraOf(found)) === undefined ? undefined : found;
+}
+
+/** Of each package its name after a bar, then its files. */
+function parseConfigFiles(text: string): ReadonlyMap<string, string> {
+  const packages = `\n${text}`.split("\n|").slice(1);
+  return new Map(
+    packages.flatMap((each) => {
+      const [name = "", ...lines] = each.split("\n");
+      return lines
+        .filter((line) => line.startsWith("/etc/"))
+        .map((path) => [path.slice("/etc/".length), name] as const);
+    }),
+  );
 }
 
 export const fileNameOf = ({ name, version, architecture }: PackageVersion): string => {
@@ -69,6 +82,8 @@ export function isJust(done: readonly string[], { install, remove }: Missing): b
 export function createRpmPackageFiles<State extends { readonly packages: readonly PackageVersion[] }>(
   ports: PackagePorts,
   host: {
+    /** For this host or its tree. */
+    readonly rpm: Argv;
     readonly database: Asks<State>;
     readonly toInstalled: (state: State) => readonly InstalledPackage[];
     readonly cached: (wanted: PackageVersion) => Promise<readonly string[]>;
@@ -102,6 +117,12 @@ export function createRpmPackageFiles<State extends { readonly packages: readonl
 
   return {
     present: async (signal) => toInstalled(await database(signal)).map((each) => ({ ...each, state: "installed" })),
+    async configFiles(signal) {
+      const words = ["--query", "--all", "--configfiles", "--queryformat=|%{NAME}\\n"];
+      const { exitCode, stdout, stderr } = await exec([...host.rpm, ...words], { signal, timeoutMs: 60_000 });
+      if (exitCode !== 0) throw new Error(`rpm does not list configuration files: ${stderr.trim()}`);
+      return parseConfigFiles(stdout);
+    },
     fileName: keptNameOf,
     identify,
 
