@@ -33,7 +33,8 @@ const leastBusy = 0.85;
 function describeBusy(name: string, results: readonly LoadResult[]): string {
   const busy = median(results.map((result) => result.busy));
   const warning = busy < leastBusy ? " (the load or the machine was the limit)" : "";
-  return `${name} worked ${Math.round(busy * 100)} % of the time${warning}`;
+  const micros = median(results.map((result) => (result.busy / result.requestsPerSecond) * 1e6));
+  return `${name} worked ${Math.round(busy * 100)} % of the time, ${micros.toFixed(1)} µs a request${warning}`;
 }
 
 /**

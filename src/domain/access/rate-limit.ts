@@ -25,6 +25,7 @@ export interface Decision {
 }
 
 interface Counter {
+  readonly window: Window;
   used: number;
   /** Of the monotonic clock, so that setting the clock changes no window. */
   endsAtMs: number;
@@ -56,17 +57,16 @@ export function createRateLimiter(ports: RateLimiterPorts) {
   let subjects: Map<string, Counter[]> | undefined;
   let prunedAtMs = -Infinity;
 
-  const freshCounters = (): Counter[] => windows.map(() => ({ used: 0, endsAtMs: 0, stored: 0 }));
+  const freshCounters = (): Counter[] => windows.map((window) => ({ window, used: 0, endsAtMs: 0, stored: 0 }));
 
   const load = (): Map<string, Counter[]> => {
     const loaded = new Map<string, Counter[]>();
     const nowMs = clock.monotonicMs();
     for (const { subject, name, used, endsInMs } of store?.load() ?? []) {
-      const index = windows.findIndex((window) => window.isStored && window.name === name);
       const counters = loaded.get(subject) ?? freshCounters();
-      const counter = counters[index];
+      const counter = counters.find(({ window }) => window.isStored && window.name === name);
       if (counter === undefined) continue;
-      const longestMs = (windows[index]?.seconds ?? 0) * 1000;
+      const longestMs = counter.window.seconds * 1000;
       Object.assign(counter, { used, stored: used, endsAtMs: nowMs + Math.min(endsInMs, longestMs) });
       loaded.set(subject, counters);
     }
@@ -93,21 +93,21 @@ export function createRateLimiter(ports: RateLimiterPorts) {
     return [owner, counters];
   };
 
-  const toStoredWindow = (subject: string, { name }: Window, counter: Counter, nowMs: number): StoredWindow => ({
+  const toStoredWindow = (subject: string, { window, stored, endsAtMs }: Counter, nowMs: number): StoredWindow => ({
     subject,
-    name,
-    used: counter.stored,
-    endsInMs: counter.endsAtMs - nowMs,
+    name: window.name,
+    used: stored,
+    endsInMs: endsAtMs - nowMs,
   });
 
   /** Counts a request, in the store too before it is answered. */
   const count = (subject: string, counters: readonly Counter[], nowMs: number): void => {
-    for (const [index, counter] of counters.entries()) {
+    for (const counter of counters) {
+      const { window } = counter;
       counter.used += 1;
-      const window = windows[index];
-      if (store === undefined || !window?.isStored || counter.used <= counter.stored) continue;
+      if (store === undefined || !window.isStored || counter.used <= counter.stored) continue;
       counter.stored = Math.min(counter.used + storedAhead(window), window.quota);
-      store.save([toStoredWindow(subject, window, counter, nowMs)]);
+      store.save([toStoredWindow(subject, counter, nowMs)]);
     }
   };
 
@@ -116,17 +116,16 @@ export function createRateLimiter(ports: RateLimiterPorts) {
       const nowMs = clock.monotonicMs();
       const [owner, counters] = countersOf(subject, nowMs);
       let allowed = true;
-      for (const [index, { quota, seconds }] of windows.entries()) {
-        const counter = counters[index];
-        if (counter === undefined) continue;
+      for (const counter of counters) {
+        const { quota, seconds } = counter.window;
         if (counter.endsAtMs <= nowMs) Object.assign(counter, { used: 0, stored: 0, endsAtMs: nowMs + seconds * 1000 });
         if (counter.used >= quota) allowed = false;
       }
       if (allowed) count(owner, counters, nowMs);
-      const states = windows.map((window, index) => ({
+      const states = counters.map(({ window, used, endsAtMs }) => ({
         window,
-        remaining: Math.max(0, window.quota - (counters[index]?.used ?? 0)),
-        endsInMs: (counters[index]?.endsAtMs ?? nowMs) - nowMs,
+        remaining: Math.max(0, window.quota - used),
+        endsInMs: endsAtMs - nowMs,
       }));
       return { allowed, tightest: tightest(states), windows: states };
     },
@@ -134,11 +133,10 @@ export function createRateLimiter(ports: RateLimiterPorts) {
       const nowMs = clock.monotonicMs();
       const changed: StoredWindow[] = [];
       for (const [subject, counters] of subjects ?? []) {
-        for (const [index, counter] of counters.entries()) {
-          const window = windows[index];
-          if (!window?.isStored || counter.endsAtMs <= nowMs || counter.stored === counter.used) continue;
+        for (const counter of counters) {
+          if (!counter.window.isStored || counter.endsAtMs <= nowMs || counter.stored === counter.used) continue;
           counter.stored = counter.used;
-          changed.push(toStoredWindow(subject, window, counter, nowMs));
+          changed.push(toStoredWindow(subject, counter, nowMs));
         }
       }
       if (changed.length > 0) store?.save(changed);

@@ -46,7 +46,7 @@ export function createEntrance(ports: EntrancePorts): Entrance {
     const { record, raw } = request;
     record.remoteAddress = localAddressOf?.(raw.socket) ?? remoteAddressOf(request);
     if (tracer !== undefined) record.span = beginTrace(tracer, request);
-    reply.header("X-Request-Id", request.id);
+    reply.header("x-request-id", request.id);
     reply.headers(protectiveHeaders);
     guard(request.headers);
     record.caller = admit(request, reply, access);

@@ -16,12 +16,12 @@ function policyOf({ window }: WindowState): string {
 
 /** The headers of both windows. @param now epoch milliseconds. */
 export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Decision, now: number): void {
-  reply.header("X-RateLimit-Limit", tightest.window.quota);
-  reply.header("X-RateLimit-Remaining", tightest.remaining);
-  reply.header("X-RateLimit-Reset", Math.ceil((now + tightest.endsInMs) / 1000));
-  reply.header("RateLimit-Policy", windows.map(policyOf).join(", "));
+  reply.header("x-ratelimit-limit", tightest.window.quota);
+  reply.header("x-ratelimit-remaining", tightest.remaining);
+  reply.header("x-ratelimit-reset", Math.ceil((now + tightest.endsInMs) / 1000));
+  reply.header("ratelimit-policy", windows.map(policyOf).join(", "));
   const { window, remaining, endsInMs } = tightest;
-  reply.header("RateLimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
+  reply.header("ratelimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
 }
 
 /** Adds an item to a list header (RFC 9651 §3.1). */

@@ -2,15 +2,18 @@ import type { Duplex } from "node:stream";
 import { type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { errorBody } from "./error-reply.ts";
 
-/** Headers of every answer, so that a browser never interprets one as a page. Only pages of the service may read answers. */
+/**
+ * Headers of every answer, so that a browser never interprets one as a page. Only pages of the service may read answers. In lower
+ * case, as Fastify keeps them: it converts others with each answer.
+ */
 export const protectiveHeaders: Readonly<Record<string, string>> = {
-  "Cache-Control": "no-store",
-  "Content-Security-Policy":
+  "cache-control": "no-store",
+  "content-security-policy":
     "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-  "Cross-Origin-Resource-Policy": "same-origin",
+  "cross-origin-resource-policy": "same-origin",
   // The address of a stream may hold a key.
-  "Referrer-Policy": "no-referrer",
-  "X-Content-Type-Options": "nosniff",
+  "referrer-policy": "no-referrer",
+  "x-content-type-options": "nosniff",
 };
 
 /** Errors of Node's HTTP parser. */
