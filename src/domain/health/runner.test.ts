@@ -165,6 +165,23 @@ describe("runs", () => {
     expect(runs).toBe(9);
   });
 
+  it("do not share a scheduled run that began before they were asked for", async () => {
+    const ends: ((outcome: Outcome) => void)[] = [];
+    const { runner, clock } = rig([check("one", () => new Promise<Outcome>((resolve) => ends.push(resolve)))]);
+    runner.start();
+    await clock.advance(1_000);
+    expect(ends).toHaveLength(1);
+    const asked = [run({ runner }, "one"), run({ runner }, "one")];
+    ends[0]?.(found("pass"));
+    await clock.advance(0);
+    expect(ends).toHaveLength(2);
+    const joined = run({ runner }, "one");
+    ends[1]?.(found("warn"));
+    expect((await Promise.all([...asked, joined])).map(({ status }) => status)).toEqual(["warn", "warn", "warn"]);
+    expect(ends).toHaveLength(2);
+    runner.dispose();
+  });
+
   it("give their slot back when they ignore the signal, and are not piled up", async () => {
     const signals: AbortSignal[] = [];
     const deaf = Array.from({ length: 4 }, (_, at) =>

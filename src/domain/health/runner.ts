@@ -46,7 +46,7 @@ export interface CheckRunner {
   readonly add: (check: Check) => Dispose;
   /** Runs what is older than its interval, and returns all results. */
   readonly list: () => Promise<HealthCheckList>;
-  /** Runs one check, or returns the run in progress; undefined for an unknown id. */
+  /** Runs one check; all who ask meanwhile share the run, also one that waits to begin. Undefined for an unknown id. */
   readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
   /** The last result while it is younger than its interval, else a run; undefined for an unknown id. */
   readonly current: (id: string) => Promise<HealthCheckResult> | undefined;
@@ -80,6 +80,8 @@ interface Entry {
   /** Its place in the interval: later due times are counted from here. */
   placeMs: number;
   inFlight: Promise<HealthCheckResult> | undefined;
+  /** Whether the run in flight began without anybody asking for it: who asks now is owed the present state. */
+  isUnasked: boolean;
 }
 
 export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
@@ -104,6 +106,7 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
     dueAtMs: 0,
     placeMs: 0,
     inFlight: undefined,
+    isUnasked: false,
   };
 }
 
@@ -167,13 +170,22 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
   return result;
 }
 
-function run(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
+function run(running: Running, entry: Entry, how: CheckSource | "unasked" | undefined): Promise<HealthCheckResult> {
   entry.inFlight ??= running
-    .inSlot(() => runEntry(running, entry, source))
+    .inSlot(() => {
+      entry.isUnasked = how === "unasked";
+      return runEntry(running, entry, how === "unasked" ? undefined : how);
+    })
     .finally(() => {
       entry.inFlight = undefined;
+      entry.isUnasked = false;
     });
   return entry.inFlight;
+}
+
+async function ask(running: Running, entry: Entry): Promise<HealthCheckResult> {
+  if (entry.isUnasked) await entry.inFlight;
+  return run(running, entry, undefined);
 }
 
 async function rerun(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
@@ -189,7 +201,7 @@ const mostAgeMs = ({ result, intervalMs, calmIntervalMs }: Entry): number =>
 function current(running: Running, entry: Entry): Promise<HealthCheckResult> {
   const { result, endedAtMs } = entry;
   const isFresh = running.clock.monotonicMs() - endedAtMs < mostAgeMs(entry);
-  return result !== undefined && isFresh ? Promise.resolve(result) : run(running, entry);
+  return result !== undefined && isFresh ? Promise.resolve(result) : run(running, entry, undefined);
 }
 
 async function listResults(running: Running): Promise<HealthCheckList> {
@@ -211,7 +223,7 @@ function runDue(running: Running): void {
     // It has just been run on request, or is calm.
     const justMs = Math.min(2 * tickMs, intervalMs / 2);
     if (nowMs - entry.endedAtMs < mostAgeMs(entry) - intervalMs + justMs) continue;
-    run(running, entry).catch(onTrouble);
+    run(running, entry, "unasked").catch(onTrouble);
   }
   states.prune();
 }
@@ -248,7 +260,7 @@ function add(running: Running, check: Check): Dispose {
   if (running.stop !== undefined) {
     entry.placeMs = clock.monotonicMs();
     entry.dueAtMs = entry.placeMs + entry.intervalMs;
-    run(running, entry).catch(onTrouble);
+    run(running, entry, "unasked").catch(onTrouble);
   }
   return () => remove(running, entry);
 }
@@ -275,7 +287,7 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
     list: () => listResults(running),
     run(id) {
       const entry = findEntry(running, id);
-      return entry && run(running, entry);
+      return entry && ask(running, entry);
     },
     current(id) {
       const entry = findEntry(running, id);
@@ -287,7 +299,7 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
     },
     async runMissing() {
       const missing = running.entries.filter(({ result }) => result === undefined);
-      await Promise.all(missing.map((entry) => run(running, entry)));
+      await Promise.all(missing.map((entry) => run(running, entry, "unasked")));
     },
     verdict: states.verdict,
     isStarting: states.isStarting,
