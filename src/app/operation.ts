@@ -15,12 +15,12 @@ import { createHostCondition, type HostCondition } from "#domain/updates/conditi
 import { guardTimesOf } from "#domain/updates/guard.ts";
 import { tellEnd } from "#domain/updates/hooks.ts";
 import { asVerbs } from "#domain/updates/task-verbs.ts";
-import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
+import { updateKinds, updateVerbs, verbsWithoutPackages } from "#domain/updates/verbs.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { createHostChecks } from "./checks.ts";
 import { type Host, openHost } from "./host.ts";
 import { startTaskPlugins, type TaskPlugins } from "./plugins.ts";
-import { createHostUpdates } from "./updates.ts";
+import { createHostUpdates, createStaleHost } from "./updates.ts";
 
 async function createCondition(
   config: Config,
@@ -117,16 +117,17 @@ export async function runOperation(
     const { settings } = config;
     const { manager, backends } = await createHostUpdates({ ...config, exec }, host.packages);
     const work = async (): Promise<TaskOutcome> => {
-      if (manager === undefined) throw new Error("cannot do anything with packages: this host has no package manager");
-      const verbs = updateVerbs({
-        manager,
+      const stale = createStaleHost(host.systemd.units);
+      const updating = {
         backends,
         condition,
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
         configFiles: createConfigFiles(),
         keepSnapshots: settings.updates?.keep_snapshots ?? 10,
-      });
+        stale,
+      };
+      const verbs = manager === undefined ? verbsWithoutPackages(stale) : updateVerbs({ ...updating, manager });
       const outcome = await runTask({
         id,
         store,

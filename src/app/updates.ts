@@ -4,6 +4,8 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createDatabase, readPresent } from "#adapters/packages/apt/database.ts";
+import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
+import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { InstalledIn } from "#adapters/snapshots/snapper/index.ts";
@@ -12,7 +14,9 @@ import type { Config } from "#config/load.ts";
 import type { OperationStore } from "#domain/ports/operations.ts";
 import type { PackageFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { Units } from "#domain/ports/units.ts";
 import { rollbackWaits } from "#domain/updates/reboot.ts";
+import type { StaleHost } from "#domain/updates/stale.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { backendsThroughRoot, managerThroughRoot } from "#root/through-root.ts";
@@ -76,6 +80,13 @@ async function updatesOf(
   const snapper = manager.name === "apt" ? await snapperOf(config) : [];
   return { manager, backends: [...snapper, ...packagesOf(config, files)] };
 }
+
+/** What still runs replaced code, found by root for a service without rights. */
+export const createStaleHost = (units: Units, request?: RequestRoot): StaleHost => ({
+  code: request === undefined ? createStaleCode() : { find: (signal) => request("stale.find", {}, signal) },
+  units,
+  reboot: createRebootNeed(),
+});
 
 async function carryState(config: Parts, packages: Pick<PackageManager, "name"> | undefined): Promise<void> {
   if (packages?.name !== "apt" || config.settings.updates?.backend === "packages") return;

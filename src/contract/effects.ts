@@ -13,6 +13,11 @@ interface EffectRow {
  */
 export const effects = {
   restart_units: { scope: "services:restart", summary: "Restarts systemd units." },
+  restart_stale: {
+    scope: "updates:apply",
+    summary:
+      "Restarts services that still run what an update has replaced (`restart_stale`), as far as services may be restarted.",
+  },
   refresh_package_lists: { scope: "updates:read", summary: "Downloads package lists. Nothing is installed." },
   change_packages: {
     scope: "updates:apply",

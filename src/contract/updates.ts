@@ -74,6 +74,57 @@ export const GuardVerdict = Type.Object({
 });
 export type GuardVerdict = Static<typeof GuardVerdict>;
 
+const UnitRestart = Type.Object({
+  unit: Type.String(),
+  success: Type.Boolean(),
+  message: Type.String(),
+});
+export type UnitRestart = Static<typeof UnitRestart>;
+
+const LeftUnit = Type.Object({
+  unit: Type.String(),
+  reason: Type.String({ description: "Why it is not restarted, and what to do instead." }),
+});
+
+export const StaleReport = Type.Object({
+  restartable: Type.Array(Type.String(), { description: "Services that `POST /updates/restart-stale` restarts." }),
+  left: Type.Array(LeftUnit, { description: "Services that it leaves alone." }),
+  processes: Type.Array(
+    Type.Object({
+      pid: Type.Integer(),
+      name: Type.String(),
+      unit: NullableString("Service that it belongs to; null for what users run, and for none."),
+      files: Type.Array(Type.String(), {
+        description: "Programs and libraries that were replaced or removed since it loaded them.",
+      }),
+    }),
+    { description: "By pid; those of containers are not inspected." },
+  ),
+  hidden_processes: Type.Integer({ description: "Processes that could not be inspected, since that takes rights." }),
+  service_manager: Type.Boolean({
+    description: "Whether systemd itself runs replaced code: `systemctl daemon-reexec` or a reboot changes that.",
+  }),
+  kernel: Type.Object({
+    running: Type.String(),
+    newest: NullableString("Newest installed kernel of the same kind; null when that is the one that runs."),
+  }),
+  requires_reboot: Type.Boolean({ description: "Whether a newer kernel or a package waits for a reboot." }),
+});
+export type StaleReport = Static<typeof StaleReport>;
+
+export const RestartStale = Type.Object({
+  success: Type.Boolean(),
+  message: Type.String(),
+  operation_id: Type.String(),
+  restarted: Type.Array(UnitRestart, { description: "In order." }),
+  left: Type.Array(LeftUnit),
+  still_stale: Type.Array(Type.String(), {
+    description: "Restarted services of which processes run replaced code all the same.",
+  }),
+  requires_reboot: Type.Boolean(),
+});
+export type RestartStale = Static<typeof RestartStale>;
+
 const KeptConfig = Type.Object({
   file: Type.String({ examples: ["/etc/app.conf"] }),
   offered: Type.String({ description: "The file of the new version.", examples: ["/etc/app.conf.dpkg-dist"] }),
@@ -90,6 +141,9 @@ export const UpdateApply = Type.Object({
   requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
   error: NullableString("Why it did not succeed."),
   guard: Type.Optional(GuardVerdict),
+  restarted: Type.Optional(
+    Type.Array(UnitRestart, { description: "With `restart_stale`: services that were restarted, in order." }),
+  ),
   kept_configs: Type.Optional(
     Type.Array(KeptConfig, {
       description: "Configuration files that were changed on this host and stayed so; missing when there is none.",
@@ -199,7 +253,7 @@ export const updates = {
       "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.",
     scope: "updates:apply",
     effect: "danger",
-    does: ["change_packages", "change_snapshots", "undo_update"],
+    does: ["change_packages", "change_snapshots", "undo_update", "restart_stale"],
     takesLong: true,
     outlives: true,
     query: DryRunQuery,
@@ -223,8 +277,44 @@ export const updates = {
         default: false,
         description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
       }),
+      restart_stale: Type.Boolean({
+        default: false,
+        description:
+          "Restart services that then run replaced code, as `POST /updates/restart-stale` does, before the guard looks.",
+      }),
     }),
     response: UpdateApply,
+    errors: ["CONFLICT", "UNAVAILABLE"],
+  },
+  listStale: {
+    method: "GET",
+    path: "/updates/stale",
+    tag: "Updates",
+    summary: "What still runs replaced code",
+    description:
+      "Processes that run programs or libraries which an update has replaced or removed, systemd itself, and the kernel.",
+    scope: "updates:read",
+    effect: "read",
+    takesLong: true,
+    response: StaleReport,
+    errors: ["UNAVAILABLE"],
+  },
+  restartStale: {
+    method: "POST",
+    path: "/updates/restart-stale",
+    tag: "Updates",
+    summary: "Restart what still runs replaced code",
+    description:
+      "Restarts the services one by one, by the rules of `POST /system/services/{name}/restart`. What ends sessions, connections or containers, and Steward itself, is named and left alone, as are services that no longer run. Then looks again. Runs outside the service and outlives it.",
+    scope: "services:restart",
+    // Any service may be among them.
+    resource: () => "*",
+    effect: "write",
+    does: ["restart_units"],
+    takesLong: true,
+    outlives: true,
+    query: DryRunQuery,
+    response: RestartStale,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },
   listSnapshots: {

@@ -7,6 +7,7 @@ import type { FixPlan, FixStep } from "#domain/health/fix.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { StaleProcesses } from "#domain/ports/stale.ts";
 
 /** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
 
@@ -32,12 +33,15 @@ export const rootOperations = {
       ),
       takesSnapshot: Type.Boolean(),
       isGuarded: Type.Boolean(),
+      restartsStale: Type.Optional(Type.Boolean()),
     },
     closed,
   ),
   "updates.rollback": Type.Object({ snapshotId: SnapshotId, etc: Type.Optional(Choice(etcScopes)) }, closed),
   "snapshots.create": Type.Object({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }, closed),
   "snapshots.delete": Type.Object({ snapshotId: SnapshotId }, closed),
+  /** Which services those are, root finds out. */
+  "updates.restart_stale": Nothing,
 } as const;
 
 const ServiceRequest = Type.Object(
@@ -80,6 +84,8 @@ export const rootTasks = {
   "services.reset_failed": { effect: "write", input: ServiceRequest },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   "packages.restart_needs": { effect: "read", input: Nothing },
+  /** Which processes run replaced code: their maps are readable for root alone. */
+  "stale.find": { effect: "read", input: Nothing },
   "snapshots.backends": { effect: "read", input: Nothing },
   "snapshots.list": { effect: "read", input: Type.Object({ backend: Backend }, closed) },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
@@ -119,6 +125,7 @@ interface Outputs {
   fix: { readonly steps: readonly FixStepReport[]; readonly after: Outcome };
   "services.restart": { readonly jobResult: string };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
+  "stale.find": StaleProcesses;
   "snapshots.backends": { readonly backends: readonly Pick<SnapshotBackend, "name" | "needsReboot">[] };
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
   "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;

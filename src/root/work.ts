@@ -1,5 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { openPackageManager } from "#app/host.ts";
@@ -136,7 +137,7 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
   };
 }
 
-function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots"> {
+function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
   const updates = async (): Promise<HostUpdates> => {
     return createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
   };
@@ -156,6 +157,7 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
       return {};
     },
     "packages.restart_needs": async (_, { signal }) => (await packageManager()).restartNeeds(signal),
+    "stale.find": (_, { signal }) => createStaleCode().find(signal),
     async "snapshots.backends"() {
       const { backends } = await updates();
       return { backends: backends.map(({ name, needsReboot }) => ({ name, needsReboot })) };

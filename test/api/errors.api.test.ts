@@ -11,6 +11,7 @@ import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
+import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
@@ -168,6 +169,29 @@ const cases: Cases = {
         packageManager.lockedBy = { pid: 7, program: "apt-get" };
       },
       details: { holder: { pid: 7, program: "apt-get" }, retryable: true, operation_id: "operation-1" },
+    },
+  },
+  listStale: {
+    UNAVAILABLE: {
+      prepare({ staleCode, units }) {
+        staleCode.processes = [fakeStaleProcess("cron.service")];
+        units.available = false;
+      },
+      details: { missing: "systemd", retryable: true },
+    },
+  },
+  restartStale: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/updates/restart-stale?dry_run=perhaps" },
+      details: { field: "dry_run" },
+    },
+    CONFLICT: { prepare: hang, details: { operation_id: "operation-1", retryable: true } },
+    UNAVAILABLE: {
+      prepare({ staleCode, units }) {
+        staleCode.processes = [fakeStaleProcess("cron.service")];
+        units.available = false;
+      },
+      details: { missing: "systemd", retryable: true },
     },
   },
   createSnapshot: {

@@ -45,6 +45,7 @@ export interface ServiceFakes {
   readonly taskLauncher: Operations["launcher"];
   readonly self: Operations["self"];
   readonly hostUpdates: Updates["host"];
+  readonly stale: Updates["stale"];
   readonly checks: Health["checks"];
   readonly fixes: Health["fixes"];
   readonly checkPlan: Health["plan"];
@@ -123,6 +124,7 @@ export function createFakeService(fakes: ServiceFakes) {
       operations: operations.operations,
       hookPoints,
       takesSnapshot: true,
+      stale: fakes.stale,
     }),
     connectors,
     health,

@@ -29,7 +29,9 @@ import { createFakePackageManager, type FakePackageManager, fakePackage } from "
 import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
+import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
+import { createFakeStaleCode, type FakeStaleCode } from "../fakes/stale-code.ts";
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
@@ -106,6 +108,8 @@ export interface TestService {
   /** Has `editor`, `library` and `server` installed; what the repository offers is for a test to say. */
   readonly packageManager: FakePackageManager;
   readonly snapshots: FakeSnapshotBackend;
+  /** Processes of units that are restarted are gone from it. */
+  readonly staleCode: FakeStaleCode;
   readonly operationStore: FakeOperationStore;
   /** Tasks are done in this process, unless it has a fault. */
   readonly launcher: FakeTaskLauncher;
@@ -191,6 +195,9 @@ export async function startTestService(
   const launcher = createFakeTaskLauncher();
   let condition = (): Condition => fakeCondition();
   const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
+  const isRestarted = (unit: string): boolean => fakeUnits.actions.includes(`restart ${unit}`);
+  const staleCode = createFakeStaleCode([], isRestarted);
+  const stale = { code: staleCode, units: fakeUnits, reboot: createFakeRebootNeed() };
   const verbs = updateVerbs({
     manager: packageManager,
     backends: [snapshots],
@@ -199,6 +206,7 @@ export async function startTestService(
     guard: { guardMs: 60_000, enoughMs: 60_000 },
     configFiles: createFakeConfigFiles(),
     keepSnapshots: 3,
+    stale,
   });
   /** Does what was launched, in this process. */
   const taskLauncher: TaskLauncher = {
@@ -236,6 +244,7 @@ export async function startTestService(
     operationStore,
     taskLauncher,
     self: launcher.begin(),
+    stale,
     hostUpdates: () => Promise.resolve({ manager: packageManager, backends: [snapshots] }),
     loadConnectors: () =>
       Promise.resolve({
@@ -290,6 +299,7 @@ export async function startTestService(
     },
     checkHistory,
     plugins,
+    staleCode,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,
     admin: key(roles.admin),

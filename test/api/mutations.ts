@@ -1,6 +1,7 @@
 import { type OperationName, operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
+import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import type { ServiceFakes } from "./fake-service.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
@@ -63,9 +64,16 @@ const successes: Readonly<Record<MutationName, Success>> = {
   },
   restartService: { params: { name: "cron.service" } },
   applyUpdates: {
-    prepare({ packageManager }) {
+    prepare({ packageManager, staleCode }) {
       const { version = "1.0" } = packageManager.packages.get("editor") ?? {};
       packageManager.repository.set("editor", { version: `${version}.1`, isSecurity: false });
+      staleCode.processes = [fakeStaleProcess("cron.service")];
+    },
+    body: { restart_stale: true },
+  },
+  restartStale: {
+    prepare({ staleCode }) {
+      staleCode.processes = [fakeStaleProcess("cron.service")];
     },
   },
   createSnapshot: { body: { description: "by hand" } },

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
+import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import { fakeCondition } from "./conditions.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
@@ -478,5 +479,50 @@ describe("snapshots", () => {
     for (let times = 0; times < 6; times += 1) await take();
     const { snapshots } = (await get("/updates/snapshots")).json as { snapshots: readonly unknown[] };
     expect(snapshots).toHaveLength(3);
+  });
+});
+
+describe("what still runs replaced code", () => {
+  beforeEach(() => {
+    service.staleCode.processes = [fakeStaleProcess("cron.service"), fakeStaleProcess("dbus.service", { pid: 101 })];
+    service.units.become("dbus.service", { activeState: "active" });
+  });
+
+  it("is listed, planned, restarted, and gone from the list", async () => {
+    expect((await get("/updates/stale")).json).toMatchObject({
+      restartable: ["cron.service"],
+      left: [{ unit: "dbus.service" }],
+      processes: [{ pid: 100, unit: "cron.service", files: ["/usr/lib/libtls.so.3"] }, { pid: 101 }],
+      service_manager: false,
+    });
+    expect((await post("/updates/restart-stale?dry_run=true")).json).toMatchObject({
+      steps: ["restart cron.service"],
+      units: ["cron.service"],
+      reason: expect.stringMatching(/^dbus\.service is left alone: /),
+    });
+    expect(service.units.actions).toEqual([]);
+    expect(await post("/updates/restart-stale")).toMatchObject({
+      status: 200,
+      json: { success: true, restarted: [{ unit: "cron.service", success: true }], left: [{ unit: "dbus.service" }] },
+    });
+    expect((await get("/updates/stale")).json).toMatchObject({ restartable: [] });
+  });
+
+  it("is restarted with a key that may restart every service, and with no narrower one", async () => {
+    for (const scopes of [["services:restart:cron.service"], ["updates:apply"]])
+      expect((await post("/updates/restart-stale", { key: service.key(scopes) })).status).toBe(403);
+    expect((await post("/updates/restart-stale", { key: service.key(["services:restart"]) })).status).toBe(200);
+  });
+
+  it("is restarted by an update that is asked to, which its plan says", async () => {
+    offerThree();
+    const body = { restart_stale: true };
+    expect((await post("/updates/apply?dry_run=true", { body })).json).toMatchObject({
+      steps: expect.arrayContaining(["restart services that then run replaced code"]),
+    });
+    expect((await post("/updates/apply", { body })).json).toMatchObject({
+      success: true,
+      restarted: [{ unit: "cron.service", success: true }],
+    });
   });
 });

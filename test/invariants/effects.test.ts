@@ -19,7 +19,7 @@ import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakePackageManager, fakeMissingPlan } from "../fakes/package-manager.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
-import { createFakeUnits } from "../fakes/units.ts";
+import { createFakeUnits, runningUnit } from "../fakes/units.ts";
 import { hookCallers, type PortCall, permissionEffects, portEffects, recordCalls } from "./port-effects.ts";
 import { portNames, read } from "./project.ts";
 
@@ -71,7 +71,7 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   const calls: PortCall[] = [];
   const store = createFakeKeyStore();
   const alerts = createFakeAlertStore();
-  const units = createFakeUnits([{ name: "cron.service" }]);
+  const units = createFakeUnits([runningUnit("cron.service")]);
   const plugins = createTestPlugins();
   recordCalls("KeyStore", store, calls);
   recordCalls("AlertStore", alerts, calls);
@@ -134,7 +134,12 @@ describe("what an operation does", () => {
       return fakeCondition({ units: { "vital.service": looks === 1 ? "active" : "failed" } });
     });
     calls.length = 0;
-    const { json } = await send(service, { method: "POST", path, key: service.admin, body: { guard: true } });
+    const { json } = await send(service, {
+      method: "POST",
+      path,
+      key: service.admin,
+      body: { guard: true, restart_stale: true },
+    });
     // The guard takes its time, in which the service looks at its models.
     const own = calls.filter(({ method }) => method !== "ChatProvider.probe");
     expectEffects("applyUpdates", own, operations.applyUpdates.does);

@@ -29,6 +29,7 @@ import type {
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { StaleCode } from "#domain/ports/stale.ts";
 import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
 import type { Units } from "#domain/ports/units.ts";
@@ -70,6 +71,7 @@ interface Ports {
   readonly SecurityUpdater: SecurityUpdater;
   readonly SnapshotBackend: SnapshotBackend;
   readonly SshServer: SshServer;
+  readonly StaleCode: StaleCode;
   readonly TaskLauncher: TaskLauncher;
   readonly TimeSync: TimeSync;
   readonly TokenLedger: TokenLedger;
@@ -189,6 +191,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   SshServer: { config: none },
   // What a task does is done by ports again.
+  StaleCode: { find: none },
   TaskLauncher: { launch: none, isAlive: none },
   TimeSync: { state: none, enable: ["set_clock"] },
   TokenLedger: { used: none, add: none, forget: none },
@@ -200,7 +203,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     read: none,
     loaded: none,
     resetFailed: ["restart_units"],
-    restart: ["restart_units"],
+    restart: ["restart_units", "restart_stale"],
     restartDetached: ["restart_units"],
     settled: none,
   },

@@ -1,6 +1,6 @@
 import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
-import { createHostUpdates } from "#app/updates.ts";
+import { createHostUpdates, createStaleHost } from "#app/updates.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
@@ -9,6 +9,7 @@ import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
 import { createSecurityUpdater } from "#domain/updates/security.ts";
+import type { StaleHost } from "#domain/updates/stale.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
 import { lazy } from "#kernel/async.ts";
 import type { RootSide } from "#root/request.ts";
@@ -26,9 +27,10 @@ export function createUpdatesPart(
     readonly operations: Operations;
     readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
     readonly takesSnapshot: boolean;
+    readonly stale: StaleHost;
   },
 ) {
-  const { clock, metrics, host, operations, hookPoints, takesSnapshot } = ports;
+  const { clock, metrics, host, operations, hookPoints, takesSnapshot, stale } = ports;
   const { hooks } = hookPoints;
   const consent = async <K extends UpdateKind>(
     kind: K,
@@ -57,6 +59,7 @@ export function createUpdatesPart(
     work,
     clock,
     takesSnapshot,
+    stale,
     onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown }) {
       metrics.updatesAvailable("all", total);
       if (isKnown) metrics.updatesAvailable("security", ofSecurity);
@@ -84,7 +87,7 @@ export function buildUpdatesPart(
   ports: {
     readonly operations: Operations;
     readonly hookPoints: HookPoints;
-    readonly host: Pick<BuiltHost, "packages">;
+    readonly host: Pick<BuiltHost, "packages" | "systemd">;
     readonly traced: Pick<TracedParts, "exec">;
     readonly rootSide: RootSide | undefined;
   },
@@ -94,5 +97,6 @@ export function buildUpdatesPart(
   const { exec } = ports.traced;
   const host = lazy(() => createHostUpdates({ ...config, exec }, ports.host.packages, rootSide?.request));
   const takesSnapshot = config.settings.updates?.snapshot ?? true;
-  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot });
+  const stale = createStaleHost(ports.host.systemd.units, rootSide?.request);
+  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale });
 }

@@ -1,5 +1,5 @@
 import type { Answer } from "#client/index.ts";
-import type { ChangedPackage, UpdateApply } from "#contract/updates.ts";
+import type { ChangedPackage, RestartStale, UnitRestart, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, repeated } from "../core/command.ts";
@@ -17,6 +17,7 @@ interface ApplyOptions extends PlannedOptions {
   readonly package?: readonly string[];
   readonly snapshot?: boolean;
   readonly guard?: boolean;
+  readonly restartStale?: boolean;
 }
 
 function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
@@ -49,6 +50,56 @@ export function printChanges(io: Io, packages: readonly ChangedPackage[]): void 
   for (const each of packages) io.out(`  ${oneLine(changeOf(each))}\n`);
 }
 
+const printRestart = (io: Io, { unit, success, message }: UnitRestart): void =>
+  success ? io.out(`${oneLine(message)}\n`) : io.err(`steward: cannot restart ${oneLine(unit)}: ${oneLine(message)}\n`);
+
+function printStale(io: Io, report: Answer<"listStale">): void {
+  const { restartable, left, processes, hidden_processes: hidden, service_manager: isManager, kernel } = report;
+  printTable(io, processes, {
+    pid: ({ pid }) => String(pid),
+    process: ({ name }) => name,
+    service: ({ unit }) => unit ?? "",
+    "runs what was replaced": ({ files: [first = "", ...others] }) =>
+      others.length === 0 ? first : `${first} and ${others.length} more`,
+  });
+  if (restartable.length > 0) io.out(`to be restarted: ${oneLine(restartable.join(", "))}\n`);
+  for (const { unit, reason } of left) io.out(`left alone: ${oneLine(unit)}, ${oneLine(reason)}\n`);
+  if (isManager) io.out("systemd itself runs replaced code (systemctl daemon-reexec, or a reboot)\n");
+  if (kernel.newest !== null)
+    io.out(`kernel ${oneLine(kernel.running)} runs, ${oneLine(kernel.newest)} is installed\n`);
+  if (report.requires_reboot) io.out("a reboot is needed\n");
+  if (hidden > 0) io.out(`${counted(hidden, "process", "processes")} could not be inspected\n`);
+  io.out(`${counted(processes.length, "process", "processes")} of replaced code\n`);
+}
+
+function printRestarted(io: Io, result: RestartStale): void {
+  for (const each of result.restarted) printRestart(io, each);
+  for (const { unit, reason } of result.left) io.out(`left alone: ${oneLine(unit)}, ${oneLine(reason)}\n`);
+  for (const unit of result.still_stale) io.out(`still runs replaced code: ${oneLine(unit)}\n`);
+  if (result.requires_reboot) io.out("a reboot is needed\n");
+  io.out(`${oneLine(result.message)}\n`);
+}
+
+function addStaleCommands(updates: Command, ports: CommandPorts): void {
+  const stale = updates.command("stale").description("what still runs programs and libraries that were replaced");
+  answerCommand(ports, stale, { ask: (client) => client.listStale(), print: printStale });
+  const restart = updates
+    .command("restart-stale")
+    .description(
+      "restart the services that still run replaced code, but for those that people have to choose the time of",
+    )
+    .dryRun()
+    .yes()
+    .noWait()
+    .json();
+  plannedCommand(ports, restart, {
+    name: "restartStale",
+    input: () => ({}),
+    question: ({ units }) => `Restart ${counted(units.length, "service")}?`,
+    print: printRestarted,
+  });
+}
+
 function printApplied(io: Io, result: UpdateApply): void {
   const { success, packages, packages_updated: updated, snapshot_id: snapshot, error, guard } = result;
   printChanges(io, packages);
@@ -56,6 +107,7 @@ function printApplied(io: Io, result: UpdateApply): void {
   if (guard !== undefined) io.out(`guard: ${oneLine(guard.message)}\n`);
   for (const { file, offered } of result.kept_configs ?? [])
     io.out(`kept as changed here: ${oneLine(file)} (the new version is ${oneLine(offered)})\n`);
+  for (const each of result.restarted ?? []) printRestart(io, each);
   if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   if (error !== null) io.err(`steward: ${oneLine(error)}\n`);
@@ -76,6 +128,7 @@ function addApplyCommand(updates: Command, ports: CommandPorts): void {
     .option("--package <name>", "only this package and what it needs; may be repeated", repeated)
     .option("--no-snapshot", "take no snapshot first")
     .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
+    .option("--restart-stale", "restart services that then run replaced code")
     .dryRun()
     .yes()
     .noWait()
@@ -93,6 +146,7 @@ Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or 
         // Left out, settings say whether one is taken.
         ...(options.snapshot === false && { create_snapshot: false }),
         guard: options.guard ?? false,
+        restart_stale: options.restartStale ?? false,
       },
     }),
     question: ({ packages }) => (packages.length > 0 ? `Update ${counted(packages.length, "package")}?` : "Go on?"),
@@ -113,6 +167,7 @@ export function addUpdatesCommands(program: Command, ports: CommandPorts): void 
     print: printUpdates,
   });
   addApplyCommand(updates, ports);
+  addStaleCommands(updates, ports);
   const history = updates
     .command("history")
     .description("updates, rollbacks and snapshots that were asked for, newest first")

@@ -101,3 +101,41 @@ export class UnitProtected extends Error {
     this.refusal = refusal;
   }
 }
+
+/** Why a unit is not restarted. */
+export interface RestartObstacle {
+  readonly reason: string;
+  readonly remedy?: string;
+  readonly setting?: PolicyRefusal["setting"];
+}
+
+/** The closed rules for a unit that exists: those of systemd and of the policy. */
+export function restartObstacle(unit: FoundUnit): RestartObstacle | undefined {
+  if (unit.loadState === "masked") return { reason: "unit is masked", remedy: "unmask it first" };
+  if (unit.refusal !== undefined) return unit.refusal;
+  if (unit.loadState !== "loaded")
+    return {
+      reason: `systemd cannot load the unit (${unit.loadState})`,
+      remedy: `systemctl status ${unit.name} says why`,
+    };
+  if (unit.isManual) return undefined;
+  return {
+    reason: "it may be requested by dependency only (RefuseManualStart= or RefuseManualStop= in its unit file)",
+  };
+}
+
+/** Wait after a job, so that a program that exits at once is noticed. */
+const settleMs = 250;
+
+export const hasCrashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
+
+/** @throws UnitProtected. */
+export async function restartUnit(
+  units: Pick<Units, "read" | "restart" | "settled">,
+  name: string,
+  signal: AbortSignal,
+): Promise<{ readonly jobResult: string; readonly after: FoundUnit }> {
+  const jobResult = await units.restart(name, signal);
+  if (jobResult === "done") await units.settled(name, settleMs);
+  return { jobResult, after: await units.read(name) };
+}

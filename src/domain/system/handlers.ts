@@ -6,7 +6,10 @@ import { createPlan } from "#domain/common/plan.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import {
   type FoundUnit,
-  type PolicyRefusal,
+  hasCrashed,
+  type RestartObstacle,
+  restartObstacle,
+  restartUnit,
   type Unit,
   UnitProtected,
   UnitRefused,
@@ -33,9 +36,6 @@ function parseServiceName(text: string): string {
   }
   return name;
 }
-
-/** Wait after a job, so that a program that exits at once is noticed. */
-const settleMs = 250;
 
 const toServiceEntry = (unit: Unit): ServiceEntry => ({
   name: unit.name,
@@ -68,8 +68,6 @@ function cachedEntry(unit: Unit): ServiceEntry {
   return entry;
 }
 
-const crashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
-
 function restartMessage({ name, activeState, isConditionMet }: FoundUnit): string {
   if (activeState !== "inactive") return `${name} restarted`;
   // For systemd, a start that a condition prevents is a success.
@@ -77,18 +75,18 @@ function restartMessage({ name, activeState, isConditionMet }: FoundUnit): strin
 }
 
 /** Not FORBIDDEN: like a masked unit, another key would not help. */
-const protectedUnit = (doing: string, { reason, remedy, setting }: PolicyRefusal): DomainError =>
-  new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason} (${remedy})`, {
+const notRestartable = (doing: string, { reason, remedy, setting }: RestartObstacle): DomainError =>
+  new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason}${remedy === undefined ? "" : ` (${remedy})`}`, {
     field: "name",
     issue: reason,
-    setting,
+    ...(setting !== undefined && { setting }),
   });
 
 async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof UnitProtected) throw protectedUnit(doing, error.refusal);
+    if (error instanceof UnitProtected) throw notRestartable(doing, error.refusal);
     if (error instanceof UnitRefused) throw invalid("name", error.message, `cannot ${doing}: ${error.message}`);
     throw unavailable(doing, error) ?? error;
   }
@@ -105,18 +103,8 @@ export function systemHandlers(ports: {
     const name = parseServiceName(text);
     const unit = await onHost(`restart ${name}`, () => units.read(name));
     if (unit.loadState === "not-found") throw new DomainError("NOT_FOUND", `cannot restart ${name}: no such unit`);
-    if (unit.loadState === "masked") {
-      throw invalid("name", "unit is masked", `cannot restart ${name}: unit is masked (unmask it first)`);
-    }
-    if (unit.refusal !== undefined) throw protectedUnit(`restart ${name}`, unit.refusal);
-    if (unit.loadState !== "loaded") {
-      const issue = `systemd cannot load the unit (${unit.loadState})`;
-      throw invalid("name", issue, `cannot restart ${name}: ${issue} (systemctl status ${unit.name} says why)`);
-    }
-    if (!unit.isManual) {
-      const issue = "it may be requested by dependency only (RefuseManualStart= or RefuseManualStop= in its unit file)";
-      throw invalid("name", issue, `cannot restart ${name}: ${issue}`);
-    }
+    const obstacle = restartObstacle(unit);
+    if (obstacle !== undefined) throw notRestartable(`restart ${name}`, obstacle);
     return unit;
   }
 
@@ -142,9 +130,7 @@ export function systemHandlers(ports: {
   async function restart(unit: Unit, signal: AbortSignal): Promise<RestartResult> {
     const { name } = unit;
     if (mayHaveHitStartLimit(unit)) await units.resetFailed(name);
-    const jobResult = await units.restart(name, signal);
-    if (jobResult === "done") await units.settled(name, settleMs);
-    const after = await units.read(name);
+    const { jobResult, after } = await restartUnit(units, name, signal);
     const details = { job_result: jobResult, active_state: after.activeState };
     if (jobResult === "running") {
       const message = `cannot confirm the restart of ${name}: its job is still running (look again later)`;
@@ -154,7 +140,7 @@ export function systemHandlers(ports: {
       const message = `cannot confirm the restart of ${name}: the system bus was lost meanwhile, and the unit does not show that it was started since (look at its log, and try again)`;
       throw new DomainError("UNAVAILABLE", message, { ...details, missing: "systemd", retryable: true });
     }
-    if (jobResult !== "done" || crashed(after)) {
+    if (jobResult !== "done" || hasCrashed(after)) {
       const why = jobResult === "done" ? `it stopped at once (${after.result})` : `job ${jobResult} (${after.result})`;
       throw new DomainError("INTERNAL_ERROR", `cannot restart ${name}: ${why}; see its log`, details);
     }

@@ -1,3 +1,4 @@
+import type { UnitRestart } from "#contract/updates.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type {
   ConfigFiles,
@@ -13,17 +14,20 @@ import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
 import type { Condition, HostCondition } from "./condition.ts";
 import type { GuardTimes } from "./guard.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
 import { freeSnapshotId } from "./snapshot.ts";
+import { findStale, restartUnits, type StaleHost } from "./stale.ts";
 import { doneOf } from "./transaction.ts";
 
 export interface ApplyInput {
   readonly request: UpdateRequest;
   readonly takesSnapshot: boolean;
   readonly isGuarded: boolean;
+  readonly restartsStale?: boolean;
 }
 
 /** The progress of an update, for a process that resumes it. */
@@ -39,6 +43,9 @@ export interface ApplyPhase {
   /** New versions that lay beside configuration files before. */
   readonly offered?: readonly OfferedConfig[];
   readonly safetySnapshotId?: string;
+  /** Services that ran replaced code after the change. */
+  readonly restarted?: readonly UnitRestart[];
+  readonly restartTrouble?: string;
 }
 
 export interface ApplyPorts {
@@ -48,6 +55,7 @@ export interface ApplyPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;
+  readonly stale: StaleHost;
 }
 
 export interface Update extends ApplyPorts, Work<ApplyPhase> {
@@ -167,5 +175,20 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
     if (!isLocked && !(error instanceof UpdateRefused)) throw error;
     if (isResumed) await recordChanges(update, committing);
     return save(update, { ...committing, is: "committed", reason: error.message });
+  }
+}
+
+/** Restarts services that run replaced code by now. What cannot be looked at is reported, and is no reason to roll back. */
+export async function restartReplaced(update: Update, last: ApplyPhase, percent: number): Promise<ApplyPhase> {
+  const { input, stale, progress, signal } = update;
+  if (input.restartsStale !== true || last.plan.changes.length === 0) return last;
+  const during = { progress: within(progress, percent, percent + 2), signal };
+  try {
+    const { restartable } = await findStale(stale, signal);
+    const keep = (restarted: ApplyPhase["restarted"]): void =>
+      void save(update, { ...last, ...defined({ restarted }) });
+    return { ...last, restarted: await restartUnits(stale, restartable, during, keep, last.restarted) };
+  } catch (error) {
+    return { ...last, restartTrouble: `cannot restart what runs replaced code: ${troubleIn(update, error)}` };
   }
 }

@@ -6,7 +6,10 @@ import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
+import { createFakeStaleCode, fakeStaleProcess } from "../../../test/fakes/stale-code.ts";
+import { createFakeUnits, runningUnit } from "../../../test/fakes/units.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply-steps.ts";
 import type { Condition } from "./condition.ts";
@@ -30,6 +33,11 @@ function setUp() {
   manager.repository.set("server", { version: "3.1", isSecurity: false });
   const clock = createFakeClock();
   const configFiles = createFakeConfigFiles();
+  const units = createFakeUnits([
+    runningUnit("web.service"),
+    { ...runningUnit("frail.service"), jobResult: "failed", after: { activeState: "failed" } },
+  ]);
+  const staleCode = createFakeStaleCode([], (unit) => units.actions.includes(`restart ${unit}`));
   let condition: () => Condition = () => well;
   const ports: ApplyPorts = {
     manager,
@@ -39,6 +47,7 @@ function setUp() {
     clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
     guard: { guardMs: 60_000, enoughMs: 60_000 },
     configFiles,
+    stale: { code: staleCode, units, reboot: createFakeRebootNeed() },
   };
   const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
     request: { type: "packages", isSecurityOnly: false, names: undefined },
@@ -48,6 +57,8 @@ function setUp() {
   });
   return {
     manager,
+    units,
+    staleCode,
     ports,
     configFiles,
     wanted,
@@ -491,5 +502,54 @@ describe("an update that is interrupted", () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("an update that restarts what then runs replaced code", () => {
+  const stale = { restartsStale: true } as const;
+
+  it("does so once packages have changed, and says what was restarted", async () => {
+    const { ports, wanted, units, staleCode } = setUp();
+    staleCode.processes = [fakeStaleProcess("web.service")];
+    const result = await applyUpdates(wanted(stale), ports, work());
+    expect(result).toMatchObject({ success: true, restarted: [{ unit: "web.service", success: true }] });
+    expect(units.actions).toEqual(["restart web.service"]);
+    // Nothing changed, so nothing is restarted.
+    staleCode.processes = [fakeStaleProcess("other.service")];
+    expect(await applyUpdates(wanted(stale), ports, work())).toMatchObject({ success: true, restarted: [] });
+    expect(units.actions).toEqual(["restart web.service"]);
+  });
+
+  it("is no success where a service does not come up, nor where processes cannot be inspected", async () => {
+    const { ports, wanted, staleCode } = setUp();
+    staleCode.processes = [fakeStaleProcess("frail.service")];
+    expect(await applyUpdates(wanted(stale), ports, work())).toMatchObject({
+      success: false,
+      packages_updated: 3,
+      restarted: [{ unit: "frail.service", success: false }],
+      error: "cannot restart frail.service: its job ended with: failed; it is failed",
+    });
+    const other = setUp();
+    const code = { find: () => Promise.reject(new Error("no processes here")) };
+    const blind = { ...other.ports, stale: { ...other.ports.stale, code } };
+    expect(await applyUpdates(other.wanted(stale), blind, work())).toMatchObject({
+      success: false,
+      packages_updated: 3,
+      error: "cannot restart what runs replaced code: no processes here",
+    });
+  });
+
+  it("does so before the guard looks, and again after a rollback", async () => {
+    const { ports, wanted, becomes, manager, units, staleCode } = setUp();
+    const code = { find: () => Promise.resolve({ processes: staleCode.processes, hidden: 0 }) };
+    staleCode.processes = [fakeStaleProcess("web.service")];
+    becomes(() => {
+      const isWorse = manager.packages.get("server")?.version === "3.1" && units.actions.length > 0;
+      return isWorse ? withServer("failed") : well;
+    });
+    const guardedPorts = { ...ports, stale: { ...ports.stale, code } };
+    const result = await applyUpdates(wanted({ ...guarded, ...stale }), guardedPorts, work());
+    expect(result.guard?.outcome).toBe("rolled_back");
+    expect(units.actions).toEqual(["restart web.service", "restart web.service"]);
   });
 });

@@ -6,6 +6,7 @@ import {
   type ApplyPorts,
   commit,
   makePlan,
+  restartReplaced,
   save,
   takeSnapshot,
   troubleIn,
@@ -84,6 +85,8 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
   };
   // Until the reboot what stands is what was rolled back.
   if (needsReboot || baseline === undefined) return { verdict, needsReboot };
+  // What was restarted runs what was just replaced again.
+  await restartReplaced(update, { ...rolling, restarted: [] }, 95);
   const { restarted, remaining } = await restoreUnits(update, baseline);
   const found = { restarted: [...restarted], remaining: [...remaining] };
   if (remaining.length === 0) return { verdict: { ...verdict, ...found }, needsReboot };
@@ -132,7 +135,7 @@ async function findKeptFiles({ configFiles, signal }: Update, last: ApplyPhase):
 /** The result of an update. Packages have changed, so a failing question is reported without losing the rest. */
 async function report(update: Update, last: ApplyPhase, guarded: Guarded | undefined): Promise<UpdateApply> {
   const { manager, signal, id } = update;
-  const { plan, snapshotId, reason } = last;
+  const { plan, snapshotId, reason, restarted = [], restartTrouble } = last;
   const unknown: string[] = [];
   const orUnknown = async <T, U>(what: string, ask: () => Promise<T>, otherwise: U): Promise<T | U> => {
     try {
@@ -158,6 +161,10 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
     ...(missing > 0 && reason === undefined && !isRolledBack
       ? [`${missing} packages are not at their new version`]
       : []),
+    ...(restartTrouble === undefined ? [] : [restartTrouble]),
+    ...(isRolledBack ? [] : restarted.filter(({ success }) => !success)).map(
+      ({ unit, message }) => `cannot restart ${unit}: ${message}`,
+    ),
     ...unknown,
   ];
   return {
@@ -170,6 +177,7 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
     requires_restart: [...needs.units],
     error: reasons.length === 0 ? null : reasons.join("; "),
     ...(verdict !== undefined && { guard: verdict }),
+    ...(update.input.restartsStale === true && { restarted: [...restarted] }),
     ...(keptFiles.length > 0 && !isRolledBack && { kept_configs: [...keptFiles] }),
   };
 }
@@ -180,5 +188,6 @@ export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: W
   let last = work.phase ?? (await makePlan(update));
   if (last.is === "planned") last = await takeSnapshot(update, last);
   if (last.is === "snapshot_taken" || last.is === "committing") last = await commit(update, last);
+  if (last.is === "committed" && last.reason === undefined) last = await restartReplaced(update, last, 70);
   return report(update, last, await guard(update, last));
 }

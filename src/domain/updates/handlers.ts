@@ -7,10 +7,12 @@ import { noProgress, type PackageManager, type TransactionPlan, type UpdateReque
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
+import type { ApplyInput } from "./apply-steps.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
 import { isSnapshotId, toSnapshot } from "./snapshot.ts";
+import { findStale, type StaleHost } from "./stale.ts";
 import { backendOf, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
 /** Runs work in a process that outlives this one. */
@@ -88,13 +90,14 @@ async function findUpdates(
 async function applyPlan(
   manager: PackageManager,
   request: UpdateRequest,
-  { takesSnapshot, isGuarded }: { readonly takesSnapshot: boolean; readonly isGuarded: boolean },
+  { takesSnapshot, isGuarded, restartsStale }: Omit<ApplyInput, "request"> & { readonly restartsStale: boolean },
   signal: AbortSignal,
 ): Promise<Plan> {
   const { changes, downloadBytes } = await refusedAsInvalid(() => manager.simulate(request, signal));
   const snapshot = takesSnapshot && changes.length > 0 ? ["take a snapshot"] : [];
   const watch = isGuarded && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
-  return createPlan([...snapshot, ...changes.map(changeText), ...watch], {
+  const restart = restartsStale && changes.length > 0 ? ["restart services that then run replaced code"] : [];
+  return createPlan([...snapshot, ...changes.map(changeText), ...restart, ...watch], {
     packages: changes.map(({ name }) => name),
     bytes: downloadBytes,
     requires_reboot: requireReboot(changes),
@@ -133,21 +136,48 @@ async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string
   return backendOf((await host()).backends, snapshotId, signal);
 }
 
+type ManagedHost = HostUpdates & { readonly manager: PackageManager };
+
+async function managedHost(host: () => Promise<HostUpdates>): Promise<ManagedHost> {
+  const { manager, backends } = await host();
+  if (manager === undefined) throw unsupported("package manager", noPackageManager);
+  return { manager, backends };
+}
+
+function staleHandlers({
+  stale,
+  work,
+}: {
+  readonly stale: StaleHost;
+  readonly work: LongWork;
+}): Pick<Handlers<typeof updates>, "listStale" | "restartStale"> {
+  const find = createSharedRun((signal) => findStale(stale, signal));
+  return {
+    listStale: (_input, context) => find(context.signal()),
+    async restartStale({ query }, context) {
+      if (!(query.dry_run ?? false)) return work.begin("updates.restart_stale", {}, context);
+      const { restartable, left, requires_reboot: requiresReboot } = await find(context.signal());
+      const reason = left.map((each) => `${each.unit} is left alone: ${each.reason}`).join("; ");
+      const steps = restartable.map((unit) => `restart ${unit}`);
+      const nothing = steps.length === 0 && reason === "" ? "no service runs replaced code" : undefined;
+      const rest = defined({ reason: reason === "" ? nothing : reason });
+      return createPlan(steps, { units: restartable, requires_reboot: requiresReboot, ...rest });
+    },
+  };
+}
+
 export function updatesHandlers(ports: {
   /** Called on demand: it takes a moment. */
   readonly host: () => Promise<HostUpdates>;
   readonly work: LongWork;
   readonly clock: Pick<Clock, "now">;
   readonly takesSnapshot: boolean;
+  readonly stale: StaleHost;
   readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {
   const { host, work, clock, onChecked } = ports;
 
-  const managed = async (): Promise<HostUpdates & { readonly manager: PackageManager }> => {
-    const { manager, backends } = await host();
-    if (manager === undefined) throw unsupported("package manager", noPackageManager);
-    return { manager, backends };
-  };
+  const managed = (): Promise<ManagedHost> => managedHost(host);
 
   // Two at a time would wait for each other's locks, and the second would find nothing new.
   const refresh = createSharedRun(async (signal) => {
@@ -171,7 +201,8 @@ export function updatesHandlers(ports: {
 
     async applyUpdates({ query, body }, context) {
       const { manager, backends } = await managed();
-      const { type = "packages", security_only: isSecurityOnly = false, packages: names, guard = false } = body;
+      const { type = "packages", security_only: isSecurityOnly = false, packages: names } = body;
+      const { guard = false, restart_stale: restartsStale = false } = body;
       const takesSnapshot = body.create_snapshot ?? ports.takesSnapshot;
       if (isSecurityOnly && !manager.knowsSecurity)
         throw invalid("security_only", `${manager.name} cannot tell security updates from others`);
@@ -179,14 +210,16 @@ export function updatesHandlers(ports: {
         throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
       if (query.dry_run ?? false) {
-        const options = { takesSnapshot: takesSnapshot && backends.length > 0, isGuarded: guard };
+        const options = { takesSnapshot: takesSnapshot && backends.length > 0, isGuarded: guard, restartsStale };
         return applyPlan(manager, request, options, context.signal());
       }
-      const input = { request, takesSnapshot, isGuarded: guard };
+      const input = { request, takesSnapshot, isGuarded: guard, ...(restartsStale && { restartsStale }) };
       return work.begin("updates.apply", input, context, () =>
         refusedAsInvalid(() => manager.simulate(request, context.signal())),
       );
     },
+
+    ...staleHandlers(ports),
 
     async listSnapshots(_input, context) {
       const signal = context.signal();

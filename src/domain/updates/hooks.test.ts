@@ -5,7 +5,14 @@ import { requireConsent, tellEnd } from "./hooks.ts";
 
 const request = { type: "packages", isSecurityOnly: true, names: undefined } as const;
 const apply = { request, takesSnapshot: true, isGuarded: false };
-const described = { type: "packages", security_only: true, packages: null, create_snapshot: true, guard: false };
+const described = {
+  type: "packages",
+  security_only: true,
+  packages: null,
+  create_snapshot: true,
+  guard: false,
+  restart_stale: false,
+};
 
 const asked = async (
   work: (hooks: { ask: (event: string, subject: HookSubject) => Promise<undefined> }) => Promise<void>,

@@ -19,12 +19,13 @@ const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
     pre: "pre_update",
     post: "post_update",
     what: "update",
-    subject: ({ request: { type, isSecurityOnly, names }, takesSnapshot, isGuarded }) => ({
+    subject: ({ request: { type, isSecurityOnly, names }, takesSnapshot, isGuarded, restartsStale = false }) => ({
       type,
       security_only: isSecurityOnly,
       packages: names ?? null,
       create_snapshot: takesSnapshot,
       guard: isGuarded,
+      restart_stale: restartsStale,
     }),
   },
   "updates.rollback": {

@@ -5,7 +5,10 @@ import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
+import { createFakeStaleCode } from "../../../test/fakes/stale-code.ts";
+import { createFakeUnits } from "../../../test/fakes/units.ts";
 import type { RollbackPhase } from "./rollback.ts";
 import { updateVerbs } from "./verbs.ts";
 
@@ -26,6 +29,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createFakeConfigFiles(),
     keepSnapshots: 1,
+    stale: { code: createFakeStaleCode(), units: createFakeUnits(), reboot: createFakeRebootNeed() },
   });
   const lines: string[] = [];
   const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };

@@ -1,4 +1,11 @@
-import type { EtcScope, RemovedSnapshot, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
+import type {
+  EtcScope,
+  RemovedSnapshot,
+  RestartStale,
+  RollbackResult,
+  Snapshot,
+  UpdateApply,
+} from "#contract/updates.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
@@ -11,6 +18,7 @@ import type { GuardTimes } from "./guard.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
+import { type RestartPhase, restartStale, type StaleHost } from "./stale.ts";
 
 export interface UpdateWork {
   readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
@@ -29,15 +37,21 @@ export interface UpdateWork {
     readonly phase: never;
     readonly result: RemovedSnapshot;
   };
+  readonly "updates.restart_stale": {
+    readonly input: Readonly<Record<never, never>>;
+    readonly phase: RestartPhase;
+    readonly result: RestartStale;
+  };
 }
 export type UpdateKind = keyof UpdateWork;
 
-/** All of them share a lock, since they change packages or snapshots; `canGoOn`: it is resumed when its process is gone. */
+/** All of them share a lock, since they change packages or snapshots, or depend on them; `canGoOn`: it is resumed when its process is gone. */
 export const updateKinds = {
   "updates.apply": { lock: "packages", canGoOn: true },
   "updates.rollback": { lock: "packages", canGoOn: true },
   "snapshots.create": { lock: "packages", canGoOn: true },
   "snapshots.delete": { lock: "packages", canGoOn: false },
+  "updates.restart_stale": { lock: "packages", canGoOn: true },
 } as const satisfies Readonly<Record<UpdateKind, { readonly lock: string; readonly canGoOn: boolean }>>;
 
 export type UpdateVerbs = {
@@ -56,6 +70,7 @@ export interface UpdateWorkPorts {
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;
   readonly keepSnapshots: number;
+  readonly stale: StaleHost;
 }
 
 /** The backend that has a snapshot. @throws DomainError `NOT_FOUND`. */
@@ -72,6 +87,23 @@ export async function backendOf(
 }
 
 const keptForMs = 90 * 24 * 60 * 60 * 1000;
+
+const noPackages = (): Promise<never> =>
+  Promise.reject(
+    new DomainError("UNAVAILABLE", "cannot do anything with packages: this host has no package manager", {
+      missing: "package manager",
+      retryable: false,
+    }),
+  );
+
+/** What a host without a package manager can do. */
+export const verbsWithoutPackages = (stale: StaleHost): UpdateVerbs => ({
+  "updates.apply": noPackages,
+  "updates.rollback": noPackages,
+  "snapshots.create": noPackages,
+  "snapshots.delete": noPackages,
+  "updates.restart_stale": (_, work) => restartStale(stale, work),
+});
 
 export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   const { manager, backends, clock } = ports;
@@ -109,6 +141,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   };
 
   return {
+    ...verbsWithoutPackages(ports.stale),
     "updates.apply": async (input, work) => {
       // A guarded update has to be rolled back without a reboot, if possible.
       const atOnce = backends.find(({ needsReboot }) => !needsReboot);

@@ -4,6 +4,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { backends } from "#adapters/packages/index.ts";
+import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
@@ -65,6 +66,8 @@ const whole = (request: Partial<UpdateRequest>): UpdateRequest => ({
 const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> =>
   manager.simulate(whole(request), signal);
 
+const noUnits = (): Promise<never> => Promise.reject(new Error("nothing is restarted here"));
+
 /** The work of the updates part, with snapshots of the tree's packages and its /etc. */
 const engine = () =>
   updateVerbs({
@@ -87,6 +90,11 @@ const engine = () =>
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createConfigFiles(join(root, "etc")),
     keepSnapshots: 10,
+    stale: {
+      code: { find: noUnits },
+      units: { read: noUnits, restart: noUnits, settled: noUnits },
+      reboot: createRebootNeed(),
+    },
   });
 /** An operation that nobody interrupts. */
 const operation = (id: string) => ({ id, progress, phase: undefined, savePhase: () => undefined, signal });

@@ -9,7 +9,7 @@ import type {
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
 import { type Backend, hostPlaces, type ManagerPorts } from "../common/ports.ts";
-import { createStaleUnits } from "../common/stale-units.ts";
+import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
 import { createDatabase, qualifiedName, readPresent } from "./database.ts";

@@ -1,6 +1,6 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Backend, ManagerPorts } from "../common/ports.ts";
-import { createStaleUnits } from "../common/stale-units.ts";
+import { createStaleUnits } from "../common/stale-code.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";

@@ -1,19 +1,7 @@
+import { newerKernel } from "#domain/common/newer-kernel.ts";
 import type { RebootNeed } from "#domain/ports/host.ts";
 import { listNames } from "#kernel/text.ts";
 import type { Check } from "../check.ts";
-
-/** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`. Another kind is not what boots next. */
-const flavour = (release: string): string => /[a-z]\w*(?:-[a-z]\w*)*$/i.exec(release)?.[0] ?? "";
-
-function newerKernel(running: string, installed: readonly string[]): string | undefined {
-  // Made on demand: the first collator of a process takes milliseconds.
-  const collator = new Intl.Collator("en", { numeric: true });
-  const newest = installed
-    .filter((release) => flavour(release) === flavour(running))
-    .sort(collator.compare)
-    .at(-1);
-  return newest !== undefined && collator.compare(newest, running) > 0 ? newest : undefined;
-}
 
 /** Whether a package asked for a reboot, or a newer kernel is installed. */
 export function rebootRequiredCheck({ reboot }: { reboot: RebootNeed }): Check {

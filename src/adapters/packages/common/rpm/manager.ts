@@ -12,7 +12,7 @@ import {
 import { demandNames, type PlainChange } from "../changes.ts";
 import type { LockHolder } from "../locks.ts";
 import type { Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
-import { createStaleUnits } from "../stale-units.ts";
+import { createStaleUnits } from "../stale-code.ts";
 import { asResult, orLocked, unitFor } from "../transactions.ts";
 import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
 import { isPackageName } from "./names.ts";
