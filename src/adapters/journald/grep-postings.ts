@@ -3,9 +3,8 @@ import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
-import { readPayload } from "./journal-file/data.ts";
-import { type Hits, searchMessages } from "./journal-file/walk.ts";
-import { countOf, intersection, type Postings, toOffsets, union } from "./postings.ts";
+import { searchMessages } from "./journal-file/walk.ts";
+import { countOf, intersection, type Postings, toOffsets } from "./postings.ts";
 import type { Source } from "./source.ts";
 import { createFinder } from "./word-finder.ts";
 
@@ -39,7 +38,6 @@ export function compileGrep(pattern: string): Expression {
   }
 }
 
-const prefix = "MESSAGE=";
 /** Of a file's entries, a share below which reading them is cheaper than reading all messages of the file. */
 const sparse = 0.25;
 
@@ -69,53 +67,23 @@ function byEntries(source: Source, candidates: Float64Array, expression: Express
   });
 }
 
-function entriesOfData(source: Source, offsets: Iterable<number>): Postings {
-  const lists: Postings[] = [];
-  const singles: number[] = [];
-  for (const offset of offsets) {
-    const list = source.entriesOf(offset);
-    if (list.length === 1) singles.push(list.at(0));
-    else if (list.length > 0) lists.push({ kind: "offsets", offsets: list.slice(0, list.length) });
-  }
-  return union([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
-}
-
-/** Data objects of messages that fit, by the chain of the field. */
-function* byMessages(source: Source, expression: Expression): Generator<number> {
-  for (const offset of source.valuesOf("MESSAGE")) {
-    try {
-      const { bytes, start, end } = readPayload(source.file, offset);
-      if (expression.test(bytes.toString("utf8", start + prefix.length, end))) yield offset;
-    } catch (error) {
-      if (!(error instanceof DamagedJournal)) throw error;
-      source.onDamage(error);
-    }
-  }
-}
-
-/** A text that is stored once is tested once, however many entries have it. */
-function searched(source: Source, expression: Expression): Hits {
+/** A text that is stored once is tested once, however many entries have it. @returns undefined where that cannot be. */
+function searched(source: Source, expression: Expression): Float64Array | undefined {
   const finding = createFinder(expression.words);
   try {
-    const hits = searchMessages(source.file, { ...finding, matches: expression.test, onDamage: source.onDamage });
-    if (hits !== undefined) return hits;
+    return searchMessages(source.file, { ...finding, matches: expression.test, onDamage: source.onDamage });
   } catch (error) {
-    // Where one object cannot be told from the next, the chain of the field still leads to those that can be read.
+    // Where one object cannot be told from the next, each entry still leads to its message.
     if (!(error instanceof DamagedJournal)) throw error;
+    return undefined;
   }
-  return { kind: "data", offsets: [...byMessages(source, expression)] };
 }
 
 export function grepping(source: Source, candidates: Postings, expression: Expression): Postings {
   const count = countOf(candidates);
   if (count === 0) return candidates;
-  if (count < source.all().length * sparse) {
-    return { kind: "offsets", offsets: byEntries(source, toOffsets(candidates), expression) };
-  }
-  const hits = searched(source, expression);
-  if (hits.kind === "entries") return intersection([{ kind: "offsets", offsets: hits.offsets }, candidates]);
-  const found = entriesOfData(source, hits.offsets);
-  const matched = countOf(found) === 0 ? found : intersection([found, candidates]);
-  // An entry may have several messages, of which the first counts.
-  return { kind: "offsets", offsets: byEntries(source, toOffsets(matched), expression) };
+  const offsets = count < source.all().length * sparse ? undefined : searched(source, expression);
+  return offsets === undefined
+    ? { kind: "offsets", offsets: byEntries(source, toOffsets(candidates), expression) }
+    : intersection([{ kind: "offsets", offsets }, candidates]);
 }

@@ -1,64 +1,71 @@
 import type { Word, Words } from "#domain/logs/expression.ts";
-import type { Literal } from "#domain/logs/expression-tree.ts";
 import type { Finder, Search } from "./journal-file/walk.ts";
 
-/** A part of a word in which case does not matter, if it has so many characters, is found faster than the word in any case. */
-const minExactPart = 4;
-
-function sourceOf({ character, isFolded }: Literal): string {
-  if (!isFolded) return `\\x${character.charCodeAt(0).toString(16)}`;
-  return `[${character.toLowerCase()}${character.toUpperCase()}]`;
+/** The bytes that a place of a word may be: two where case does not matter. */
+interface Needle {
+  readonly lower: Uint8Array;
+  readonly upper: Uint8Array;
 }
 
-/** Finds bytes as they are. */
-function createByteFinder(wanted: string): Finder {
-  const bytes = Buffer.from(wanted, "latin1");
-  let searched: Buffer = Buffer.alloc(0);
-  return {
-    load(piece) {
-      searched = piece;
-    },
-    find(from) {
-      const at = searched.indexOf(bytes, from);
-      return at < 0 ? Infinity : at + bytes.length;
-    },
-    longest: bytes.length,
+function needleOf(word: Word): Needle {
+  const bytes = (inCase: (text: string) => string) =>
+    Buffer.from(word.map(({ character, isFolded }) => (isFolded ? inCase(character) : character)).join(""), "latin1");
+  return { lower: bytes((text) => text.toLowerCase()), upper: bytes((text) => text.toUpperCase()) };
+}
+
+function standsAt({ lower, upper }: Needle, bytes: Uint8Array, from: number, to: number): boolean {
+  const { length } = lower;
+  if (from + length > to) return false;
+  for (let index = length - 1; index >= 0; index -= 1) {
+    const byte = bytes[from + index];
+    if (byte !== lower[index] && byte !== upper[index]) return false;
+  }
+  return true;
+}
+
+/**
+ * Horspool's way for several words at once: the byte at the end of the shortest one tells how far it is to the next place
+ * where a word can be. Only messages are looked at, where native searches would have to be called for each, or stop at what
+ * is around them.
+ */
+function createWordFinder(words: readonly Word[]): Finder {
+  const needles = words.map(needleOf);
+  const length = Math.min(...words.map((word) => word.length));
+  /** How far it is from a byte to the next place that a word may end at, and where one does end at it, to the one after. */
+  const [steps, further] = [new Uint32Array(256).fill(length), new Uint32Array(256).fill(length)];
+  for (const { lower, upper } of needles) {
+    for (let index = 0; index < length; index += 1) {
+      for (const byte of [lower[index] ?? 0, upper[index] ?? 0]) {
+        const step = length - 1 - index;
+        steps[byte] = Math.min(steps[byte] ?? 0, step);
+        if (step > 0) further[byte] = Math.min(further[byte] ?? 0, step);
+      }
+    }
+  }
+  const [only] = needles.length === 1 ? needles : [];
+  return (bytes, from, to) => {
+    let last = from + length - 1;
+    while (last < to) {
+      const end = bytes[last] ?? 0;
+      const step = steps[end] ?? 0;
+      if (step > 0) {
+        last += step;
+        continue;
+      }
+      const start = last - length + 1;
+      const isFound =
+        only === undefined
+          ? needles.some((needle) => standsAt(needle, bytes, start, to))
+          : standsAt(only, bytes, start, to);
+      if (isFound) return true;
+      last += further[end] ?? 1;
+    }
+    return false;
   };
 }
 
-/** Has V8's engine search a piece as if its bytes were characters. */
-function createPatternFinder(words: readonly Word[]): Finder {
-  const pattern = new RegExp(words.map((word) => word.map(sourceOf).join("")).join("|"), "g");
-  let text = "";
-  return {
-    load(piece) {
-      text = piece.toString("latin1");
-    },
-    find(from) {
-      pattern.lastIndex = from;
-      return pattern.test(text) ? pattern.lastIndex : Infinity;
-    },
-    longest: Math.max(...words.map(({ length }) => length)),
-  };
-}
-
-/** The longest part of a word of which the case matters, or which has none. */
-function exactPart(word: Word): string {
-  const parts = word
-    .map(({ character, isFolded }) => (isFolded ? "\n" : character))
-    .join("")
-    .split(/\n+/);
-  return parts.reduce((longest, part) => (part.length > longest.length ? part : longest));
-}
-
-/** What finds texts of an expression in a piece of a file, and whether it alone decides. */
+/** What finds texts of an expression among bytes, and whether it alone decides. */
 export function createFinder(words: Words | undefined): Pick<Search, "finder" | "isDecided"> {
   if (words === undefined) return { finder: undefined, isDecided: false };
-  const { anyOf, suffice } = words;
-  const [first, ...others] = anyOf;
-  const part = first === undefined || others.length > 0 ? "" : exactPart(first);
-  if (part.length === first?.length || part.length >= minExactPart) {
-    return { finder: createByteFinder(part), isDecided: suffice && part.length === first?.length };
-  }
-  return { finder: createPatternFinder(anyOf), isDecided: suffice };
+  return { finder: createWordFinder(words.anyOf), isDecided: words.suffice };
 }

@@ -156,7 +156,10 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
       for (const key of [...keys]) pool.drop(key);
       hide();
     },
-    readInto: (memory, offset) => readSync(fd, memory, 0, memory.length, offset),
+    readInto(memory, offset) {
+      pool.beforeRead();
+      return readSync(fd, memory, 0, memory.length, offset);
+    },
     copy,
   };
 }

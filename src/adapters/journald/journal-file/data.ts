@@ -35,6 +35,48 @@ export function unpack(packed: Buffer, flags: number, offset: number): Buffer {
   }
 }
 
+const zstdMagic = 0xfd2f_b528;
+/** Of what is unpacked together each payload has at most so many bytes. */
+const maxJoined = 32 * 1024;
+/** A frame in which nothing but one zero byte is. */
+const endFrame = Buffer.from("28b52ffd200109000000", "hex");
+
+/** Blocks and size of a frame as journald writes it: one segment of a stated size, without checksum and dictionary. */
+function blocksOf(frame: Buffer): { readonly blocks: Buffer; readonly size: number } | undefined {
+  if (frame.length < 8 || frame.readUInt32LE(0) !== zstdMagic) return undefined;
+  if (frame[4] === 0x20) return { blocks: frame.subarray(6), size: frame[5] ?? 0 };
+  const size = frame.readUInt16LE(5) + 256;
+  return frame[4] === 0x60 && size <= maxJoined ? { blocks: frame.subarray(7), size } : undefined;
+}
+
+/**
+ * Unpacks many payloads in one call, which takes less than half of the time: setting up zstd costs more than a payload does.
+ * The call goes on with the next frame where one fills its piece of memory, so each is made to: it gets another header and a
+ * first block that repeats a byte (RFC 8878, 3.1.1).
+ * @returns undefined where each has to be unpacked for itself.
+ */
+export function unpackTogether(packed: readonly Buffer[]): readonly Buffer[] | undefined {
+  const frames = packed.map(blocksOf).filter((frame) => frame !== undefined);
+  if (frames.length < packed.length || packed.length < 2) return undefined;
+  const chunkSize = Math.max(64, ...frames.map(({ size }) => size)) + 1;
+  const joined = frames.flatMap(({ blocks, size }) => {
+    const start = Buffer.alloc(10);
+    start.writeUInt32LE(zstdMagic);
+    // A window of 128 KiB, and a block of the kind that repeats.
+    start[5] = 0x38;
+    start.writeUIntLE(((chunkSize - size) << 3) | 2, 6, 3);
+    return [start, blocks];
+  });
+  try {
+    const maxOutputLength = chunkSize * frames.length + chunkSize;
+    const bytes = zstdDecompressSync(Buffer.concat([...joined, endFrame]), { chunkSize, maxOutputLength });
+    if (bytes.length !== chunkSize * frames.length + 1) return undefined;
+    return frames.map(({ size }, index) => bytes.subarray((index + 1) * chunkSize - size, (index + 1) * chunkSize));
+  } catch {
+    return undefined;
+  }
+}
+
 export const compressionFlags = layout.objectFlag.xz | layout.objectFlag.lz4 | layout.objectFlag.zstd;
 
 export interface Payload {
