@@ -64,7 +64,6 @@ export function runCommandLine(version: string): Promise<number> {
     local: {
       serve: async (options) => (await asService()).serve(options),
       runTask: async (id, askedBy) => (await asService()).runTask(id, askedBy),
-      carryState: async () => (await asService()).carryState(),
       checkConfig: async (file) => (await commands()).checkConfig(file),
       egress: async (options) => (await commands()).egress(options),
       localService: () => localService(async () => (await commands()).loadConfig()),

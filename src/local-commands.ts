@@ -15,7 +15,6 @@ import { unreadableFiles } from "#app/readable-files.ts";
 import { serve } from "#app/serve.ts";
 import { stackHost } from "#app/stack.ts";
 import { endWithStarter } from "#app/starter.ts";
-import { carryServiceState } from "#app/updates.ts";
 import { cleanIo, ioOfProcess, type LocalCommands, NeedsDecision, type PluginReport } from "#cli/index.ts";
 import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
 import { type Config, configFile, type Environment, loadConfig } from "#config/load.ts";
@@ -182,10 +181,6 @@ export function createLocalCommands({ version, environment }: { version: string;
     loadConfig: load,
     serve: runService,
     runTask,
-    async carryState() {
-      requireSettingsOfRoot();
-      await carryServiceState(load());
-    },
     checkConfig,
     egress: (options: EgressOptions) => egress(load(options.config), options),
     checkPlugin,

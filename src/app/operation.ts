@@ -115,11 +115,11 @@ export async function runOperation(
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;
-    const { manager, backends } = await createHostUpdates({ ...config, exec }, host.packages);
+    const { manager, backend } = createHostUpdates({ ...config, exec }, host.packages);
     const work = async (): Promise<TaskOutcome> => {
       const stale = createStaleHost(host.systemd.units);
       const updating = {
-        backends,
+        backend,
         condition,
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),

@@ -28,7 +28,6 @@ import { buildTlsPart } from "./parts/tls.ts";
 import { buildTracesPart } from "./parts/traces.ts";
 import { buildUpdatesPart } from "./parts/updates.ts";
 import { createReload } from "./reload.ts";
-import { carryOwnState } from "./updates.ts";
 
 /** After SIGTERM: time until requests in flight are aborted, and then until they are cut. */
 const drainMs = 3_000;
@@ -130,16 +129,6 @@ async function drainService(clock: PartContext["clock"], { health, plugins }: Bu
   await Promise.race([closed, clock.sleep(cutMs)]);
 }
 
-/** At the end of a service that runs as root; otherwise root does it. */
-async function carryOver({ config, log }: PartContext, { rootSide, host, operations }: Built): Promise<void> {
-  if (rootSide !== undefined) return;
-  try {
-    await carryOwnState({ ...config, exec }, host.packages, operations.store);
-  } catch (error) {
-    log.error({ err: error }, "cannot migrate the state to the next boot");
-  }
-}
-
 function meetServiceManager({ log }: Logs): Pick<Started, "manager" | "passed"> {
   const manager = createServiceManager({
     variables: takeManagerVariables(process.env, process.pid),
@@ -195,7 +184,6 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   await drainService(clock, built, http);
   // The timer also keeps the process alive while a part waits for something that does not.
   await Promise.race([parts.dispose(), clock.sleep(disposeMs)]);
-  await carryOver(context, built);
   await Promise.race([manager.close(), clock.sleep(cutMs)]);
   log.info("stopped");
 }

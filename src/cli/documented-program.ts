@@ -17,7 +17,6 @@ export const documentedProgram = (version: string): CommandNode =>
         local: {
           serve: never,
           runTask: never,
-          carryState: never,
           checkConfig: never,
           localService: never,
           egress: never,

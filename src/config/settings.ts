@@ -164,8 +164,8 @@ export const Settings = Options(
       ),
       snapshot: flag("Whether an update takes a snapshot unless it is told otherwise."),
       backend: Choice(
-        ["auto", "snapper", "packages"],
-        "What keeps snapshots: `auto` takes snapper where the root file system can be rolled back with it, else `packages`, which works on any and needs no reboot.",
+        ["auto", "packages"],
+        "What keeps snapshots. Both mean `packages`, which works on any file system and needs no reboot; the setting is for older files.",
       ),
       keep_snapshots: Type.Integer({ minimum: 1, description: "How many snapshots are kept; 10 unless given." }),
       guard_minutes: Type.Number({

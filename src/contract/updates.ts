@@ -152,8 +152,7 @@ export const UpdateApply = Type.Object({
 });
 export type UpdateApply = Static<typeof UpdateApply>;
 
-/** `external`: another program took it, such as the hook of snapper in apt. */
-export const snapshotKinds = ["manual", "before_update", "before_rollback", "external"] as const;
+export const snapshotKinds = ["manual", "before_update", "before_rollback"] as const;
 export type SnapshotKind = (typeof snapshotKinds)[number];
 
 export const Snapshot = Type.Object({
@@ -161,11 +160,8 @@ export const Snapshot = Type.Object({
   description: Type.String(),
   created_at: Timestamp("When the snapshot was taken."),
   size_bytes: Type.Integer({ description: "What it takes on disk." }),
-  kind: Choice(
-    snapshotKinds,
-    "`external`: another program took it, such as the hook of snapper in apt; retention leaves it alone.",
-  ),
-  backend: Type.String({ description: "`snapper` or `packages`." }),
+  kind: Choice(snapshotKinds, "What it was taken for."),
+  backend: Type.String({ description: "`packages`: versions and files of packages, and `/etc`." }),
   protected: Type.Boolean({ description: "Whether it is kept whatever the retention says." }),
   packages_count: Type.Integer({ description: "Packages that were installed." }),
 });
@@ -387,7 +383,7 @@ export const updates = {
     body: Options({
       etc: Choice(
         etcScopes,
-        "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc. Snapshots of snapper hold the whole system, so they know only `all`.",
+        "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
       ),
     }),
     response: RollbackResult,

@@ -1,5 +1,3 @@
-import { writeFileSync } from "node:fs";
-import { join } from "node:path";
 import { Ajv } from "ajv";
 import { systemClock } from "#adapters/clock/index.ts";
 import { readAskedOperations } from "#adapters/operations/asked.ts";
@@ -19,7 +17,7 @@ import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts"
 import type { EnabledPlugins } from "#domain/ports/plugins.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { carryName, places, safeModeName } from "./places.ts";
+import { places, safeModeName } from "./places.ts";
 import type { RecordRoot } from "./record.ts";
 import { rootOperations } from "./tasks.ts";
 
@@ -134,7 +132,6 @@ export function runRootOperation(
 ): Promise<TaskOutcome> {
   const { uid, gid, version, log, record } = ports;
   return runRecorded(id, record, async (around) => {
-    writeFileSync(join(places.tasksRunDir, carryName), "");
     const own = openSharedOperationStore({ stateDir: places.tasksDir });
     const asked = readAskedOperations({ stateDir: places.stateDir, uid, isAllowed });
     try {

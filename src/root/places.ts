@@ -15,8 +15,6 @@ export const places = {
 } as const;
 
 export const serviceUnit = "steward.service";
-/** In a directory of root's that a boot empties: an operation was done, so that the end of the service may be of interest. */
-export const carryName = "carry";
 /** In the run directory of a service that was started without plugins. */
 export const safeModeName = "safe-mode";
 

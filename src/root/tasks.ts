@@ -51,8 +51,7 @@ const ServiceRequest = Type.Object(
 /** Checks that need root: host keys, the packet filter, and file systems outside of the sandbox. */
 export const rootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
 const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
-const Backend = Type.Unsafe<"snapper" | "packages">({ type: "string", enum: ["snapper", "packages"] });
-const SnapshotRequest = Type.Object({ backend: Backend, id: SnapshotId }, closed);
+const SnapshotRequest = Type.Object({ id: SnapshotId }, closed);
 const pluginCall = {
   path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
   digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
@@ -86,8 +85,7 @@ export const rootTasks = {
   "packages.restart_needs": { effect: "read", input: Nothing },
   /** Which processes run replaced code: their maps are readable for root alone. */
   "stale.find": { effect: "read", input: Nothing },
-  "snapshots.backends": { effect: "read", input: Nothing },
-  "snapshots.list": { effect: "read", input: Type.Object({ backend: Backend }, closed) },
+  "snapshots.list": { effect: "read", input: Nothing },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   "snapshots.verify": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   /** A command plugin, with the arguments of who calls it. */
@@ -126,7 +124,6 @@ interface Outputs {
   "services.restart": { readonly jobResult: string };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "stale.find": StaleProcesses;
-  "snapshots.backends": { readonly backends: readonly Pick<SnapshotBackend, "name" | "needsReboot">[] };
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
   "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;
   "plugin.run": PluginEnd;

@@ -5,7 +5,7 @@ import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
 import type { RequestRoot, RootFix } from "./request.ts";
-import { backendsThroughRoot, healthThroughRoot, managerThroughRoot, unitsThroughRoot } from "./through-root.ts";
+import { healthThroughRoot, managerThroughRoot, snapshotsThroughRoot, unitsThroughRoot } from "./through-root.ts";
 
 const never = new AbortController().signal;
 const settings = { ignore: [] };
@@ -126,15 +126,10 @@ it("asks root what has to be restarted, and not again at once", async () => {
 });
 
 it("lists what root keeps, and changes none of it", async () => {
-  const { request } = asker({
-    "snapshots.backends": { backends: [{ name: "packages", needsReboot: false }] },
-    "snapshots.list": { snapshots: [] },
-    "snapshots.verify": {},
-  });
-  const [backend] = await backendsThroughRoot(request, never);
-  expect([backend?.name, backend?.needsReboot, await backend?.list(never)]).toEqual(["packages", false, []]);
-  await backend?.verify("20260101-000000", never);
-  await expect(backend?.remove("20260101-000000", never)).rejects.toThrow(/in an operation/);
+  const backend = snapshotsThroughRoot(asker({ "snapshots.list": { snapshots: [] }, "snapshots.verify": {} }).request);
+  expect(await backend.list(never)).toEqual([]);
+  await backend.verify("20260101-000000", never);
+  await expect(backend.remove("20260101-000000", never)).rejects.toThrow(/in an operation/);
 });
 
 it("has root restart services that only the settings permit, and no others", async () => {

@@ -122,23 +122,17 @@ export function managerThroughRoot(
 
 const byOperation = (): Promise<never> => Promise.reject(new Error("it is done in an operation, by root"));
 
-export async function backendsThroughRoot(
-  request: RequestRoot,
-  signal: AbortSignal,
-): Promise<readonly SnapshotBackend[]> {
-  const { backends } = await request("snapshots.backends", {}, signal);
-  return backends.map(({ name: backend, needsReboot }) => ({
-    name: backend,
-    needsReboot,
-    list: async (during) => (await request("snapshots.list", { backend }, during)).snapshots,
-    diff: (id, during) => request("snapshots.diff", { backend, id }, during),
-    verify: async (id, during) => void (await request("snapshots.verify", { backend, id }, during)),
+export function snapshotsThroughRoot(request: RequestRoot): SnapshotBackend {
+  return {
+    list: async (signal) => (await request("snapshots.list", {}, signal)).snapshots,
+    diff: (id, signal) => request("snapshots.diff", { id }, signal),
+    verify: async (id, signal) => void (await request("snapshots.verify", { id }, signal)),
     create: byOperation,
     recordChanges: byOperation,
     remove: byOperation,
     rollback: byOperation,
     tidy: byOperation,
-  }));
+  };
 }
 
 export function sandboxThroughRoot(request: RequestRoot, description: string): PluginSandbox {

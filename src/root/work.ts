@@ -146,10 +146,10 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
     if (manager === undefined) throw new Error("this host has no package manager that is supported");
     return manager;
   };
-  const backend = async (name: string): Promise<SnapshotBackend> => {
-    const found = (await updates()).backends.find((each) => each.name === name);
-    if (found === undefined) throw notFound(`snapshots of ${name}`);
-    return found;
+  const snapshots = async (): Promise<SnapshotBackend> => {
+    const { backend } = await updates();
+    if (backend === undefined) throw notFound("snapshots");
+    return backend;
   };
   return {
     async "packages.refresh"(_, { signal }) {
@@ -158,16 +158,10 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
     },
     "packages.restart_needs": async (_, { signal }) => (await packageManager()).restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),
-    async "snapshots.backends"() {
-      const { backends } = await updates();
-      return { backends: backends.map(({ name, needsReboot }) => ({ name, needsReboot })) };
-    },
-    "snapshots.list": async ({ backend: name }, { signal }) => ({
-      snapshots: await (await backend(name)).list(signal),
-    }),
-    "snapshots.diff": async ({ backend: name, id }, { signal }) => (await backend(name)).diff(id, signal),
-    async "snapshots.verify"({ backend: name, id }, { signal }) {
-      await (await backend(name)).verify(id, signal);
+    "snapshots.list": async (_, { signal }) => ({ snapshots: await (await snapshots()).list(signal) }),
+    "snapshots.diff": async ({ id }, { signal }) => (await snapshots()).diff(id, signal),
+    async "snapshots.verify"({ id }, { signal }) {
+      await (await snapshots()).verify(id, signal);
       return {};
     },
   };

@@ -328,7 +328,7 @@ describe("the audit log verifies, whatever is asked and however it is answered",
       hostUpdates: () =>
         Promise.resolve({
           manager: { ...manager, refresh: (progress, signal) => held(() => manager.refresh(progress, signal)) },
-          backends: [],
+          backend: undefined,
         }),
     });
     const closed = new Promise<unknown>((resolve) => {

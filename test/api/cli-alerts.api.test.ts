@@ -15,7 +15,6 @@ const elsewhere = () => Promise.reject(new Error("not here"));
 const local: LocalCommands = {
   serve: elsewhere,
   runTask: elsewhere,
-  carryState: elsewhere,
   checkConfig: elsewhere,
   localService: elsewhere,
   egress: elsewhere,

@@ -35,7 +35,6 @@ beforeEach(() => {
 const local: LocalCommands = {
   serve: () => Promise.reject(new Error("not here")),
   runTask: () => Promise.reject(new Error("not here")),
-  carryState: () => Promise.reject(new Error("not here")),
   checkConfig: () => Promise.reject(new Error("not here")),
   egress: () => Promise.reject(new Error("not here")),
   checkPlugin: () => Promise.reject(new Error("not here")),

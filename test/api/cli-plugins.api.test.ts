@@ -89,7 +89,6 @@ async function steward(argv: readonly string[], surroundings: Surroundings = {})
   const local: LocalCommands = {
     serve: elsewhere,
     runTask: elsewhere,
-    carryState: elsewhere,
     checkConfig: elsewhere,
     localService: elsewhere,
     egress: () => Promise.reject(new Error("not here")),

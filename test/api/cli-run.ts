@@ -68,7 +68,6 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
     local: {
       serve: elsewhere,
       runTask: elsewhere,
-      carryState: elsewhere,
       checkConfig: () => Promise.resolve({ file: undefined, faults: [], warnings: [] }),
       localService: elsewhere,
       egress: elsewhere,

@@ -28,7 +28,6 @@ afterAll(async () => {
 const local = (): LocalCommands => ({
   serve: () => Promise.reject(new Error("cannot listen on 127.0.0.1:1: in use")),
   runTask: () => Promise.reject(new Error("not here")),
-  carryState: () => Promise.reject(new Error("not here")),
   checkConfig: (file) =>
     Promise.resolve({
       file,

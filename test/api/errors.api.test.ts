@@ -47,7 +47,7 @@ const unavailable = async (): Promise<TestService> => {
   return startTestService({ units });
 };
 const withoutPackages = (): Promise<TestService> =>
-  startTestService({ hostUpdates: () => Promise.resolve({ manager: undefined, backends: [] }) });
+  startTestService({ hostUpdates: () => Promise.resolve({ manager: undefined, backend: undefined }) });
 
 const withoutTraces = (): Promise<TestService> => {
   const traces = createFakeTraceStore();

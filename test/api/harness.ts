@@ -200,7 +200,7 @@ export async function startTestService(
   const stale = { code: staleCode, units: fakeUnits, reboot: createFakeRebootNeed() };
   const verbs = updateVerbs({
     manager: packageManager,
-    backends: [snapshots],
+    backend: snapshots,
     condition: { look: () => Promise.resolve(condition()), restart: () => Promise.resolve() },
     clock: guardClock,
     guard: { guardMs: 60_000, enoughMs: 60_000 },
@@ -245,7 +245,7 @@ export async function startTestService(
     taskLauncher,
     self: launcher.begin(),
     stale,
-    hostUpdates: () => Promise.resolve({ manager: packageManager, backends: [snapshots] }),
+    hostUpdates: () => Promise.resolve({ manager: packageManager, backend: snapshots }),
     loadConnectors: () =>
       Promise.resolve({
         plan: { default: undefined, connectors: [], budgetOf: () => undefined },

@@ -255,7 +255,7 @@ describe("POST /updates/apply", () => {
       expect(json).toMatchObject({ error: { details: { field: expect.stringContaining(field) } } });
     }
     const manager = { ...service.packageManager, name: "pacman", knowsSecurity: false } as const;
-    const other = await startTestService({ hostUpdates: () => Promise.resolve({ manager, backends: [] }) });
+    const other = await startTestService({ hostUpdates: () => Promise.resolve({ manager, backend: undefined }) });
     const path = "/api/v1/updates/apply";
     const reply = await send(other, { method: "POST", path, key: other.admin, body: { security_only: true } });
     expect([reply.status, reply.json]).toMatchObject([

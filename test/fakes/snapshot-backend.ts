@@ -66,8 +66,6 @@ export function createFakeSnapshotBackend(
     return found.host;
   };
   const fake: FakeSnapshotBackend = {
-    name: "packages",
-    needsReboot: false,
     host,
     damaged: new Set(),
     interrupted: new Set(),
@@ -84,7 +82,6 @@ export function createFakeSnapshotBackend(
         createdAt: clock.now(),
         sizeBytes: bytes(host),
         kind,
-        backend: "packages",
         isProtected,
         packagesCount: host.packages.length,
       };

@@ -16,7 +16,6 @@ const drivers = [
   "run-packages",
   "run-plugin",
   "run-receivers",
-  "run-snapper",
   "run-snapshots",
   "run-updates",
 ] as const;

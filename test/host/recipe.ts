@@ -29,7 +29,7 @@ const packagesOfSuite: Readonly<Record<Suite, readonly string[]>> = {
 
 /**
  * What `npm test -- --host SUITE` runs on a Debian besides the project "host": the long tests that are about the host itself. The
- * others bring a tree of their own (dnf, zypper, pacman), or are of the package manager's or snapper's internals: on Debian 12 alone.
+ * others bring a tree of their own (dnf, zypper, pacman), or are of the package manager's internals: on Debian 12 alone.
  */
 export const longTestsOn: readonly string[] = [
   "bus-again",

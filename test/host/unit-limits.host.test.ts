@@ -1,8 +1,6 @@
 import { expect, it } from "vitest";
 import { describeOnHost } from "./support/session.ts";
 
-const dropIn = "/run/systemd/system/steward.service.d/60-planted.conf";
-
 describeOnHost("the units of the package", (session) => {
   const properties = async (unit: string, ...names: readonly string[]): Promise<Readonly<Record<string, string>>> => {
     const text = await session.shell(`systemctl show '${unit}' ${names.map((name) => `-p ${name}`).join(" ")}`);
@@ -54,28 +52,8 @@ describeOnHost("the units of the package", (session) => {
     });
   });
 
-  it("give what runs as root after the end of the service nothing of its environment", async () => {
-    const log = "/var/lib/steward/planted.log";
-    const script = "/var/lib/steward/planted.cjs";
-    const code = `require("node:fs").appendFileSync("${log}", process.getuid() + " " + process.argv.slice(2).join(" ") + "\\n")`;
-    await session.shell(`runuser -u steward -- tee ${script} > /dev/null <<'END'\n${code}\nEND`);
-    await session.host.writeFile(
-      dropIn,
-      `[Service]\nEnvironment=NODE_OPTIONS=--require=${script} NODE_EXTRA_CA_CERTS=${script} HOME=/var/lib/steward\n`,
-    );
-    // A unit that another one names stays loaded when it has ended, and with it how its commands ended.
-    await session.writeUnits({
-      "keeps.service": ["[Unit]", "After=steward.service", "[Service]", "ExecStart=/bin/sleep infinity"],
-    });
-    await session.shell("systemctl start keeps.service && touch /run/steward-tasks/carry");
-    await session.service.restart();
-    await session.service.stop();
-    // The service had it loaded; root's program has run, and had not.
-    expect(await session.shell(`cut -d' ' -f1,2 ${log} | sort -u`)).toBe(
-      `${(await session.shell("id -u steward")).trim()} serve\n`,
-    );
-    const { ExecStopPost = "" } = await properties("steward.service", "ExecStopPost");
-    expect(ExecStopPost).toMatch(/task carry.*code=exited ; status=0/);
-    await session.shell(`rm ${dropIn} ${script} ${log} && systemctl daemon-reload`);
+  it("run nothing as root but the tasks", async () => {
+    for (const name of ["ExecStartPre", "ExecStartPost", "ExecStop", "ExecStopPost"])
+      expect(await properties("steward.service", name)).toEqual({});
   });
 });

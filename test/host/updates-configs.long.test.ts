@@ -45,13 +45,4 @@ describeOnHost("what an update leaves beside packages", (session) => {
       "kept as changed here: /etc/changed.conf (the new version is /etc/changed.conf.dpkg-dist)",
     );
   });
-
-  it("are snapshots of the hook that snapper has in apt, which are not taken for those of a person", async () => {
-    const snapshots = async () => (await session.api.listSnapshots()).snapshots;
-    const before = await snapshots();
-    const older = packageFile(recipe("untouched", "1.0"));
-    await session.shell(`apt-get install -y --allow-downgrades ${older} >/dev/null 2>&1`);
-    const byHook = (await snapshots()).filter(({ id }) => !before.some((each) => each.id === id));
-    expect(byHook.map(({ kind }) => kind)).toEqual(["external", "external"]);
-  });
 });

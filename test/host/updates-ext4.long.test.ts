@@ -37,7 +37,7 @@ describeOnHost(
       await shell("apt-mark auto library >/dev/null; echo 'of the administrator' > /etc/of-a-test");
     });
 
-    it("are undone at once, to the last byte, by snapshots of packages, which are what `auto` chooses there", async () => {
+    it("are undone at once, to the last byte, by snapshots of packages", async () => {
       expect(await shell("findmnt --noheadings --output FSTYPE /")).toBe("ext4\n");
       const before = { listing: await listing(), etc: await etcTree(), boot: await bootId() };
       const check = await session.api.checkUpdates();

@@ -69,6 +69,5 @@ describeOnHost(
       expect(await etc()).toMatch(/^version = 1.0\nrenewed\n127.0.0.9 ours\nalice:x:4242:/);
     });
   },
-  // Without btrfs there is no snapper, so packages are what snapshots are of.
   { fileSystem: "ext4" },
 );

@@ -1,51 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { createClient } from "#client/index.ts";
-import { all, old, slowNames, updatesOn } from "./support/apt-updates.ts";
+import { slowNames, updatesOn } from "./support/apt-updates.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import { makePackageSources, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
-
-describeOnHost("updates on btrfs with snapper", (session) => {
-  const { shell } = session;
-  const version = async (name: string) => shell(`cat /usr/share/${name}/version`);
-
-  it("are undone by a rollback and a reboot, with the old versions running and all keys still there", async () => {
-    await makePackageSources(session, all);
-    await shell(`dpkg -i ${old.map(packageFile).join(" ")} >/dev/null 2>&1`);
-    await session.writeUnits({
-      "shown.service": [
-        "[Service]",
-        "Type=oneshot",
-        "RemainAfterExit=yes",
-        "ExecStart=/bin/sh -c 'cat /usr/share/server/version > /run/shown'",
-        "[Install]",
-        "WantedBy=multi-user.target",
-      ],
-    });
-    await shell("systemctl enable shown.service 2>/dev/null");
-    const security = await session.api.applyUpdates({ body: { security_only: true } });
-    expect(security).toMatchObject({ success: true, packages_updated: 1, packages: [{ name: "library" }] });
-    const { snapshots } = await session.api.listSnapshots();
-    expect(snapshots.find(({ id }) => id === security.snapshot_id)).toMatchObject({ backend: "snapper" });
-    // Snapper's own hooks in apt would take one before and one after.
-    expect(snapshots.filter(({ kind }) => kind === "external")).toEqual([]);
-    expect(await session.api.applyUpdates({ body: {} })).toMatchObject({ success: true, packages_updated: 2 });
-
-    const back = await session.api.rollback({ params: { snapshot_id: security.snapshot_id } });
-    expect(back).toMatchObject({ success: true, requires_reboot: true, packages_changed: 3 });
-    expect(await version("server")).toBe("1.1\n");
-    const { key } = await session.api.createKey({ body: { name: "made meanwhile", scopes: ["updates:read"] } });
-    await session.host.reboot();
-    await session.service.restart();
-
-    for (const name of ["editor", "library", "server"]) expect([name, await version(name)]).toEqual([name, "1.0\n"]);
-    expect(await shell("cat /run/shown")).toBe("1.0\n");
-    const client = createClient({ url: session.service.url, key });
-    const { operations } = await client.listOperations();
-    expect(operations[0]).toMatchObject({ kind: "updates.rollback", status: "done" });
-  });
-});
 
 describeOnHost("updates", (session) => {
   const { shell } = session;

@@ -121,7 +121,7 @@ describe.each([
     expect(await backend.list(signal)).toEqual([]);
     const snapshot = await create(backend, { kind: "before_update", isProtected: true });
     expect(snapshot).toMatchObject({ id, description: "before", kind: "before_update", isProtected: true });
-    expect(snapshot).toMatchObject({ backend: "packages", packagesCount: 1, sizeBytes: expect.any(Number) });
+    expect(snapshot).toMatchObject({ packagesCount: 1, sizeBytes: expect.any(Number) });
     expect(snapshot.createdAt).toBe(Date.parse("2026-01-01T00:00:00Z"));
     await create(backend, { id: other });
     const list = await backend.list(signal);

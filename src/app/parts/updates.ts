@@ -95,7 +95,9 @@ export function buildUpdatesPart(
   const { config } = context;
   const { operations, hookPoints, rootSide } = ports;
   const { exec } = ports.traced;
-  const host = lazy(() => createHostUpdates({ ...config, exec }, ports.host.packages, rootSide?.request));
+  const host = lazy(() =>
+    Promise.resolve(createHostUpdates({ ...config, exec }, ports.host.packages, rootSide?.request)),
+  );
   const takesSnapshot = config.settings.updates?.snapshot ?? true;
   const stale = createStaleHost(ports.host.systemd.units, rootSide?.request);
   return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale });

@@ -17,7 +17,7 @@ function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: num
   printTable(io, snapshots, {
     id: ({ id }) => id,
     taken: (each) => formatAge(each.created_at, now),
-    kind: (each) => (each.protected && each.kind !== "external" ? `${each.kind}, protected` : each.kind),
+    kind: (each) => (each.protected ? `${each.kind}, protected` : each.kind),
     backend: ({ backend }) => backend,
     size: (each) => formatBytes(each.size_bytes),
     packages: (each) => each.packages_count,

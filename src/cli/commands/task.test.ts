@@ -13,7 +13,6 @@ const runWith = async (outcome: TaskOutcome, argv: readonly string[]) => {
         ids.push(askedBy === undefined ? id : `${askedBy}: ${id}`);
         return Promise.resolve(outcome);
       },
-      carryState: () => Promise.resolve(),
     },
     finish(each) {
       code = each;

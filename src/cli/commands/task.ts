@@ -3,7 +3,7 @@ import type { CommandPorts } from "../core/ports.ts";
 import { exitCode } from "../output/output.ts";
 
 type TaskPorts = Pick<CommandPorts, "finish"> & {
-  readonly local: Pick<CommandPorts["local"], "runTask" | "carryState">;
+  readonly local: Pick<CommandPorts["local"], "runTask">;
 };
 
 /** Hidden commands that units run: `steward task run <id>` for an operation that outlives the service. */
@@ -18,12 +18,5 @@ export function addTaskCommand(program: Command, { local, finish }: TaskPorts): 
       const outcome = await local.runTask(id, askedBy);
       // An operation that has failed says so itself; for the unit in which root does it, the task was done.
       finish(outcome === "failed" && askedBy === undefined ? exitCode.foundTrouble : exitCode.fine);
-    });
-  task
-    .command("carry")
-    .description("take the state of the service to the next boot, where a rollback waits for it")
-    .action(async () => {
-      await local.carryState();
-      finish(exitCode.fine);
     });
 }

@@ -112,8 +112,6 @@ export type TaskOutcome = "done" | "failed" | "left";
 export interface LocalCommands {
   readonly serve: (options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => Promise<void>;
   readonly runTask: (id: string, askedBy?: string) => Promise<TaskOutcome>;
-  /** As root, when the service has ended. */
-  readonly carryState: () => Promise<void>;
   readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
   /** A systemd drop-in that permits the addresses that the settings need; `unresolved` has a line for each other. */
   readonly egress: (options: {

@@ -172,8 +172,6 @@ export interface PackageManager {
     transaction: {
       readonly id: string;
       readonly progress: Progress;
-      /** How a snapshot was taken before: then the package manager need not take one. */
-      readonly snapshot?: "snapper" | "packages";
       /** Called when everything is downloaded, right before packages change; again when a lock then delays the change. */
       readonly ready?: () => Promise<void>;
     },

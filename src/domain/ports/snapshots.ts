@@ -9,7 +9,6 @@ export interface StoredSnapshot {
   readonly createdAt: number;
   readonly sizeBytes: number;
   readonly kind: SnapshotKind;
-  readonly backend: "snapper" | "packages";
   /** Exempt from retention. */
   readonly isProtected: boolean;
   readonly packagesCount: number;
@@ -42,9 +41,6 @@ export class SnapshotUnusable extends Error {
 }
 
 export interface SnapshotBackend {
-  readonly name: StoredSnapshot["backend"];
-  /** Whether a rollback needs a reboot to take effect. */
-  readonly needsReboot: boolean;
   readonly list: (signal: AbortSignal) => Promise<readonly StoredSnapshot[]>;
   /**
    * Takes a snapshot, with what is needed to undo the planned changes.
@@ -87,6 +83,6 @@ export interface SnapshotBackend {
 export interface HostUpdates {
   /** Undefined without a supported one. */
   readonly manager: PackageManager | undefined;
-  /** In the order of preference: the first takes new snapshots, all can be returned to. */
-  readonly backends: readonly SnapshotBackend[];
+  /** Undefined where nothing leads back to the packages of before. */
+  readonly backend: SnapshotBackend | undefined;
 }

@@ -146,12 +146,10 @@ async function recordChanges(update: Update, { snapshotId }: ApplyPhase): Promis
 
 export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
   const { manager, id, progress, signal } = update;
-  const backend = last.snapshotId === "" ? undefined : update.backend;
   let committing = last;
   const changing = {
     id,
     progress: within(progress, 30, 70),
-    ...(backend && { snapshot: backend.name }),
     ...(update.input.isGuarded && {
       async ready() {
         committing = save(update, { ...committing, baseline: await update.condition.look([], signal) });

@@ -297,7 +297,7 @@ describe("a guarded update", () => {
     const { manager, ports, wanted } = setUp();
     manager.broken.add("server");
     const later = { isDone: true, reason: "", packages: [], filesRestored: 0, filesLeft: [], requiresReboot: true };
-    const backend = { ...createSnapshotsOf(manager), needsReboot: true, rollback: () => Promise.resolve(later) };
+    const backend = { ...createSnapshotsOf(manager), rollback: () => Promise.resolve(later) };
     expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
       guard: { outcome: "rolled_back" },
       requires_reboot: true,

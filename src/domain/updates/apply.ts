@@ -20,7 +20,7 @@ import { changedOf, doneOf } from "./transaction.ts";
 
 interface Guarded {
   readonly verdict: GuardVerdict;
-  /** Whether the rollback takes effect only after a reboot. */
+  /** Whether old versions run again only after a reboot. */
   readonly needsReboot: boolean;
 }
 
@@ -83,8 +83,7 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
     message,
     worse: [...worse],
   };
-  // Until the reboot what stands is what was rolled back.
-  if (needsReboot || baseline === undefined) return { verdict, needsReboot };
+  if (baseline === undefined) return { verdict, needsReboot };
   // What was restarted runs what was just replaced again.
   await restartReplaced(update, { ...rolling, restarted: [] }, 95);
   const { restarted, remaining } = await restoreUnits(update, baseline);

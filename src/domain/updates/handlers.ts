@@ -13,7 +13,7 @@ import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
 import { isSnapshotId, toSnapshot } from "./snapshot.ts";
 import { findStale, type StaleHost } from "./stale.ts";
-import { backendOf, type UpdateKind, type UpdateWork } from "./verbs.ts";
+import { requireSnapshot, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
 /** Runs work in a process that outlives this one. */
 export interface LongWork {
@@ -123,7 +123,7 @@ async function rollbackPlan(
   const restored = files.filter((file) => !left.includes(file)).map(({ path, change }) => `${undone[change]} ${path}`);
   const plan = createPlan(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
     packages: packages.map(({ name }) => name),
-    requires_reboot: backend.needsReboot || requireReboot(packages),
+    requires_reboot: requireReboot(packages),
   });
   const reason = `left alone, since something else than an update changed it: ${left.map(({ path }) => path).join(", ")}`;
   return left.length === 0 ? plan : { ...plan, reason };
@@ -133,15 +133,15 @@ async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string
   // An invalid id is never looked up: it may be part of a path.
   if (!isSnapshotId(snapshotId))
     throw new DomainError("NOT_FOUND", "cannot find the snapshot: no snapshot has that id", {});
-  return backendOf((await host()).backends, snapshotId, signal);
+  return requireSnapshot((await host()).backend, snapshotId, signal);
 }
 
 type ManagedHost = HostUpdates & { readonly manager: PackageManager };
 
 async function managedHost(host: () => Promise<HostUpdates>): Promise<ManagedHost> {
-  const { manager, backends } = await host();
+  const { manager, backend } = await host();
   if (manager === undefined) throw unsupported("package manager", noPackageManager);
-  return { manager, backends };
+  return { manager, backend };
 }
 
 function staleHandlers({
@@ -200,17 +200,17 @@ export function updatesHandlers(ports: {
     },
 
     async applyUpdates({ query, body }, context) {
-      const { manager, backends } = await managed();
+      const { manager, backend } = await managed();
       const { type = "packages", security_only: isSecurityOnly = false, packages: names } = body;
       const { guard = false, restart_stale: restartsStale = false } = body;
       const takesSnapshot = body.create_snapshot ?? ports.takesSnapshot;
       if (isSecurityOnly && !manager.knowsSecurity)
         throw invalid("security_only", `${manager.name} cannot tell security updates from others`);
-      if (guard && (!takesSnapshot || backends.length === 0))
+      if (guard && (!takesSnapshot || backend === undefined))
         throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
       if (query.dry_run ?? false) {
-        const options = { takesSnapshot: takesSnapshot && backends.length > 0, isGuarded: guard, restartsStale };
+        const options = { takesSnapshot: takesSnapshot && backend !== undefined, isGuarded: guard, restartsStale };
         return applyPlan(manager, request, options, context.signal());
       }
       const input = { request, takesSnapshot, isGuarded: guard, ...(restartsStale && { restartsStale }) };
@@ -223,18 +223,16 @@ export function updatesHandlers(ports: {
 
     async listSnapshots(_input, context) {
       const signal = context.signal();
-      const { backends } = await host();
-      const lists = await Promise.all(backends.map((backend) => backend.list(signal)));
-      const snapshots = lists.flat().sort((a, b) => (a.id < b.id ? 1 : -1));
-      return { snapshots: snapshots.map(toSnapshot) };
+      const snapshots = (await (await host()).backend?.list(signal)) ?? [];
+      return { snapshots: snapshots.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(toSnapshot) };
     },
 
     async createSnapshot({ query, body }, context) {
       const { description = "" } = body;
-      const [backend] = (await host()).backends;
+      const { backend } = await host();
       if (backend === undefined)
         throw unsupported("snapshots", "cannot take a snapshot: nothing on this host keeps any");
-      if (query.dry_run ?? false) return createPlan([`take a snapshot (${backend.name})`]);
+      if (query.dry_run ?? false) return createPlan(["take a snapshot"]);
       return work.begin("snapshots.create", { description }, context);
     },
 
@@ -259,8 +257,6 @@ export function updatesHandlers(ports: {
     async rollback({ params: { snapshot_id: snapshotId }, query, body: { etc } }, context) {
       const signal = context.signal();
       const { backend } = await findSnapshot(host, snapshotId, signal);
-      if (etc === "touched" && backend.name === "snapper")
-        throw invalid("etc", "A snapshot of snapper holds the whole system, and leads all of it back");
       const input = { snapshotId, ...defined({ etc }) };
       if (query.dry_run ?? false) return rollbackPlan(backend, input, signal);
       return work.begin("updates.rollback", input, context);

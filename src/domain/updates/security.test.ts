@@ -22,7 +22,7 @@ function setUp({ takesSnapshot = true, hasBackend = true, answer = updated }) {
   manager.repository.set("library", { version: "1.1", isSecurity: true });
   const inputs: ApplyInput[] = [];
   const updater = createSecurityUpdater({
-    host: () => Promise.resolve({ manager, backends: hasBackend ? [createFakeSnapshotBackend()] : [] }),
+    host: () => Promise.resolve({ manager, backend: hasBackend ? createFakeSnapshotBackend() : undefined }),
     apply(input) {
       inputs.push(input);
       return Promise.resolve(answer);

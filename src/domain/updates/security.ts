@@ -19,7 +19,7 @@ export function createSecurityUpdater(ports: {
 }) {
   const { host, apply, takesSnapshot } = ports;
   /** An update that can be led back is guarded. */
-  const canGuard = ({ backends }: HostUpdates): boolean => takesSnapshot && backends.length > 0;
+  const canGuard = ({ backend }: HostUpdates): boolean => takesSnapshot && backend !== undefined;
   return {
     async plan(names: readonly string[], signal: AbortSignal) {
       const found = await host();

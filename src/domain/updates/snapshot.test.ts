@@ -11,7 +11,6 @@ const taken = (daysAgo: number, isProtected = false): StoredSnapshot => ({
   createdAt: now - daysAgo * day,
   sizeBytes: 1,
   kind: "manual",
-  backend: "packages",
   isProtected,
   packagesCount: 1,
 });

@@ -8,7 +8,7 @@ export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
   created_at: toTimestamp(stored.createdAt),
   size_bytes: stored.sizeBytes,
   kind: stored.kind,
-  backend: stored.backend,
+  backend: "packages",
   protected: stored.isProtected,
   packages_count: stored.packagesCount,
 });
@@ -16,7 +16,7 @@ export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
 const secondMs = 1_000;
 
 /** `YYYYMMDD-HHMMSS`, in UTC. */
-export const snapshotIdAt = (epochMs: number): string =>
+const snapshotIdAt = (epochMs: number): string =>
   new Date(epochMs).toISOString().slice(0, 19).replaceAll(/[-:]/g, "").replace("T", "-");
 
 export const isSnapshotId = (text: string): boolean => /^\d{8}-\d{6}$/.test(text);

@@ -23,7 +23,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
   const condition = { look: () => Promise.resolve(fakeCondition()), restart: () => Promise.resolve() };
   const verbs = updateVerbs({
     manager,
-    backends: [backend],
+    backend,
     condition,
     clock,
     guard: { guardMs: 0, enoughMs: 0 },

@@ -63,8 +63,7 @@ export type UpdateVerbs = {
 
 export interface UpdateWorkPorts {
   readonly manager: PackageManager;
-  /** In order of preference: new snapshots go to the first. */
-  readonly backends: readonly SnapshotBackend[];
+  readonly backend: SnapshotBackend | undefined;
   readonly condition: HostCondition;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
@@ -73,16 +72,14 @@ export interface UpdateWorkPorts {
   readonly stale: StaleHost;
 }
 
-/** The backend that has a snapshot. @throws DomainError `NOT_FOUND`. */
-export async function backendOf(
-  backends: readonly SnapshotBackend[],
+/** @throws DomainError `NOT_FOUND`. */
+export async function requireSnapshot(
+  backend: SnapshotBackend | undefined,
   snapshotId: string,
   signal: AbortSignal,
 ): Promise<{ readonly backend: SnapshotBackend; readonly snapshot: StoredSnapshot }> {
-  for (const backend of backends) {
-    const snapshot = (await backend.list(signal)).find(({ id }) => id === snapshotId);
-    if (snapshot !== undefined) return { backend, snapshot };
-  }
+  const snapshot = (await backend?.list(signal))?.find(({ id }) => id === snapshotId);
+  if (backend !== undefined && snapshot !== undefined) return { backend, snapshot };
   throw new DomainError("NOT_FOUND", `cannot find the snapshot ${snapshotId}`, { snapshot_id: snapshotId });
 }
 
@@ -106,8 +103,7 @@ export const verbsWithoutPackages = (stale: StaleHost): UpdateVerbs => ({
 });
 
 export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
-  const { manager, backends, clock } = ports;
-  const [backend] = backends;
+  const { manager, backend, clock } = ports;
 
   type Reporting = Pick<Work<never>, "progress" | "signal">;
 
@@ -123,36 +119,31 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   /** Removes leftovers of interrupted rollbacks; the lock excludes that another one is running. */
   const tidy = async (work: Reporting): Promise<void> => {
     const settle = (id: string): Promise<void> => manager.settle(id, work.signal);
-    for (const each of backends) await orReport(work, "leftovers of rollbacks", () => each.tidy(settle, work.signal));
+    await orReport(work, "leftovers of rollbacks", async () => backend?.tidy(settle, work.signal));
   };
 
   /** Removes expired snapshots but for those in the result, and leftovers. */
   const removeExpired = async (work: Reporting, named: readonly string[]): Promise<void> => {
     const { signal } = work;
     const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
-    for (const each of backends) {
-      await orReport(work, "old snapshots", async () => {
-        for (const { id } of expired(await each.list(signal), retention)) {
-          if (!named.includes(id)) await orReport(work, `snapshot ${id}`, () => each.remove(id, signal));
-        }
-      });
-    }
+    await orReport(work, "old snapshots", async () => {
+      for (const { id } of expired((await backend?.list(signal)) ?? [], retention)) {
+        if (!named.includes(id)) await orReport(work, `snapshot ${id}`, async () => backend?.remove(id, signal));
+      }
+    });
     await tidy(work);
   };
 
   return {
     ...verbsWithoutPackages(ports.stale),
     "updates.apply": async (input, work) => {
-      // A guarded update has to be rolled back without a reboot, if possible.
-      const atOnce = backends.find(({ needsReboot }) => !needsReboot);
-      const chosen = input.isGuarded ? (atOnce ?? backend) : backend;
-      const result = await applyUpdates(input, { ...ports, manager, backend: chosen }, work);
+      const result = await applyUpdates(input, ports, work);
       await removeExpired(work, [result.snapshot_id]);
       return result;
     },
     "updates.rollback": async ({ snapshotId, etc }, work) => {
       const doIt = async (): Promise<RollbackResult> => {
-        const found = await backendOf(backends, snapshotId, work.signal);
+        const found = await requireSnapshot(backend, snapshotId, work.signal);
         return refusedAsInvalid(() => rollBack({ snapshotId, etc }, { backend: found.backend, clock }, work));
       };
       const result = work.phase?.result ?? (await doIt());
@@ -181,7 +172,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       return toSnapshot(snapshot);
     },
     "snapshots.delete": async ({ snapshotId }, work) => {
-      const found = await backendOf(backends, snapshotId, work.signal);
+      const found = await requireSnapshot(backend, snapshotId, work.signal);
       await found.backend.remove(snapshotId, work.signal);
       await tidy(work);
       return { success: true, message: `snapshot ${snapshotId} deleted`, snapshot_id: snapshotId };

@@ -14,7 +14,7 @@ const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): P
   ...rest,
 });
 
-export const old = ["editor", "library", "server"].map((name) => at(name, "1.0"));
+const old = ["editor", "library", "server"].map((name) => at(name, "1.0"));
 const newer = [at("editor", "1.1"), at("library", "1.1", { place: "security" }), at("server", "1.1")];
 /** Each takes its time, so that there is a moment to come between. */
 export const slowNames = ["slow-a", "slow-b", "slow-c"];
@@ -55,7 +55,7 @@ const bulky = [
   at("bulky", "1.0"),
   at("bulky", "1.1", { control: ["Pre-Depends: editor (>= 1.1)"], payloadBytes: 4 * 2 ** 20 }),
 ];
-export const all = [
+const all = [
   ...old,
   ...newer,
   ...slow,

@@ -72,16 +72,14 @@ const noUnits = (): Promise<never> => Promise.reject(new Error("nothing is resta
 const engine = () =>
   updateVerbs({
     manager,
-    backends: [
-      createPackageSnapshots({
-        directory: join(root, "var/lib/steward/snapshots"),
-        files: demandFiles(),
-        clock: systemClock,
-        refresh: createRefresh({ exec }),
-        etc: join(root, "etc"),
-        rebootFlag: join(root, "run/reboot-required"),
-      }),
-    ],
+    backend: createPackageSnapshots({
+      directory: join(root, "var/lib/steward/snapshots"),
+      files: demandFiles(),
+      clock: systemClock,
+      refresh: createRefresh({ exec }),
+      etc: join(root, "etc"),
+      rebootFlag: join(root, "run/reboot-required"),
+    }),
     condition: {
       look: () => Promise.reject(new Error("nothing is guarded here")),
       restart: () => Promise.reject(new Error("nothing is guarded here")),

@@ -98,24 +98,15 @@ describe("a commit", () => {
       paths: { frontendLock: "/frontend", databaseLock: "/database" },
       isAutomatic: () => Promise.resolve(() => false),
       marks,
-      hooks: { leaveOut: () => Promise.resolve(["--config-file=/without"]), forget: () => Promise.resolve() },
       folders: { packages: folder, archives: folder },
     });
     const progress = {
       step: (percent: number, what: string) => void steps.push([percent, what]),
       line: (text: string) => void lines.push(text),
     };
-    const run = (given: TransactionPlan = plan, snapshot?: "snapper" | "packages") =>
-      commit(given, { id: "one", progress, ...(snapshot && { snapshot }) }, signal);
+    const run = (given: TransactionPlan = plan) => commit(given, { id: "one", progress }, signal);
     return { run, begun, marks, steps, lines };
   }
-
-  it("leaves out the snapshots of snapper's hooks where snapper has taken one", async () => {
-    const { run, begun } = started([]);
-    for (const snapshot of [undefined, "packages", "snapper"] as const) await run(plan, snapshot);
-    const told = begun.map(({ argv }) => argv.includes("--config-file=/without"));
-    expect(told).toEqual([false, false, false, false, false, true]);
-  });
 
   it("downloads, then changes, with the same words in one unit, and tells of both", async () => {
     const { run, begun, marks, steps, lines } = started([]);

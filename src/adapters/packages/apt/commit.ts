@@ -14,7 +14,6 @@ import { areSame, describeChanges } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { Simulate } from "./plan.ts";
-import type { SnapperHooks } from "./snapper-hooks.ts";
 import { type AptPaths, type AptWords, isPackageName, isVersion, toArguments } from "./words.ts";
 
 /** Packages to be marked automatic after a transaction; written down before it, since apt takes no mark of half-installed ones. */
@@ -115,10 +114,9 @@ export function createCommit(ports: {
   readonly paths: Pick<AptPaths, "frontendLock" | "databaseLock">;
   readonly isAutomatic: (signal: AbortSignal) => Promise<(change: PackageChange) => boolean>;
   readonly marks: Marks;
-  readonly hooks: SnapperHooks;
   readonly folders?: Folders;
 }) {
-  const { simulate, transact, paths, isAutomatic, marks, hooks, folders = { packages: "/usr", archives } } = ports;
+  const { simulate, transact, paths, isAutomatic, marks, folders = { packages: "/usr", archives } } = ports;
   const locks = [paths.frontendLock, paths.databaseLock];
 
   const demandSame = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
@@ -134,7 +132,7 @@ export function createCommit(ports: {
 
   return async (
     plan: TransactionPlan,
-    { id, progress, snapshot, ready }: Parameters<PackageManager["commit"]>[1],
+    { id, progress, ready }: Parameters<PackageManager["commit"]>[1],
     signal: AbortSignal,
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
@@ -155,13 +153,12 @@ export function createCommit(ports: {
     );
     if (!downloaded.isDone) return downloaded;
     await marks.remember(unit, wordsToMark(plan.changes, await isAutomatic(signal)));
-    const settings = snapshot === "snapper" ? await hooks.leaveOut(unit, signal) : [];
     const changed = await asResult(async () =>
       transact(
         {
           ...common,
           description: "Steward changes packages (apt-get install)",
-          argv: argv(...settings),
+          argv: argv(),
           before: async () => {
             await ready?.();
             await demandSame(words, plan, signal);
@@ -172,7 +169,6 @@ export function createCommit(ports: {
       ),
     );
     if (changed.isDone) await marks.forget(unit);
-    await hooks.forget(unit);
     return changed;
   };
 }

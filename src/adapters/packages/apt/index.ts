@@ -19,7 +19,6 @@ import { createAptPackageFiles } from "./package-files.ts";
 import { createSimulate } from "./plan.ts";
 import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
-import { createSnapperHooks } from "./snapper-hooks.ts";
 import { createFaults } from "./states.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
@@ -109,7 +108,6 @@ function createApt(ports: AptPorts): PackageManager & { readonly files: PackageF
   const transact = createTransactions({ ...ports, locks, reader: aptOutput });
   const { output: folder } = ports.places ?? hostPlaces;
   const marks = createMarks(folder);
-  const hooks = createSnapperHooks({ exec, folder });
   const offers = createOffers({ exec, database, paths, stateDir });
   const faults = createFaults({ exec, database, locks, paths, clock });
   const { security, refreshedAt } = createUpdates({ offers, paths });
@@ -171,7 +169,7 @@ function createApt(ports: AptPorts): PackageManager & { readonly files: PackageF
     refresh: (progress, signal) => orLocked(() => refreshLists({ exec, transact: reporting(progress), paths }, signal)),
     ...createRepairs({ exec, transact, paths }),
     simulate: (request, signal) => simulate.plan(request, signal),
-    commit: createCommit({ simulate, transact, paths, isAutomatic, marks, hooks }),
+    commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),
     repair,
     audit,

@@ -52,7 +52,7 @@ export function describeSnapshot(manifest: Manifest, keptSizes: ReadonlyMap<stri
   ];
   const packagesCount = packages.filter(({ state }) => state !== "configuration").length;
   const sizeBytes = sizes.reduce((sum, size) => sum + size, 0);
-  return { id, description, createdAt, sizeBytes, kind, backend: "packages", isProtected, packagesCount };
+  return { id, description, createdAt, sizeBytes, kind, isProtected, packagesCount };
 }
 
 /** One that cannot be read is listed all the same, so that it can be removed. */
@@ -66,7 +66,6 @@ function describeDamaged(id: string, error: unknown): StoredSnapshot {
     createdAt: Number.isNaN(createdAt) ? 0 : createdAt,
     sizeBytes: 0,
     kind: "manual",
-    backend: "packages",
     isProtected: false,
     packagesCount: 0,
   };

@@ -41,8 +41,6 @@ export function createPackageSnapshots(ports: {
   };
 
   return {
-    name: "packages",
-    needsReboot: false,
     list: () => listSnapshots(host),
     create: (request, signal) => createSnapshot(host, request, signal),
 
