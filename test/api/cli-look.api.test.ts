@@ -25,8 +25,14 @@ const withScopes = (...scopes: readonly string[]) => ({ environment: { STEWARD_A
 
 describe("a word that is no command of its group", () => {
   it.each([
-    [["updates", "install"], "steward: unknown command 'install' of updates: there are check, apply, history"],
-    [["updates", "aply", "--guard"], "steward: unknown command 'aply' of updates: there are check, apply, history"],
+    [
+      ["updates", "install"],
+      "steward: unknown command 'install' of updates: there are check, apply, stale, restart-stale, history",
+    ],
+    [
+      ["updates", "aply", "--guard"],
+      "steward: unknown command 'aply' of updates: there are check, apply, stale, restart-stale, history",
+    ],
     [["keys", "x\u001b[2J\ny"], "steward: unknown command 'x [2J y' of keys: there are create, list, revoke"],
   ])("is said to be none: %j", async (argv, message) => {
     expect(await steward(argv)).toEqual({ code: 2, out: "", err: `${message} (--help says more)\n` });
