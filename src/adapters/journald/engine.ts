@@ -1,8 +1,11 @@
 import type { LogQuery } from "#domain/ports/journal.ts";
-import { createCopies } from "./copies.ts";
+import { type Copies, createCopies } from "./copies.ts";
+import type { EntryList } from "./journal-file/entry-array.ts";
+import { createOrdering, type Ordering } from "./ordering.ts";
 import { answer } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
+import type { Source } from "./source.ts";
 
 export interface EngineOptions {
   readonly roots: readonly Root[];
@@ -24,14 +27,29 @@ export interface Engine {
   readonly dispose: () => void;
 }
 
+/** What follows from all files together. It is kept while they stay as they are: a source makes its list anew with each change. */
+function createAcross(): (sources: readonly Source[]) => { readonly copies: Copies; readonly ordering: Ordering } {
+  const copiesOf = createCopies();
+  let lists: readonly EntryList[] = [];
+  let across = { copies: copiesOf([]), ordering: createOrdering([]) };
+  return (sources) => {
+    const current = sources.map((source) => source.all());
+    if (current.length !== lists.length || current.some((list, position) => list !== lists[position])) {
+      lists = current;
+      across = { copies: copiesOf(sources), ordering: createOrdering(sources) };
+    }
+    return across;
+  };
+}
+
 export function createEngine({ roots, onDamage = () => {}, beforeRead, readable }: EngineOptions): Engine {
   const registry = createRegistry(roots, onDamage, { beforeRead, readable });
   const render = createRenderer();
-  const copiesOf = createCopies();
+  const acrossOf = createAcross();
   return {
     query(query) {
       const sources = registry.refresh();
-      return answer(sources, copiesOf(sources), query, render);
+      return answer(sources, acrossOf(sources), query, render);
     },
     foreign: () => registry.foreign().map(({ path }) => path),
     release: registry.release,

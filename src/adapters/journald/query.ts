@@ -6,7 +6,7 @@ import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
 import { type Found, merge, type Run } from "./merge.ts";
 import { comparePlaces, type Place, parseCursor } from "./order.ts";
-import { createOrdering, type Ordering } from "./ordering.ts";
+import type { Ordering } from "./ordering.ts";
 import {
   between,
   betweenSimple,
@@ -68,10 +68,14 @@ const isOutside = (source: Source, window: Postings): boolean =>
   countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
 
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
-export function answer(sources: readonly Source[], copies: Copies, query: LogQuery, render: Renderer): Buffer {
+export function answer(
+  sources: readonly Source[],
+  { copies, ordering }: { readonly copies: Copies; readonly ordering: Ordering },
+  query: LogQuery,
+  render: Renderer,
+): Buffer {
   const { since, until, limit, order, grep } = query;
   const expression = grep === undefined ? undefined : compileGrep(grep);
-  const ordering = createOrdering(sources);
   const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot, ordering);
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   if (query.cursor !== undefined && cursor === undefined)
