@@ -29,8 +29,9 @@ const queryLimits: PoolLimits = {
   waiting: 256,
   jobMs: 60_000,
   idleMs: 60_000,
+  keptThreads: 1,
 };
-const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchesAtOnce };
+const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchesAtOnce, keptThreads: 0 };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
 const batchLimits: PoolLimits = { ...searchLimits, threads: 1, waiting: 4096, jobMs: 1_000 };
 

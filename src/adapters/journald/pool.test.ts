@@ -36,7 +36,7 @@ function start(limits: Partial<PoolLimits> = {}) {
         },
       };
     },
-    { isForSearches: false, threads: 1, waiting: 8, jobMs: 60_000, idleMs: 60_000, ...limits },
+    { isForSearches: false, threads: 1, waiting: 8, jobMs: 60_000, idleMs: 60_000, keptThreads: 0, ...limits },
   );
   const asked = (): readonly string[] => threads.flatMap((one) => one.asked.map(({ id, kind }) => `${kind} ${id}`));
   return { pool, threads, asked };
@@ -109,4 +109,18 @@ it("starts nothing for a caller that has gone before, and forgets one that goes 
   await expect(waiting).rejects.toMatchObject({ name: "JournalUnavailable" });
   threads[0]?.events.onReply(answer(2));
   expect([await first, asked()]).toEqual([answer(2), ["query 2"]]);
+});
+
+it("keeps as many threads as it is told when nothing is asked", async () => {
+  const { pool, threads } = start({ threads: 2, keptThreads: 1 });
+  const both = [pool.run(job(1), never), pool.run(job(2), never)];
+  threads[0]?.events.onReply(answer(1));
+  threads[1]?.events.onReply(answer(2));
+  await Promise.all(both);
+  await vi.advanceTimersByTimeAsync(3_600_000);
+  expect(threads.filter(({ isEnded }) => !isEnded)).toHaveLength(1);
+  const third = pool.run(job(3), never);
+  expect(threads).toHaveLength(2);
+  threads.find(({ isEnded }) => !isEnded)?.events.onReply(answer(3));
+  expect(await third).toEqual(answer(3));
 });

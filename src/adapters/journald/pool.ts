@@ -90,6 +90,8 @@ export interface PoolLimits {
   readonly waiting: number;
   readonly jobMs: number;
   readonly idleMs: number;
+  /** Threads that stay however long nothing is asked: a new one has to open and learn to know all files. */
+  readonly keptThreads: number;
 }
 
 export interface Pool {
@@ -115,7 +117,9 @@ function settle(pool: PoolState, lane: Lane): Waiting | undefined {
   lane.isCancelled = false;
   clearTimeout(lane.late);
   clearTimeout(lane.idle);
-  lane.idle = setTimeout(() => endLane(pool, lane), pool.limits.idleMs);
+  lane.idle = setTimeout(() => {
+    if (pool.lanes.size > pool.limits.keptThreads) endLane(pool, lane);
+  }, pool.limits.idleMs);
   lane.idle.unref();
   return current;
 }
