@@ -1,8 +1,17 @@
 import { constants } from "node:fs";
 import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
-import { join } from "node:path";
-import type { PackageVersion } from "#domain/ports/packages.ts";
+import { basename, join } from "node:path";
+import {
+  type InstalledPackage,
+  PackageFileMissing,
+  type PackageFiles,
+  type PackageVersion,
+  type Progress,
+} from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import type { Asks } from "./ports.ts";
+import { nevraOf, parseNevra } from "./rpm/names.ts";
+import { unitFor } from "./transactions.ts";
 
 export type IsWhole = (path: string, wanted: PackageVersion, signal: AbortSignal) => Promise<boolean>;
 
@@ -39,4 +48,104 @@ export async function fetchFile(
   } finally {
     await rm(own, { recursive: true, force: true });
   }
+}
+
+type Target = Parameters<PackageFiles["restore"]>[0];
+
+interface FoundFile extends PackageVersion {
+  readonly path: string;
+}
+
+export interface Missing {
+  readonly install: readonly FoundFile[];
+  readonly remove: readonly PackageVersion[];
+}
+
+export function missingOf(
+  target: { readonly files: readonly FoundFile[]; readonly remove: Target["remove"] },
+  installed: readonly PackageVersion[],
+): Missing {
+  const present = new Set(installed.map(nevraOf));
+  // Another version of it may be there to stay.
+  const gone = new Set(target.remove.map(nevraOf));
+  return {
+    install: target.files.filter((file) => !present.has(nevraOf(file))),
+    remove: installed.filter((each) => gone.has(nevraOf(each))),
+  };
+}
+
+/** Package files of a manager whose packages cannot be put together again from what is installed. */
+export function createPackageFiles<State extends { readonly packages: readonly PackageVersion[] }>(host: {
+  readonly database: Asks<State>;
+  readonly toInstalled: (state: State) => readonly InstalledPackage[];
+  readonly configFiles: PackageFiles["configFiles"];
+  /** What follows the name of a file. */
+  readonly ending: string;
+  /** Says which package a file is, or why it is none. */
+  readonly inspect: (path: string, signal: AbortSignal) => Promise<PackageVersion | string>;
+  readonly isIntact: (path: string, signal: AbortSignal) => Promise<boolean>;
+  readonly cached: (wanted: PackageVersion, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** Does what is missing. @returns why it was not done, or what failed on the way; else empty. */
+  readonly change: (unit: string, left: Missing, progress: Progress, signal: AbortSignal) => Promise<string>;
+  readonly mark: (unit: string, wanted: Target["marks"], signal: AbortSignal) => Promise<void>;
+  readonly settle: (unit: string, signal: AbortSignal) => Promise<void>;
+}): PackageFiles {
+  const { database, toInstalled, configFiles, ending, inspect, isIntact, cached, download, change, mark, settle } =
+    host;
+
+  // With the epoch too, which repositories leave out.
+  const fileName = (wanted: PackageVersion): string => `${nevraOf(wanted).replaceAll(":", "%3a")}${ending}`;
+
+  const identify: PackageFiles["identify"] = async (path, signal) => {
+    const found = await inspect(path, signal);
+    if (typeof found === "string") throw new Error(`${basename(path)} is not a package file: ${found}`);
+    return found;
+  };
+
+  const isWhole: IsWhole = async (path, wanted, signal) => {
+    const found = await inspect(path, signal);
+    return typeof found !== "string" && nevraOf(found) === nevraOf(wanted) && isIntact(path, signal);
+  };
+
+  return {
+    present: async (signal) => toInstalled(await database(signal)).map((each) => ({ ...each, state: "installed" })),
+    configFiles,
+    fileName,
+    identify,
+
+    async fetch(wanted, folder, signal) {
+      const nevra = nevraOf(wanted);
+      if (parseNevra(nevra) === undefined || nevra.includes("/"))
+        throw new PackageFileMissing(`${JSON.stringify(nevra)} is not a package name`);
+      const name = fileName(wanted);
+      const fetching = { wanted, isWhole, target: join(folder, name) };
+      const sources = {
+        cached: await cached(wanted, signal),
+        download: (own: string) => download(wanted, own, signal),
+      };
+      const origin = await fetchFile(fetching, sources, signal);
+      if (origin !== undefined) return { name, origin };
+      throw new PackageFileMissing(`${nevra} is neither in the cache nor in a repository`);
+    },
+
+    async restore(target, { id, progress }, signal) {
+      const unit = unitFor(id);
+      await settle(unit, signal);
+      const files = await Promise.all(target.files.map(async (path) => ({ ...(await identify(path, signal)), path })));
+      const missing = async (): Promise<Missing> =>
+        missingOf({ files, remove: target.remove }, (await database(signal)).packages);
+      const isThere = ({ install, remove }: Missing): boolean => install.length + remove.length === 0;
+
+      const left = await missing();
+      progress.step(5, "returning to the packages of the snapshot");
+      const reason = isThere(left) ? "" : await change(unit, left, progress, signal);
+      await mark(unit, target.marks, signal);
+      const after = await missing();
+      if (isThere(after) && reason === "") return { isDone: true, reason };
+      const names = [...after.install, ...after.remove].map(nevraOf).slice(0, 10).join(", ");
+      const reasons = [isThere(after) ? "" : `not as in the snapshot: ${names}`, reason].filter((each) => each !== "");
+      return { isDone: false, reason: reasons.join("; ") };
+    },
+  };
 }

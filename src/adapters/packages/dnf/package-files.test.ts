@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { missingOf } from "../common/rpm/package-files.ts";
+import { missingOf } from "../common/package-files.ts";
 import { isExact, marksFor, shellLines } from "./package-files.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };

@@ -2,9 +2,10 @@ import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { InstalledPackage, PackageFiles } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import { createPackageFiles, type Missing } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
-import { createRpmPackageFiles, fileNameOf, isJust, type Missing } from "../common/rpm/package-files.ts";
+import { fileNameOf, isJust, rpmFiles } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
 import { type Dnf, toInstalled, withoutRepositories } from "./host.ts";
 import { failureReason, scriptFailures } from "./output.ts";
@@ -61,8 +62,8 @@ export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFil
   const { database, folder, places, transact } = dnf;
   const locks = [places.transactionLock];
 
-  return createRpmPackageFiles(ports, {
-    rpm: places.rpm,
+  return createPackageFiles({
+    ...rpmFiles(ports, places.rpm),
     database,
     toInstalled,
 

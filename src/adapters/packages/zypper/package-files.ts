@@ -3,10 +3,11 @@ import { join } from "node:path";
 import { type InstalledPackage, type PackageFiles, UpdateRefused } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import type { PlainChange } from "../common/changes.ts";
+import { createPackageFiles, type Missing } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
-import { createRpmPackageFiles, fileNameOf, isJust, type Missing } from "../common/rpm/package-files.ts";
+import { fileNameOf, isJust, rpmFiles } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
 import { onlyFiles } from "./asking.ts";
 import { toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
@@ -41,8 +42,8 @@ export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): P
   const { database, places, transact } = zypper;
   const folder = join(zypper.folder, "files");
 
-  return createRpmPackageFiles(ports, {
-    rpm: places.rpm,
+  return createPackageFiles({
+    ...rpmFiles(ports, places.rpm),
     database,
     toInstalled,
 
