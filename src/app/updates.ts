@@ -20,15 +20,14 @@ export function createHostUpdates(
   request?: RequestRoot,
 ): HostUpdates {
   if (manager === undefined || settings.updates?.enabled === false) return { manager: undefined, backend: undefined };
-  const { files } = manager;
   if (request !== undefined) {
-    const backend = files && snapshotsThroughRoot(request);
+    const backend = snapshotsThroughRoot(request);
     return { manager: managerThroughRoot(manager, request, systemClock), backend };
   }
   const directory = join(stateDir, "snapshots");
-  const backend =
-    files && createPackageSnapshots({ directory, files, clock: systemClock, refresh: createRefresh({ exec }) });
-  return { manager, backend };
+  const { files } = manager;
+  const refresh = createRefresh({ exec });
+  return { manager, backend: createPackageSnapshots({ directory, files, clock: systemClock, refresh }) };
 }
 
 /** What still runs replaced code, found by root for a service without rights. */

@@ -9,6 +9,7 @@ import type {
   TransactionPlan,
 } from "#domain/ports/packages.ts";
 import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { createFakePackageFiles } from "./package-files.ts";
 
 /** Packages in memory, and a repository that has newer ones. */
 export interface FakePackageManager extends PackageManager {
@@ -110,7 +111,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       refreshLists: "apt-get update",
       unhold: "apt-mark unhold",
     },
-    files: undefined,
+    files: createFakePackageFiles(),
     packages,
     repository,
     newRelease: undefined,

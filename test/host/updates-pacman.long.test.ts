@@ -1,4 +1,5 @@
-import { beforeAll, beforeEach, expect, it } from "vitest";
+import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
 import type { AvailableUpdates, InstalledPackage, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
@@ -30,6 +31,7 @@ const old = {
   slow: { name: "slow", version: "1.0" },
   clash: { name: "clash", version: "1.0" },
   need: { name: "need", version: "1.0" },
+  tardy: { name: "tardy", version: "1.0", install: waits },
 } satisfies Record<string, PacmanRecipe>;
 const extra: PacmanRecipe = { name: "extra", version: "1.0" };
 const fresh = {
@@ -46,6 +48,7 @@ const fresh = {
   late: { name: "late", version: "2.0", install: "post_upgrade() { echo I will not end; return 3; }\n" },
   slow: { name: "slow", version: "2.0", install: waits },
   clash: { name: "clash", version: "2.0", conflict: ["steady"] },
+  tardy: { name: "tardy", version: "2.0" },
   need: { name: "need", version: "2.0", depend: ["nowhere-to-be-had"] },
 } satisfies Record<string, PacmanRecipe>;
 
@@ -353,5 +356,111 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     await session.shell(`rm ${pacmanRoot}/var/lib/pacman/local/app-1.0-1/desc`);
     expect(await check()).toMatchObject({ status: "fail", message: expect.stringMatching(/^app was only partly/) });
     expect(await result({ verb: "audit" })).toEqual(["app 1.0-1 is only partly installed"]);
+  });
+
+  describe("an update behind a snapshot", () => {
+    const apply = (id: string): Promise<UpdateApply> => result({ verb: "apply", id, request: {} });
+    const rollBack = (id: string, snapshotId: string): Promise<RollbackResult> =>
+      result({ verb: "rollback", id, snapshotId });
+    /** What is installed, who asked for it, and every file of the packages and the settings. */
+    const state = async () => ({
+      packages: await all(),
+      files: await session.shell(`cd ${pacmanRoot} && find etc usr/share -type f -exec sha256sum {} + | sort -k 2`),
+    });
+
+    it("is undone to the very packages, settings and marks, and so is the rollback", async () => {
+      await begin(["app", "replaced", "steady"], [fresh.app, fresh.library, fresh.successor, fresh.steady]);
+      await session.host.exec([...pacmanWords, "--database", "--asdeps", "steady"]);
+      await session.host.writeFile(`${pacmanRoot}/etc/app/conf`, "mine\n");
+      const before = await state();
+      const done = await apply("update");
+      expect(done).toMatchObject({ success: true, error: null, packages_updated: 6 });
+      await session.host.exec([...pacmanWords, "--database", "--asdeps", "app"]);
+      await session.host.writeFile(`${pacmanRoot}/etc/app/conf`, "later\n");
+      const later = await state();
+      expect(later.packages).toMatchObject([
+        { name: "app", version: "2.0-1", isManual: false },
+        { name: "extra" },
+        { name: "library", version: "2.0-1" },
+        { name: "steady", version: "2.0-1" },
+        { name: "successor", version: "2.0-1" },
+      ]);
+
+      const back = await rollBack("back", done.snapshot_id);
+      expect(back).toMatchObject({ message: `returned to ${done.snapshot_id}`, success: true, packages_changed: 6 });
+      expect(back.packages).toEqual(
+        expect.arrayContaining([
+          { name: "app", from: "2.0-1", to: "1.0-1" },
+          { name: "extra", from: "1.0-1", to: null },
+          { name: "replaced", from: null, to: "1.0-1" },
+        ]),
+      );
+      expect(await state()).toEqual(before);
+      expect(await check()).toMatchObject({ status: "pass" });
+
+      expect(await rollBack("forth", back.safety_snapshot_id)).toMatchObject({ success: true, packages_changed: 6 });
+      expect(await state()).toEqual(later);
+    });
+
+    it("in which a script fails says so, and is undone although a file is in the way", async () => {
+      await begin(["late", "replaced"], [fresh.late, fresh.successor]);
+      const before = await state();
+      const done = await apply("update");
+      expect(done).toMatchObject({
+        success: false,
+        error: expect.stringMatching(/^late: its script .*I will not end/),
+      });
+      await session.host.writeFile(`${pacmanRoot}/usr/share/replaced/version`, "of somebody else\n");
+      expect(await rollBack("back", done.snapshot_id)).toMatchObject({ success: true });
+      expect(await state()).toEqual(before);
+    });
+
+    it("brings back packages that did not fit together then, and nothing besides", async () => {
+      await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
+      await session.host.exec([...pacmanWords, "--remove", "--nodeps", "--nodeps", "library"]);
+      const before = await state();
+      const done = await apply("update");
+      expect(await installed()).toMatchObject({ app: "2.0-1" });
+      expect(await rollBack("back", done.snapshot_id)).toMatchObject({ success: true });
+      expect(await state()).toEqual(before);
+    });
+
+    it("is undone after a rollback that was killed, once a person has seen to the lock that it left", async () => {
+      await begin(["tardy", "steady"], [fresh.tardy, fresh.steady]);
+      const before = await state();
+      const { snapshot_id: snapshot } = await apply("update");
+      await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
+      const running = work<RollbackResult>({ verb: "rollback", id: "killed", snapshotId: snapshot });
+      await eventually(async () => expect(await installed()).toMatchObject({ tardy: "1.0-1" }));
+      await session.shell("systemctl kill --signal=KILL steward-packages-killed.service");
+      const { success, message } = (await running).result ?? {};
+      expect([success, message]).toEqual([false, expect.stringContaining(`${lock} is left of a pacman`)]);
+      await session.shell(`rm ${lock} ${pacmanRoot}/tmp/wait`);
+      expect(await rollBack("again", snapshot)).toMatchObject({ success: true });
+      expect(await state()).toEqual(before);
+    });
+
+    it("is not begun where the cache does not have a version that it would replace", async () => {
+      await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
+      await session.shell(`rm ${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`);
+      const { error } = await work({ verb: "apply", id: "update", request: {} });
+      expect(error).toMatch(/cannot take the snapshot: steady-1.0-1.any is neither in the cache nor in a repository/);
+      expect(await installed()).toEqual({ app: "1.0-1", library: "1.0-1", steady: "1.0-1" });
+    });
+
+    it("is not begun where the cache has a damaged file, nor led back with one", async () => {
+      await begin(["steady"], [fresh.steady]);
+      const file = `${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`;
+      await session.shell(`cp ${file} /root/whole && head -c 200 /root/whole > ${file}`);
+      expect((await work({ verb: "apply", id: "torn", request: {} })).error).toContain("neither in the cache");
+      await session.shell(`cp /root/whole ${file}`);
+      const { snapshot_id: snapshot, success } = await apply("update");
+      expect(success).toBe(true);
+      await session.shell(
+        `rm ${file} && find ${pacmanRoot}/var/lib/steward -type f -name '*' -size +300c -exec truncate -s 200 {} +`,
+      );
+      expect((await work({ verb: "rollback", id: "back", snapshotId: snapshot })).error).toMatch(/snapshot/);
+      expect(await installed()).toEqual({ steady: "2.0-1" });
+    });
   });
 });

@@ -148,8 +148,7 @@ export interface PackageManager {
   /** Whether it knows security updates. */
   readonly knowsSecurity: boolean;
   readonly commands: ManagerCommands;
-  /** Undefined where no package file leads back to an older version. */
-  readonly files: PackageFiles | undefined;
+  readonly files: PackageFiles;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
   /** @throws when it does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;

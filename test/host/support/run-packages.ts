@@ -10,7 +10,6 @@ import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
 import {
-  type PackageFiles,
   type PackageManager,
   packageManagers,
   type TransactionPlan,
@@ -42,11 +41,6 @@ const manager = open();
 const { files } = manager;
 const signal = AbortSignal.timeout(300_000);
 
-const demandFiles = (): PackageFiles => {
-  if (files === undefined) throw new Error(`${name} has no package files`);
-  return files;
-};
-
 const check = (id: string) =>
   (id === "security_updates"
     ? securityUpdatesCheck({ packages: manager, clock: systemClock })
@@ -74,7 +68,7 @@ const engine = () =>
     manager,
     backend: createPackageSnapshots({
       directory: join(root, "var/lib/steward/snapshots"),
-      files: demandFiles(),
+      files,
       clock: systemClock,
       refresh: createRefresh({ exec }),
       etc: join(root, "etc"),
@@ -99,9 +93,9 @@ const operation = (id: string) => ({ id, progress, phase: undefined, savePhase: 
 
 /** Brings the files of packages into the folder and says where each came from. */
 async function fetchAll(names: readonly string[], folder: string) {
-  const present = await demandFiles().present(signal);
+  const present = await files.present(signal);
   const wanted = present.filter((each) => names.includes(each.name));
-  return Promise.all(wanted.map((each) => demandFiles().fetch(each, folder, signal)));
+  return Promise.all(wanted.map((each) => files.fetch(each, folder, signal)));
 }
 
 /** How often a program is run for a second look. */
@@ -167,9 +161,9 @@ async function carryOut(work: PackageWork): Promise<unknown> {
     case "fetch":
       return fetchAll(work.names, work.folder);
     case "identify":
-      return demandFiles().identify(work.path, signal);
+      return files.identify(work.path, signal);
     case "restore":
-      return demandFiles().restore(work.target, { id: work.id, progress }, signal);
+      return files.restore(work.target, { id: work.id, progress }, signal);
     case "apply": {
       const input = { request: whole(work.request), takesSnapshot: true, isGuarded: false };
       return engine()["updates.apply"](input, operation(work.id));

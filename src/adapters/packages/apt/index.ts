@@ -1,7 +1,6 @@
 import type {
   InstalledPackage,
   PackageChange,
-  PackageFiles,
   PackageManager,
   PresentPackage,
   Progress,
@@ -101,7 +100,7 @@ interface AptPorts extends ManagerPorts {
   };
 }
 
-function createApt(ports: AptPorts): PackageManager & { readonly files: PackageFiles } {
+function createApt(ports: AptPorts): PackageManager {
   const { exec, clock, needsReboot, paths = aptPaths, files, stateDir } = ports;
   const database = createDatabase(paths);
   const locks = createLockTable();

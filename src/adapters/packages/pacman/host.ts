@@ -97,8 +97,11 @@ export const toInstalled = (state: PacmanDatabase): readonly InstalledPackage[] 
 export const cannotAsk = ({ exitCode, stdout, stderr }: CommandResult): CommandFailed =>
   new CommandFailed(`cannot ask pacman: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`);
 
+export const describeLeftLock = ({ lock }: Pick<PacmanPlaces, "lock">): string =>
+  `${lock} is left of a pacman that was stopped in the middle of its work, and nobody holds it: see what it was doing, then remove that file`;
+
 export function openPacman(ports: PackagePorts) {
-  const { exec, root } = ports;
+  const { exec, root = "/" } = ports;
   const places = pacmanPlaces(root);
   const locks = createOpenLocks();
   const transact: Transact = createTransactions({ ...ports, locks, reader: pacmanOutput });
@@ -114,16 +117,24 @@ export function openPacman(ports: PackagePorts) {
   const tryAsking = (databases: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> =>
     run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal);
 
+  const settings = async (names: readonly string[], signal: AbortSignal): Promise<readonly (readonly string[])[]> => {
+    const found = parseSettings(demandAnswer(await run([...places.settingsReader, "--verbose", ...names], signal)));
+    return names.map((name) => found.get(name) ?? []);
+  };
+
   const readHolds = async (signal: AbortSignal): Promise<PacmanDatabase["isHeld"]> => {
-    const kinds = ["IgnorePkg", "IgnoreGroup"];
-    const found = parseSettings(demandAnswer(await run([...places.settingsReader, "--verbose", ...kinds], signal)));
-    const [names = [], groups = []] = kinds.map((name) => (found.get(name) ?? []).map(createPattern));
+    const kinds = await settings(["IgnorePkg", "IgnoreGroup"], signal);
+    const [names = [], groups = []] = kinds.map((patterns) => patterns.map(createPattern));
     return (each) => names.some((matches) => matches(each.name)) || groups.some((matches) => each.groups.some(matches));
   };
 
   return {
     places,
     tryAsking,
+    cacheFolders: async (signal: AbortSignal): Promise<readonly string[]> => {
+      const [folders = []] = await settings(["CacheDir"], signal);
+      return folders.map((folder) => join(root, folder));
+    },
     ask: async (databases: string, words: readonly string[], signal: AbortSignal) =>
       demandAnswer(await tryAsking(databases, words, signal)),
 
@@ -145,10 +156,7 @@ export function openPacman(ports: PackagePorts) {
       } catch (error) {
         if (!(error instanceof LockHeld) || error.holder !== undefined || !(await isLeftOver(places.lock, locks)))
           throw error;
-        throw new LockHeld(
-          `${places.lock} is left of a pacman that was stopped in the middle of its work, and nobody holds it: see what it was doing, then remove that file`,
-          undefined,
-        );
+        throw new LockHeld(describeLeftLock(places), undefined);
       }
     },
 

@@ -5,6 +5,7 @@ import { orLocked, settle, unitFor } from "../common/transactions.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
 import { currentLists } from "./lists.ts";
+import { createPacmanPackageFiles } from "./package-files.ts";
 import { createRepairs, refresh } from "./repairs.ts";
 import { createSimulate, fullUpdate } from "./simulation.ts";
 import { createFaults, createFindings, createOffers, describeFindings } from "./states.ts";
@@ -28,7 +29,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
       refreshLists: "pacman -Sy",
       unhold: "taking it out of IgnorePkg in pacman.conf",
     },
-    files: undefined,
+    files: createPacmanPackageFiles(pacman, ports),
     installed: async (signal) => toInstalled(await database(signal)),
 
     faults: createFaults(pacman, findings),
