@@ -12,6 +12,7 @@ import { runTask, type TaskOutcome, type Verb } from "#domain/operations/task.ts
 import type { OperationStore, StoredOperation } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins, EnabledPlugins } from "#domain/ports/plugins.ts";
 import { createHostCondition, type HostCondition } from "#domain/updates/condition.ts";
+import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { guardTimesOf } from "#domain/updates/guard.ts";
 import { tellEnd } from "#domain/updates/hooks.ts";
 import { asVerbs } from "#domain/updates/task-verbs.ts";
@@ -124,6 +125,7 @@ export async function runOperation(
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
         configFiles: createConfigFiles(),
+        rules: downgradeRules(settings.updates?.no_downgrade),
         keepSnapshots: settings.updates?.keep_snapshots ?? 10,
         stale,
       };

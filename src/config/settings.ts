@@ -168,6 +168,14 @@ export const Settings = Options(
         "What keeps snapshots. Both mean `packages`, which works on any file system and needs no reboot; the setting is for older files.",
       ),
       keep_snapshots: Type.Integer({ minimum: 1, description: "How many snapshots are kept; 10 unless given." }),
+      no_downgrade: Type.Record(
+        Type.String({ minLength: 1 }),
+        Type.Unsafe<string | false>({ anyOf: [{ type: "string", minLength: 1 }, { const: false }] }),
+        {
+          description:
+            "By package, whose name may end in `*`: why a rollback must not downgrade it, or `false` for one of the built-in list that may. Built in are databases and the like.",
+        },
+      ),
       guard_minutes: Type.Number({
         minimum: 0,
         description:

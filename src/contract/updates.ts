@@ -385,6 +385,10 @@ export const updates = {
         etcScopes,
         "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
       ),
+      allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), {
+        maxItems: 1000,
+        description: "Packages that may be downgraded although their data may not survive it: databases and the like.",
+      }),
     }),
     response: RollbackResult,
     errors: ["NOT_FOUND", "CONFLICT", "UNAVAILABLE"],

@@ -14,6 +14,7 @@ import type { StaleProcesses } from "#domain/ports/stale.ts";
 const closed = { additionalProperties: false };
 const Name = Type.String({ pattern: "^[a-z][a-z0-9_]{0,63}$" });
 const SnapshotId = Type.String({ pattern: "^[0-9]{8}-[0-9]{6}$" });
+const PackageNames = Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), { maxItems: 10_000 });
 const Nothing = Type.Object({}, closed);
 /** No character that ends a string elsewhere. */
 const plainText = "^[^\\u0000]*$";
@@ -25,9 +26,7 @@ export const rootOperations = {
         {
           type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
           isSecurityOnly: Type.Boolean(),
-          names: Type.Optional(
-            Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), { maxItems: 10_000 }),
-          ),
+          names: Type.Optional(PackageNames),
         },
         closed,
       ),
@@ -37,7 +36,10 @@ export const rootOperations = {
     },
     closed,
   ),
-  "updates.rollback": Type.Object({ snapshotId: SnapshotId, etc: Type.Optional(Choice(etcScopes)) }, closed),
+  "updates.rollback": Type.Object(
+    { snapshotId: SnapshotId, etc: Type.Optional(Choice(etcScopes)), allowDowngrade: Type.Optional(PackageNames) },
+    closed,
+  ),
   "snapshots.create": Type.Object({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }, closed),
   "snapshots.delete": Type.Object({ snapshotId: SnapshotId }, closed),
   /** Which services those are, root finds out. */

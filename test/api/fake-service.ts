@@ -13,6 +13,7 @@ import { createSystemPart } from "#app/parts/system.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
+import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 
 type Access = Parameters<typeof createAccessPart>[0];
@@ -125,6 +126,7 @@ export function createFakeService(fakes: ServiceFakes) {
       hookPoints,
       takesSnapshot: true,
       stale: fakes.stale,
+      rules: downgradeRules(),
     }),
     connectors,
     health,

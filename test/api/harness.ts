@@ -9,6 +9,7 @@ import { runTask } from "#domain/operations/task.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
 import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
 import type { Condition } from "#domain/updates/condition.ts";
+import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
@@ -207,6 +208,7 @@ export async function startTestService(
     configFiles: createFakeConfigFiles(),
     keepSnapshots: 3,
     stale,
+    rules: downgradeRules(),
   });
   /** Does what was launched, in this process. */
   const taskLauncher: TaskLauncher = {

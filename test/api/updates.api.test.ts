@@ -456,6 +456,30 @@ describe("snapshots", () => {
     expect(versions()).toEqual(fresh);
   });
 
+  it("refuse to downgrade what does not survive it, unless it is named", async () => {
+    const { packages, repository } = service.packageManager;
+    packages.set("mysql-server-8.0", fakePackage("mysql-server-8.0", "8.0.35-1"));
+    repository.set("mysql-server-8.0", { version: "8.0.36-1", isSecurity: true });
+    const { json: plan } = await post("/updates/apply?dry_run=true", { body: { guard: true } });
+    expect(plan).toMatchObject({ steps: expect.arrayContaining([expect.stringContaining("because of mysql-server")]) });
+    const applied = await post("/updates/apply");
+    const { snapshot_id: id } = applied.json as { snapshot_id: string };
+    const refusal = {
+      error: {
+        code: "CONFLICT",
+        message: expect.stringContaining("mysql-server-8.0 from 8.0.36-1 to 8.0.35-1 (MySQL upgrades"),
+        details: { packages: [expect.objectContaining({ name: "mysql-server-8.0" })], retryable: false },
+      },
+    };
+    const query = `/updates/rollback/${id}`;
+    expect((await post(`${query}?dry_run=true`)).json).toMatchObject(refusal);
+    expect((await post(query)).json).toMatchObject(refusal);
+    expect(versions()).toMatchObject({ "mysql-server-8.0": "8.0.36-1" });
+    const body = { allow_downgrade: ["mysql-server-8.0"] };
+    expect((await post(query, { body })).json).toMatchObject({ success: true });
+    expect(versions()).toMatchObject({ "mysql-server-8.0": "8.0.35-1" });
+  });
+
   it("that are damaged are refused before anything is touched", async () => {
     const id = await take();
     offerThree();

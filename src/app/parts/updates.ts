@@ -6,6 +6,7 @@ import type { UpdateApply } from "#contract/updates.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
+import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
 import { createSecurityUpdater } from "#domain/updates/security.ts";
@@ -28,9 +29,10 @@ export function createUpdatesPart(
     readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
     readonly takesSnapshot: boolean;
     readonly stale: StaleHost;
+    readonly rules: DowngradeRules;
   },
 ) {
-  const { clock, metrics, host, operations, hookPoints, takesSnapshot, stale } = ports;
+  const { clock, metrics, host, operations, hookPoints, takesSnapshot, stale, rules } = ports;
   const { hooks } = hookPoints;
   const consent = async <K extends UpdateKind>(
     kind: K,
@@ -60,6 +62,7 @@ export function createUpdatesPart(
     clock,
     takesSnapshot,
     stale,
+    rules,
     onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown }) {
       metrics.updatesAvailable("all", total);
       if (isKnown) metrics.updatesAvailable("security", ofSecurity);
@@ -100,5 +103,6 @@ export function buildUpdatesPart(
   );
   const takesSnapshot = config.settings.updates?.snapshot ?? true;
   const stale = createStaleHost(ports.host.systemd.units, rootSide?.request);
-  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale });
+  const rules = downgradeRules(config.settings.updates?.no_downgrade);
+  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale, rules });
 }

@@ -3,7 +3,7 @@ import { type EtcScope, etcScopes, type RollbackResult } from "#contract/updates
 import { counted, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, repeated } from "../core/command.ts";
 import { runLong } from "../core/operation-follow.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -77,7 +77,10 @@ function addSnapshotChanges(snapshots: Command, ports: CommandPorts): void {
     .json();
   plannedCommand(ports, remove, {
     name: "deleteSnapshot",
-    input: (id: string, { etc }: { etc?: EtcScope }) => ({ params: { snapshot_id: id }, body: defined({ etc }) }),
+    input: (id: string, { etc, allowDowngrade }: { etc?: EtcScope; allowDowngrade?: readonly string[] }) => ({
+      params: { snapshot_id: id },
+      body: defined({ etc, allow_downgrade: allowDowngrade && [...allowDowngrade] }),
+    }),
     question: (_, id) => `Delete the snapshot ${oneLine(id)}?`,
     print: (_, { message }) => io.out(`${oneLine(message)}\n`),
   });
@@ -104,6 +107,11 @@ export function addRollbackCommand(program: Command, ports: CommandPorts): void 
     .description("return to a snapshot: shows what would be done, asks, does it, and shows how it comes along")
     .argument("<snapshot>", "id of the snapshot, as `steward snapshots` has it")
     .choice("--etc <files>", "of /etc what the update and its packages changed, or all that differs", etcScopes)
+    .option(
+      "--allow-downgrade <name>",
+      "this package too, although its data may not survive it; may be repeated",
+      repeated,
+    )
     .dryRun()
     .yes()
     .noWait()

@@ -16,6 +16,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import type { Condition, HostCondition } from "./condition.ts";
+import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
@@ -56,6 +57,7 @@ export interface ApplyPorts {
   readonly guard: GuardTimes;
   readonly configFiles: ConfigFiles;
   readonly stale: StaleHost;
+  readonly rules: DowngradeRules;
 }
 
 export interface Update extends ApplyPorts, Work<ApplyPhase> {

@@ -13,6 +13,7 @@ import { createFakeUnits, runningUnit } from "../../../test/fakes/units.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply-steps.ts";
 import type { Condition } from "./condition.ts";
+import { downgradeRules } from "./downgrades.ts";
 
 const { signal } = new AbortController();
 const quiet = { step: () => undefined, line: () => undefined };
@@ -48,6 +49,7 @@ function setUp() {
     guard: { guardMs: 60_000, enoughMs: 60_000 },
     configFiles,
     stale: { code: staleCode, units, reboot: createFakeRebootNeed() },
+    rules: downgradeRules(),
   };
   const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
     request: { type: "packages", isSecurityOnly: false, names: undefined },

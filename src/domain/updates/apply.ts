@@ -56,7 +56,7 @@ async function restoreUnits(
 }
 
 async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly string[]): Promise<Guarded> {
-  const { backend, id, clock, progress } = update;
+  const { backend, id, clock, rules, progress } = update;
   if (backend === undefined || last.snapshotId === "") {
     const message = "there is no snapshot to return to";
     return { verdict: { outcome: "rollback_failed", message, worse: [...worse] }, needsReboot: false };
@@ -71,11 +71,13 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
     savePhase: (next) => void save(update, { ...rolling, ...next }),
     signal: update.signal,
   };
-  const result = await rollBack({ snapshotId: last.snapshotId }, { backend, clock }, back).catch((error: unknown) => ({
-    success: false,
-    message: `cannot return to ${last.snapshotId}: ${troubleIn(update, error)}`,
-    requires_reboot: false,
-  }));
+  const result = await rollBack({ snapshotId: last.snapshotId }, { backend, clock, rules }, back).catch(
+    (error: unknown) => ({
+      success: false,
+      message: `cannot return to ${last.snapshotId}: ${troubleIn(update, error)}`,
+      requires_reboot: false,
+    }),
+  );
   const needsReboot = result.requires_reboot;
   const message = `${worse.join("; ")}: ${result.message}`;
   const verdict: GuardVerdict = {

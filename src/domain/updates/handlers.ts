@@ -8,6 +8,7 @@ import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput } from "./apply-steps.ts";
+import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { createSharedRun } from "./shared-run.ts";
@@ -90,14 +91,22 @@ async function findUpdates(
 async function applyPlan(
   manager: PackageManager,
   request: UpdateRequest,
-  { takesSnapshot, isGuarded, restartsStale }: Omit<ApplyInput, "request"> & { readonly restartsStale: boolean },
+  {
+    takesSnapshot,
+    isGuarded,
+    restartsStale,
+    rules,
+  }: Omit<ApplyInput, "request"> & { readonly restartsStale: boolean; readonly rules: DowngradeRules },
   signal: AbortSignal,
 ): Promise<Plan> {
   const { changes, downloadBytes } = await refusedAsInvalid(() => manager.simulate(request, signal));
   const snapshot = takesSnapshot && changes.length > 0 ? ["take a snapshot"] : [];
   const watch = isGuarded && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
   const restart = restartsStale && changes.length > 0 ? ["restart services that then run replaced code"] : [];
-  return createPlan([...snapshot, ...changes.map(changeText), ...restart, ...watch], {
+  // A rollback is the update the other way round.
+  const oneWay = isGuarded ? harmfulDowngrades(changes, rules) : [];
+  const noWayBack = oneWay.map(({ name, reason }) => `not roll back by itself, because of ${name}: ${reason}`);
+  return createPlan([...snapshot, ...changes.map(changeText), ...restart, ...watch, ...noWayBack], {
     packages: changes.map(({ name }) => name),
     bytes: downloadBytes,
     requires_reboot: requireReboot(changes),
@@ -108,13 +117,15 @@ const undone = { added: "remove", removed: "put back", modified: "restore" } as 
 
 async function rollbackPlan(
   backend: SnapshotBackend,
-  { snapshotId, etc = "touched" }: UpdateWork["updates.rollback"]["input"],
+  { snapshotId, etc = "touched", allowDowngrade: allowed }: UpdateWork["updates.rollback"]["input"],
+  rules: DowngradeRules,
   signal: AbortSignal,
 ): Promise<Plan> {
   const { packages, files } = await refusedAsInvalid(async () => {
     await backend.verify(snapshotId, signal);
     return backend.diff(snapshotId, signal);
   });
+  refuseDowngrades(packages, { rules, allowed });
   const back = packages.map(({ name, from, to }) => {
     if (from === null) return `remove ${name} ${to ?? ""}`;
     return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
@@ -173,9 +184,10 @@ export function updatesHandlers(ports: {
   readonly clock: Pick<Clock, "now">;
   readonly takesSnapshot: boolean;
   readonly stale: StaleHost;
+  readonly rules: DowngradeRules;
   readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {
-  const { host, work, clock, onChecked } = ports;
+  const { host, work, clock, onChecked, rules } = ports;
 
   const managed = (): Promise<ManagedHost> => managedHost(host);
 
@@ -210,7 +222,12 @@ export function updatesHandlers(ports: {
         throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
       if (query.dry_run ?? false) {
-        const options = { takesSnapshot: takesSnapshot && backend !== undefined, isGuarded: guard, restartsStale };
+        const options = {
+          takesSnapshot: takesSnapshot && backend !== undefined,
+          isGuarded: guard,
+          restartsStale,
+          rules,
+        };
         return applyPlan(manager, request, options, context.signal());
       }
       const input = { request, takesSnapshot, isGuarded: guard, ...(restartsStale && { restartsStale }) };
@@ -254,11 +271,12 @@ export function updatesHandlers(ports: {
       };
     },
 
-    async rollback({ params: { snapshot_id: snapshotId }, query, body: { etc } }, context) {
+    async rollback({ params: { snapshot_id: snapshotId }, query, body }, context) {
       const signal = context.signal();
       const { backend } = await findSnapshot(host, snapshotId, signal);
-      const input = { snapshotId, ...defined({ etc }) };
-      if (query.dry_run ?? false) return rollbackPlan(backend, input, signal);
+      const { etc, allow_downgrade: allowDowngrade } = body;
+      const input = { snapshotId, ...defined({ etc, allowDowngrade }) };
+      if (query.dry_run ?? false) return rollbackPlan(backend, input, rules, signal);
       return work.begin("updates.rollback", input, context);
     },
   };

@@ -62,7 +62,7 @@ describe("hooks of operations", () => {
       ["pre_update", { key_id: null, ...described }],
     ]);
     expect(await asked((hooks) => requireConsent(hooks, "updates.rollback", { snapshotId: "s" }, "key"))).toEqual([
-      ["pre_rollback", { key_id: "key", snapshot_id: "s", etc: "touched" }],
+      ["pre_rollback", { key_id: "key", snapshot_id: "s", etc: "touched", allow_downgrade: [] }],
     ]);
     expect(await asked((hooks) => requireConsent(hooks, "snapshots.create", { description: "" }, "key"))).toEqual([]);
   });
@@ -83,7 +83,10 @@ describe("hooks of operations", () => {
     ]);
     const error = { code: "UNAVAILABLE", message: "locked" } as const;
     expect(await told(stored("updates.rollback", { snapshotId: "s" }, { status: "failed", error }))).toEqual([
-      ["post_rollback", { ...about, snapshot_id: "s", etc: "touched", status: "failed", result: null, error }],
+      [
+        "post_rollback",
+        { ...about, snapshot_id: "s", etc: "touched", allow_downgrade: [], status: "failed", result: null, error },
+      ],
     ]);
   });
 

@@ -32,7 +32,11 @@ const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
     pre: "pre_rollback",
     post: "post_rollback",
     what: "roll back",
-    subject: ({ snapshotId, etc = "touched" }) => ({ snapshot_id: snapshotId, etc }),
+    subject: ({ snapshotId, etc = "touched", allowDowngrade = [] }) => ({
+      snapshot_id: snapshotId,
+      etc,
+      allow_downgrade: allowDowngrade,
+    }),
   },
 };
 

@@ -3,6 +3,7 @@ import type { PackageChange, Progress } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
+import { type DowngradeRules, refuseDowngrades } from "./downgrades.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 
 /** The progress of a rollback, for a process that resumes it. */
@@ -30,17 +31,31 @@ const changesBetween = (
 ): readonly PackageChange[] =>
   packages.map(({ name, architecture, from, to }) => ({ name, architecture, from: to, to: from, isSecurity: false }));
 
+export interface RollbackInput {
+  readonly snapshotId: string;
+  readonly etc?: EtcScope;
+  /** Packages that may be downgraded although their data may not survive it. */
+  readonly allowDowngrade?: readonly string[];
+}
+
+interface RollbackPorts {
+  readonly backend: SnapshotBackend;
+  readonly clock: Pick<Clock, "now">;
+  readonly rules: DowngradeRules;
+}
+
 /**
  * Returns to a snapshot: verifies it before anything is touched, takes a safety snapshot, goes back. Can be resumed.
- * @throws SnapshotUnusable when the snapshot is damaged: nothing was touched.
+ * @throws SnapshotUnusable when the snapshot is damaged; DomainError `CONFLICT` for a harmful downgrade: nothing was touched.
  */
 export async function rollBack(
-  { snapshotId, etc = "touched" }: { readonly snapshotId: string; readonly etc?: EtcScope | undefined },
-  { backend, clock }: { readonly backend: SnapshotBackend; readonly clock: Pick<Clock, "now"> },
+  { snapshotId, etc = "touched", allowDowngrade: allowed }: RollbackInput,
+  { backend, clock, rules }: RollbackPorts,
   { id, progress, phase, savePhase, signal }: Work<RollbackPhase>,
 ): Promise<RollbackResult> {
   progress.step(0, "verify the snapshot");
   await backend.verify(snapshotId, signal);
+  if (phase === undefined) refuseDowngrades((await backend.diff(snapshotId, signal)).packages, { rules, allowed });
   const safetySnapshotId = phase?.safetySnapshotId ?? (await freeSnapshotId(backend, clock, signal));
   if (phase === undefined) savePhase({ safetySnapshotId });
   if (!(await backend.list(signal)).some(({ id: taken }) => taken === safetySnapshotId)) {

@@ -9,6 +9,7 @@ import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
 import { createFakeStaleCode } from "../../../test/fakes/stale-code.ts";
 import { createFakeUnits } from "../../../test/fakes/units.ts";
+import { downgradeRules } from "./downgrades.ts";
 import type { RollbackPhase } from "./rollback.ts";
 import { updateVerbs } from "./verbs.ts";
 
@@ -30,6 +31,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     configFiles: createFakeConfigFiles(),
     keepSnapshots: 1,
     stale: { code: createFakeStaleCode(), units: createFakeUnits(), reboot: createFakeRebootNeed() },
+    rules: downgradeRules(),
   });
   const lines: string[] = [];
   const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };

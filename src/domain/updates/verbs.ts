@@ -1,11 +1,4 @@
-import type {
-  EtcScope,
-  RemovedSnapshot,
-  RestartStale,
-  RollbackResult,
-  Snapshot,
-  UpdateApply,
-} from "#contract/updates.ts";
+import type { RemovedSnapshot, RestartStale, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
@@ -14,16 +7,17 @@ import { errorMessage } from "#kernel/errors.ts";
 import { applyUpdates } from "./apply.ts";
 import type { ApplyInput, ApplyPhase } from "./apply-steps.ts";
 import type { HostCondition } from "./condition.ts";
+import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
 import { refusedAsInvalid } from "./refusals.ts";
-import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
+import { type RollbackInput, type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
 import { type RestartPhase, restartStale, type StaleHost } from "./stale.ts";
 
 export interface UpdateWork {
   readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
   readonly "updates.rollback": {
-    readonly input: { readonly snapshotId: string; readonly etc?: EtcScope };
+    readonly input: RollbackInput;
     readonly phase: RollbackPhase;
     readonly result: RollbackResult;
   };
@@ -70,6 +64,8 @@ export interface UpdateWorkPorts {
   readonly configFiles: ConfigFiles;
   readonly keepSnapshots: number;
   readonly stale: StaleHost;
+  /** What a rollback must not downgrade. */
+  readonly rules: DowngradeRules;
 }
 
 /** @throws DomainError `NOT_FOUND`. */
@@ -141,10 +137,11 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       await removeExpired(work, [result.snapshot_id]);
       return result;
     },
-    "updates.rollback": async ({ snapshotId, etc }, work) => {
+    "updates.rollback": async (input, work) => {
+      const { snapshotId } = input;
       const doIt = async (): Promise<RollbackResult> => {
         const found = await requireSnapshot(backend, snapshotId, work.signal);
-        return refusedAsInvalid(() => rollBack({ snapshotId, etc }, { backend: found.backend, clock }, work));
+        return refusedAsInvalid(() => rollBack(input, { ...ports, backend: found.backend }, work));
       };
       const result = work.phase?.result ?? (await doIt());
       // Cleaning up removes the former state: a process that is killed meanwhile still has the result.

@@ -15,6 +15,7 @@ import {
   type TransactionPlan,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
+import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
 import type { GoneOn, PackageWork } from "./package-work.ts";
@@ -87,6 +88,7 @@ const engine = () =>
       units: { read: noUnits, restart: noUnits, settled: noUnits },
       reboot: createRebootNeed(),
     },
+    rules: downgradeRules(),
   });
 /** An operation that nobody interrupts. */
 const operation = (id: string) => ({ id, progress, phase: undefined, savePhase: () => undefined, signal });
