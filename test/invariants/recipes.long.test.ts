@@ -189,14 +189,13 @@ describe("the recipe of", { timeout: 600_000 }, () => {
     expectContent(copy, ["test/ports/entropy.test.ts"]);
   });
 
-  it("a package manager begins with its name, after which the compiler names every place that the page does", () => {
-    const path = "src/domain/ports/packages.ts";
-    const known = 'packageManagers = ["apt", ';
-    expect(copy.read(path)).toContain(known);
-    copy.write(path, copy.read(path).replace(known, `${known}"apk", `));
-    const { output } = copy.run(["tsc", "-b"]);
-    const named = new Set([...output.matchAll(/^(src\/\S+?)\(\d+,/gm)].map(([, file = ""]) => file));
-    expect([...named]).toEqual(["src/adapters/packages/index.ts"]);
-    for (const file of [path, ...named]) expect(read("docs/recipes/package-manager.md")).toContain(`\`${file}\``);
+  it("a package manager is followed by its own example, which the gates accept", () => {
+    const page = "docs/recipes/package-manager.md";
+    const example = exampleOf(page);
+    const [name, ...list] = example.inserts;
+    expect([Object.keys(example.files).length, name?.[0], list.length]).toEqual([3, "src/domain/ports/packages.ts", 2]);
+    expectNamed(page, example, { "<name>": "parcel" });
+    follow(copy, example);
+    expectContent(copy, ["src/adapters/packages/parcel/output.test.ts"]);
   });
 });
