@@ -10,6 +10,7 @@ import type { createHttpPart, HttpPorts } from "./parts/http.ts";
 import type { createLogsPart } from "./parts/logs.ts";
 import type { createOperationsPart } from "./parts/operations.ts";
 import type { createPluginsPart } from "./parts/plugins.ts";
+import type { createRebootPart } from "./parts/reboot.ts";
 import type { createSystemPart } from "./parts/system.ts";
 import type { createTracesPart } from "./parts/traces.ts";
 import type { createUpdatesPart } from "./parts/updates.ts";
@@ -20,6 +21,7 @@ export interface BackParts {
   readonly traces: Part & ReturnType<typeof createTracesPart>;
   readonly host?: Part;
   readonly system: ReturnType<typeof createSystemPart>;
+  readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
   readonly operations: ReturnType<typeof createOperationsPart>;
   readonly updates: Part & ReturnType<typeof createUpdatesPart>;
@@ -54,6 +56,7 @@ export function composeService<H extends Http>(
       handlers: {
         ...health.handlers,
         ...system.handlers,
+        ...back.reboot.handlers,
         ...updates.handlers,
         ...operations.handlers,
         ...connectors.handlers,

@@ -23,6 +23,7 @@ import { buildHttpPart, securityProbe } from "./parts/http.ts";
 import { createLogsPart } from "./parts/logs.ts";
 import { buildOperationsPart, createIds } from "./parts/operations.ts";
 import { buildPluginsPart, createHookPoints } from "./parts/plugins.ts";
+import { buildRebootPart } from "./parts/reboot.ts";
 import { buildHost, buildSystemPart } from "./parts/system.ts";
 import { buildTlsPart } from "./parts/tls.ts";
 import { buildTracesPart } from "./parts/traces.ts";
@@ -65,6 +66,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const { journal, grep } = host;
   const logs = createLogsPart({ clock, log, journal, grep });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
+  const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, rootSide });
   const connectors = buildConnectorsPart(context, { traced, prober });
   const health = buildHealthPart(context, {
@@ -80,7 +82,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, rootSide });
   const alerts = buildAlertsPart(context, host);
   return {
-    ...{ health, system, updates, operations, connectors, plugins, logs, access, audit, alerts, traces },
+    ...{ health, system, reboot, updates, operations, connectors, plugins, logs, access, audit, alerts, traces },
     ...{ tls, prober, host, rootSide },
   };
 }

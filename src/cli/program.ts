@@ -15,6 +15,7 @@ import { addNotifyCommands } from "./commands/notify.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
 import { addOperationsCommands } from "./commands/operations.ts";
 import { addPluginsCommands } from "./commands/plugins/index.ts";
+import { addRebootCommands } from "./commands/reboot.ts";
 import { addServicesCommands } from "./commands/services.ts";
 import { addRollbackCommand, addSnapshotsCommands } from "./commands/snapshots.ts";
 import { addStatusCommand } from "./commands/status.ts";
@@ -77,6 +78,7 @@ export function createProgram(
   addCheckCommand(program, ports);
   addServicesCommands(program, ports);
   addLogsCommand(program, ports);
+  addRebootCommands(program, ports);
   addAlertsCommands(program, ports);
   addTracesCommands(program, ports);
 

@@ -13,6 +13,7 @@ interface EffectRow {
  */
 export const effects = {
   restart_units: { scope: "services:restart", summary: "Restarts systemd units." },
+  reboot_host: { scope: "system:reboot", summary: "Reboots the host, or takes that back." },
   restart_stale: {
     scope: "updates:apply",
     summary:

@@ -42,6 +42,7 @@ import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
 import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
+import { CancelledReboot, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
 import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
 import { Span, SpanEvent, SpanLink, Trace, TraceList, TraceSummary, traces } from "./traces.ts";
@@ -49,10 +50,12 @@ import {
   ChangedPackage,
   GuardVerdict,
   RemovedSnapshot,
+  RestartStale,
   RollbackResult,
   Snapshot,
   SnapshotChanges,
   SnapshotList,
+  StaleReport,
   UpdateApply,
   UpdateCheck,
   updates,
@@ -63,6 +66,7 @@ export const operations = {
   ...health,
   ...checks,
   ...system,
+  ...rebooting,
   ...logs,
   ...updates,
   ...longOperations,
@@ -93,10 +97,15 @@ export const resources = {
   ServiceEntry,
   ServiceList,
   RestartResult,
+  RebootState,
+  ScheduledReboot,
+  CancelledReboot,
   LogEntry,
   LogList,
   UpdateCheck,
   UpdateApply,
+  StaleReport,
+  RestartStale,
   Snapshot,
   SnapshotList,
   SnapshotChanges,

@@ -3,6 +3,7 @@ export const scopes = [
   "health:read",
   "health:fix",
   "system:read",
+  "system:reboot",
   "services:restart",
   "logs:read",
   "updates:read",

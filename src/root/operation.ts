@@ -46,7 +46,7 @@ function prune(store: OperationStore): void {
 }
 
 /** Of two that were started together at least one sees the other, since each has its claim by now. */
-function requireAlone(store: OperationStore, id: string): void {
+export function requireAlone(store: OperationStore, id: string): void {
   for (const other of store.ids()) {
     if (other === id) continue;
     const stored = store.read(other);

@@ -6,6 +6,7 @@ import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
+import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleProcesses } from "#domain/ports/stale.ts";
 
@@ -87,6 +88,19 @@ export const rootTasks = {
   "packages.restart_needs": { effect: "read", input: Nothing },
   /** Which processes run replaced code: their maps are readable for root alone. */
   "stale.find": { effect: "read", input: Nothing },
+  "reboot.state": { effect: "read", input: Nothing },
+  /** Not while root does an operation. The time is checked again. */
+  "reboot.schedule": {
+    effect: "write",
+    input: Type.Object(
+      {
+        at: Type.Integer({ minimum: 0 }),
+        message: Type.String({ maxLength: 200, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
+      },
+      closed,
+    ),
+  },
+  "reboot.cancel": { effect: "write", input: Nothing },
   "snapshots.list": { effect: "read", input: Nothing },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   "snapshots.verify": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
@@ -126,6 +140,7 @@ interface Outputs {
   "services.restart": { readonly jobResult: string };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "stale.find": StaleProcesses;
+  "reboot.state": RebootSchedule;
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
   "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;
   "plugin.run": PluginEnd;

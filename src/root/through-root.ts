@@ -2,6 +2,7 @@ import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
+import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -119,6 +120,12 @@ export function managerThroughRoot(
     },
   };
 }
+
+export const rebootsThroughRoot = (request: RequestRoot): Reboots => ({
+  state: (signal) => request("reboot.state", {}, signal),
+  schedule: async (at, message, signal) => void (await request("reboot.schedule", { at, message }, signal)),
+  cancel: async (signal) => void (await request("reboot.cancel", {}, signal)),
+});
 
 const byOperation = (): Promise<never> => Promise.reject(new Error("it is done in an operation, by root"));
 

@@ -1,5 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { createReboots } from "#adapters/logind/index.ts";
+import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
@@ -21,10 +23,12 @@ import { noProgress } from "#domain/ports/packages.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { UnitProtected, type Units } from "#domain/ports/units.ts";
+import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { withRootHealth } from "./health.ts";
+import { requireAlone } from "./operation.ts";
 import { places, serviceUnit } from "./places.ts";
 import type { FixFound, RootTask, RootTaskInput, RootTaskOutput } from "./tasks.ts";
 import { fixesOfService } from "./through-root.ts";
@@ -137,6 +141,25 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
   };
 }
 
+function rebootWork({ exec }: WorkParts): WorkOf<"reboot"> {
+  const reboots = createReboots({ exec });
+  return {
+    "reboot.state": (_, { signal }) => reboots.state(signal),
+    async "reboot.schedule"({ at, message }, { signal }) {
+      const now = systemClock.now();
+      if (at < now - 60_000 || at > now + furthestRebootMs)
+        throw new Error("the time lies in the past, or too far ahead");
+      requireAlone(openSharedOperationStore({ stateDir: places.tasksDir }), "a reboot");
+      await reboots.schedule(at, message, signal);
+      return {};
+    },
+    async "reboot.cancel"(_, { signal }) {
+      if ((await reboots.state(signal)).kind === "reboot") await reboots.cancel(signal);
+      return {};
+    },
+  };
+}
+
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
   const updates = async (): Promise<HostUpdates> => {
     return createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
@@ -208,5 +231,6 @@ export const createRootWork = (parts: WorkParts): RootWork => ({
   ...healthWork(parts),
   ...serviceWork(parts),
   ...packageWork(parts),
+  ...rebootWork(parts),
   ...pluginWork(parts),
 });

@@ -171,6 +171,40 @@ const cases: Cases = {
       details: { holder: { pid: 7, program: "apt-get" }, retryable: true, operation_id: "operation-1" },
     },
   },
+  getReboot: {
+    UNAVAILABLE: {
+      prepare({ reboots }) {
+        reboots.available = false;
+      },
+      details: { missing: "logind", retryable: true },
+    },
+  },
+  rebootHost: {
+    VALIDATION_ERROR: {
+      request: { body: { at: "2020-01-01T00:00:00Z" } },
+      details: { field: "at", issue: "lies in the past" },
+    },
+    CONFLICT: { prepare: hang, details: { operation_id: "operation-1", retryable: true } },
+    UNAVAILABLE: {
+      prepare({ reboots }) {
+        reboots.available = false;
+      },
+      details: { missing: "logind", retryable: true },
+    },
+  },
+  cancelReboot: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/system/reboot?dry_run=perhaps" },
+      details: { field: "dry_run" },
+    },
+    NOT_FOUND: {},
+    UNAVAILABLE: {
+      prepare({ reboots }) {
+        reboots.available = false;
+      },
+      details: { missing: "logind", retryable: true },
+    },
+  },
   listStale: {
     UNAVAILABLE: {
       prepare({ staleCode, units }) {

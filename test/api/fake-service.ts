@@ -9,10 +9,12 @@ import { createHttpPart } from "#app/parts/http.ts";
 import { createLogsPart } from "#app/parts/logs.ts";
 import { createOperationsPart } from "#app/parts/operations.ts";
 import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
+import { createRebootPart } from "#app/parts/reboot.ts";
 import { createSystemPart } from "#app/parts/system.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
+import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 
@@ -47,6 +49,7 @@ export interface ServiceFakes {
   readonly self: Operations["self"];
   readonly hostUpdates: Updates["host"];
   readonly stale: Updates["stale"];
+  readonly reboots: Reboots;
   readonly checks: Health["checks"];
   readonly fixes: Health["fixes"];
   readonly checkPlan: Health["plan"];
@@ -117,6 +120,7 @@ export function createFakeService(fakes: ServiceFakes) {
     access,
     traces: createTracesPart({ store: fakes.traces }),
     system: createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" }),
+    reboot: createRebootPart({ ...context, reboots: fakes.reboots, operations: operations.operations }),
     logs: createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }),
     operations,
     updates: createUpdatesPart({

@@ -31,6 +31,7 @@ import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
+import { createFakeReboots, type FakeReboots } from "../fakes/reboots.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { createFakeStaleCode, type FakeStaleCode } from "../fakes/stale-code.ts";
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
@@ -111,6 +112,7 @@ export interface TestService {
   readonly snapshots: FakeSnapshotBackend;
   /** Processes of units that are restarted are gone from it. */
   readonly staleCode: FakeStaleCode;
+  readonly reboots: FakeReboots;
   readonly operationStore: FakeOperationStore;
   /** Tasks are done in this process, unless it has a fault. */
   readonly launcher: FakeTaskLauncher;
@@ -197,6 +199,7 @@ export async function startTestService(
   let condition = (): Condition => fakeCondition();
   const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
   const isRestarted = (unit: string): boolean => fakeUnits.actions.includes(`restart ${unit}`);
+  const reboots = createFakeReboots();
   const staleCode = createFakeStaleCode([], isRestarted);
   const stale = { code: staleCode, units: fakeUnits, reboot: createFakeRebootNeed() };
   const verbs = updateVerbs({
@@ -248,6 +251,7 @@ export async function startTestService(
     self: launcher.begin(),
     stale,
     hostUpdates: () => Promise.resolve({ manager: packageManager, backend: snapshots }),
+    reboots,
     loadConnectors: () =>
       Promise.resolve({
         plan: { default: undefined, connectors: [], budgetOf: () => undefined },
@@ -302,6 +306,7 @@ export async function startTestService(
     checkHistory,
     plugins,
     staleCode,
+    reboots,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,
     admin: key(roles.admin),

@@ -71,6 +71,8 @@ const successes: Readonly<Record<MutationName, Success>> = {
     },
     body: { restart_stale: true },
   },
+  rebootHost: { prepare: ({ reboots }) => reboots.become({ kind: "", scheduledAt: null }) },
+  cancelReboot: { prepare: ({ reboots }) => reboots.become({ kind: "reboot", scheduledAt: 1_800_000_000_000 }) },
   restartStale: {
     prepare({ staleCode }) {
       staleCode.processes = [fakeStaleProcess("cron.service")];

@@ -28,6 +28,7 @@ import type {
   PluginRunner,
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
+import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
 import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
@@ -71,6 +72,7 @@ interface Ports {
   readonly SecurityUpdater: SecurityUpdater;
   readonly SnapshotBackend: SnapshotBackend;
   readonly SshServer: SshServer;
+  readonly Reboots: Reboots;
   readonly StaleCode: StaleCode;
   readonly TaskLauncher: TaskLauncher;
   readonly TimeSync: TimeSync;
@@ -191,6 +193,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   SshServer: { config: none },
   // What a task does is done by ports again.
+  Reboots: { state: none, schedule: ["reboot_host"], cancel: ["reboot_host"] },
   StaleCode: { find: none },
   TaskLauncher: { launch: none, isAlive: none },
   TimeSync: { state: none, enable: ["set_clock"] },

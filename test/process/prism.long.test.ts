@@ -129,6 +129,8 @@ const inputs: Readonly<
   listLogs: () => ({ query: "?priority=6&limit=3" }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
+  rebootHost: () => ({ query: "?dry_run=true", body: { message: "a test" } }),
+  cancelReboot: () => ({ query: "?dry_run=true" }),
   restartStale: () => ({ query: "?dry_run=true" }),
   createSnapshot: () => ({ query: "?dry_run=true", body: { description: "of a test" } }),
   diffSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),

@@ -32,6 +32,7 @@ const moreWords: Readonly<Record<string, readonly string[]>> = {
   "plugins enable": ["--yes"],
   "snapshots delete": ["--yes"],
   "updates apply": ["--yes"],
+  "reboot start": ["--yes"],
   "updates restart-stale": ["--yes"],
   rollback: ["--yes"],
 };
