@@ -1,10 +1,13 @@
+import type { MessagePort } from "node:worker_threads";
 import type { LogQuery } from "#domain/ports/journal.ts";
-import { type Copies, createCopies } from "./copies.ts";
+import { createCopies } from "./copies.ts";
+import { compileGrep, searchFile } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
-import { createOrdering, type Ordering } from "./ordering.ts";
-import { answer } from "./query.ts";
+import { createOrdering } from "./ordering.ts";
+import { type Across, answer } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
+import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 
 export interface EngineOptions {
@@ -12,6 +15,7 @@ export interface EngineOptions {
   readonly onDamage?: (fault: Fault) => void;
   readonly beforeRead?: RegistryOptions["beforeRead"];
   readonly readable?: RegistryOptions["readable"];
+  readonly help?: Help | undefined;
 }
 
 /** The native reader: answers queries from the files, in this thread and at once. */
@@ -21,6 +25,8 @@ export interface Engine {
    * @throws LogQueryRefused, NoPermission
    */
   readonly query: (query: LogQuery) => Uint8Array;
+  /** Searches files for another thread, which has asked for it. */
+  readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
   /** Paths of the files that the last query left out, as only journalctl may know how to read them. */
   readonly foreign: () => readonly string[];
   readonly release: () => void;
@@ -28,7 +34,7 @@ export interface Engine {
 }
 
 /** What follows from all files together. It is kept while they stay as they are: a source makes its list anew with each change. */
-function createAcross(): (sources: readonly Source[]) => { readonly copies: Copies; readonly ordering: Ordering } {
+function createAcross(): (sources: readonly Source[]) => Across {
   const copiesOf = createCopies();
   let lists: readonly EntryList[] = [];
   let across = { copies: copiesOf([]), ordering: createOrdering([]) };
@@ -42,14 +48,19 @@ function createAcross(): (sources: readonly Source[]) => { readonly copies: Copi
   };
 }
 
-export function createEngine({ roots, onDamage = () => {}, beforeRead, readable }: EngineOptions): Engine {
+export function createEngine(options: EngineOptions): Engine {
+  const { roots, onDamage = () => {}, beforeRead, readable, help } = options;
   const registry = createRegistry(roots, onDamage, { beforeRead, readable });
   const render = createRenderer();
   const acrossOf = createAcross();
   return {
     query(query) {
       const sources = registry.refresh();
-      return answer(sources, acrossOf(sources), query, render);
+      return answer(sources, { ...acrossOf(sources), help }, query, render);
+    },
+    helpSearch(search, port) {
+      const expression = compileGrep(search.pattern);
+      helpSearch(search, registry.refresh(), { searchFile: (source) => searchFile(source, expression), port });
     },
     foreign: () => registry.foreign().map(({ path }) => path),
     release: registry.release,

@@ -4,7 +4,9 @@ import { errorMessage } from "#kernel/errors.ts";
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { searchMessages } from "./journal-file/walk.ts";
-import { countOf, intersection, type Postings, toOffsets } from "./postings.ts";
+import type { Run } from "./merge.ts";
+import { countOf, intersection, toOffsets } from "./postings.ts";
+import { type Help, searchTogether } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 import { createFinder } from "./word-finder.ts";
 
@@ -39,7 +41,7 @@ export function compileGrep(pattern: string): Expression {
 }
 
 /** Of a file's entries, a share below which reading them is cheaper than reading all messages of the file. */
-const sparse = 0.25;
+const sparse = 0.08;
 
 function createMessageReader(source: Source) {
   const items: number[] = [];
@@ -68,7 +70,7 @@ function byEntries(source: Source, candidates: Float64Array, expression: Express
 }
 
 /** A text that is stored once is tested once, however many entries have it. @returns undefined where that cannot be. */
-function searched(source: Source, expression: Expression): Float64Array | undefined {
+export function searchFile(source: Source, expression: Expression): Float64Array | undefined {
   const finding = createFinder(expression.words);
   try {
     return searchMessages(source.file, { ...finding, matches: expression.test, onDamage: source.onDamage });
@@ -79,11 +81,23 @@ function searched(source: Source, expression: Expression): Float64Array | undefi
   }
 }
 
-export function grepping(source: Source, candidates: Postings, expression: Expression): Postings {
-  const count = countOf(candidates);
-  if (count === 0) return candidates;
-  const offsets = count < source.all().length * sparse ? undefined : searched(source, expression);
-  return offsets === undefined
-    ? { kind: "offsets", offsets: byEntries(source, toOffsets(candidates), expression) }
-    : intersection([{ kind: "offsets", offsets }, candidates]);
+/** Of the candidates of each file those whose message fits. */
+export function grepping(candidates: readonly Run[], pattern: string, help?: Help): readonly Run[] {
+  const expression = compileGrep(pattern);
+  const searched = candidates.flatMap(({ source, postings }) =>
+    countOf(postings) > source.all().length * sparse ? [source] : [],
+  );
+  const search = { pattern, searchFile: (source: Source) => searchFile(source, expression) };
+  const results = searchTogether(searched, search, help);
+  const found = new Map(searched.map((source, index) => [source, results[index]]));
+  return candidates.map(({ source, postings }) => {
+    const offsets = found.get(source);
+    return {
+      source,
+      postings:
+        offsets === undefined
+          ? { kind: "offsets", offsets: byEntries(source, toOffsets(postings), expression) }
+          : intersection([{ kind: "offsets", offsets }, postings]),
+    };
+  });
 }

@@ -8,6 +8,7 @@ import { toError } from "#kernel/errors.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import { createPool, createThreadStarter, fromThreadFailure, type PoolLimits } from "./pool.ts";
 import type { Fault, Root } from "./registry.ts";
+import { helpersAtOnce } from "./shared-search.ts";
 
 export interface JournalOptions {
   readonly dir: string | undefined;
@@ -67,18 +68,26 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     files.add(fault.path);
     onUnreadable({ ...fault, isFirst });
   };
-  const startThread = createThreadStarter({ roots: rootsOf(dir), directory: dir, readable }, tellOnce);
-  const queries = createPool(startThread, { ...queryLimits, ...limits });
-  const searches = createPool(startThread, { ...searchLimits, ...limits });
-  const batches = createPool(startThread, { ...batchLimits, ...limits });
-  const following = createFollowThread(startThread);
   let requests = 0;
   const nextId = (): number => {
     requests += 1;
     return requests;
   };
   const never = new AbortController().signal;
-
+  const setup = { roots: rootsOf(dir), directory: dir, readable };
+  const helpers = createPool(createThreadStarter(setup, tellOnce), {
+    ...searchLimits,
+    ...limits,
+    threads: helpersAtOnce,
+  });
+  const startThread = createThreadStarter(setup, tellOnce, ({ search, port }, signal) => {
+    // The search ends without help, too.
+    helpers.run({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
+  });
+  const queries = createPool(startThread, { ...queryLimits, ...limits });
+  const searches = createPool(startThread, { ...searchLimits, ...limits });
+  const batches = createPool(startThread, { ...batchLimits, ...limits });
+  const following = createFollowThread(startThread);
   const searchAll: Grep["matching"] = async (all) => {
     try {
       const reply = await batches.run({ id: nextId(), kind: "grep", searches: all }, never);
@@ -105,6 +114,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
       matching: searchAll,
     },
     dispose() {
+      helpers.dispose();
       queries.dispose();
       searches.dispose();
       batches.dispose();

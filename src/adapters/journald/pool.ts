@@ -29,13 +29,18 @@ export interface Thread {
 
 export interface ThreadEvents {
   readonly onReady?: () => void;
-  readonly onReply: (reply: Exclude<ThreadReply, { kind: "fault" | "ready" }>) => void;
+  readonly onReply: (reply: Exclude<ThreadReply, { kind: "fault" | "ready" | "help" }>) => void;
   readonly onEnd: (reason: string) => void;
 }
 
 export type StartThread = (events: ThreadEvents) => Thread;
 
-export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fault) => void): StartThread {
+export function createThreadStarter(
+  workerData: ThreadSetup,
+  onFault: (fault: Fault) => void,
+  onHelpWanted: (wanted: Extract<ThreadReply, { kind: "help" }>, signal: AbortSignal) => void = ({ port }) =>
+    port.close(),
+): StartThread {
   return ({ onReady, onReply, onEnd }) => {
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
@@ -44,18 +49,28 @@ export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fa
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     });
     let reason = "it ended";
+    let helped: AbortController | undefined;
     worker.on("message", (reply: ThreadReply) => {
       if (reply.kind === "fault") onFault(reply.fault);
       else if (reply.kind === "ready") onReady?.();
-      else onReply(reply);
+      else if (reply.kind === "help") {
+        helped = new AbortController();
+        onHelpWanted(reply, helped.signal);
+      } else {
+        helped?.abort();
+        onReply(reply);
+      }
     });
     worker.on("error", (error) => {
       reason = errorMessage(error);
     });
-    worker.once("exit", () => onEnd(reason));
+    worker.once("exit", () => {
+      helped?.abort();
+      onEnd(reason);
+    });
     worker.unref();
     return {
-      send: (request) => worker.postMessage(request),
+      send: (request) => worker.postMessage(request, request.kind === "help" ? [request.port] : []),
       cancel(id) {
         Atomics.store(cancelled, 0, id);
         worker.postMessage({ id, kind: "cancel" } satisfies ThreadRequest);
@@ -65,8 +80,8 @@ export function createThreadStarter(workerData: ThreadSetup, onFault: (fault: Fa
   };
 }
 
-type Job = Extract<ThreadRequest, { kind: "query" | "grep" }>;
-type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" }>;
+type Job = Extract<ThreadRequest, { kind: "query" | "grep" | "help" }>;
+type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" | "helped" }>;
 
 interface Waiting {
   readonly job: Job;

@@ -1,5 +1,7 @@
+import type { MessagePort } from "node:worker_threads";
 import type { LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
 import type { Fault, Root } from "./registry.ts";
+import type { SharedSearch } from "./shared-search.ts";
 
 export interface ThreadSetup {
   readonly roots: readonly Root[];
@@ -26,6 +28,7 @@ export interface FollowStart {
 export type ThreadRequest =
   | { readonly id: number; readonly kind: "query"; readonly query: LogQuery }
   | { readonly id: number; readonly kind: "grep"; readonly searches: readonly MessageSearch[] }
+  | { readonly id: number; readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
   | { readonly id: number; readonly kind: "pull" }
   | { readonly id: number; readonly kind: "end" }
@@ -36,11 +39,13 @@ export type ThreadFailure =
   | { readonly kind: "unavailable"; readonly message: string }
   | { readonly kind: "failed"; readonly message: string };
 
-/** What a thread answers: that it is up, once to each request, and faults whenever it finds them. */
+/** What a thread answers: that it is up, once to each request; faults whenever it finds them; and what it wants help with. */
 export type ThreadReply =
   | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
   | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
+  | { readonly kind: "helped"; readonly id: number }
+  | { readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly kind: "entries"; readonly id: number; readonly entries: readonly LiveEntry[] }
   | { readonly kind: "failure"; readonly id: number; readonly failure: ThreadFailure }
   | { readonly kind: "fault"; readonly fault: Fault };

@@ -22,6 +22,7 @@ import {
   within,
 } from "./postings.ts";
 import { cursorOf, type Renderer } from "./render.ts";
+import type { Help } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 
 export const maxAnswerBytes = 64 * 1024 * 1024;
@@ -67,33 +68,39 @@ function inWindow(source: Source, matched: Postings, window: Postings, { since, 
 const isOutside = (source: Source, window: Postings): boolean =>
   countOf(window) === 0 && source.all().length > 0 && source.all().length === source.file.header.entries;
 
+/** What follows from all files together, and who helps to search them. */
+export interface Across {
+  readonly copies: Copies;
+  readonly ordering: Ordering;
+  readonly help?: Help | undefined;
+}
+
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
 export function answer(
   sources: readonly Source[],
-  { copies, ordering }: { readonly copies: Copies; readonly ordering: Ordering },
+  { copies, ordering, help }: Across,
   query: LogQuery,
   render: Renderer,
 ): Buffer {
   const { since, until, limit, order, grep } = query;
-  const expression = grep === undefined ? undefined : compileGrep(grep);
+  if (grep !== undefined) compileGrep(grep);
   const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot, ordering);
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   if (query.cursor !== undefined && cursor === undefined)
     throw new LogQueryRefused("cursor", "Must be a journal cursor");
 
-  const runs: Run[] = [];
-  let total = 0;
-  for (const source of sources) {
+  const indexed = sources.flatMap((source): readonly Run[] => {
     const window = source.window(since, until);
-    if (isOutside(source, window)) continue;
+    if (isOutside(source, window)) return [];
     const matched = matching(source, { ...query, boots });
-    const indexed = matched === undefined ? window : inWindow(source, matched, window, query);
-    const postings = expression === undefined ? indexed : grepping(source, indexed, expression);
-    const count = countOf(postings);
+    return [{ source, postings: matched === undefined ? window : inWindow(source, matched, window, query) }];
+  });
+  const fitting = grep === undefined ? indexed : grepping(indexed, grep, help);
+  const runs = fitting.filter(({ postings }) => countOf(postings) > 0);
+  const total = runs.reduce((sum, { source, postings }) => {
     const hidden = copies.get(source);
-    total += hidden === undefined ? count : count - countCopies(postings, hidden);
-    if (count > 0) runs.push({ source, postings });
-  }
+    return sum + countOf(postings) - (hidden === undefined ? 0 : countCopies(postings, hidden));
+  }, 0);
 
   const isForward = order === "asc" && cursor !== undefined;
   const from = cursor === undefined ? undefined : ordering.locate(cursor);

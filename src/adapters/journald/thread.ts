@@ -1,4 +1,4 @@
-import { parentPort, workerData } from "node:worker_threads";
+import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { execLines } from "#adapters/exec/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
 import { JournalUnavailable, type LogQuery, LogQueryRefused, type MessageSearch } from "#domain/ports/journal.ts";
@@ -11,6 +11,7 @@ import { compileGrep, trimExpressions } from "./grep-postings.ts";
 import { createJournalctl } from "./journalctl.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import { createRegistry, type Fault, NoPermission } from "./registry.ts";
+import { helpersAtOnce } from "./shared-search.ts";
 
 /**
  * What runs in a thread of the journal: queries, searches, followers. It reads files synchronously, which is the fastest
@@ -24,7 +25,7 @@ const maxKnownFaults = 10_000;
 const releaseMs = 2_000;
 const keepDeletedMs = 2_000;
 
-const reply = (message: ThreadReply, transfer: readonly ArrayBuffer[] = []): void =>
+const reply = (message: ThreadReply, transfer: readonly Transferable[] = []): void =>
   port.postMessage(message, [...transfer]);
 
 const knownFaults = new Set<string>();
@@ -47,7 +48,16 @@ function failIfCancelled(): void {
     throw new JournalUnavailable("nobody waits for the answer any more");
   }
 }
-const engine = createEngine({ roots, onDamage, beforeRead: failIfCancelled, readable });
+const engine = createEngine({
+  roots,
+  onDamage,
+  beforeRead: failIfCancelled,
+  readable,
+  help:
+    helpersAtOnce > 0
+      ? { ask: (search, port) => reply({ kind: "help", search, port }, [port]), whileWaiting: failIfCancelled }
+      : undefined,
+});
 const machineId = roots[0]?.machineId;
 const journalctl = createJournalctl({
   execLines,
@@ -149,6 +159,15 @@ async function serve(request: ThreadRequest): Promise<void> {
       reply({ kind: "positions", id: request.id, found });
       return;
     }
+    case "help":
+      releaseSoon();
+      try {
+        await cancellable(request.id, () => engine.helpSearch(request.search, request.port));
+      } finally {
+        request.port.close();
+      }
+      reply({ kind: "helped", id: request.id });
+      return;
     case "follow":
       return followers.open(request.id, request.start);
     case "pull":

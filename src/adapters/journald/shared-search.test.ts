@@ -1,0 +1,70 @@
+import { expect, it } from "vitest";
+import { type Help, helpSearch, type SharedSearch, searchTogether } from "./shared-search.ts";
+import type { Source } from "./source.ts";
+
+const sources = Array.from({ length: 6 }, (_, index) => {
+  return {
+    path: String(index),
+    file: { inode: `1:${index}`, size: 1e9, header: { entries: 10 } },
+  } as unknown as Source;
+});
+const all = sources.map(({ path }) => [Number(path)]);
+
+/** What every file gives, and who searched it. */
+function together(help: (Omit<Help, "whileWaiting"> & Partial<Help>) | undefined, own = sources) {
+  const searched: string[] = [];
+  const searchFile = ({ path }: Source): Float64Array => {
+    searched.push(path);
+    return Float64Array.of(Number(path));
+  };
+  const helped = help && { whileWaiting: () => expect.fail("nothing is waited for"), ...help };
+  const results = searchTogether(own, { pattern: "a", searchFile }, helped);
+  return { results: results.map((offsets) => [...(offsets ?? [])]), searched: searched.join("") };
+}
+
+const searchFile = ({ path }: Source): Float64Array => Float64Array.of(Number(path));
+
+it("takes what a helper has found, and searches the rest", () => {
+  expect(together({ ask: (search, port) => helpSearch(search, sources, { searchFile, port }) })).toEqual({
+    results: all,
+    searched: "",
+  });
+  expect(together({ ask: ({ taken }) => void taken.fill(0) })).toEqual({ results: all, searched: "012345" });
+  expect(together(undefined)).toEqual({ results: all, searched: "012345" });
+});
+
+it("searches what a helper does not find, has not grown as far, or fails at", () => {
+  const older = sources
+    .slice(2)
+    .map(
+      (source) =>
+        ({ ...source, file: { ...source.file, header: { entries: source.path === "2" ? 9 : 10 } } }) as Source,
+    );
+  const failing = (source: Source): Float64Array | undefined => {
+    if (source.path === "4") throw new Error("gone");
+    return source.path === "5" ? undefined : searchFile(source);
+  };
+  const ask: Help["ask"] = (search, port) => {
+    expect(() => helpSearch(search, older, { searchFile: failing, port })).toThrow("gone");
+    helpSearch(search, older, { searchFile: failing, port });
+  };
+  expect(together({ ask })).toEqual({ results: all, searched: "01245" });
+});
+
+it("ends while it waits for a helper when nobody waits for it any more, and then leaves nothing to do", () => {
+  let asked: SharedSearch | undefined;
+  const ask: Help["ask"] = (search) => {
+    asked = search;
+    Atomics.store(search.taken, 3, 2);
+  };
+  const whileWaiting = (): never => {
+    throw new Error("nobody waits");
+  };
+  expect(() => together({ ask, whileWaiting })).toThrow("nobody waits");
+  expect(asked?.taken.includes(0)).toBe(false);
+});
+
+it("asks nobody where there is little to search", () => {
+  const small = sources.map((source) => ({ ...source, file: { ...source.file, size: 1000 } }));
+  expect(together({ ask: () => expect.fail("asked") }, small).results).toEqual(all);
+});

@@ -1,0 +1,98 @@
+import { availableParallelism } from "node:os";
+import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
+import type { Source } from "./source.ts";
+
+/** The files of a search that several threads share, and who has taken each. */
+export interface SharedSearch {
+  readonly pattern: string;
+  readonly files: readonly { readonly inode: string; readonly entries: number }[];
+  readonly taken: Int32Array<SharedArrayBuffer>;
+}
+
+/** What a helper sends of a file: offsets of the entries that fit. */
+interface Found {
+  readonly index: number;
+  readonly offsets: Float64Array<ArrayBuffer>;
+}
+
+export interface Help {
+  /** Has another thread help; it sends what it finds through the port. */
+  readonly ask: (search: SharedSearch, port: MessagePort) => void;
+  /** Called while the other thread is waited for; what it throws ends the search. */
+  readonly whileWaiting: () => void;
+}
+
+type SearchFile = (source: Source) => Float64Array | undefined;
+
+const free = 0;
+const byAsker = 1;
+const byHelper = 2;
+const sent = 3;
+const left = 4;
+
+export const helpersAtOnce = availableParallelism() - 1;
+/** A search of fewer bytes is over before another thread has begun. */
+const minSharedBytes = 128 * 1024 * 1024;
+/** A helper is waited for as long as it may need for its last file; then this thread searches that one too. */
+const [waitMs, maxWaits] = [20, 100];
+
+const take = (taken: Int32Array, index: number, who: number): boolean =>
+  Atomics.compareExchange(taken, index, free, who) === free;
+
+/** Searches files, together with other threads where there is much to search. @returns what each file gave. */
+export function searchTogether(
+  sources: readonly Source[],
+  { pattern, searchFile }: { readonly pattern: string; readonly searchFile: SearchFile },
+  help: Help | undefined,
+): readonly (Float64Array | undefined)[] {
+  const size = sources.reduce((sum, { file }) => sum + file.size, 0);
+  if (help === undefined || sources.length < 2 || size < minSharedBytes) return sources.map(searchFile);
+  const taken = new Int32Array(new SharedArrayBuffer(sources.length * Int32Array.BYTES_PER_ELEMENT));
+  const files = sources.map(({ file }) => ({ inode: file.inode, entries: file.header.entries }));
+  const { port1, port2 } = new MessageChannel();
+  try {
+    help.ask({ pattern, files, taken }, port2);
+    const results = sources.map((source, index) => (take(taken, index, byAsker) ? searchFile(source) : undefined));
+    for (let index = 0; index < sources.length; index += 1) {
+      for (let waits = 0; waits < maxWaits && Atomics.load(taken, index) === byHelper; waits += 1) {
+        help.whileWaiting();
+        Atomics.wait(taken, index, byHelper, waitMs);
+      }
+    }
+    for (let next = receiveMessageOnPort(port1); next !== undefined; next = receiveMessageOnPort(port1)) {
+      const { index, offsets } = next.message as Found;
+      results[index] = offsets;
+    }
+    return sources.map((source, index) =>
+      Atomics.load(taken, index) === byAsker ? results[index] : (results[index] ?? searchFile(source)),
+    );
+  } finally {
+    for (let index = 0; index < taken.length; index += 1) take(taken, index, byAsker);
+    port1.close();
+  }
+}
+
+/** Takes files from the other end of the list until none is free. */
+export function helpSearch(
+  { files, taken }: SharedSearch,
+  sources: readonly Source[],
+  { searchFile, port }: { readonly searchFile: SearchFile; readonly port: MessagePort },
+): void {
+  const byInode = new Map(sources.map((source) => [source.file.inode, source]));
+  for (const [index, { inode, entries }] of [...files.entries()].reverse()) {
+    if (!take(taken, index, byHelper)) continue;
+    const source = byInode.get(inode);
+    let state = left;
+    try {
+      const offsets = source === undefined || source.file.header.entries < entries ? undefined : searchFile(source);
+      if (offsets !== undefined) {
+        const own = new Float64Array(offsets);
+        port.postMessage({ index, offsets: own } satisfies Found, [own.buffer]);
+        state = sent;
+      }
+    } finally {
+      Atomics.store(taken, index, state);
+      Atomics.notify(taken, index);
+    }
+  }
+}
