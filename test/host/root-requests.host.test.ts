@@ -68,6 +68,15 @@ describeOnHost("requests to root", (session) => {
     expect(await request("packages.restart_needs", {})).toHaveProperty("output");
   });
 
+  it("are possible again after very many connections in a moment, whoever makes them", async () => {
+    const { hostile, request } = createIntruder(session);
+    // Systemd fails a socket at 200 within two seconds (`TriggerLimitBurst=`) unless told otherwise.
+    const connect = `const { connect } = require("node:net"); let made = 0; const next = () => made++ < 600 ? connect("/run/steward-tasks/requests.sock", function () { this.destroy(); setImmediate(next); }).on("error", (error) => { console.log(error.code); setImmediate(next); }) : console.log("over"); for (let at = 0; at < 20; at += 1) next();`;
+    expect((await hostile(`/opt/steward/node_modules/.bin/node -e '${connect}'`)).stdout).toContain("over");
+    expect(await shell("systemctl show -P ActiveState steward-task.socket")).toBe("active\n");
+    await expect.poll(() => request("packages.restart_needs", {}), { timeout: 60_000 }).toHaveProperty("output");
+  });
+
   it("are answered, however many callers the service has", async () => {
     const answers = await Promise.all(
       Array.from({ length: 12 }, () =>
