@@ -116,11 +116,10 @@ export async function runOperation(
   const store = given.store ?? openOperationStore({ stateDir: config.stateDir });
   try {
     const { settings } = config;
-    const { manager, backend } = createHostUpdates({ ...config, exec }, host.packages);
+    const updates = createHostUpdates({ ...config, exec }, host.packages);
     const work = async (): Promise<TaskOutcome> => {
       const stale = createStaleHost(host.systemd.units);
       const updating = {
-        backend,
         condition,
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
@@ -129,7 +128,7 @@ export async function runOperation(
         keepSnapshots: settings.updates?.keep_snapshots ?? 10,
         stale,
       };
-      const verbs = manager === undefined ? verbsWithoutPackages(stale) : updateVerbs({ ...updating, manager });
+      const verbs = updates === undefined ? verbsWithoutPackages(stale) : updateVerbs({ ...updating, ...updates });
       const outcome = await runTask({
         id,
         store,

@@ -18,8 +18,8 @@ export function createHostUpdates(
   { stateDir, settings, exec }: Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec },
   manager: PackageManager | undefined,
   request?: RequestRoot,
-): HostUpdates {
-  if (manager === undefined || settings.updates?.enabled === false) return { manager: undefined, backend: undefined };
+): HostUpdates | undefined {
+  if (manager === undefined || settings.updates?.enabled === false) return undefined;
   if (request !== undefined) {
     const backend = snapshotsThroughRoot(request);
     return { manager: managerThroughRoot(manager, request, systemClock), backend };

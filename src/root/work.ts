@@ -21,7 +21,7 @@ import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
-import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { UnitProtected, type Units } from "#domain/ports/units.ts";
 import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
@@ -161,30 +161,22 @@ function rebootWork({ exec }: WorkParts): WorkOf<"reboot"> {
 }
 
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
-  const updates = async (): Promise<HostUpdates> => {
-    return createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
-  };
-  const packageManager = async () => {
-    const { manager } = await updates();
-    if (manager === undefined) throw new Error("this host has no package manager that is supported");
-    return manager;
-  };
-  const snapshots = async (): Promise<SnapshotBackend> => {
-    const { backend } = await updates();
-    if (backend === undefined) throw notFound("snapshots");
-    return backend;
+  const updates = (): HostUpdates => {
+    const found = createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
+    if (found === undefined) throw new Error("this host has no package manager that is supported");
+    return found;
   };
   return {
     async "packages.refresh"(_, { signal }) {
-      await (await packageManager()).refresh(noProgress, signal);
+      await updates().manager.refresh(noProgress, signal);
       return {};
     },
-    "packages.restart_needs": async (_, { signal }) => (await packageManager()).restartNeeds(signal),
+    "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),
-    "snapshots.list": async (_, { signal }) => ({ snapshots: await (await snapshots()).list(signal) }),
-    "snapshots.diff": async ({ id }, { signal }) => (await snapshots()).diff(id, signal),
+    "snapshots.list": async (_, { signal }) => ({ snapshots: await updates().backend.list(signal) }),
+    "snapshots.diff": ({ id }, { signal }) => updates().backend.diff(id, signal),
     async "snapshots.verify"({ id }, { signal }) {
-      await (await snapshots()).verify(id, signal);
+      await updates().backend.verify(id, signal);
       return {};
     },
   };

@@ -11,6 +11,7 @@ import type { Operation } from "#contract/operation.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageManager } from "../fakes/package-manager.ts";
+import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { openRaw, type RawConnection, rawConnection } from "../process/support/raw-socket.ts";
 import { until } from "../process/support/until.ts";
@@ -328,7 +329,7 @@ describe("the audit log verifies, whatever is asked and however it is answered",
       hostUpdates: () =>
         Promise.resolve({
           manager: { ...manager, refresh: (progress, signal) => held(() => manager.refresh(progress, signal)) },
-          backend: undefined,
+          backend: createFakeSnapshotBackend(),
         }),
     });
     const closed = new Promise<unknown>((resolve) => {

@@ -46,8 +46,7 @@ const unavailable = async (): Promise<TestService> => {
   units.available = false;
   return startTestService({ units });
 };
-const withoutPackages = (): Promise<TestService> =>
-  startTestService({ hostUpdates: () => Promise.resolve({ manager: undefined, backend: undefined }) });
+const withoutPackages = (): Promise<TestService> => startTestService({ hostUpdates: () => Promise.resolve(undefined) });
 
 const withoutTraces = (): Promise<TestService> => {
   const traces = createFakeTraceStore();

@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
+import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import { fakeCondition } from "./conditions.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
@@ -255,7 +256,9 @@ describe("POST /updates/apply", () => {
       expect(json).toMatchObject({ error: { details: { field: expect.stringContaining(field) } } });
     }
     const manager = { ...service.packageManager, name: "pacman", knowsSecurity: false } as const;
-    const other = await startTestService({ hostUpdates: () => Promise.resolve({ manager, backend: undefined }) });
+    const other = await startTestService({
+      hostUpdates: () => Promise.resolve({ manager, backend: createFakeSnapshotBackend() }),
+    });
     const path = "/api/v1/updates/apply";
     const reply = await send(other, { method: "POST", path, key: other.admin, body: { security_only: true } });
     expect([reply.status, reply.json]).toMatchObject([

@@ -24,7 +24,7 @@ function waitedFor<T>(answer: T | Accepted): T {
 
 export function createUpdatesPart(
   ports: Pick<PartContext, "clock" | "metrics"> & {
-    readonly host: () => Promise<HostUpdates>;
+    readonly host: () => Promise<HostUpdates | undefined>;
     readonly operations: Operations;
     readonly hookPoints: Pick<HookPoints, "hooks" | "ready">;
     readonly takesSnapshot: boolean;

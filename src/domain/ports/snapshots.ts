@@ -81,8 +81,6 @@ export interface SnapshotBackend {
 }
 
 export interface HostUpdates {
-  /** Undefined without a supported one. */
-  readonly manager: PackageManager | undefined;
-  /** Undefined where nothing leads back to the packages of before. */
-  readonly backend: SnapshotBackend | undefined;
+  readonly manager: PackageManager;
+  readonly backend: SnapshotBackend;
 }

@@ -51,7 +51,7 @@ export interface ApplyPhase {
 
 export interface ApplyPorts {
   readonly manager: PackageManager;
-  readonly backend: SnapshotBackend | undefined;
+  readonly backend: SnapshotBackend;
   readonly condition: HostCondition;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
@@ -87,7 +87,7 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
   const plan = await refusedAsInvalid(() => manager.simulate(input.request, signal));
-  const hasSnapshot = input.takesSnapshot && plan.changes.length > 0 && backend !== undefined;
+  const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
   const offered = plan.changes.length > 0 ? { offered: await update.configFiles.offered(signal) } : {};
   return save(update, { is: "planned", plan, snapshotId, ...offered });
@@ -110,7 +110,7 @@ function refuseWithout(update: Update, error: unknown): never {
 export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
   const { backend, progress, signal } = update;
   const { snapshotId, plan } = last;
-  if (snapshotId === "" || backend === undefined) return save(update, { ...last, is: "snapshot_taken" });
+  if (snapshotId === "") return save(update, { ...last, is: "snapshot_taken" });
   progress.step(5, "take a snapshot");
   const description = `Before the update of ${counted(plan.changes.length, "package")}`;
   const options = {
@@ -141,7 +141,7 @@ async function resume(
 /** What packages have changed stays changed whether or not this can be recorded. */
 async function recordChanges(update: Update, { snapshotId }: ApplyPhase): Promise<void> {
   if (snapshotId === "") return;
-  await update.backend?.recordChanges(snapshotId, update.signal).catch((error: unknown) => {
+  await update.backend.recordChanges(snapshotId, update.signal).catch((error: unknown) => {
     update.progress.line(`cannot record what changed in /etc: ${troubleIn(update, error)}`);
   });
 }

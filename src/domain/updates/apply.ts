@@ -57,7 +57,7 @@ async function restoreUnits(
 
 async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly string[]): Promise<Guarded> {
   const { backend, id, clock, rules, progress } = update;
-  if (backend === undefined || last.snapshotId === "") {
+  if (last.snapshotId === "") {
     const message = "there is no snapshot to return to";
     return { verdict: { outcome: "rollback_failed", message, worse: [...worse] }, needsReboot: false };
   }

@@ -140,19 +140,20 @@ async function rollbackPlan(
   return left.length === 0 ? plan : { ...plan, reason };
 }
 
-async function findSnapshot(host: () => Promise<HostUpdates>, snapshotId: string, signal: AbortSignal) {
+/** Undefined without a package manager that is supported. */
+type FindHost = () => Promise<HostUpdates | undefined>;
+
+async function findSnapshot(host: FindHost, snapshotId: string, signal: AbortSignal) {
   // An invalid id is never looked up: it may be part of a path.
   if (!isSnapshotId(snapshotId))
     throw new DomainError("NOT_FOUND", "cannot find the snapshot: no snapshot has that id", {});
-  return requireSnapshot((await host()).backend, snapshotId, signal);
+  return requireSnapshot((await host())?.backend, snapshotId, signal);
 }
 
-type ManagedHost = HostUpdates & { readonly manager: PackageManager };
-
-async function managedHost(host: () => Promise<HostUpdates>): Promise<ManagedHost> {
-  const { manager, backend } = await host();
-  if (manager === undefined) throw unsupported("package manager", noPackageManager);
-  return { manager, backend };
+async function managedHost(host: FindHost): Promise<HostUpdates> {
+  const found = await host();
+  if (found === undefined) throw unsupported("package manager", noPackageManager);
+  return found;
 }
 
 function staleHandlers({
@@ -179,7 +180,7 @@ function staleHandlers({
 
 export function updatesHandlers(ports: {
   /** Called on demand: it takes a moment. */
-  readonly host: () => Promise<HostUpdates>;
+  readonly host: FindHost;
   readonly work: LongWork;
   readonly clock: Pick<Clock, "now">;
   readonly takesSnapshot: boolean;
@@ -189,7 +190,7 @@ export function updatesHandlers(ports: {
 }): Handlers<typeof updates> {
   const { host, work, clock, onChecked, rules } = ports;
 
-  const managed = (): Promise<ManagedHost> => managedHost(host);
+  const managed = (): Promise<HostUpdates> => managedHost(host);
 
   // Two at a time would wait for each other's locks, and the second would find nothing new.
   const refresh = createSharedRun(async (signal) => {
@@ -212,22 +213,16 @@ export function updatesHandlers(ports: {
     },
 
     async applyUpdates({ query, body }, context) {
-      const { manager, backend } = await managed();
+      const { manager } = await managed();
       const { type = "packages", security_only: isSecurityOnly = false, packages: names } = body;
       const { guard = false, restart_stale: restartsStale = false } = body;
       const takesSnapshot = body.create_snapshot ?? ports.takesSnapshot;
       if (isSecurityOnly && !manager.knowsSecurity)
         throw invalid("security_only", `${manager.name} cannot tell security updates from others`);
-      if (guard && (!takesSnapshot || backend === undefined))
-        throw invalid("guard", "A guarded update needs a snapshot to return to");
+      if (guard && !takesSnapshot) throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
       if (query.dry_run ?? false) {
-        const options = {
-          takesSnapshot: takesSnapshot && backend !== undefined,
-          isGuarded: guard,
-          restartsStale,
-          rules,
-        };
+        const options = { takesSnapshot, isGuarded: guard, restartsStale, rules };
         return applyPlan(manager, request, options, context.signal());
       }
       const input = { request, takesSnapshot, isGuarded: guard, ...(restartsStale && { restartsStale }) };
@@ -240,14 +235,13 @@ export function updatesHandlers(ports: {
 
     async listSnapshots(_input, context) {
       const signal = context.signal();
-      const snapshots = (await (await host()).backend?.list(signal)) ?? [];
+      const snapshots = (await (await host())?.backend.list(signal)) ?? [];
       return { snapshots: snapshots.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(toSnapshot) };
     },
 
     async createSnapshot({ query, body }, context) {
       const { description = "" } = body;
-      const { backend } = await host();
-      if (backend === undefined)
+      if ((await host()) === undefined)
         throw unsupported("snapshots", "cannot take a snapshot: nothing on this host keeps any");
       if (query.dry_run ?? false) return createPlan(["take a snapshot"]);
       return work.begin("snapshots.create", { description }, context);

@@ -17,12 +17,12 @@ const updated: UpdateApply = {
   error: null,
 };
 
-function setUp({ takesSnapshot = true, hasBackend = true, answer = updated }) {
+function setUp({ takesSnapshot = true, answer = updated }) {
   const manager = createFakePackageManager([fakePackage("library", "1.0")]);
   manager.repository.set("library", { version: "1.1", isSecurity: true });
   const inputs: ApplyInput[] = [];
   const updater = createSecurityUpdater({
-    host: () => Promise.resolve({ manager, backend: hasBackend ? createFakeSnapshotBackend() : undefined }),
+    host: () => Promise.resolve({ manager, backend: createFakeSnapshotBackend() }),
     apply(input) {
       inputs.push(input);
       return Promise.resolve(answer);
@@ -35,7 +35,6 @@ function setUp({ takesSnapshot = true, hasBackend = true, answer = updated }) {
 it.each([
   ["guarded where a snapshot can be taken", {}, true],
   ["not guarded where settings forbid the snapshot", { takesSnapshot: false }, false],
-  ["not guarded where nothing keeps snapshots", { hasBackend: false }, false],
 ])("is %s", async (_, options, isGuarded) => {
   const { updater, inputs } = setUp(options);
   expect(await updater.plan(["library"], signal)).toMatchObject({ packages: ["library"], isGuarded });

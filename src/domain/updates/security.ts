@@ -8,7 +8,7 @@ const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packag
 
 /** Installs security updates of chosen packages, for the fix of a health check. */
 export function createSecurityUpdater(ports: {
-  readonly host: () => Promise<HostUpdates>;
+  readonly host: () => Promise<HostUpdates | undefined>;
   /** Runs an operation, reports its id at once, and waits for its result. @throws Error when it failed. */
   readonly apply: (
     input: ApplyInput,
@@ -18,22 +18,19 @@ export function createSecurityUpdater(ports: {
   readonly takesSnapshot: boolean;
 }) {
   const { host, apply, takesSnapshot } = ports;
-  /** An update that can be led back is guarded. */
-  const canGuard = ({ backend }: HostUpdates): boolean => takesSnapshot && backend !== undefined;
   return {
     async plan(names: readonly string[], signal: AbortSignal) {
-      const found = await host();
-      const { manager } = found;
+      const manager = (await host())?.manager;
       if (manager === undefined) throw new Error("this host has no package manager that is supported");
       const { changes, downloadBytes } = await manager.simulate(requestFor(names), signal);
-      return { packages: changes.map(({ name }) => name), downloadBytes, isGuarded: canGuard(found) };
+      return { packages: changes.map(({ name }) => name), downloadBytes, isGuarded: takesSnapshot };
     },
     async apply(
       names: readonly string[],
       signal: AbortSignal,
       onOperation: (operationId: string) => void = () => undefined,
     ): Promise<string> {
-      const input = { request: requestFor(names), takesSnapshot, isGuarded: canGuard(await host()) };
+      const input = { request: requestFor(names), takesSnapshot, isGuarded: takesSnapshot };
       const result = await apply(input, signal, onOperation);
       const { packages_updated: updated, snapshot_id: snapshot, requires_reboot: needsReboot } = result;
       const { success, error, guard } = result;

@@ -57,7 +57,7 @@ export type UpdateVerbs = {
 
 export interface UpdateWorkPorts {
   readonly manager: PackageManager;
-  readonly backend: SnapshotBackend | undefined;
+  readonly backend: SnapshotBackend;
   readonly condition: HostCondition;
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly guard: GuardTimes;
@@ -115,7 +115,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
   /** Removes leftovers of interrupted rollbacks; the lock excludes that another one is running. */
   const tidy = async (work: Reporting): Promise<void> => {
     const settle = (id: string): Promise<void> => manager.settle(id, work.signal);
-    await orReport(work, "leftovers of rollbacks", async () => backend?.tidy(settle, work.signal));
+    await orReport(work, "leftovers of rollbacks", () => backend.tidy(settle, work.signal));
   };
 
   /** Removes expired snapshots but for those in the result, and leftovers. */
@@ -123,8 +123,8 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
     const { signal } = work;
     const retention = { count: ports.keepSnapshots, ageMs: keptForMs, nowMs: clock.now() };
     await orReport(work, "old snapshots", async () => {
-      for (const { id } of expired((await backend?.list(signal)) ?? [], retention)) {
-        if (!named.includes(id)) await orReport(work, `snapshot ${id}`, async () => backend?.remove(id, signal));
+      for (const { id } of expired(await backend.list(signal), retention)) {
+        if (!named.includes(id)) await orReport(work, `snapshot ${id}`, () => backend.remove(id, signal));
       }
     });
     await tidy(work);
@@ -151,11 +151,6 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
     },
     "snapshots.create": async ({ description }, work) => {
       const { phase, progress, signal } = work;
-      if (backend === undefined)
-        throw new DomainError("UNAVAILABLE", "cannot take a snapshot: nothing on this host keeps any", {
-          missing: "snapshots",
-          retryable: false,
-        });
       const id = phase?.snapshotId ?? (await freeSnapshotId(backend, clock, signal));
       work.savePhase({ snapshotId: id });
       const taken = (await backend.list(signal)).find((each) => each.id === id);
