@@ -202,7 +202,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     const plan = await simulate();
     const short = { ...plan, changes: plan.changes.filter(({ name }) => name !== "steady") };
     expect((await work({ verb: "commit", id: "short", plan: short })).error).toMatch(
-      /^UpdateRefused: .*planned: steady 1.0-1 2.0-1$/,
+      /^UpdateRefused: .*planned \(now steady 2\.0-1\)$/,
     );
     expect(await installed()).toEqual({ app: "1.0-1", library: "1.0-1", steady: "1.0-1" });
   });

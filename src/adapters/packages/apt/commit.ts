@@ -10,7 +10,7 @@ import {
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { areSame, describeChanges } from "../common/changes.ts";
+import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { Simulate } from "./plan.ts";
@@ -119,15 +119,8 @@ export function createCommit(ports: {
   const { simulate, transact, paths, isAutomatic, marks, folders = { packages: "/usr", archives } } = ports;
   const locks = [paths.frontendLock, paths.databaseLock];
 
-  const demandSame = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
-    const now = await simulate.changes(words, signal);
-    if (areSame(now, plan.changes)) return;
-    const wasPlanned = (change: PackageChange): boolean => {
-      const planned = plan.changes.filter(({ name }) => name === change.name);
-      return areSame([change], planned);
-    };
-    const found = describeChanges(now.filter((change) => !wasPlanned(change)));
-    throw new UpdateRefused(`what would be done has changed since it was planned (now ${found})`);
+  const demandPlanned = async (words: AptWords, plan: TransactionPlan, signal: AbortSignal): Promise<void> => {
+    demandSame(await simulate.changes(words, signal), plan.changes);
   };
 
   return async (
@@ -145,7 +138,7 @@ export function createCommit(ports: {
       ...how,
       ...toArguments(words),
     ];
-    await demandSame(words, plan, signal);
+    await demandPlanned(words, plan, signal);
     await demandRoom(plan, folders);
     const description = "Steward downloads packages (apt-get install --download-only)";
     const downloaded = await asResult(() =>
@@ -161,7 +154,7 @@ export function createCommit(ports: {
           argv: argv(),
           before: async () => {
             await ready?.();
-            await demandSame(words, plan, signal);
+            await demandPlanned(words, plan, signal);
           },
           afterwards: markCommands(await marks.read(unit)),
         },

@@ -1,6 +1,7 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
+import { areSame } from "./changes.ts";
 import type { Argv } from "./ports.ts";
 
 export async function askWhole(
@@ -28,12 +29,6 @@ export async function orObstacle(plan: MissingPlan, work: () => Promise<MissingP
   }
 }
 
-const describeAll = ({ changes }: MissingPlan): string =>
-  changes
-    .map(({ name, architecture, from, to }) => `${name}.${architecture} ${from ?? "-"} ${to}`)
-    .sort()
-    .join();
-
 /** The plan as it would be made now. @throws CommandFailed where it is not the one that was decided upon. */
 export async function demandSamePlan(
   planMissing: PackageManager["planMissing"],
@@ -42,7 +37,7 @@ export async function demandSamePlan(
 ): Promise<MissingPlan> {
   const now = await planMissing(plan.reinstalled, signal);
   if (now.obstacle !== null) throw new CommandFailed(now.obstacle);
-  if (describeAll(now) === describeAll(plan)) return now;
+  if (areSame(now.changes, plan.changes)) return now;
   const found = now.changes.map(({ name, to }) => `${name} ${to}`).join(", ") || "nothing";
   throw new CommandFailed(`what has to be installed has changed meanwhile to ${found}: look at it and try again`);
 }

@@ -20,6 +20,14 @@ export function describeChanges(changes: readonly PlainChange[], most = 5): stri
   return [...told, ...(more > 0 ? [`${more} more`] : [])].join(", ") || "nothing";
 }
 
+/** @throws UpdateRefused with what is new, where a plan is no longer what would be done. */
+export function demandSame(now: readonly PlainChange[], planned: readonly PlainChange[]): void {
+  if (areSame(now, planned)) return;
+  const fresh = now.filter((change) => !planned.some((each) => areSame([change], [each])));
+  const found = describeChanges(fresh.length > 0 ? fresh : now);
+  throw new UpdateRefused(`what would be done has changed since it was planned (now ${found})`);
+}
+
 export type PlainChange = Omit<PackageChange, "isSecurity">;
 
 export const toInstalledPackages = <T extends PackageVersion>(

@@ -6,12 +6,13 @@ import {
   type TransactionResult,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
+import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, unitFor } from "../common/transactions.ts";
 import type { Pacman, PacmanDatabase } from "./host.ts";
 import { adoptLists, currentLists, type PackageLists, prepareLists } from "./lists.ts";
 import { parseStep, scriptAndHookFailures } from "./output.ts";
 import { changing } from "./repairs.ts";
-import { differences, type FullUpdate, type PrintedRow } from "./simulation.ts";
+import type { FullUpdate, PrintedRow } from "./simulation.ts";
 
 /** To download counts as a tenth of all. */
 const downloadPercent = 10;
@@ -43,11 +44,9 @@ export function createCommit(
 ): PackageManager["commit"] {
   const { fullUpdate, database, hostTransact, listsTransact, places } = pacman;
 
-  const demandSame = async (databases: string, plan: TransactionPlan, signal: AbortSignal) => {
+  const demandPlanned = async (databases: string, plan: TransactionPlan, signal: AbortSignal) => {
     const { plan: now, rows } = await fullUpdate(databases, await database(signal), signal);
-    const different = differences(now.changes, plan.changes);
-    if (different.length > 0)
-      throw new UpdateRefused(`what would be done has changed since it was planned: ${different.join(", ")}`);
+    demandSame(now.changes, plan.changes);
     return targetsOf(rows, plan);
   };
 
@@ -59,7 +58,7 @@ export function createCommit(
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
     const common = { unit, onLine: telling(progress, plan.changes.length), timeoutMs: longestMs };
-    const targets = await demandSame(databases, plan, signal);
+    const targets = await demandPlanned(databases, plan, signal);
     await prepareLists(places);
     const downloaded = await asResult(async () => {
       const description = "Steward downloads packages (pacman -Suw)";
@@ -79,11 +78,11 @@ export function createCommit(
       await ready?.();
       if ((await currentLists(places))?.databases !== databases)
         throw new UpdateRefused("somebody has refreshed the package lists since it was planned");
-      await demandSame(databases, plan, signal);
+      await demandPlanned(databases, plan, signal);
       ({ mark } = await database(signal));
       if (!isOwn) return;
       giveBack = await adoptLists(places);
-      await demandSame(places.databases, plan, signal);
+      await demandPlanned(places.databases, plan, signal);
     };
     let output = "";
     const takeBack = async (): Promise<void> => {

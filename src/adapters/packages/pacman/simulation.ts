@@ -102,13 +102,6 @@ export function planFrom(
   };
 }
 
-const describeChange = ({ name, from, to }: PackageChange): string => `${name} ${from ?? "-"} ${to ?? "-"}`;
-
-export function differences(one: readonly PackageChange[], other: readonly PackageChange[]): readonly string[] {
-  const [a, b] = [new Set(one.map(describeChange)), new Set(other.map(describeChange))];
-  return [...[...a].filter((line) => !b.has(line)), ...[...b].filter((line) => !a.has(line))];
-}
-
 const namesAtOnce = 500;
 
 export interface FullUpdate {

@@ -3,7 +3,7 @@ import { dirname, join } from "node:path";
 import type { CommandResult } from "#adapters/exec/index.ts";
 import { readTextOrEmpty, writeFileAtomic } from "#adapters/files/index.ts";
 import { type PackageVersion, UpdateRefused } from "#domain/ports/packages.ts";
-import { areSame, describeChanges, type PlainChange } from "../common/changes.ts";
+import { demandSame, type PlainChange } from "../common/changes.ts";
 import type { Argv, OnLine } from "../common/ports.ts";
 import { isPackageName, nevraOf, parseNevra } from "../common/rpm/names.ts";
 import { NoLists } from "../common/rpm/offers.ts";
@@ -58,14 +58,17 @@ function usualSource(zypper: Zypper, changes: readonly PlainChange[]): Source {
     : { ask: zypper.tryAsking, options: [], words };
 }
 
-async function demandSame({ ask, words }: Source, changes: readonly PlainChange[], signal: AbortSignal): Promise<void> {
+async function demandPlanned(
+  { ask, words }: Source,
+  changes: readonly PlainChange[],
+  signal: AbortSignal,
+): Promise<void> {
   const { changes: now } = await simulate(ask, words, signal).catch((error: unknown) => {
     if (error instanceof NoLists) throw new UpdateRefused("the package lists are gone: they have to be refreshed");
     if (!(error instanceof UpdateRefused)) throw error;
     throw new UpdateRefused(`what would be done has changed since it was planned: ${error.message}`);
   });
-  if (!areSame(now, changes))
-    throw new UpdateRefused(`what would be done has changed since it was planned (now ${describeChanges(now)})`);
+  demandSame(now, changes);
 }
 
 export async function makeChanges(
@@ -83,9 +86,9 @@ export async function makeChanges(
   const { unit, changes, source = usualSource(zypper, changes), onLine, ready } = wanted;
   const before = async (): Promise<void> => {
     await ready?.();
-    await demandSame(source, changes, signal);
+    await demandPlanned(source, changes, signal);
   };
-  await demandSame(source, changes, signal);
+  await demandPlanned(source, changes, signal);
   // Zypper takes what it is told to install for wanted by somebody. What is remembered of an earlier attempt stays.
   const marks = join(folder, `${unit}.auto`);
   const remembered = parseAutoInstalled(await readTextOrEmpty(marks));
