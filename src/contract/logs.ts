@@ -13,12 +13,25 @@ export const LogEntry = Type.Object({
       "systemd unit that the entry is about: what `UNIT` says where systemd itself (process 1) wrote it, `COREDUMP_UNIT` of systemd-coredump or `OBJECT_SYSTEMD_UNIT` where root wrote it, else the unit that wrote the entry. `kernel` for the kernel, empty where there is none. A filter for this unit finds the entry.",
   }),
   priority: Type.Integer({ minimum: 0, maximum: 7, description: "syslog severity; 6 (info) where none was given." }),
-  message: Type.String({ description: "The whole message; bytes that are not UTF-8 become U+FFFD." }),
+  message: Type.String({
+    description:
+      "The message, of a very long one the first 8 MiB (`truncated`); bytes that are not UTF-8 become U+FFFD.",
+  }),
   cursor: Type.String({ description: "Names the entry, here and in `journalctl --cursor`." }),
   identifier: Type.String({ description: "SYSLOG_IDENTIFIER; empty where there is none." }),
   pid: NullableInteger("Process that wrote the entry; null where it is not known."),
   hostname: Type.String(),
   boot_id: Type.String({ description: "The boot during which the entry was written, 32 hex digits." }),
+  truncated: Type.Optional(
+    Type.Boolean({ description: "True where a text of the entry is longer than 8 MiB and ends there. Else absent." }),
+  ),
+  next_offset: Type.Optional(
+    Type.Integer({
+      minimum: 1,
+      description:
+        "Where the message goes on, in bytes: `entry=` with the cursor and `offset=` with this give the next part.",
+    }),
+  ),
 });
 export type LogEntry = Static<typeof LogEntry>;
 
@@ -62,7 +75,10 @@ export const logs = {
         maximum: 7,
         description: "This severity and more severe ones, 0 (emerg) to 7 (debug).",
       }),
-      limit: Type.Integer({ ...logQueryLimit, description: "Maximum entries." }),
+      limit: Type.Integer({
+        ...logQueryLimit,
+        description: "Maximum entries. An answer over 64 MiB has fewer; `next_cursor` goes on.",
+      }),
       cursor: Type.String({
         maxLength: 512,
         description: "Go on from this entry: `next_cursor` of an earlier answer, or the `cursor` of an entry.",
@@ -77,6 +93,16 @@ export const logs = {
         maxLength: 1024,
         description:
           "Regular expression over the message, in the syntax of PCRE2 as for `journalctl -g`, without look-around and back references: it finds the same, or is refused with the reason. Case matters only where the expression has one of the letters A to Z.",
+      }),
+      entry: Type.String({
+        maxLength: 512,
+        description:
+          "Only the entry with this cursor, whenever it was written; `cursor`, `order` and `limit` do not count.",
+      }),
+      offset: Type.Integer({
+        minimum: 0,
+        maximum: 2 ** 32,
+        description: "With `entry`: begin its message after so many bytes, as `next_offset` said.",
       }),
       boot: Type.String({
         maxLength: 40,

@@ -185,6 +185,18 @@ describe("steward logs", () => {
     expect(before.err).toBe("");
   });
 
+  it("says where a message is cut, and prints all of it with --entry", async () => {
+    const message = `${"x".repeat(9 * 2 ** 20)} end`;
+    const cursor = service.journal.write({ message, unit: "long.service" });
+    const { out } = await steward(["logs", "-u", "long", "-n", "1", "-o", "cat"]);
+    expect(out.slice(-400)).toContain(`xxx\n… (cut; the whole: steward logs --entry '${cursor}')\n`);
+    expect((await steward(["logs", "--entry", cursor, "-o", "cat"])).out === `${message}\n`).toBe(true);
+    expect(await steward(["logs", "--entry", cursor.replace("a", "f")])).toMatchObject({
+      code: 0,
+      err: "-- No entries --\n",
+    });
+  });
+
   it("takes -n without a number, and --no-pager, as journalctl does", async () => {
     for (let count = 0; count < 12; count += 1) service.journal.write({ message: `${count}`, unit: "few.service" });
     await service.clock.advance(60_000);

@@ -54,6 +54,16 @@ describe("GET /system/logs", () => {
     });
   });
 
+  it("gives one entry by its cursor, a very long message in parts, and to a narrowed key only its own", async () => {
+    const message = "x".repeat(9 * 2 ** 20);
+    const cursor = service.journal.write({ message, unit: "nginx.service", time: now + 99 * hour });
+    const [first] = listOf(await get({ entry: cursor })).logs;
+    expect(first).toMatchObject({ cursor, truncated: true, next_offset: 8 * 2 ** 20 });
+    const rest = listOf(await get({ entry: cursor, offset: first?.next_offset ?? 0 }));
+    expect([rest.total, rest.logs[0]?.message.length, rest.logs[0]?.truncated]).toEqual([1, 2 ** 20, undefined]);
+    expect(listOf(await get({ entry: cursor, unit: "app-1" }))).toMatchObject({ logs: [], total: 0 });
+  });
+
   it("sends the bytes of the journal as they are, with their length", async () => {
     const reply = await get();
     expect(reply.headers).toMatchObject({
@@ -155,6 +165,8 @@ describe("GET /system/logs", () => {
     [{ grep: "*" }, "grep", "Must be a regular expression: Nothing to repeat"],
     [{ cursor: "" }, "cursor", "Not the cursor of an entry"],
     [{ cursor: "x" }, "cursor", "Not the cursor of an entry"],
+    [{ entry: "x" }, "entry", "Not the cursor of an entry"],
+    [{ offset: 1 }, "offset", "Goes with entry only"],
     [{ cursor: cursor.replace(";x=1", "") }, "cursor", "Not the cursor of an entry"],
     [{ cursor: cursor.replace("x=1", "t=1") }, "cursor", "Not the cursor of an entry"],
     [{ cursor: cursor.replace("m=1", "m=z") }, "cursor", "Not the cursor of an entry"],

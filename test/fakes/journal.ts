@@ -45,6 +45,15 @@ function timestamp(micros: number): string {
   return `${seconds}.${String(micros % 1_000_000).padStart(6, "0")}Z`;
 }
 
+const shownCharacters = 8 * 2 ** 20;
+
+/** Messages are ASCII. */
+function part(entry: LogEntry, from: number): LogEntry {
+  const end = from + shownCharacters;
+  const message = entry.message.slice(from, end);
+  return { ...entry, message, ...(end < entry.message.length && { truncated: true, next_offset: end }) };
+}
+
 /** Boot ids in the order of their first entries; an offset counts from the last, or from the first where it is positive. */
 function bootAt(entries: readonly Stored[], boot: string): string | undefined {
   if (boot.length === 32) return boot;
@@ -117,13 +126,19 @@ export function createFakeJournal(
   };
 
   const answer = (query: LogQuery): LogList => {
+    const { entry: asked } = query;
+    if (asked !== undefined) {
+      const found = entries.filter(({ entry }) => entry.cursor === asked.cursor).filter(matches(query, undefined));
+      const logs = found.map(({ entry }) => part(entry, asked.offset));
+      return { logs, total: logs.length, next_cursor: asked.cursor };
+    }
     const boot = query.boot === undefined ? undefined : bootAt(entries, query.boot);
     const found = entries.filter(matches(query, boot));
     const { order, cursor, limit } = query;
     const from = cursor === undefined ? undefined : positionOf(cursor);
     const ahead = from === undefined ? found : found.filter((each) => isAhead(entries.indexOf(each), from, order));
     const page = order === "asc" && from !== undefined ? ahead.slice(0, limit) : ahead.slice(-limit);
-    const logs = page.map(({ entry }) => entry);
+    const logs = page.map(({ entry }) => part(entry, 0));
     if (order === "desc") logs.reverse();
     // Backwards there is an end; forwards entries may come that are not there yet.
     const isAtEnd = order === "desc" && page.length === ahead.length;

@@ -10,6 +10,9 @@ export interface NewEntry {
   readonly fields: readonly Field[];
 }
 
+/** The same of any time: a number holds those up to the year 2255. */
+export type AnyEntry = Omit<NewEntry, "realtime"> & { readonly realtime: number | bigint };
+
 const newline = Buffer.from("\n");
 
 /** Text that a line can hold; everything else is written with its length before it. */
@@ -24,7 +27,7 @@ function encodeField([name, value]: Field): Buffer {
 }
 
 /** The entry in systemd's "Journal Export Format", which systemd-journal-remote reads. */
-export function encodeEntry({ realtime, monotonic, bootId, fields }: NewEntry): Buffer {
+export function encodeEntry({ realtime, monotonic, bootId, fields }: AnyEntry): Buffer {
   return Buffer.concat([
     Buffer.from(`__REALTIME_TIMESTAMP=${realtime}\n__MONOTONIC_TIMESTAMP=${monotonic}\n_BOOT_ID=${bootId}\n`),
     ...fields.map(encodeField),

@@ -1,7 +1,7 @@
 import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { encodeEntry, type Field, type NewEntry } from "./export-format.ts";
+import { type AnyEntry, encodeEntry, type Field, type NewEntry } from "./export-format.ts";
 import { appendToJournal } from "./programs.ts";
 
 const kind = { compact: true, keyedHash: true, compress: true };
@@ -11,7 +11,7 @@ const thisBoot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim(
 export interface LiveFolder {
   readonly path: string;
   /** Appends to a file of the folder, which is made where needed. */
-  readonly append: (file: string, entries: readonly NewEntry[]) => void;
+  readonly append: (file: string, entries: readonly AnyEntry[]) => void;
   readonly remove: () => void;
 }
 

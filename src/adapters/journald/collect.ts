@@ -7,6 +7,8 @@ export interface Collected {
   readonly all: readonly FieldValue[];
   /** The unit that wrote it; undefined where the entry may be about another one. */
   readonly writer: FieldValue | undefined;
+  /** Whether a value is too long to be shown whole. */
+  readonly isCut: boolean;
 }
 
 /** Reads entries into one and the same object, which the next call fills anew. */
@@ -14,16 +16,23 @@ export function createCollector(): (source: Source, offset: number) => Collected
   const items: number[] = [];
   const first: (FieldValue | undefined)[] = fieldNames.map(() => undefined);
   const all: FieldValue[] = [];
-  const collected: { -readonly [Key in keyof Collected]: Collected[Key] } = { first, all, writer: undefined };
+  const collected: { -readonly [Key in keyof Collected]: Collected[Key] } = {
+    first,
+    all,
+    writer: undefined,
+    isCut: false,
+  };
   return (source, offset) => {
     const count = source.entries.items(offset, items);
     first.fill(undefined);
     all.length = 0;
     let hasSubject = false;
+    collected.isCut = false;
     for (let index = 0; index < count; index += 1) {
       const value = source.fields.read(items[index] ?? 0);
       if (value === undefined) continue;
       all.push(value);
+      if (value.cut !== undefined) collected.isCut = true;
       if (subjects.has(value.field) && (value.field !== field._TRANSPORT || value.text === "kernel")) hasSubject = true;
       if (first[value.field] === undefined) first[value.field] = value;
     }

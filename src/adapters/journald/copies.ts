@@ -55,7 +55,7 @@ interface Window {
 /** The times at which both files may hold the same. */
 function sharedWindows(left: Source, right: Source): readonly Window[] {
   const [own, others] = [left.spans(), right.spans()];
-  if (own === undefined || others === undefined) return [{ since: 0, until: Number.MAX_SAFE_INTEGER }];
+  if (own === undefined || others === undefined) return [{ since: 0, until: Infinity }];
   const windowOf = (a: Span, b: Span): Window => ({
     since: Math.max(a.head.realtime, b.head.realtime),
     until: Math.min(a.tail.realtime, b.tail.realtime),

@@ -29,6 +29,19 @@ export interface FieldValue {
   readonly field: number;
   readonly text: string;
   readonly json: string;
+  /** Of a value that is too long to be shown whole: bytes up to the end of `text`, and the data object. */
+  readonly cut: { readonly end: number; readonly dataOffset: number } | undefined;
+}
+
+/** Bytes of a value that are shown at a time: as JSON, six times as many at most, they have room in an answer. */
+const maxShownBytes = 8 * 1024 * 1024;
+
+/** The end of the part of a text that begins here; a character is not taken apart. */
+export function endOfPart(bytes: Buffer, begin: number, end: number): number {
+  let at = begin + maxShownBytes;
+  if (at >= end) return end;
+  for (let back = 0; back < 3 && ((bytes[at] ?? 0) & 0xc0) === 0x80; back += 1) at -= 1;
+  return at;
 }
 
 interface Wanted {
@@ -63,6 +76,8 @@ const valueBytes = 160;
 export interface Fields {
   /** The value at an offset; undefined for a field that nobody asks for, and for one that is damaged. */
   readonly read: (offset: number) => FieldValue | undefined;
+  /** The same, from a byte of the value on. */
+  readonly readFrom: (offset: number, from: number) => FieldValue | undefined;
   readonly close: () => void;
 }
 
@@ -80,12 +95,16 @@ export function createFields(
   };
   const share = budget.share(forget);
 
-  const decode = (offset: number): FieldValue | undefined => {
+  const decode = (offset: number, from: number): FieldValue | undefined => {
     const { bytes, start, end } = readPayload(file, offset);
     const wanted = wantedAt(bytes, start, end);
     if (wanted === undefined) return undefined;
-    const text = bytes.toString("utf8", start + wanted.prefix.length, end);
-    return { field: wanted.field, text, json: JSON.stringify(text) };
+    const first = start + wanted.prefix.length;
+    const begin = Math.min(first + from, end);
+    const shownEnd = endOfPart(bytes, begin, end);
+    const text = bytes.toString("utf8", begin, shownEnd);
+    const cut = shownEnd === end ? undefined : { end: shownEnd - first, dataOffset: offset };
+    return { field: wanted.field, text, json: JSON.stringify(text), cut };
   };
 
   const keep = (offset: number, value: FieldValue | undefined): void => {
@@ -104,7 +123,7 @@ export function createFields(
       const known = table.get(offset);
       if (known >= 0) return kept[known];
       try {
-        const value = decode(offset);
+        const value = decode(offset, 0);
         const isLong = value !== undefined && (value.text.length > maxKeptText || value.field === field.MESSAGE);
         // What stands once is not asked for again by another entry.
         if (!isLong && entryCount(file, offset) > 1) keep(offset, value);
@@ -115,6 +134,7 @@ export function createFields(
         return undefined;
       }
     },
+    readFrom: decode,
     close: share.end,
   };
 }

@@ -197,7 +197,9 @@ function next(state: State, read: ReturnType<typeof createLiveReader>): readonly
  */
 export function createFollower(registry: Pick<Registry, "refresh">, start: Start): Follower {
   const last: Location =
-    "after" in start ? start.after : { ...start.moment, seqnumId: noId, seqnum: 0, xorHigh: 0, xorLow: 0 };
+    "after" in start
+      ? start.after
+      : { ...start.moment, realtimeRest: 0, seqnumId: noId, seqnum: 0, xorHigh: 0, xorLow: 0 };
   const state: State = { registry, progress: new Map(), last, original: undefined };
   if ("moment" in start) skipPresent(state, start.moment);
   const read = createLiveReader();

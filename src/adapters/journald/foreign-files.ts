@@ -3,7 +3,7 @@ import type { LogEntry, LogList } from "#contract/logs.ts";
 import { JournalUnavailable, type LogQuery } from "#domain/ports/journal.ts";
 import type { Journalctl } from "./journalctl.ts";
 import { comparePlaces, type Place, parseCursor } from "./order.ts";
-import { assertAnswerSize } from "./query.ts";
+import { maxAnswerBytes } from "./query.ts";
 import type { Fault } from "./registry.ts";
 
 /**
@@ -32,9 +32,7 @@ export async function addForeignFiles(
       });
     }
   }
-  const bytes = Buffer.from(JSON.stringify(list));
-  assertAnswerSize(bytes.length);
-  return bytes;
+  return Buffer.from(JSON.stringify(list));
 }
 
 const parse = (bytes: Uint8Array): LogList => JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
@@ -49,6 +47,16 @@ function placed({ logs }: LogList): readonly Placed[] {
     const location = parseCursor(entry.cursor);
     return { entry, place: location && { ...location, moment: location.realtime } };
   });
+}
+
+/** As many as an answer has room for, from the first on. */
+function fitting(logs: readonly LogEntry[]): LogEntry[] {
+  let size = 0;
+  const end = logs.findIndex((entry) => {
+    size += Buffer.byteLength(JSON.stringify(entry)) + 1;
+    return size > maxAnswerBytes;
+  });
+  return logs.slice(0, end < 0 ? logs.length : end);
 }
 
 /** Two pages of the same query over different files. Each keeps its own order. */
@@ -67,8 +75,8 @@ function mergeLists(left: LogList, right: LogList, { order, limit, cursor }: Log
     if (next !== undefined) merged.push(next.entry);
   }
   const isNewest = order === "asc" && cursor === undefined;
-  const logs = isNewest ? merged.slice(-limit) : merged.slice(0, limit);
-  const hasMore = merged.length > limit || left.next_cursor !== null || right.next_cursor !== null;
+  const logs = isNewest ? fitting(merged.slice(-limit).reverse()).reverse() : fitting(merged.slice(0, limit));
+  const hasMore = merged.length > logs.length || left.next_cursor !== null || right.next_cursor !== null;
   const last = logs.at(-1)?.cursor ?? null;
   const next = order === "asc" ? (last ?? cursor ?? null) : hasMore ? last : null;
   return { logs, total: left.total + right.total, next_cursor: next };

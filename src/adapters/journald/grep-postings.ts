@@ -3,6 +3,7 @@ import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
+import { readPayload } from "./journal-file/data.ts";
 import { searchMessages } from "./journal-file/walk.ts";
 import type { Run } from "./merge.ts";
 import { countOf, intersection, toOffsets } from "./postings.ts";
@@ -43,13 +44,19 @@ export function compileGrep(pattern: string): Expression {
 /** Of a file's entries, a share below which reading them is cheaper than reading all messages of the file. */
 const sparse = 0.08;
 
+function wholeMessage({ file }: Source, dataOffset: number): string {
+  const { bytes, start, end } = readPayload(file, dataOffset);
+  return bytes.toString("utf8", start + "MESSAGE=".length, end);
+}
+
 function createMessageReader(source: Source) {
   const items: number[] = [];
   return (offset: number): string | undefined => {
     const count = source.entries.items(offset, items);
     for (let index = 0; index < count; index += 1) {
       const value = source.fields.read(items[index] ?? 0);
-      if (value?.field === field.MESSAGE) return value.text;
+      if (value?.field !== field.MESSAGE) continue;
+      return value.cut === undefined ? value.text : wholeMessage(source, value.cut.dataOffset);
     }
     return undefined;
   };

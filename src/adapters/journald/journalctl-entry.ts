@@ -1,15 +1,17 @@
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
 import { shownUnit, unitsOfEntry } from "./collect.ts";
+import { endOfPart } from "./fields.ts";
+import { splitTime } from "./journal-file/entry.ts";
+import * as layout from "./journal-file/layout.ts";
 import { formatCursor, type Location, parseCursor } from "./order.ts";
 import { createTimestampFormat } from "./render.ts";
 
 export interface JournalRecord {
   readonly live: LiveEntry;
-  readonly realtime: number;
   readonly location: Location;
-  /** Whether there is a MESSAGE; `journalctl -g` passes over entries without one. */
-  readonly hasMessage: boolean;
+  /** The whole MESSAGE; undefined where there is none. `journalctl -g` passes over such entries. */
+  readonly message: string | undefined;
   readonly identifiers: readonly string[];
 }
 
@@ -33,8 +35,9 @@ export const recordFields = [
 
 const defaultPriority = 6;
 const priorityText = /^[0-7]$/;
+const microsText = /^\d{1,17}$/;
+const latestRealtime = BigInt(layout.latestRealtime);
 const pidText = /^[1-9]\d{0,14}$/;
-const microsText = /^\d{1,16}$/;
 
 /** One value: text, or the bytes of what is not printable text. */
 function decodeValue(value: unknown): string | undefined {
@@ -61,22 +64,32 @@ const formatTimestamp = createTimestampFormat();
 
 type Values = (name: (typeof recordFields)[number]) => readonly string[];
 
+/** The part of a message that is shown, from a byte on. */
+function partOf(message: string, from: number) {
+  const bytes = Buffer.from(message);
+  const end = endOfPart(bytes, from, bytes.length);
+  const cut = end < bytes.length ? { truncated: true, next_offset: end } : {};
+  return { message: bytes.toString("utf8", from, end), ...cut };
+}
+
 /**
  * Reads a line of `journalctl --output=json --all`. Of a field that is there more than once the first value is shown, and
  * any of them counts.
+ * @param from the byte of the message with which what is shown of it begins.
  * @returns undefined when the line is not an entry: no JSON object, or without a cursor or a moment.
  */
-export function parseJournalctlLine(line: Buffer): JournalRecord | undefined {
+export function parseJournalctlLine(line: Buffer, from = 0): JournalRecord | undefined {
   const fields = parseFields(line);
   if (fields === undefined) return undefined;
   const values: Values = (name) => decodeValues(fields.get(name));
   const first = (name: Parameters<Values>[0]): string => values(name)[0] ?? "";
 
-  const [micros = ""] = decodeValues(fields.get("__REALTIME_TIMESTAMP"));
   const [cursor = ""] = decodeValues(fields.get("__CURSOR"));
-  const realtime = Number(micros);
+  const [micros = ""] = decodeValues(fields.get("__REALTIME_TIMESTAMP"));
   const location = parseCursor(cursor);
-  if (!microsText.test(micros) || !Number.isSafeInteger(realtime) || location === undefined) return undefined;
+  if (!microsText.test(micros) || location === undefined) return undefined;
+  const time = BigInt(micros);
+  if (time >= latestRealtime) return undefined;
 
   const messages = values("MESSAGE");
   const priority = first("PRIORITY");
@@ -86,22 +99,21 @@ export function parseJournalctlLine(line: Buffer): JournalRecord | undefined {
   return {
     live: {
       entry: {
-        timestamp: formatTimestamp(realtime),
+        timestamp: formatTimestamp(splitTime(Number(time >> 32n), Number(BigInt.asUintN(32, time)))),
         unit: shownUnit(values),
         priority: written ?? defaultPriority,
-        message: messages[0] ?? "",
         cursor: formatCursor(location),
         identifier: identifiers[0] ?? "",
         pid: pid === undefined ? null : Number(pid),
         hostname: first("_HOSTNAME"),
         boot_id: location.bootId,
+        ...partOf(messages[0] ?? "", from),
       },
       units: unitsOfEntry(values),
       priority: written,
     },
-    realtime,
     location,
-    hasMessage: messages.length > 0,
+    message: messages[0],
     identifiers,
   };
 }

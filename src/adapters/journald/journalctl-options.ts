@@ -51,7 +51,7 @@ function selectWindow({ since, until }: Pick<LogQuery, "since" | "until">): Sele
   const begin = Math.floor(since / 1_000_000) - marginSeconds;
   return {
     options: begin > 0 ? [`--since=@${begin}`] : [],
-    passes: ({ realtime }) => realtime >= since && realtime <= until,
+    passes: ({ location: { realtime } }) => realtime >= since && realtime <= until,
   };
 }
 
@@ -85,6 +85,6 @@ export function selectEntries(query: LogQuery): Selection | undefined {
     ],
     passes: (record) =>
       parts.every(({ passes }) => passes(record)) &&
-      (expression === undefined || (record.hasMessage && expression.test(record.live.entry.message))),
+      (expression === undefined || (record.message !== undefined && expression.test(record.message))),
   };
 }

@@ -7,6 +7,7 @@ import { type JournalRecord, parseJournalctlLine, recordFields } from "./journal
 import { selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
 import { comparePlaces, formatCursor, type Location, type Place, parseCursor } from "./order.ts";
+import { isAskedFor, narrowed } from "./query.ts";
 
 export interface JournalctlOptions {
   readonly execLines: ExecLines;
@@ -118,7 +119,9 @@ function isAbsent({ directory, file = directory }: Pick<Journal, "directory" | "
   }
 }
 
-async function scan(journal: Journal, query: LogQuery, signal: AbortSignal): Promise<Buffer> {
+async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<Buffer> {
+  const query = narrowed(asked);
+  const isWanted = isAskedFor(query);
   const { execLines, timeoutMs } = journal;
   const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
   const selection = selectEntries(query);
@@ -149,8 +152,8 @@ async function scan(journal: Journal, query: LogQuery, signal: AbortSignal): Pro
   for await (const lines of execLines(argvOf(journal, selection.options), { signal, timeoutMs })) {
     for (const { bytes, isCut } of lines) {
       if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
-      const record = parseJournalctlLine(bytes);
-      if (record === undefined || !selection.passes(record)) continue;
+      const record = parseJournalctlLine(bytes, query.entry?.offset);
+      if (record === undefined || !selection.passes(record) || !isWanted(record.location)) continue;
       total += 1;
       if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) addTies();
       ties.push(record);

@@ -1,4 +1,4 @@
-import type { EntryHead } from "./journal-file/entry.ts";
+import { type EntryHead, splitTime } from "./journal-file/entry.ts";
 
 export interface Location extends EntryHead {
   readonly seqnumId: string;
@@ -26,6 +26,7 @@ export const comparePlaces = (left: Place, right: Place): number =>
 export const isSameEntry = (left: EntryHead, right: EntryHead): boolean =>
   left.monotonic === right.monotonic &&
   left.realtime === right.realtime &&
+  left.realtimeRest === right.realtimeRest &&
   left.xorLow === right.xorLow &&
   left.xorHigh === right.xorHigh &&
   left.bootId === right.bootId;
@@ -66,8 +67,17 @@ const hex64 = (high: number, low: number): string =>
 const [seqnumHex, monotonicHex, realtimeHex] = [createHex(), createHex(), createHex()];
 
 /** The name of an entry, in the form of sd_journal_get_cursor(3). */
-export const formatCursor = ({ seqnumId, seqnum, bootId, monotonic, realtime, xorHigh, xorLow }: Location): string =>
-  `s=${seqnumId};i=${seqnumHex(seqnum)};b=${bootId};m=${monotonicHex(monotonic)};t=${realtimeHex(realtime)};x=${hex64(xorHigh, xorLow)}`;
+export const formatCursor = ({
+  seqnumId,
+  seqnum,
+  bootId,
+  monotonic,
+  realtime,
+  realtimeRest,
+  xorHigh,
+  xorLow,
+}: Location): string =>
+  `s=${seqnumId};i=${seqnumHex(seqnum)};b=${bootId};m=${monotonicHex(monotonic)};t=${realtimeRest === 0 ? realtimeHex(realtime) : (BigInt(realtime) + BigInt(realtimeRest)).toString(16)};x=${hex64(xorHigh, xorLow)}`;
 
 const hexNumber = /^[0-9a-f]{1,16}$/i;
 const id = /^[0-9a-f]{32}$/i;
@@ -85,13 +95,13 @@ export function parseCursor(text: string): Location | undefined {
   const [seqnumId, bootId] = [take("s=", id), take("b=", id)];
   const [seqnum, monotonic, realtime, xor] = ["i=", "m=", "t=", "x="].map((name) => take(name, hexNumber));
   if (!(seqnumId && bootId && seqnum && monotonic && realtime && xor)) return undefined;
-  const padded = xor.padStart(16, "0");
+  const [time, padded] = [realtime, xor].map((text) => text.padStart(16, "0")) as [string, string];
   return {
     seqnumId,
     bootId,
     seqnum: Number.parseInt(seqnum, 16),
     monotonic: Number.parseInt(monotonic, 16),
-    realtime: Number.parseInt(realtime, 16),
+    ...splitTime(Number.parseInt(time.slice(0, 8), 16), Number.parseInt(time.slice(8), 16)),
     xorHigh: Number.parseInt(padded.slice(0, 8), 16) % wordRange,
     xorLow: Number.parseInt(padded.slice(8), 16),
   };

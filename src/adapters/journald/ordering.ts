@@ -77,9 +77,9 @@ export function createOrdering(sources: readonly Source[]): Ordering {
   const momentOf = momentsOf(sources.flatMap((source) => source.spans() ?? []));
 
   const placeAt = (source: Source, offset: number, location: Location): Place => {
-    const { seqnumId, seqnum, bootId, monotonic, realtime, xorHigh, xorLow } = location;
+    const { seqnumId, seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow } = location;
     const moment = source.spans() === undefined ? source.momentOf(offset, realtime) : momentOf(location);
-    return { seqnumId, seqnum, bootId, monotonic, realtime, xorHigh, xorLow, moment };
+    return { seqnumId, seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow, moment };
   };
 
   const place = (source: Source, offset: number): Place | undefined => {

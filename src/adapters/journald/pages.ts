@@ -19,7 +19,7 @@ export async function* journalPages(
   const wanted = {
     units: [unit],
     since: 0,
-    until: Number.MAX_SAFE_INTEGER,
+    until: Infinity,
     priority: undefined,
     identifier: undefined,
     uid,
@@ -27,21 +27,9 @@ export async function* journalPages(
     grep,
     order: "desc",
   } as const;
-  let limit = pageEntries;
-  const ask = async (cursor: string | undefined): Promise<LogList> => {
-    for (;;) {
-      try {
-        const { bytes } = await query({ ...wanted, cursor, limit }, signal);
-        return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
-      } catch (error) {
-        const isTooLarge = error instanceof LogQueryRefused && error.field === "limit" && limit > 1;
-        if (!isTooLarge) throw error;
-        limit = Math.floor(limit / 2);
-      }
-    }
-  };
   for (let cursor: string | null | undefined; cursor !== null; ) {
-    const page = await ask(cursor);
+    const { bytes } = await query({ ...wanted, cursor, limit: pageEntries }, signal);
+    const page = JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
     yield page.logs;
     cursor = page.next_cursor;
   }

@@ -5,7 +5,7 @@ import { compileGrep, grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
 import { type Found, merge, type Run } from "./merge.ts";
-import { comparePlaces, type Place, parseCursor } from "./order.ts";
+import { comparePlaces, isSameEntry, type Location, type Place, parseCursor } from "./order.ts";
 import type { Ordering } from "./ordering.ts";
 import {
   between,
@@ -25,12 +25,21 @@ import { cursorOf, type Renderer } from "./render.ts";
 import type { Help } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 
+/** All of an answer is in memory. A page that would be larger has fewer entries. */
 export const maxAnswerBytes = 64 * 1024 * 1024;
 
-/** @throws LogQueryRefused */
-export function assertAnswerSize(bytes: number): void {
-  if (bytes <= maxAnswerBytes) return;
-  throw new LogQueryRefused("limit", `The answer would be over ${maxAnswerBytes / 2 ** 20} MiB: ask for fewer entries`);
+/** The query for the one entry that is asked for, in its microsecond. */
+export function narrowed(query: LogQuery): LogQuery {
+  const moment = query.entry && parseCursor(query.entry.cursor)?.realtime;
+  if (moment === undefined) return query;
+  const [since, until] = [Math.max(query.since, moment), Math.min(query.until, moment)];
+  return { ...query, since, until, cursor: undefined, order: "asc", limit: 1 };
+}
+
+/** Whether an entry is the one that is asked for. */
+export function isAskedFor({ entry }: LogQuery): (location: Location) => boolean {
+  const asked = entry && parseCursor(entry.cursor);
+  return (location) => asked === undefined || isSameEntry(location, asked);
 }
 
 const opening = Buffer.from('{"logs":[');
@@ -79,9 +88,10 @@ export interface Across {
 export function answer(
   sources: readonly Source[],
   { copies, ordering, help }: Across,
-  query: LogQuery,
+  asked: LogQuery,
   render: Renderer,
 ): Buffer {
+  const query = narrowed(asked);
   const { since, until, limit, order, grep } = query;
   if (grep !== undefined) compileGrep(grep);
   const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot, ordering);
@@ -105,18 +115,22 @@ export function answer(
   const isForward = order === "asc" && cursor !== undefined;
   const from = cursor === undefined ? undefined : ordering.locate(cursor);
   const wanted = from === undefined ? runs : runs.map((run) => beyond(run, from, order, ordering));
+  const isWanted = isAskedFor(query);
   const entries: Found[] = [];
   let hasMore = false;
   for (const found of merge(wanted, isForward ? "forwards" : "backwards", ordering)) {
-    if (isHidden(copies.get(found.source), found.offset)) continue;
+    if (isHidden(copies.get(found.source), found.offset) || !isWanted(found.place)) continue;
     if (entries.length === limit) {
       hasMore = true;
       break;
     }
     entries.push(found);
   }
-  if (order === "asc" && !isForward) entries.reverse();
-  return write(entries, { total, order, hasMore, cursor: query.cursor }, render);
+  return write(
+    entries,
+    { total: query.entry === undefined ? total : entries.length, hasMore, isForward, query },
+    render,
+  );
 }
 
 function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order"], { place }: Ordering): Run {
@@ -132,29 +146,33 @@ function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order
   return { source, postings: cut };
 }
 
-function nextCursor(
-  last: Found | undefined,
-  { order, hasMore, cursor }: { order: LogQuery["order"]; hasMore: boolean; cursor: string | undefined },
-): string | null {
+function nextCursor(last: Found | undefined, { order, cursor }: LogQuery, hasMore: boolean): string | null {
   if (order === "desc" && !hasMore) return null;
   if (last === undefined) return cursor ?? null;
   return cursorOf(last);
 }
 
+/** @param entries in the order in which they were looked for: where not all have room, the last ones are left out. */
 function write(
   entries: readonly Found[],
-  page: { total: number; order: LogQuery["order"]; hasMore: boolean; cursor: string | undefined },
+  page: { readonly total: number; readonly hasMore: boolean; readonly isForward: boolean; readonly query: LogQuery },
   render: Renderer,
 ): Buffer {
-  const parts: Buffer[] = [];
+  const { total, isForward, query } = page;
+  const written: Buffer[] = [];
   let size = 0;
   for (const found of entries) {
-    const bytes = render(found);
+    const bytes = render(found, query.entry?.offset);
     size += bytes.length + comma.length;
-    assertAnswerSize(size);
-    if (parts.length > 0) parts.push(comma);
-    parts.push(bytes);
+    if (size > maxAnswerBytes) break;
+    written.push(bytes);
   }
-  const next = JSON.stringify(nextCursor(entries.at(-1), page));
-  return Buffer.concat([opening, ...parts, Buffer.from(`],"total":${page.total},"next_cursor":${next}}`)]);
+  const shown = entries.slice(0, written.length);
+  if (query.order === "asc" && !isForward) {
+    shown.reverse();
+    written.reverse();
+  }
+  const next = nextCursor(shown.at(-1), query, page.hasMore || shown.length < entries.length);
+  const parts = written.flatMap((bytes, at) => (at === 0 ? [bytes] : [comma, bytes]));
+  return Buffer.concat([opening, ...parts, Buffer.from(`],"total":${total},"next_cursor":${JSON.stringify(next)}}`)]);
 }

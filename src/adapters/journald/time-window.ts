@@ -34,12 +34,20 @@ export function firstPosition(length: number, test: (position: number) => boolea
 }
 
 function bisect({ first: from, end: to }: Run, window: Window, timeAt: (position: number) => number | undefined): Run {
-  const reaches = (moment: number) => (position: number) => {
-    const time = timeAt(from + position);
-    return time === undefined ? undefined : time >= moment;
+  const firstWhere = (isThere: (time: number) => boolean): number =>
+    from +
+    firstPosition(to - from, (position) => {
+      const time = timeAt(from + position);
+      return time === undefined ? undefined : isThere(time);
+    });
+  const first = firstWhere((time) => time >= window.since);
+  return {
+    first,
+    end: Math.max(
+      first,
+      firstWhere((time) => time > window.until),
+    ),
   };
-  const first = from + firstPosition(to - from, reaches(window.since));
-  return { first, end: Math.max(first, from + firstPosition(to - from, reaches(window.until + 1))) };
 }
 
 /** Cuts a run at the edges of a window. The times of its ends are kept: most windows hold a run wholly or not at all. */

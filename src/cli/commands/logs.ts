@@ -26,6 +26,7 @@ interface LogOptions {
   readonly identifier?: string;
   readonly reverse?: boolean;
   readonly afterCursor?: string;
+  readonly entry?: string;
   readonly json?: boolean;
 }
 
@@ -101,6 +102,19 @@ async function follow(
   throw new Interrupted();
 }
 
+/** One entry, whose message comes in parts. */
+async function wholeEntry({ client }: Connection, cursor: string): Promise<LogEntry | undefined> {
+  const parts: string[] = [];
+  for (let offset: number | undefined = 0; ; ) {
+    const { logs }: LogList = await client.listLogs({ query: { entry: cursor, offset } });
+    const [found] = logs;
+    if (found === undefined) return undefined;
+    parts.push(found.message);
+    if (found.next_offset === undefined) return { ...found, message: parts.join("") };
+    offset = found.next_offset;
+  }
+}
+
 /** Says on standard error that there is nothing, or more than is shown. */
 function printRest(io: Io, { logs, total }: LogList, query: LogQuery, isChosen: boolean): void {
   const { isTerminal } = screenOf(io);
@@ -136,6 +150,7 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     .option("-t, --identifier <name>", "only with this syslog identifier")
     .option("-r, --reverse", "newest first")
     .option("--after-cursor <cursor>", "only what follows this entry")
+    .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count")
     .option("--no-pager", "as it is in any case: there is no pager")
     .json("print the answer as JSON; with --follow an entry on each line, as -o json")
     .notes(`Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
@@ -161,6 +176,11 @@ Where more was found than is shown, one line on standard error says so, also in 
       const output = given.json ? "json" : given.output;
       const screen = screenOf(io);
       const print = (entry: LogEntry): void => io.out(formatEntry(entry, output, screen));
+      if (given.entry !== undefined) {
+        const entry = await wholeEntry(connection, given.entry);
+        finish(exitCode.fine);
+        return entry === undefined ? io.err("-- No entries --\n") : print(entry);
+      }
       const query = queryOf(options, boot);
       if (given.follow) return follow(ports, connection, { ...options, query, print });
       const answer = await connection.client.listLogs({ query });

@@ -38,6 +38,7 @@ export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen):
   if (output === "json") return jsonText(entry);
   const style = styleOf(entry.priority);
   const lines = severalLines(entry.message).replace(/\n+$/, "").split("\n");
+  if (entry.truncated) lines.push(`… (cut; the whole: steward logs --entry '${entry.cursor}')`);
   if (output === "cat") return lines.map((line) => `${paint(screen, style, line)}\n`).join("");
   const date = new Date(entry.timestamp);
   const who = oneLine(entry.identifier || entry.unit || "unknown") + (entry.pid === null ? "" : `[${entry.pid}]`);

@@ -42,8 +42,11 @@ export function logsHandlers(ports: {
 
   return {
     async listLogs({ query }, context) {
-      const { cursor, boot, grep, priority } = query;
-      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      const { cursor, boot, entry, grep, offset = 0, priority } = query;
+      for (const [field, value] of Object.entries({ cursor, entry })) {
+        if (value !== undefined && !isCursor(value)) throw invalid(field, "Not the cursor of an entry");
+      }
+      if (entry === undefined && query.offset !== undefined) throw invalid("offset", "Goes with entry only");
       const request = {
         units: visibleUnits(query.unit, context.caller),
         ...logWindow(query, clock.now()),
@@ -54,6 +57,7 @@ export function logsHandlers(ports: {
         cursor,
         order: query.order ?? "asc",
         limit: query.limit ?? logQueryLimit.default,
+        entry: entry === undefined ? undefined : { cursor: entry, offset },
       };
       return reader.read(request, { owner: context.caller?.keyId ?? "", signal: context.signal() });
     },

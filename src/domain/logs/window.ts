@@ -1,8 +1,8 @@
 import { logWindowMs } from "#contract/limits.ts";
 import { invalid, readTime } from "#domain/common/error.ts";
 
-/** The last time with exact microseconds: the year 2255. */
-const latestMicros = Number.MAX_SAFE_INTEGER;
+/** systemd takes no later one for a time: the year 3111. */
+const latestMicros = 2 ** 55;
 
 interface Moment {
   /** Whole microseconds since the epoch, rounded down. */
@@ -33,18 +33,20 @@ export interface LogWindow {
 }
 
 /**
- * The window of a query. It begins one hour ago, or at the epoch where cursor or boot say where to look, and ends now.
+ * The window of a query. It begins one hour ago, or at the epoch where cursor, entry or boot say where to look, and ends now; one
+ * entry may also be of a time to come.
  * @throws DomainError VALIDATION_ERROR when it ends before it begins.
  */
 export function logWindow(
-  query: { readonly since?: string; readonly until?: string; readonly cursor?: string; readonly boot?: string },
+  query: Readonly<Partial<Record<"since" | "until" | "cursor" | "entry" | "boot", string>>>,
   nowMs: number,
 ): LogWindow {
-  const beginning = query.cursor === undefined && query.boot === undefined ? (nowMs - logWindowMs) * 1000 : 0;
+  const isPlaced = query.cursor !== undefined || query.entry !== undefined || query.boot !== undefined;
+  const beginning = isPlaced ? 0 : (nowMs - logWindowMs) * 1000;
   const since = query.since === undefined ? { micros: beginning, rest: "" } : parseMoment("since", query.since);
   // The clock has milliseconds: entries of this one are included.
-  const until =
-    query.until === undefined ? { micros: nowMs * 1000 + 999, rest: "" } : parseMoment("until", query.until);
+  const ending = query.entry === undefined ? nowMs * 1000 + 999 : latestMicros;
+  const until = query.until === undefined ? { micros: ending, rest: "" } : parseMoment("until", query.until);
   if (isAfter(since, until)) {
     const issue =
       query.since === undefined

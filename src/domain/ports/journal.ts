@@ -26,6 +26,8 @@ export interface LogQuery {
   /** `asc`: the newest entries (after a cursor: the next), oldest first. `desc`: newest first (before a cursor: the previous). */
   readonly order: "asc" | "desc";
   readonly limit: number;
+  /** Only the entry with this cursor, its message from a byte on: the other filters apply, cursor, order and limit do not. */
+  readonly entry?: { readonly cursor: string; readonly offset: number } | undefined;
 }
 
 /** A streamed entry, with the fields for filters. */

@@ -6,14 +6,23 @@ const wordRange = 2 ** 32;
 /** journald takes at most 1024 fields; a damaged size must not make every entry as long as the file. */
 const maxItems = 4096;
 
-/** What orders entries and names them. Numbers above 2^53, which journald does not reach, are the nearest that there is. */
+/** What orders entries and names them. Other numbers than times do not come to 2^53; if they do, they are the nearest that there is. */
 export interface EntryHead {
   readonly seqnum: number;
+  /** From 2^53 on, in the year 2255, without the last two bits, which a number does not hold. */
   readonly realtime: number;
+  /** These two bits. */
+  readonly realtimeRest: number;
   readonly monotonic: number;
   readonly bootId: string;
   readonly xorHigh: number;
   readonly xorLow: number;
+}
+
+/** A time of two words, and what a number does not hold of it. */
+export function splitTime(high: number, low: number): Pick<EntryHead, "realtime" | "realtimeRest"> {
+  const realtimeRest = high < 2 ** 21 ? 0 : low & 3;
+  return { realtime: high * wordRange + (low - realtimeRest), realtimeRest };
 }
 
 const byteHex = Array.from({ length: 256 }, (_, value) => value.toString(16).padStart(2, "0"));
@@ -41,9 +50,9 @@ export function createEntryReader(file: JournalFile) {
     const size = file.object(offset, layout.objectType.entry, entryObject.items);
     const word = seek(offset, entryObject.items) >>> 2;
     const { words } = view;
-    const realtime = (words[word + 6] ?? 0) + (words[word + 7] ?? 0) * wordRange;
+    const [low = 0, high = 0] = [words[word + 6], words[word + 7]];
     const seqnum = (words[word + 4] ?? 0) + (words[word + 5] ?? 0);
-    if (realtime === 0 || realtime >= layout.latestRealtime || seqnum === 0) {
+    if ((low === 0 && high === 0) || high * wordRange >= layout.latestRealtime || seqnum === 0) {
       throw new DamagedJournal("entry with an impossible time or number", offset);
     }
     return size;
@@ -57,7 +66,7 @@ export function createEntryReader(file: JournalFile) {
       const word = at >>> 2;
       return {
         seqnum: (words[word + 4] ?? 0) + (words[word + 5] ?? 0) * wordRange,
-        realtime: (words[word + 6] ?? 0) + (words[word + 7] ?? 0) * wordRange,
+        ...splitTime(words[word + 7] ?? 0, words[word + 6] ?? 0),
         monotonic: (words[word + 8] ?? 0) + (words[word + 9] ?? 0) * wordRange,
         bootId: bootText(at + entryObject.bootId),
         xorLow: words[word + 14] ?? 0,
@@ -68,7 +77,7 @@ export function createEntryReader(file: JournalFile) {
       check(offset);
       const word = seek(offset, entryObject.items) >>> 2;
       const { words } = view;
-      return (words[word + 6] ?? 0) + (words[word + 7] ?? 0) * wordRange;
+      return splitTime(words[word + 7] ?? 0, words[word + 6] ?? 0).realtime;
     },
     /**
      * Offsets of the entry's data objects, written into `items`.

@@ -1,0 +1,148 @@
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
+import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
+import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { incompatible } from "../journals/file-header.ts";
+import { everything } from "../journals/known.ts";
+import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { canMakeJournals, runJournalctl } from "../journals/programs.ts";
+
+const never = new AbortController().signal;
+const shownBytes = 8 * 2 ** 20;
+const far = { ...everything, until: 2 ** 55 };
+
+describe.skipIf(!canMakeJournals())("journal: what goes beyond usual bounds", () => {
+  let folder: LiveFolder;
+  let hosts: HostJournal[];
+  beforeEach(() => {
+    folder = createLiveFolder();
+    hosts = [];
+  });
+  afterEach(() => {
+    for (const host of hosts) host.dispose();
+    folder.remove();
+  });
+
+  const open = (readable = readableFlags) => {
+    const host = createHostJournal({
+      dir: folder.path,
+      readable,
+      limits: { threads: 1 },
+      onUnreadable: ({ path, what }) => {
+        throw new Error(`${path}: ${what}`);
+      },
+    });
+    hosts.push(host);
+    const ask = async (query: Partial<LogQuery>): Promise<LogList> =>
+      JSON.parse(Buffer.from((await host.journal.query({ ...far, ...query }, never)).bytes).toString("utf8"));
+    const whole = async ({ cursor }: LogEntry, units?: readonly string[]): Promise<string> => {
+      let text = "";
+      for (let offset: number | undefined = 0; offset !== undefined; ) {
+        const { logs, total } = await ask({ entry: { cursor, offset }, units });
+        expect(total).toBe(logs.length);
+        text += logs[0]?.message ?? "";
+        offset = logs[0]?.next_offset;
+      }
+      return text;
+    };
+    return { host, ask, whole };
+  };
+
+  /** @param characters of three bytes each, so that no part ends where a character does by chance. */
+  const longText = (characters: number): string => `${"€".repeat(characters)} the end`;
+  const write = (...messages: readonly string[]): void =>
+    folder.append(
+      "system.journal",
+      entriesOfNow(
+        messages.map((message) => [
+          ["MESSAGE", message],
+          ["_SYSTEMD_UNIT", "a.service"],
+        ]),
+      ),
+    );
+
+  it("cuts a message of 70 MB in lists and streams, finds words at its end, and gives it whole by its cursor", async () => {
+    const text = longText(24_000_000);
+    write("before", text, "after", ...Array.from({ length: 9 }, () => "more"));
+    const { host, ask, whole } = open();
+    const { logs, total } = await ask({});
+    expect([total, logs.flatMap(({ truncated }, at) => (truncated ? [at] : []))]).toEqual([12, [1]]);
+    const [, cut] = logs;
+    if (cut === undefined) throw new Error("there is no entry");
+    expect(Buffer.byteLength(cut.message)).toBe(cut.next_offset);
+    expect([shownBytes - (cut.next_offset ?? 0), text.startsWith(cut.message)]).toEqual([2, true]);
+    const searched = await ask({ grep: "the end$" });
+    expect(searched.logs).toEqual([cut]);
+    const { cursor } = cut;
+    expect((await ask({ grep: "the end$", entry: { cursor, offset: 0 } })).logs).toEqual([cut]);
+    expect((await ask({ grep: "no end$", entry: { cursor, offset: 0 } })).logs).toEqual([]);
+    expect((await whole(cut)) === text).toBe(true);
+    expect(await whole(cut, ["b.service"])).toBe("");
+    for await (const [entry] of host.journal.follow({ cursor: logs[0]?.cursor }, never)) {
+      expect(entry?.entry).toEqual(cut);
+      break;
+    }
+  });
+
+  it("does the same by journalctl", async () => {
+    write("before", longText(4_000_000), "after");
+    const [ours, theirs] = [open(), open(readableFlags & ~incompatible.zstd)];
+    const list = await ours.ask({});
+    expect(await theirs.ask({})).toEqual(list);
+    expect(await theirs.ask({ grep: "the end$" })).toEqual(await ours.ask({ grep: "the end$" }));
+    const [, cut] = list.logs;
+    if (cut === undefined) throw new Error("there is no entry");
+    expect((await theirs.whole(cut)) === longText(4_000_000)).toBe(true);
+  });
+
+  it("has fewer entries in a page that would be too large, and goes on after them", async () => {
+    write(...Array.from({ length: 100 }, (_, at) => `${at} ${longText(400_000)}`));
+    const { ask } = open();
+    for (const order of ["asc", "desc"] as const) {
+      const seen: string[] = [];
+      let cursor: string | null | undefined =
+        order === "asc" ? (await ask({ order: "desc" })).logs.at(-1)?.cursor : undefined;
+      for (let pages = 0; pages < 9 && cursor !== null; pages += 1) {
+        const { logs, next_cursor }: LogList = await ask({ order, cursor });
+        if (logs.length === 0) break;
+        seen.push(...logs.map(({ message }) => message.split(" ")[0] ?? ""));
+        cursor = next_cursor;
+      }
+      const from = order === "asc" ? 100 - seen.length : 0;
+      const all = Array.from({ length: 100 }, (_, at) => String(order === "asc" ? at : 99 - at)).slice(from);
+      expect(seen).toEqual(all);
+      expect(seen.length).toBeGreaterThan(20);
+    }
+    // Without a cursor the newest are there, the last one last.
+    expect((await ask({})).logs.at(-1)?.message.slice(0, 3)).toBe("99 ");
+  });
+
+  it("names entries beyond the year 2255, which no number holds exactly, as journalctl does", async () => {
+    const first = 2n ** 53n + 1n;
+    const bootId = "b".repeat(32);
+    const times = [first, first + 1n, first + 2n, first + 5n, 2n ** 55n - 1n];
+    folder.append(
+      "system.journal",
+      times.map((realtime, at) => ({ realtime, monotonic: at + 1, bootId, fields: [["MESSAGE", `line ${at}`]] })),
+    );
+    const { ask, whole } = open();
+    const { logs } = await ask({});
+    const { stdout } = runJournalctl(["-o", "json", `--file=${join(folder.path, "system.journal")}`]);
+    const theirs = stdout
+      .toString()
+      .trim()
+      .split("\n")
+      .map((line) => JSON.parse(line) as Readonly<Record<string, string>>);
+    expect(logs.map(({ cursor }) => cursor)).toEqual(theirs.map(({ __CURSOR }) => __CURSOR));
+    expect(logs.map(({ timestamp }) => timestamp.slice(-8, -1))).toEqual(
+      theirs.map(({ __REALTIME_TIMESTAMP = "" }) => `.${__REALTIME_TIMESTAMP.slice(-6)}`),
+    );
+    for (const [at, entry] of logs.entries()) {
+      expect(await whole(entry)).toBe(`line ${at}`);
+      expect((await ask({ cursor: entry.cursor })).logs).toEqual(logs.slice(at + 1));
+    }
+    expect(await open(readableFlags & ~incompatible.compact).ask({})).toEqual(await ask({}));
+  });
+});
