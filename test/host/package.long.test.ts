@@ -239,6 +239,43 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     expect(await ask("/health")).toMatchObject({ version: oldVersion });
   });
 
+  it("replaces a version that requested what needs root by files, and does fixes by its socket then", async () => {
+    const units = "usr/lib/systemd/system";
+    const folder = "/run/steward-tasks";
+    // The package as it was before the socket: its own units, directory and rules.
+    await shell(
+      [
+        `dpkg-deb -R ${packages}/0/steward_${oldVersion}_*.deb /srv/older && cd /srv/older`,
+        "sed -i 's/^Version: .*/Version: 0.0.9/' DEBIAN/control",
+        `rm ${units}/steward-task.socket && sed -i 's/ steward-task.socket//' ${units}/steward.service`,
+        `sed -i 's|^ExecStart=|&/usr/bin/flock --exclusive ${folder}/gate |; s/^Type=exec/Type=oneshot/' ${units}/steward-task@.service`,
+        `sed -i 's|^d .*${folder} .*|d ${folder} 2750 root steward -|' usr/lib/tmpfiles.d/steward.conf`,
+        "dpkg-deb -b -Znone . /srv/steward-older.deb",
+        `systemctl stop steward steward-task.socket && rm -rf ${folder}`,
+      ].join(" && "),
+    );
+    await apt("install --allow-downgrades /srv/steward-older.deb");
+    await shell(`touch ${folder}/gate`);
+    expect(await ask("/health")).toMatchObject({ version: oldVersion });
+    const mode = () => shell(`stat -c %a ${folder}; systemctl show -P ActiveState steward-task.socket`);
+    expect(await mode()).toBe("2750\ninactive\n");
+
+    await apt(`install ${packages}/1/steward_${newVersion}_*.deb`);
+    expect(await mode()).toBe("710\nactive\n");
+    expect(await shell("systemctl cat steward-task@x.service")).not.toContain("flock");
+    const breaks = (program: string) =>
+      shell(
+        `printf '[Service]\\nExecStart=${program}\\n' > /etc/systemd/system/breaks.service && systemctl daemon-reload`,
+      );
+    await breaks("/bin/false");
+    await shell("systemctl start breaks; until systemctl -q is-failed breaks; do sleep 0.1; done");
+    await breaks("/bin/sleep infinity");
+    const fixed = await post<{ success: boolean }>("/health/checks/systemd_failed/fix", {});
+    expect(fixed).toMatchObject({ success: true, check: { status: "pass" } });
+    await shell("systemctl stop breaks; rm -r /srv/older /srv/steward-older.deb /etc/systemd/system/breaks.service");
+    await apt(`install --allow-downgrades ${packages}/0/steward_${oldVersion}_*.deb`);
+  });
+
   /** A user manager of the service's user, as an attacker or an administrator may have started one. */
   const startUserManager = async (): Promise<string> => {
     const unit = `user@${(await shell("id -u steward")).trim()}.service`;
