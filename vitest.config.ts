@@ -43,7 +43,9 @@ export default defineConfig({
           ...onHosts,
           name: "long",
           globalSetup: ["test/process/prepare.ts", "test/host/prepare.ts"],
-          include: [long],
+          // These do more here than in `ports`.
+          include: [long, "test/ports/journal-{corruption,differential}.test.ts"],
+          env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
           testTimeout: 120_000,
           maxWorkers: 2,

@@ -4,8 +4,12 @@ import type { LogQuery } from "#domain/ports/journal.ts";
 import type { JournalFolder } from "./corpora.ts";
 import { always, type CursorPosition, dumpJournal, type KnownEntry, positionOf, type Source } from "./oracle.ts";
 
-/** How much is tried; `STEWARD_JOURNAL_TESTS=long` takes many minutes. See README.md. */
-export const isLong = process.env["STEWARD_JOURNAL_TESTS"] === "long";
+const size = process.env["STEWARD_JOURNAL_TESTS"];
+/** Takes many minutes, see README.md. */
+export const isLong = size === "long";
+/** How much is tried: in `npm test`, in the project `long`, and with `STEWARD_JOURNAL_TESTS=long`. */
+export const bySize = (short: number, more: number, long: number): number =>
+  isLong ? long : size === "more" ? more : short;
 export const seed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1);
 
 /** All of a journal, up to the greatest limit. */

@@ -4,20 +4,21 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { cpuSeconds } from "../../bench/process-usage.ts";
 import { fileKinds, fixtures, readFixture } from "../journals/corpora.ts";
 import type { CorruptionEvent, CorruptionRun } from "../journals/corruption-run.ts";
 import { boots, everyday, machines, messageEntries, specialEntries, start, timed } from "../journals/entries.ts";
 import { encodeEntry } from "../journals/export-format.ts";
+import { bySize, isLong } from "../journals/known.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { createRandom } from "../journals/random.ts";
 
-/** How much is damaged; `STEWARD_JOURNAL_TESTS=long` takes many minutes. See ../journals/README.md. */
-const isLong = process.env["STEWARD_JOURNAL_TESTS"] === "long";
-const countPerKind = isLong ? 20_000 : 500;
+const countPerKind = bySize(120, 500, 20_000);
 const compareEvery = isLong ? 5 : 8;
 const firstSeed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1) * 1_000_000;
-/** A query on these files takes milliseconds; who is silent for so long is not coming back. */
-const silenceMs = 30_000;
+/** A query on these files takes milliseconds; who works for so long in silence is not coming back. */
+const silentSeconds = 20;
+const watchEveryMs = 5_000;
 
 const program = join(import.meta.dirname, "../journals/corruption-run.ts");
 
@@ -43,20 +44,24 @@ async function damageAndQuery(run: CorruptionRun): Promise<Report> {
   child.stderr.on("data", (data: Buffer) => {
     errors = (errors + data.toString()).slice(-4_000);
   });
-  const onSilence = (): void => {
+  // Processor time: beside other load nobody can say how long a damage may take.
+  const used = (): number => (child.pid === undefined || child.exitCode !== null ? 0 : cpuSeconds(child.pid));
+  let usedBefore = 0;
+  const watchdog = setInterval(() => {
+    if (used() - usedBefore < silentSeconds) return;
     last += " (silent for too long)";
     child.kill("SIGKILL");
-  };
-  let watchdog = setTimeout(onSilence, silenceMs);
+  }, watchEveryMs);
   for await (const line of createInterface({ input: child.stdout })) {
-    clearTimeout(watchdog);
-    watchdog = setTimeout(onSilence, silenceMs);
     const event = JSON.parse(line) as CorruptionEvent;
-    if (event.kind === "begin") last = `seed ${event.seed}: ${event.what}`;
+    if (event.kind === "begin") {
+      last = `seed ${event.seed}: ${event.what}`;
+      usedBefore = used();
+    }
     if (event.kind === "fault") faults.push(event);
     if (event.kind === "end") end = event;
   }
-  clearTimeout(watchdog);
+  clearInterval(watchdog);
   return { faults, end, stuckAt: end === undefined ? `${last}\n${errors}` : undefined };
 }
 

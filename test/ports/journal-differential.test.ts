@@ -8,7 +8,7 @@ import { firstDifference } from "../journals/compare.ts";
 import { type Corpus, corpora, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
 import { boots, machines } from "../journals/entries.ts";
 import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
-import { answerOf, cursorsOf, everything, isLong, type Known, known, seed } from "../journals/known.ts";
+import { answerOf, bySize, cursorsOf, everything, isLong, type Known, known, seed } from "../journals/known.ts";
 import {
   always,
   askForMatching,
@@ -23,8 +23,8 @@ import {
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
 
-const queriesPerFolder = isLong ? 5_000 : 100;
-const asksPerFolder = isLong ? 200 : 8;
+const queriesPerFolder = bySize(30, 100, 5_000);
+const asksPerFolder = bySize(3, 8, 200);
 const timeoutMs = isLong ? 1_800_000 : 120_000;
 
 /** Every corpus in the default kind of file and one that shares no flag with it but compression; the first in all kinds. */
