@@ -2,9 +2,10 @@ import { spawn } from "node:child_process";
 import { existsSync } from "node:fs";
 import { quantile } from "./harness.ts";
 import { type BigJournal, millionJournal } from "./journals/million.ts";
+import { compare, type MeasuredLine, type RowOptions, type Subject } from "./row.ts";
 import type { Server } from "./servers.ts";
 import { freePort, startServer } from "./servers.ts";
-import { fetchBody } from "./time-requests.ts";
+import { fetchBody, timeEach } from "./time-requests.ts";
 import type { Workspace } from "./workspace.ts";
 
 const journalctl = "/usr/bin/journalctl";
@@ -176,4 +177,55 @@ export async function startGatewayd(workspace: Workspace, dir: string): Promise<
   const server = await startServer(workspace, { argv, port, path: "/machine" });
   const range = { Accept: "application/json", Range: `entries=:-${pageSize - 1}:${pageSize}` };
   return { ...server, headers: range };
+}
+
+/** Asks for what stood before one moment after another, none of them twice. */
+export function createWindows({ firstMicros, lastMicros }: BigJournal): () => LogQuestion {
+  let number = 0;
+  return () => {
+    number += 1;
+    const part = 0.05 + 0.95 * ((number * 0.618_033_988_75) % 1);
+    const until = Math.floor((firstMicros + (lastMicros - firstMicros) * part) / 1_000_000);
+    return {
+      query: { ...always, until: new Date(until * 1000).toISOString() },
+      // In the other order journalctl 252 prints nothing for --until with --lines.
+      argv: [`--until=@${until}`, `--lines=${pageSize}`, "--reverse"],
+    };
+  };
+}
+
+const windowRequests = 20;
+
+/** The newest of another window at each request, over HTTP. gatewayd knows a window only by the cursor at its end. */
+export async function compareWindows(
+  subject: Subject,
+  { journal, ours, peer }: { readonly journal: BigJournal; readonly ours: Server; readonly peer: Server },
+  options: RowOptions,
+): Promise<MeasuredLine> {
+  const next = createWindows(journal);
+  const toPeer = async ({ argv }: LogQuestion) => {
+    const { output } = await runJournalctl(journal.dir, [...argv, "--lines=1"], { keep: true });
+    const [cursor = ""] = cursorsIn(output.toString("utf8"));
+    const headers = { Accept: "application/json", Range: `entries=${cursor}:-${pageSize - 1}:${pageSize}` };
+    return { url: `${peer.url}/entries`, headers };
+  };
+  const first = next();
+  const theirs = await toPeer(first);
+  requireSameEntries((await askOurs(ours, first)).logs, cursorsIn(await fetchBody(theirs.url, theirs.headers)));
+  const questions = () => Array.from({ length: windowRequests }, next);
+  return compare(
+    subject,
+    {
+      ours: async () => {
+        const median = await timeEach(
+          questions().map((each) => ({ url: addressOf(ours, each), headers: ours.headers })),
+        );
+        ours.forgetOutput();
+        return median;
+      },
+      peer: async () => timeEach(await Promise.all(questions().map(toPeer))),
+      notes: () => ["no side is asked for the same entries twice"],
+    },
+    options,
+  );
 }

@@ -59,3 +59,24 @@ export async function timeRequests(url: string, headers: Headers, count: number,
     agent.destroy();
   }
 }
+
+/**
+ * Median latency of different requests, one after another over one connection.
+ * @throws Error when an answer is not a 200.
+ */
+export async function timeEach(
+  requests: readonly { readonly url: string; readonly headers: Headers }[],
+): Promise<number> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const times: number[] = [];
+  try {
+    for (const { url, headers } of requests) {
+      const startedAt = performance.now();
+      await request(agent, url, headers);
+      times.push(performance.now() - startedAt);
+    }
+    return median(times);
+  } finally {
+    agent.destroy();
+  }
+}
