@@ -4,7 +4,7 @@ import { Choice } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
-import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PackageManager, SystemRelease } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -86,6 +86,8 @@ export const rootTasks = {
   "services.reset_failed": { effect: "write", input: ServiceRequest },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   "packages.restart_needs": { effect: "read", input: Nothing },
+  /** Of an image-based system, whose tool answers root alone. */
+  "packages.release": { effect: "read", input: Nothing },
   /** Which processes run replaced code: their maps are readable for root alone. */
   "stale.find": { effect: "read", input: Nothing },
   "reboot.state": { effect: "read", input: Nothing },
@@ -139,6 +141,7 @@ interface Outputs {
   fix: { readonly steps: readonly FixStepReport[]; readonly after: Outcome };
   "services.restart": { readonly jobResult: string };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
+  "packages.release": { readonly release?: SystemRelease };
   "stale.find": StaleProcesses;
   "reboot.state": RebootSchedule;
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };

@@ -107,6 +107,9 @@ export function managerThroughRoot(
       await request("packages.refresh", {}, signal);
       known = undefined;
     },
+    ...(manager.isImageBased === true && {
+      release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
+    }),
     restartNeeds(signal) {
       const atMs = clock.monotonicMs();
       if (known === undefined || atMs - known.atMs > needsAgeMs) {

@@ -26,6 +26,7 @@ import { UnitProtected, type Units } from "#domain/ports/units.ts";
 import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import { withRootHealth } from "./health.ts";
 import { requireAlone } from "./operation.ts";
@@ -171,6 +172,7 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
       await updates().manager.refresh(noProgress, signal);
       return {};
     },
+    "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),
     "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),
     "snapshots.list": async (_, { signal }) => ({ snapshots: await updates().backend.list(signal) }),

@@ -4,6 +4,7 @@ import type { Probe } from "#domain/ports/probe.ts";
 import { apt } from "./apt/index.ts";
 import type { Backend, ManagerPorts } from "./common/ports.ts";
 import { dnf } from "./dnf/index.ts";
+import { findImageTools, onImage } from "./image.ts";
 import { pacman } from "./pacman/index.ts";
 import { zypper } from "./zypper/index.ts";
 
@@ -20,10 +21,12 @@ function findManager(): PackageManagerName | undefined {
   return first === "dnf" && others.includes("zypper") && isSuse() ? "zypper" : first;
 }
 
-/** The packages of this host, through the manager that it has. */
+/** The packages of this host, through the manager that it has. The one place that decides whether they may be changed. */
 export function createHostPackageManager(ports: ManagerPorts): PackageManager | undefined {
   const name = findManager();
-  return name && backends[name].open(ports);
+  const manager = name && backends[name].open(ports);
+  const tools = findImageTools();
+  return manager === undefined || tools.length === 0 ? manager : onImage(manager, tools, ports.exec);
 }
 
 /** Whether the host's package manager answers; not expected on a host that has none. */

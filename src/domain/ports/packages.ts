@@ -1,3 +1,5 @@
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+
 export const packageManagers = ["apt", "dnf", "zypper", "pacman"] as const;
 export type PackageManagerName = (typeof packageManagers)[number];
 
@@ -80,6 +82,18 @@ export class UpdateRefused extends Error {
   override readonly name = "UpdateRefused";
 }
 
+/** The packages of the host come in an image and are not changed one by one. */
+export class ImageBased extends HostUnavailable {
+  override readonly name = "ImageBased";
+
+  constructor(tools: string, upgrades: string) {
+    super(`this host gets its packages as an image (${tools}): run ${upgrades}, then reboot`, {
+      missing: "packages that can be changed",
+      retryable: false,
+    });
+  }
+}
+
 export interface UnfinishedPackage {
   readonly name: string;
   readonly version: string;
@@ -147,6 +161,8 @@ export interface PackageManager {
   readonly name: PackageManagerName;
   /** Whether it knows security updates. */
   readonly knowsSecurity: boolean;
+  /** What would change packages throws {@link ImageBased}; only root can ask for the next release. */
+  readonly isImageBased?: true;
   readonly commands: ManagerCommands;
   readonly files: PackageFiles;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
