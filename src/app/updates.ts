@@ -3,6 +3,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
+import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { Config } from "#config/load.ts";
@@ -27,7 +28,16 @@ export function createHostUpdates(
   const directory = join(stateDir, "snapshots");
   const { files } = manager;
   const refresh = createRefresh({ exec });
-  return { manager, backend: createPackageSnapshots({ directory, files, clock: systemClock, refresh }) };
+  return {
+    manager,
+    backend: createPackageSnapshots({
+      directory,
+      files,
+      clock: systemClock,
+      refresh,
+      attributes: createAttributes({ exec }),
+    }),
+  };
 }
 
 /** What still runs replaced code, found by root for a service without rights. */

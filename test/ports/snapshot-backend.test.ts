@@ -14,10 +14,13 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
+import { open } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterEach, describe, expect, it } from "vitest";
+import { exec } from "#adapters/exec/index.ts";
+import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import type { PresentPackage } from "#domain/ports/packages.ts";
 import { PackagesLocked } from "#domain/ports/packages.ts";
@@ -82,7 +85,15 @@ function setUpReal() {
   const folder = join(base, "snapshots");
   mkdirSync(etc);
   const files = createFakePackageFiles([app]);
-  const ports = { directory: folder, files, clock: createFakeClock(), etc, rebootFlag: join(base, "reboot-required") };
+  const attributes = createAttributes({ exec });
+  const ports = {
+    attributes,
+    directory: folder,
+    files,
+    clock: createFakeClock(),
+    etc,
+    rebootFlag: join(base, "reboot-required"),
+  };
   const backend = createPackageSnapshots({ ...ports, refresh: () => Promise.resolve([]) });
   const objects = join(folder, "objects");
   return {
@@ -408,6 +419,49 @@ describe("snapshots: packages", () => {
         { numRuns: 150 },
       );
     });
+  });
+
+  it("bring back extended attributes, capabilities and ACLs", async () => {
+    const { backend, etc, write, remove, read } = setUpReal();
+    const keeper = createAttributes({ exec });
+    const text = (value: string): string => Buffer.from(value).toString("base64");
+    const acl = { "SCHILY.acl.access": text("user::rw-\nuser:root:r--\ngroup::r--\nmask::r--\nother::---\n") };
+    const given = {
+      "SCHILY.xattr.security.capability": Buffer.from("0100000200040000000000000000000000000000", "hex").toString(
+        "base64",
+      ),
+      "SCHILY.xattr.user.note": text("a\nb=\0c"),
+    };
+    const set = async (name: string, attributes: Readonly<Record<string, string>>, content = ""): Promise<void> => {
+      const entry = { type: "file", uid: 0, gid: 0, mode: 0o640, mtimeMs: 0, attributes } as const;
+      await using folder = await open(etc);
+      await keeper.write({ folder, name }, entry, Buffer.from(content));
+    };
+    await set("both", { ...given, ...acl }, "content");
+    await set("lost", given);
+    write("gained", "plain");
+    write("dir/inner", "x");
+    const before = await keeper.read(etc, signal);
+    expect(before.get("lost")).toEqual(given);
+    expect(Object.keys(before.get("both") ?? {})).toEqual(["SCHILY.acl.access", ...Object.keys(given)]);
+    await create(backend);
+    expect((await backend.diff(id, signal)).files).toEqual([]);
+    for (const name of ["both", "lost"]) remove(name);
+    write("lost", "");
+    chmodSync(join(etc, "lost"), 0o640);
+    await set("gained", given, "plain");
+    expect((await backend.diff(id, signal)).files).toMatchObject([
+      { path: join(etc, "both"), change: "removed" },
+      { path: join(etc, "gained"), change: "modified" },
+      { path: join(etc, "lost"), change: "modified" },
+    ]);
+    expect(await backend.rollback(id, transaction, signal)).toMatchObject({
+      isDone: true,
+      reason: "",
+      filesRestored: 3,
+    });
+    expect(await keeper.read(etc, signal)).toEqual(before);
+    expect([read("both"), lstatSync(join(etc, "both")).mode & 0o777]).toEqual(["content", 0o640]);
   });
 
   it("tell what was brought back before somebody took the lock, and nothing of a lock that was held from the first", async () => {

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { apt } from "#adapters/packages/apt/index.ts";
+import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { createClient } from "#client/index.ts";
@@ -92,6 +93,7 @@ async function takeSnapshot(): Promise<string> {
     files: apt.open({ ...ports, needsReboot: () => Promise.resolve(false) }).files,
     clock: systemClock,
     refresh: createRefresh(ports),
+    attributes: createAttributes(ports),
   });
   const { signal } = new AbortController();
   const id = await freeSnapshotId(backend, systemClock, signal);

@@ -16,6 +16,8 @@ export interface CommandOptions {
   readonly signal?: AbortSignal;
   readonly input?: string;
   readonly cwd?: string;
+  /** Gets the bytes of stdout as they come, which are then not in the result. */
+  readonly onOutput?: (chunk: Buffer) => void;
 }
 
 export type Exec = (
@@ -45,7 +47,14 @@ function collector(limit: number) {
 
 /** Runs in a process group of its own, killed whole on timeout or abort. @throws CommandFailed when it did not end by itself. */
 export const exec: Exec = ([program, ...args], options = {}) => {
-  const { timeoutMs = defaultTimeoutMs, maxOutputBytes = defaultMaxOutputBytes, signal, input, cwd = "/" } = options;
+  const {
+    timeoutMs = defaultTimeoutMs,
+    maxOutputBytes = defaultMaxOutputBytes,
+    signal,
+    input,
+    cwd = "/",
+    onOutput,
+  } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new CommandFailed(`cannot run ${program}: cancelled`));
     const child: ChildProcess = spawn(program, args, {
@@ -84,7 +93,7 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     // A command that ends, or closes its input, without having read all of it has what it wanted.
     child.stdin?.on("error", () => undefined);
     child.stdin?.end(input);
-    child.stdout?.on("data", stdout.take);
+    child.stdout?.on("data", onOutput ?? stdout.take);
     child.stderr?.on("data", stderr.take);
   });
 };

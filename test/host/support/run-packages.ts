@@ -5,6 +5,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { backends } from "#adapters/packages/index.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
+import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
@@ -72,6 +73,7 @@ const engine = () =>
       files,
       clock: systemClock,
       refresh: createRefresh({ exec }),
+      attributes: createAttributes({ exec }),
       etc: join(root, "etc"),
       rebootFlag: join(root, "run/reboot-required"),
     }),

@@ -1,6 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { apt } from "#adapters/packages/apt/index.ts";
+import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { PackageChange } from "#domain/ports/packages.ts";
@@ -14,6 +15,7 @@ const snapshots = createPackageSnapshots({
   files,
   clock: systemClock,
   refresh: createRefresh({ exec }),
+  attributes: createAttributes({ exec }),
 });
 const lines: string[] = [];
 const progress = { step: () => undefined, line: (text: string) => lines.push(text) };

@@ -6,6 +6,7 @@ import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addPath } from "#kernel/errors.ts";
+import type { KeptAttributes } from "./attributes.ts";
 import { type Catalogue, describeSnapshot, manifestHash, packageFileName, sweep } from "./catalogue.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
 import { packageKey, type Store } from "./store.ts";
@@ -62,10 +63,11 @@ interface Host extends Catalogue {
   readonly files: PackageFiles;
   readonly clock: Pick<Clock, "now">;
   readonly etc: string;
+  readonly attributes: KeptAttributes;
 }
 
 export async function createSnapshot(host: Host, request: Request, signal: AbortSignal): Promise<StoredSnapshot> {
-  const { directory, store, files, clock, etc } = host;
+  const { directory, store, files, clock, etc, attributes } = host;
   const { id, description, kind, changes, isProtected = false, progress } = request;
   if (!isSnapshotId(id)) throw new Error("a snapshot's id looks like 20260131-235959");
   if (existsSync(join(directory, id))) throw new Error(`there is a snapshot ${id} already`);
@@ -76,8 +78,9 @@ export async function createSnapshot(host: Host, request: Request, signal: Abort
     const packages = await files.present(signal);
     await keepFiles(host, aboutToChange(packages, changes), { work, progress }, signal);
     progress.step(80, "keeping /etc");
+    if (!attributes.isAvailable()) progress.line("without tar, extended attributes and ACLs are not kept");
     const owners = await files.configFiles(signal);
-    const entries = (await readTree(etc, signal, store.put)).map((entry) => {
+    const entries = (await readTree(etc, signal, attributes, store.put)).map((entry) => {
       const owner = entry.type === "file" ? owners.get(entry.path) : undefined;
       return owner === undefined ? entry : { ...entry, package: owner };
     });

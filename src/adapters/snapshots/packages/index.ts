@@ -6,6 +6,7 @@ import { syncDirectory } from "#adapters/files/index.ts";
 import type { PackageFiles } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
+import type { KeptAttributes } from "./attributes.ts";
 import { fileEntries, listSnapshots, packageFileName, readManifest, sweep } from "./catalogue.ts";
 import { createSnapshot } from "./create.ts";
 import { isSnapshotId, type Manifest } from "./manifest.ts";
@@ -21,12 +22,13 @@ export function createPackageSnapshots(ports: {
   readonly files: PackageFiles;
   readonly clock: Pick<Clock, "now">;
   readonly refresh: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
+  readonly attributes: KeptAttributes;
   readonly etc?: string;
   readonly rebootFlag?: string;
 }): SnapshotBackend {
-  const { directory, files, clock, refresh, etc = "/etc", rebootFlag = "/run/reboot-required" } = ports;
+  const { directory, files, clock, refresh, attributes, etc = "/etc", rebootFlag = "/run/reboot-required" } = ports;
   const store = createStore(directory);
-  const host = { directory, store, files, clock, refresh, etc, rebootFlag };
+  const host = { directory, store, files, clock, refresh, attributes, etc, rebootFlag };
 
   const verifyAll = async (manifest: Manifest, signal: AbortSignal): Promise<void> => {
     const of = `of the snapshot ${manifest.id}`;
@@ -44,7 +46,7 @@ export function createPackageSnapshots(ports: {
     list: () => listSnapshots(host),
     create: (request, signal) => createSnapshot(host, request, signal),
 
-    recordChanges: async (id, signal) => recordChanges(host, id, await readTree(etc, signal)),
+    recordChanges: async (id, signal) => recordChanges(host, id, await readTree(etc, signal, attributes)),
 
     async remove(id) {
       const own = join(directory, id);
@@ -60,7 +62,7 @@ export function createPackageSnapshots(ports: {
 
     async diff(id, signal) {
       const manifest = await readManifest(host, id);
-      const [packages, entries] = [await files.present(signal), await readTree(etc, signal)];
+      const [packages, entries] = [await files.present(signal), await readTree(etc, signal, attributes)];
       const { foreign } = await findForeign(host, manifest, { packages, entries }, signal);
       const changed = compareTrees(manifest.etc, entries).map(({ path, change }) => ({
         path: join(etc, path),

@@ -29,6 +29,9 @@ const refuseManifest = (what: string): never => {
   throw new SnapshotUnusable(`the manifest of the snapshot is not one: ${what}`);
 };
 
+const isTexts = (found: unknown): found is Readonly<Record<string, string>> =>
+  isRecord(found) && Object.values(found).every((each) => isString(each) && /^[A-Za-z0-9+/=]*$/.test(each));
+
 function reader(value: unknown, what: string) {
   const fields: JsonObject = isRecord(value) ? value : refuseManifest(`${what} must be an object`);
   const take = <T>(key: string, isFine: (found: unknown) => found is T, wanted: string): T => {
@@ -46,6 +49,7 @@ function reader(value: unknown, what: string) {
       const found = take(key, isText, "must be a string");
       return form === undefined || form.test(found) ? found : refuseManifest(`${key} of ${what} has another form`);
     },
+    texts: (key: string) => take(key, isTexts, "must be an object of strings"),
     number: (key: string, highest: number) => take(key, isIn(highest), "must be a number in range"),
     time: (key: string) =>
       take(key, (found): found is number => isNumber(found) && Number.isFinite(found), "must be a timestamp"),
@@ -83,7 +87,8 @@ function readTreeEntry(value: unknown): TreeEntry {
   const path = read.text("path");
   if (!isPathBelow(path)) return refuseManifest("the path of a file leads elsewhere");
   if (isKeptOut(path)) return refuseManifest(`${path} is not kept in snapshots`);
-  const owned = { path, uid: read.number("uid", highestId), gid: read.number("gid", highestId) };
+  const ids = { path, uid: read.number("uid", highestId), gid: read.number("gid", highestId) };
+  const owned = read.has("attributes") ? { ...ids, attributes: read.texts("attributes") } : ids;
   const type = read.one("type", ["file", "folder", "link"]);
   if (type === "link") return { ...owned, type, target: read.text("target", /./s) };
   const mode = read.number("mode", 0o7777);

@@ -1,10 +1,14 @@
-import { randomBytes } from "node:crypto";
+import { createHash, randomBytes } from "node:crypto";
+import { existsSync } from "node:fs";
 import { type FileHandle, lchown, lstat, mkdir, rename, rmdir, symlink, unlink } from "node:fs/promises";
 import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { digest, openFolder, openNew, pathWithin, using } from "./files.ts";
+import type { KeptAttributes } from "./attributes.ts";
+import { digest, openFile, openFolder, openNew, pathWithin, using } from "./files.ts";
 import { type FileEntry, type FolderEntry, isSameEntry, type LinkEntry, type TreeEntry } from "./tree.ts";
 
+const changedMeanwhile = "what the snapshot holds of it has changed meanwhile";
+const hashOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
 const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
 const parentPart = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
 
@@ -66,7 +70,7 @@ async function replace(
 async function writeFile(place: string, entry: FileEntry, source: FileHandle): Promise<void> {
   await using(openNew(place), async (file) => {
     const { sha256 } = await digest(source, file);
-    if (sha256 !== entry.sha256) throw new Error("what the snapshot holds of it has changed meanwhile");
+    if (sha256 !== entry.sha256) throw new Error(changedMeanwhile);
     await own(file, entry);
     await file.utimes(entry.mtimeMs / 1000, entry.mtimeMs / 1000);
     await file.sync();
@@ -81,7 +85,15 @@ async function writeLink(place: string, { target, uid, gid }: LinkEntry): Promis
 /** Makes a directory what it was; goes on after faults. @returns a line for each. */
 export async function restoreTree(
   root: string,
-  { earlier, now }: { readonly earlier: readonly TreeEntry[]; readonly now: readonly TreeEntry[] },
+  {
+    earlier,
+    now,
+    attributes,
+  }: {
+    readonly earlier: readonly TreeEntry[];
+    readonly now: readonly TreeEntry[];
+    readonly attributes: KeptAttributes;
+  },
   openContent: (entry: FileEntry) => Promise<FileHandle>,
 ): Promise<readonly string[]> {
   const was = new Map(earlier.map((entry) => [entry.path, entry]));
@@ -110,11 +122,27 @@ export async function restoreTree(
     const before = is.get(entry.path);
     if (before !== undefined && isSameEntry(entry, before)) continue;
     await attempt(entry.path, () => {
-      if (entry.type === "folder") return writeFolder(root, entry, before?.type === "folder");
+      const kept = entry.type === "link" || !attributes.isAvailable() ? {} : (entry.attributes ?? {});
+      const isPlain = Object.keys(kept).length === 0;
+      if (entry.type === "folder") {
+        return writeFolder(root, entry, before?.type === "folder").then(() => {
+          if (isPlain) return undefined;
+          const written = { ...entry, attributes: kept, mtimeMs: Date.now() };
+          return using(openBelow(root, parentPart(entry.path)), (folder) =>
+            attributes.write({ folder, name: lastPart(entry.path) || "." }, written, Buffer.alloc(0)),
+          );
+        });
+      }
       return using(openBelow(root, parentPart(entry.path)), (folder) => {
         if (entry.type === "link") return replace(folder, entry, (place) => writeLink(place, entry));
         return using(openContent(entry), (source) =>
-          replace(folder, entry, (place) => writeFile(place, entry, source)),
+          replace(folder, entry, async (place) => {
+            if (isPlain) return writeFile(place, entry, source);
+            const content = await source.readFile();
+            if (hashOf(content) !== entry.sha256) throw new Error(changedMeanwhile);
+            await attributes.write({ folder, name: lastPart(place) }, { ...entry, attributes: kept }, content);
+            await using(openFile(place), (file) => file.sync());
+          }),
         );
       });
     });
@@ -125,6 +153,8 @@ export async function restoreTree(
   }
   return faults;
 }
+
+const restoreconBatch = 500;
 
 const followers = [
   { files: /^systemd\//, argv: ["/usr/bin/systemctl", "daemon-reload"] },
@@ -139,6 +169,13 @@ export const createRefresh =
       if (!paths.some((path) => files.test(path))) continue;
       const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: 60_000 });
       if (exitCode !== 0) faults.push(`${argv.join(" ")}: ${stderr.trim()}`);
+    }
+    if (existsSync("/sys/fs/selinux/enforce")) {
+      for (let at = 0; at < paths.length; at += restoreconBatch) {
+        const batch = paths.slice(at, at + restoreconBatch).map((path) => `/etc/${path}`);
+        const { exitCode, stderr } = await exec(["/usr/sbin/restorecon", "-F", "-i", "--", ...batch], { signal });
+        if (exitCode !== 0) faults.push(`restorecon: ${stderr.trim()}`);
+      }
     }
     return faults;
   };

@@ -12,6 +12,7 @@ import {
 import { type RollbackOutcome, type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { requireReboot } from "#domain/updates/reboot.ts";
 import { isRecord } from "#kernel/values.ts";
+import type { KeptAttributes } from "./attributes.ts";
 import { type Catalogue, packageFileName } from "./catalogue.ts";
 import { openFile } from "./files.ts";
 import type { Manifest } from "./manifest.ts";
@@ -25,6 +26,7 @@ export interface RollbackHost extends Catalogue {
   readonly files: PackageFiles;
   readonly refresh: (paths: readonly string[], signal: AbortSignal) => Promise<readonly string[]>;
   readonly etc: string;
+  readonly attributes: KeptAttributes;
   readonly rebootFlag: string;
 }
 
@@ -142,9 +144,9 @@ const without = (entries: readonly TreeEntry[], { foreign = [] }: Before): reado
 
 async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise<readonly string[]> {
   const { store, etc, refresh } = host;
-  const now = without(await readTree(etc, signal), before);
+  const now = without(await readTree(etc, signal, host.attributes), before);
   const earlier = without(manifest.etc, before);
-  const faults = await restoreTree(etc, { earlier, now }, ({ sha256 }) =>
+  const faults = await restoreTree(etc, { earlier, now, attributes: host.attributes }, ({ sha256 }) =>
     openFile(store.objectPath(sha256)).catch((error: unknown) => {
       throw toUnusable(error, `what the snapshot ${manifest.id} holds of it`);
     }),
@@ -161,7 +163,9 @@ async function rollbackOutcome(
   reasons: readonly string[],
 ): Promise<RollbackOutcome> {
   const now = await host.files.present(signal);
-  const differing = new Set(compareTrees(manifest.etc, await readTree(host.etc, signal)).map(({ path }) => path));
+  const differing = new Set(
+    compareTrees(manifest.etc, await readTree(host.etc, signal, host.attributes)).map(({ path }) => path),
+  );
   const packages = diffPackages(before.packages, now);
   const note = before.isUnrecorded === true && (before.foreign ?? []).length > 0 ? [unrecorded] : [];
   return {
@@ -190,7 +194,7 @@ export async function rollBack(
   const noted = join(work, "beginning.json");
   const isResumed = existsSync(noted);
   const before = await readBefore(store, noted, async () => {
-    const [packages, entries] = [await files.present(signal), await readTree(etc, signal)];
+    const [packages, entries] = [await files.present(signal), await readTree(etc, signal, host.attributes)];
     const differing = compareTrees(manifest.etc, entries).map(({ path }) => path);
     if (transaction.etc === "all") return { packages, files: differing };
     const { foreign, isUnrecorded } = await findForeign(host, manifest, { packages, entries }, signal);

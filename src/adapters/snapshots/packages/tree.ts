@@ -1,6 +1,7 @@
 import { type FileHandle, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import type { SnapshotDiff } from "#domain/ports/snapshots.ts";
 import { errnoCode, isNotFound } from "#kernel/errors.ts";
+import type { Attributes, KeptAttributes } from "./attributes.ts";
 import { type Content, digest, openFile, openFolder, pathWithin, using } from "./files.ts";
 
 /** Not settings: neither stored nor touched. Mounts, devices, sockets, pipes, and names beyond UTF-8 are left alone too. */
@@ -20,6 +21,8 @@ interface Owned {
   readonly path: string;
   readonly uid: number;
   readonly gid: number;
+  /** Undefined where nothing can tell. */
+  readonly attributes?: Attributes;
 }
 export interface FileEntry extends Owned, Content {
   readonly type: "file";
@@ -53,6 +56,7 @@ export function mountsBelow(mountinfo: string, root: string): ReadonlySet<string
 export async function readTree(
   root: string,
   signal: AbortSignal,
+  attributes: KeptAttributes,
   content: (file: FileHandle) => Promise<Content> = (file) => digest(file),
 ): Promise<readonly TreeEntry[]> {
   const mounts = mountsBelow(await readFile("/proc/self/mountinfo", "utf8"), root);
@@ -93,11 +97,18 @@ export async function readTree(
   };
 
   await using(openFolder(root), (top) => readFolder(top, ""));
-  return entries;
+  if (!attributes.isAvailable()) return entries;
+  const kept = await attributes.read(root, signal);
+  return entries.map((entry) => ({ ...entry, attributes: kept.get(entry.path) ?? {} }));
 }
+
+const isSameRecord = (one: Attributes, other: Attributes): boolean =>
+  Object.keys({ ...one, ...other }).every((key) => one[key] === other[key]);
 
 export function isSameEntry(one: TreeEntry, other: TreeEntry): boolean {
   if (one.uid !== other.uid || one.gid !== other.gid) return false;
+  if (one.attributes !== undefined && other.attributes !== undefined && !isSameRecord(one.attributes, other.attributes))
+    return false;
   if (one.type === "link") return other.type === "link" && one.target === other.target;
   if (one.type === "folder") return other.type === "folder" && one.mode === other.mode;
   return other.type === "file" && one.mode === other.mode && one.sha256 === other.sha256;
