@@ -162,8 +162,8 @@ describeOnHost(
       expect(diff.result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: one, to: two });
       expect(diff.result?.packages).toContainEqual({ name: "gone", architecture: "amd64", from: one, to: null });
       expect(diff.result?.packages).toContainEqual({ name: "extra", architecture: "amd64", from: null, to: two });
-      expect(diff.result?.files).toContainEqual({ path: "/etc/hosts", change: "modified" });
-      expect(diff.result?.files).toContainEqual({ path: '/etc/new/deep/ü "x"', change: "added" });
+      expect(diff.result?.files).toContainEqual({ path: "/etc/hosts", change: "modified", isForeign: true });
+      expect(diff.result?.files).toContainEqual({ path: '/etc/new/deep/ü "x"', change: "added", isForeign: true });
       const { result, error } = await rollback(folder);
       expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true, reason: "" })]);
       expect(result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: two, to: one });

@@ -257,6 +257,8 @@ export interface PackageFiles {
   readonly configFiles: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /** The name of a package's file. With another name it may not be accepted as a package. */
   readonly fileName: (wanted: PackageVersion) => string;
+  /** Downloads the files of packages that are not in the cache with one command, so that {@link fetch} finds them in the folder. */
+  readonly prefetch?: (wanted: readonly PackageVersion[], folder: string, signal: AbortSignal) => Promise<void>;
   /**
    * Gets the file of a package into the folder: from the cache, from a repository, or built from the installed files. For a package of
    * which only configuration is left it contains that alone.

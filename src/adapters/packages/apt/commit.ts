@@ -40,7 +40,7 @@ export function createMarks(folder: string) {
 
 export type Marks = ReturnType<typeof createMarks>;
 
-const namesAtOnce = 500;
+export const namesAtOnce = 500;
 
 export const archives = "/var/cache/apt/archives";
 

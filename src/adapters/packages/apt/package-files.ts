@@ -1,4 +1,5 @@
-import { readdir, readFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, readdir, readFile } from "node:fs/promises";
 import { basename, join } from "node:path";
 import type { CommandResult } from "#adapters/exec/index.ts";
 import {
@@ -11,7 +12,7 @@ import {
 import { fetchFile, type IsWhole } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { settle, type Transact } from "../common/transactions.ts";
-import { archives } from "./commit.ts";
+import { archives, namesAtOnce } from "./commit.ts";
 import { configurationFilesOf, repack } from "./repack.ts";
 import { createRestore } from "./restore.ts";
 import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
@@ -19,6 +20,10 @@ import { aptPaths, onlyAsking, onlyTrusted } from "./words.ts";
 const downloads = ["--option=Acquire::Retries=0", "--option=Acquire::http::Timeout=15"] as const;
 
 const noAnswer = /Could not (resolve|connect)|Unable to connect|Temporary failure|timed out|unreachable/i;
+/** Apt's words for a version that is in no list, and for one that is only installed. */
+const versionNowhere =
+  /Version '([^']+)' for '([^']+)' was not found|Can't find a source to download version '([^']+)' of '([^']+)'/g;
+const prefetched = "prefetched";
 const silenceMs = 10 * 60_000;
 
 export const archiveName = ({ name, architecture, version }: PackageVersion): string =>
@@ -32,12 +37,32 @@ export function parseIdentity(text: string): PackageVersion {
 /** Its version is left out: of a package for one architecture there is one. */
 const fileName: PackageFiles["fileName"] = ({ name, architecture }) => `${name}_${architecture}.deb`;
 
+async function configFiles(): Promise<ReadonlyMap<string, string>> {
+  const stanzas = (await readFile(aptPaths.status, "utf8")).split("\n\n");
+  return new Map(
+    stanzas.flatMap((stanza) => {
+      const { name } = parseIdentity(stanza);
+      return configurationFilesOf(stanza).map(({ path }) => [path.replace(/^\/etc\//, ""), name] as const);
+    }),
+  );
+}
+
+/** What apt cannot download, as `name=version`. */
+function missingIn(fault: string): ReadonlySet<string> {
+  const found = [...fault.matchAll(versionNowhere)].map(([, listed, name = "", installed = "", other = ""]) =>
+    listed === undefined ? `${other.replace(/:.*/, "")}=${installed}` : `${name.replace(/:.*/, "")}=${listed}`,
+  );
+  return new Set(found);
+}
+
 export function createAptPackageFiles(
   ports: PackagePorts & { readonly transact: Transact; readonly present: () => Promise<readonly PresentPackage[]> },
 ): PackageFiles {
   const { exec, clock, transact, present } = ports;
   /** Until then the repositories are not asked again: for hundreds of packages the waits would add up. */
   let silentUntilMs = Number.NEGATIVE_INFINITY;
+  /** Versions that no repository had when they were prefetched. */
+  const nowhere = new Set<string>();
 
   const ask = (path: string, signal: AbortSignal): Promise<CommandResult> =>
     exec(["/usr/bin/dpkg-deb", "--field", path, "Package", "Architecture", "Version"], { signal });
@@ -55,31 +80,53 @@ export function createAptPackageFiles(
     return (await exec(["/usr/bin/dpkg-deb", "--contents", path], options)).exitCode === 0;
   };
 
-  const download = async (wanted: PackageVersion, own: string, signal: AbortSignal): Promise<string | undefined> => {
-    if (clock.monotonicMs() < silentUntilMs) return undefined;
-    const { name, architecture, version } = wanted;
-    const selector = architecture === "all" ? name : `${name}:${architecture}`;
-    const words = [...onlyAsking, ...onlyTrusted, ...downloads, "download", "--", `${selector}=${version}`];
+  const selectorOf = ({ name, architecture, version }: PackageVersion): string =>
+    `${architecture === "all" ? name : `${name}:${architecture}`}=${version}`;
+
+  const downloadAll = async (selectors: readonly string[], own: string, signal: AbortSignal): Promise<string> => {
+    const words = [...onlyAsking, ...onlyTrusted, ...downloads, "download", "--", ...selectors];
     const argv = ["/usr/bin/env", `--chdir=${own}`, "/usr/bin/apt-get", "--quiet=2", ...words] as const;
-    const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: 10 * 60_000 });
+    const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: 60 * 60_000 });
     if (exitCode !== 0 && noAnswer.test(stderr)) silentUntilMs = clock.monotonicMs() + silenceMs;
+    return exitCode === 0 ? "" : stderr;
+  };
+
+  const download = async (wanted: PackageVersion, own: string, signal: AbortSignal): Promise<string | undefined> => {
+    if (clock.monotonicMs() < silentUntilMs || nowhere.has(selectorOf(wanted))) return undefined;
+    const early = join(own, "..", prefetched, archiveName(wanted));
+    if (existsSync(early)) return early;
+    const fault = await downloadAll([selectorOf(wanted)], own, signal);
     const [file] = await readdir(own);
-    return exitCode === 0 && file !== undefined ? join(own, file) : undefined;
+    return fault === "" && file !== undefined ? join(own, file) : undefined;
+  };
+
+  /** Apt downloads nothing where one version is nowhere: those that it names are left out the next time. */
+  const prefetchSome = async (wanted: readonly PackageVersion[], own: string, signal: AbortSignal): Promise<void> => {
+    let left = wanted;
+    while (left.length > 0 && clock.monotonicMs() >= silentUntilMs) {
+      const fault = await downloadAll(left.map(selectorOf), own, signal);
+      const missing = missingIn(fault);
+      const isNowhere = ({ name, version }: PackageVersion): boolean => missing.has(`${name}=${version}`);
+      for (const each of left.filter(isNowhere)) nowhere.add(selectorOf(each));
+      const rest = left.filter((each) => !isNowhere(each));
+      if (fault === "" || rest.length === left.length) return;
+      left = rest;
+    }
   };
 
   return {
     present,
-    async configFiles() {
-      const stanzas = (await readFile(aptPaths.status, "utf8")).split("\n\n");
-      return new Map(
-        stanzas.flatMap((stanza) => {
-          const { name } = parseIdentity(stanza);
-          return configurationFilesOf(stanza).map(({ path }) => [path.replace(/^\/etc\//, ""), name] as const);
-        }),
-      );
-    },
+    configFiles,
     fileName,
     identify,
+    async prefetch(wanted, folder, signal) {
+      nowhere.clear();
+      const missing = wanted.filter((each) => !existsSync(join(archives, archiveName(each))));
+      const own = join(folder, prefetched);
+      await mkdir(own, { recursive: true });
+      for (let at = 0; at < missing.length; at += namesAtOnce)
+        await prefetchSome(missing.slice(at, at + namesAtOnce), own, signal);
+    },
     async fetch(wanted, folder, signal) {
       const { name, architecture, version, state } = wanted;
       const file = fileName(wanted);

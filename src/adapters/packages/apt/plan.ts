@@ -43,6 +43,11 @@ export async function withPreferences<T>(
   }
 }
 
+const alsoPhased = [
+  "--option=APT::Get::Always-Include-Phased-Updates=true",
+  "--option=APT::Get::Never-Include-Phased-Updates=false",
+] as const;
+
 const askMs = 120_000;
 const maxOutputBytes = 64 * 1024 * 1024;
 
@@ -120,6 +125,23 @@ export function createSimulate(ports: {
     return planFor({ options, verb: "install", operands }, now, signal);
   };
 
+  /** What it is told to install apt installs early: only an upgrade asks whose turn it is. */
+  const demandTurn = async (entries: readonly DpkgEntry[], now: Known, signal: AbortSignal): Promise<void> => {
+    const upgraded = async (...more: readonly string[]): Promise<readonly PackageChange[]> =>
+      changesFor({ options: ["--with-new-pkgs", ...more], verb: "upgrade", operands: [] }, now, signal);
+    const without = (changes: readonly PackageChange[]) => (entry: DpkgEntry) =>
+      changes.every(({ name, architecture }) => name !== entry.name || architecture !== entry.architecture);
+    const left = entries.filter(without(await upgraded()));
+    const offered = left.filter(({ name }) => now.offers.some(({ entry }) => entry.name === name));
+    if (offered.length === 0) return;
+    const isLater = without(await upgraded(...alsoPhased));
+    const first = offered.find((entry) => !isLater(entry));
+    if (first !== undefined)
+      throw new UpdateRefused(
+        `the update of ${first.name} is phased, and it is not this host's turn yet (wait, or install it with apt-get)`,
+      );
+  };
+
   return {
     async changes(words: AptWords, signal: AbortSignal): Promise<readonly PackageChange[]> {
       return changesFor(words, await known(signal), signal);
@@ -137,6 +159,7 @@ export function createSimulate(ports: {
         const native = nativeArchitecture(now.entries);
         const operands = chosen(names, now.entries).map((entry) => wordFor(entry, native));
         if (operands.length === 0) return noChanges;
+        await demandTurn(chosen(names, now.entries), now, signal);
         return planFor({ options: [...options, "--only-upgrade"], verb: "install", operands }, now, signal);
       }
       if (type === "packages")

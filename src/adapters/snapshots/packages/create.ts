@@ -6,6 +6,7 @@ import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addPath } from "#kernel/errors.ts";
+import { counted } from "#kernel/text.ts";
 import type { KeptAttributes } from "./attributes.ts";
 import { type Catalogue, describeSnapshot, manifestHash, packageFileName, sweep } from "./catalogue.ts";
 import { isSnapshotId, parseManifest, serialiseManifest } from "./manifest.ts";
@@ -48,10 +49,18 @@ async function keepFiles(
   { work, progress }: { readonly work: string; readonly progress: Request["progress"] },
   signal: AbortSignal,
 ): Promise<void> {
-  for (const [at, each] of wanted.entries()) {
+  const missing: PresentPackage[] = [];
+  for (const each of wanted) if (!(await isKept(store, each, signal))) missing.push(each);
+  const { length } = missing;
+  if (length > 0) progress.step(0, `getting the files of ${counted(length, "package")}`);
+  await files.prefetch?.(
+    missing.filter(({ state }) => state !== "configuration"),
+    work,
+    signal,
+  );
+  for (const [at, each] of missing.entries()) {
     signal.throwIfAborted();
-    progress.step(Math.floor((80 * at) / wanted.length), `keeping the file of ${each.name} ${each.version}`);
-    if (await isKept(store, each, signal)) continue;
+    progress.step(Math.floor((80 * at) / length), `keeping the file of ${each.name} ${each.version}`);
     const { name, origin } = await files.fetch(each, work, signal);
     const path = join(work, name);
     await store.keep(each, path, origin);

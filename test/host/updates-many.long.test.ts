@@ -1,0 +1,67 @@
+import { beforeAll, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import type { Plan } from "#contract/operation.ts";
+import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
+  name,
+  version,
+  place: "main",
+  ...rest,
+});
+const count = 200;
+const phased = at("phased", "1.1", { control: ["Phased-Update-Percentage: 0"] });
+
+describeOnHost(
+  "many packages",
+  (session) => {
+    const { shell } = session;
+    beforeAll(async () => {
+      // Built by one program: each call into the guest would take longer than a package does.
+      const build = `import os, subprocess
+os.makedirs("/srv/packages/main", exist_ok=True)
+for name in ["many-%d" % at for at in range(${count})]:
+    for version in ["1:1.0", "1:1.1"]:
+        top = "/tmp/many/" + name
+        os.makedirs(top + "/DEBIAN", exist_ok=True)
+        with open(top + "/DEBIAN/control", "w") as control:
+            control.write("Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: Nobody <nobody@example.org>\\nDescription: made for a test\\n" % (name, version))
+        file = "/srv/packages/main/%s_%s_all.deb" % (name, version.replace("1:", ""))
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", top, file], check=True, stdout=subprocess.DEVNULL)
+`;
+      await session.host.writeFile("/opt/build.py", build);
+      await shell("python3 /opt/build.py");
+      await makePackageSources(session, [at("phased", "1.0"), phased, at("lonely", "1.0")]);
+      await shell("dpkg -i /srv/packages/main/*_1.0*.deb >/dev/null 2>&1");
+      // One that no repository has any more is put together from what is installed.
+      await shell(
+        "rm /srv/packages/main/many-0_1.0_all.deb; cd /srv/packages/main && apt-ftparchive packages . > Packages",
+      );
+      await shell(
+        "cd /srv/packages/main && apt-ftparchive release . >> /tmp/R; sed -i '/^MD5Sum/,$d' Release; sed -n '/^MD5Sum/,$p' /tmp/R >> Release; apt-get -q update",
+      );
+    }, 120_000);
+
+    it("are kept with one download", async () => {
+      const { updates } = (await session.api.checkUpdates()).packages;
+      expect(updates.length).toBeGreaterThanOrEqual(count);
+      const taken = await session.api.createSnapshot({ body: {} });
+      expect(taken).toMatchObject({ backend: "packages" });
+      const folder = "/var/lib/steward-tasks/snapshots/packages";
+      const origins = (await shell(`grep -ho '"origin":"[a-z]*"' ${folder}/many-* | sort | uniq -c`)).trim();
+      expect(origins.split(/\s*\n\s*/)).toEqual(['1 "origin":"installed"', `${count - 1} "origin":"repository"`]);
+    }, 120_000);
+
+    it("of which one is phased for other hosts are updated without it, and by name it is refused", async () => {
+      const client = createClient({ url: session.service.url, key: session.service.adminKey });
+      // Whose turn it is apt decides by the identity of the machine, on Ubuntu; this is the same by setting.
+      await shell("echo 'APT::Get::Never-Include-Phased-Updates \"true\";' > /etc/apt/apt.conf.d/99-phased");
+      const plan = (await client.applyUpdates({ body: {}, query: { dry_run: true } })) as unknown as Plan;
+      expect(plan.packages).not.toContain("phased");
+      const refused = client.applyUpdates({ body: { packages: ["phased"] }, query: { dry_run: true } });
+      await expect(refused).rejects.toThrow(/update of phased is phased/);
+    });
+  },
+  { fileSystem: "ext4" },
+);
