@@ -4,6 +4,7 @@ import { openOperationStore } from "#adapters/operations/index.ts";
 import { createHostStopping } from "#adapters/operations/launcher.ts";
 import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
+import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createHostTracing, createTracedParts, type TracedParts, tracedOperation } from "#app/tracing/tracing.ts";
 import type { Config } from "#config/load.ts";
@@ -124,6 +125,7 @@ export async function runOperation(
         clock: systemClock,
         guard: guardTimesOf(settings.updates?.guard_minutes),
         configFiles: createConfigFiles(),
+        fileSystems: createFileSystems({ clock: systemClock }),
         rules: downgradeRules(settings.updates?.no_downgrade),
         keepSnapshots: settings.updates?.keep_snapshots ?? 10,
         stale,

@@ -20,6 +20,7 @@ import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-hi
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
 import { createFakeConfigFiles } from "../fakes/config-files.ts";
 import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
+import { createFakeFileSystems } from "../fakes/file-systems.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
@@ -212,6 +213,7 @@ export async function startTestService(
     keepSnapshots: 3,
     stale,
     rules: downgradeRules(),
+    fileSystems: createFakeFileSystems(),
   });
   /** Does what was launched, in this process. */
   const taskLauncher: TaskLauncher = {

@@ -2,6 +2,7 @@ import { beforeAll, expect, it } from "vitest";
 import type { Plan } from "#contract/operation.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
+import { createSmallDisk } from "./support/small-disk.ts";
 
 const web = (version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
   name: "web",
@@ -15,6 +16,19 @@ const offered = web("1.1", {
   postinst: ["echo made > /etc/web-made", "echo 'web:x:990:990::/:/usr/sbin/nologin' >> /etc/passwd"],
 });
 
+const image = (version: string): PackageRecipe => ({
+  name: `linux-image-6.1.0-${version}-amd64`,
+  version: "1",
+  place: "main",
+});
+const newest = (version: string): PackageRecipe => ({
+  name: "linux-image-amd64",
+  version,
+  place: "main",
+  control: [`Depends: ${image(version).name}`],
+});
+const present = [installed, image("1"), newest("1")];
+
 describeOnHost(
   "a rollback of packages",
   (session) => {
@@ -27,13 +41,13 @@ describeOnHost(
     const etc = () => shell("cat /etc/web.conf /etc/ssl/site.pem; tail -n 1 /etc/hosts; getent passwd alice || true");
 
     beforeAll(async () => {
-      await makePackageSources(session, [installed, offered]);
-      await shell(`dpkg -i ${packageFile(installed)} >/dev/null 2>&1`);
+      await makePackageSources(session, [...present, offered, image("2"), newest("2")]);
+      await shell(`dpkg -i ${present.map(packageFile).join(" ")} >/dev/null 2>&1`);
       await shell("mkdir -p /etc/ssl; echo first > /etc/ssl/site.pem");
     });
 
     it("leaves a user made since, a renewed certificate and an edit of others alone, and restores the rest", async () => {
-      const applied = await session.api.applyUpdates({ body: {} });
+      const applied = await session.api.applyUpdates({ body: { packages: ["web"] } });
       expect(applied).toMatchObject({ success: true, packages_updated: 1 });
       snapshotId = applied.snapshot_id;
       await shell("useradd --uid 4242 alice; echo renewed > /etc/ssl/site.pem; echo '127.0.0.9 ours' >> /etc/hosts");
@@ -67,6 +81,30 @@ describeOnHost(
       const again = await session.api.rollback({ params: { snapshot_id: back.safety_snapshot_id } });
       expect(again).toMatchObject({ success: true, files_left: [] });
       expect(await etc()).toMatch(/^version = 1.0\nrenewed\n127.0.0.9 ours\nalice:x:4242:/);
+    });
+
+    it("is not needed where /boot has no room for a kernel: the update is refused before anything begins", async () => {
+      const disk = await createSmallDisk(session, 64);
+      try {
+        await disk.mount("/boot");
+        await shell("head -c 40000000 /dev/zero > /boot/vmlinuz");
+        const { snapshots } = await session.api.listSnapshots();
+        await expect(session.api.applyUpdates({ body: {} })).rejects.toMatchObject({
+          code: "UNAVAILABLE",
+          message: expect.stringMatching(
+            /^cannot update: \/boot has .* free, and 2 kernel images need about .*old kernels/,
+          ),
+          details: { missing: "disk space", path: "/boot" },
+        });
+        expect((await session.api.listSnapshots()).snapshots).toEqual(snapshots);
+        expect(await shell("dpkg-query -W linux-image-amd64")).toMatch(/\t1\n$/);
+        await shell("rm /boot/vmlinuz");
+        expect(await session.api.applyUpdates({ body: {} })).toMatchObject({ success: true });
+        expect(await shell("dpkg-query -W linux-image-amd64")).toMatch(/\t2\n$/);
+        await disk.unmount();
+      } finally {
+        disk.dispose();
+      }
     });
   },
   { fileSystem: "ext4" },

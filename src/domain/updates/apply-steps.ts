@@ -11,6 +11,7 @@ import type {
 } from "#domain/ports/packages.ts";
 import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
+import type { FileSystems } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
@@ -20,6 +21,7 @@ import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
 import { lockedBy, refusedAsInvalid } from "./refusals.ts";
 import type { Work } from "./rollback.ts";
+import { requireRoom } from "./room.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 import { findStale, restartUnits, type StaleHost } from "./stale.ts";
 import { doneOf } from "./transaction.ts";
@@ -58,6 +60,7 @@ export interface ApplyPorts {
   readonly configFiles: ConfigFiles;
   readonly stale: StaleHost;
   readonly rules: DowngradeRules;
+  readonly fileSystems: FileSystems;
 }
 
 export interface Update extends ApplyPorts, Work<ApplyPhase> {
@@ -87,6 +90,8 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
   const plan = await refusedAsInvalid(() => manager.simulate(input.request, signal));
+  const room = { installed: () => manager.installed(signal), takesSnapshot: input.takesSnapshot };
+  await requireRoom(plan, update.fileSystems, room, signal);
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
   const offered = plan.changes.length > 0 ? { offered: await update.configFiles.offered(signal) } : {};

@@ -5,6 +5,7 @@ import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
+import { createFakeFileSystems } from "../../../test/fakes/file-systems.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
@@ -50,6 +51,7 @@ function setUp() {
     configFiles,
     stale: { code: staleCode, units, reboot: createFakeRebootNeed() },
     rules: downgradeRules(),
+    fileSystems: createFakeFileSystems(),
   };
   const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
     request: { type: "packages", isSecurityOnly: false, names: undefined },

@@ -4,6 +4,7 @@ import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
+import { createFakeFileSystems } from "../../../test/fakes/file-systems.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
@@ -32,6 +33,7 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     keepSnapshots: 1,
     stale: { code: createFakeStaleCode(), units: createFakeUnits(), reboot: createFakeRebootNeed() },
     rules: downgradeRules(),
+    fileSystems: createFakeFileSystems(),
   });
   const lines: string[] = [];
   const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };

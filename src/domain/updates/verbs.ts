@@ -2,6 +2,7 @@ import type { RemovedSnapshot, RestartStale, RollbackResult, Snapshot, UpdateApp
 import { DomainError } from "#domain/common/error.ts";
 import type { ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
+import type { FileSystems } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { applyUpdates } from "./apply.ts";
@@ -66,6 +67,7 @@ export interface UpdateWorkPorts {
   readonly stale: StaleHost;
   /** What a rollback must not downgrade. */
   readonly rules: DowngradeRules;
+  readonly fileSystems: FileSystems;
 }
 
 /** @throws DomainError `NOT_FOUND`. */

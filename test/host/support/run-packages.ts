@@ -4,6 +4,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { backends } from "#adapters/packages/index.ts";
+import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
@@ -91,6 +92,7 @@ const engine = () =>
       reboot: createRebootNeed(),
     },
     rules: downgradeRules(),
+    fileSystems: createFileSystems({ clock: systemClock }),
   });
 /** An operation that nobody interrupts. */
 const operation = (id: string) => ({ id, progress, phase: undefined, savePhase: () => undefined, signal });

@@ -1,0 +1,49 @@
+import { describe, expect, it } from "vitest";
+import { createFakeFileSystems, fakeFileSystem } from "../../../test/fakes/file-systems.ts";
+import { fakePackage } from "../../../test/fakes/package-manager.ts";
+import { requireRoom } from "./room.ts";
+
+const megabyte = 2 ** 20;
+const signal = new AbortController().signal;
+const installed = ["5", "6", "7"].map((version) => fakePackage(`linux-image-${version}-amd64`, version));
+const change = (name: string, from: string | null = "1") => ({
+  name,
+  architecture: "amd64",
+  from,
+  to: "2",
+  isSecurity: false,
+});
+const ask = async (
+  given: { readonly boot?: number; readonly root?: number; readonly takesSnapshot?: boolean },
+  ...names: readonly (readonly [name: string, from?: string | null])[]
+): Promise<string> => {
+  const { boot = 1000, root = 1000, takesSnapshot = true } = given;
+  const fileSystems = createFakeFileSystems([
+    fakeFileSystem({ path: "/", freeBytes: root * megabyte }),
+    fakeFileSystem({ path: "/boot", totalBytes: (300 + boot) * megabyte, freeBytes: boot * megabyte }),
+  ]);
+  const plan = { changes: names.map(([name, from]) => change(name, from)), downloadBytes: 50 * megabyte, diskBytes: 0 };
+  return requireRoom(plan, fileSystems, { installed: () => Promise.resolve(installed), takesSnapshot }, signal).then(
+    () => "",
+    (error: Error) => error.message,
+  );
+};
+
+describe("room for an update", () => {
+  it("is demanded on /boot for each new kernel and for the image that is made anew", async () => {
+    const added = ["linux-image-8-amd64", null] as const;
+    expect(await ask({ boot: 200 }, added)).toBe("");
+    expect(await ask({ boot: 199 }, added)).toMatch(
+      /^cannot update: \/boot has 199.* free, and 2 kernel images need about 200.*; nothing was changed \(remove old kernels/,
+    );
+    expect(await ask({ boot: 99 }, ["initramfs-tools"])).toMatch(/^cannot update: \/boot has 99/);
+    expect(await ask({ boot: 0 }, ["editor"])).toBe("");
+  });
+
+  it("is demanded for downloads and the snapshot, together where they are on one file system", async () => {
+    expect(await ask({ root: 164 }, ["editor"])).toBe("");
+    expect(await ask({ root: 163 }, ["editor"])).toMatch(/\/ has 163.* the downloads and the snapshot need about 164/);
+    expect(await ask({ root: 82, takesSnapshot: false }, ["editor"])).toBe("");
+    expect(await ask({ root: 0 })).toBe("");
+  });
+});
