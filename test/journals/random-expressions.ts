@@ -24,7 +24,9 @@ const sound = fc.constantFrom(
   " ",
 );
 const refused = fc.constantFrom(
-  ..."[\\d-b] [[.a.]] {,1} \\1 \\8 \\k \\g1 \\y \\c \\X \\C \\u{61} \\".split(" "),
+  ..."[\\d-b] [a-\\d] [\\w-.] [[:digit:]-z] [[.a.]] {,1} \\1 \\8 \\k \\g1 \\y \\c \\X \\C \\u{61} \\u0061 [\\u0061] \\".split(
+    " ",
+  ),
   ..."(?>a) (?=a) (?!a) (?<=a) (?x) (?#a) (?|a) (*UTF)".split(" "),
 );
 const characters = fc.oneof({ weight: 30, arbitrary: sound }, { weight: 1, arbitrary: refused });

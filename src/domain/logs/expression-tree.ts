@@ -124,21 +124,6 @@ function numbered(code: number): number {
   return code;
 }
 
-/** `\u0041` and `\u{41}`, as in JavaScript; PCRE2 has only `\x{41}`. */
-function readUnicodeEscape(reader: Reader): number {
-  const long = take(reader, /^\{([0-9a-fA-F]{1,6})\}/)?.[1];
-  const code = Number.parseInt(long ?? take(reader, /^[0-9a-fA-F]{4}/)?.[0] ?? "", 16);
-  if (Number.isNaN(code)) throw malformed("Invalid Unicode escape");
-  const { tokens, at } = reader;
-  if (code >= 0xd800 && code < 0xdc00 && tokens[at]?.kind === "escape" && tokens[at]?.text === "u") {
-    reader.at += 1;
-    const low = Number.parseInt(take(reader, /^[dD][c-fC-F][0-9a-fA-F]{2}/)?.[0] ?? "", 16);
-    if (!Number.isNaN(low)) return 0x1_0000 + (code - 0xd800) * 0x400 + (low - 0xdc00);
-  }
-  if (code > 0x10_ffff || (code >= 0xd800 && code < 0xe000)) throw malformed("Invalid Unicode escape");
-  return code;
-}
-
 /** The character that an escape stands for; undefined where it stands for something else. */
 function readCharacterEscape(reader: Reader, letter: string): number | undefined {
   const control = controls[letter];
@@ -157,7 +142,7 @@ function readCharacterEscape(reader: Reader, letter: string): number | undefined
     case "0":
       return numbered(Number.parseInt(`0${take(reader, /^[0-7]{1,2}/)?.[0] ?? ""}`, 8));
     case "u":
-      return readUnicodeEscape(reader);
+      throw new ExpressionUnsupported("\\u is not supported (write the number of a character as \\x{41})");
     case "c": {
       const name = take(reader, /^[ -~]/)?.[0].toUpperCase();
       if (name === undefined) throw malformed("Invalid escape \\c");
@@ -273,24 +258,18 @@ function readClass(reader: Reader): ExpressionTree {
   // A leading closing bracket is literal.
   for (let isFirst = true; isFirst || !isNext(reader, "]"); isFirst = false) {
     const from = readMember(reader);
-    if (typeof from !== "number") {
-      sets.push(from);
-      continue;
-    }
     const { at } = reader;
-    if (!isNext(reader, "-")) ranges.push([from, from]);
-    else {
-      reader.at += 1;
-      const to = isNext(reader, "]") ? undefined : readMember(reader);
-      if (typeof to === "number") {
-        if (to < from) throw malformed("Range out of order in character class");
-        ranges.push([from, to]);
-      } else {
-        // The dash is literal beside the bracket, and beside a set.
-        reader.at = at;
-        ranges.push([from, from]);
-      }
-    }
+    if (isNext(reader, "-")) reader.at += 1;
+    // The dash is literal beside the bracket.
+    const to = reader.at === at || isNext(reader, "]") ? undefined : readMember(reader);
+    if (to === undefined) {
+      reader.at = at;
+      if (typeof from === "number") ranges.push([from, from]);
+      else sets.push(from);
+    } else if (typeof from === "number" && typeof to === "number") {
+      if (to < from) throw malformed("Range out of order in character class");
+      ranges.push([from, to]);
+    } else throw malformed("Invalid range in character class (write \\- for a dash)");
   }
   reader.at += 1;
   return set(characterSet(ranges, { sets, isNegated, ignoresCase: reader.ignoresCase }));

@@ -81,6 +81,9 @@ describe("an expression", () => {
     ["\\xe4", /write the character itself/],
     ["\\377", /write the character itself/],
     ["\\X", /not supported/],
+    ["\\u0041", /not supported \(write the number of a character as \\x\{41\}\)/],
+    ["[\\w-.]", /write \\- for a dash/],
+    ["[a-\\d]", /write \\- for a dash/],
     ["(*UTF)a", /Verbs/],
     ["(?m)^a", /Modifiers other than/],
     ["a++", /Possessive/],
@@ -129,7 +132,7 @@ describe("an expression", () => {
 
   it("is remembered within bounds, however many states and classes of characters there are", () => {
     const { test } = compileExpression(
-      `[ab]*a[ab]{200}c|${Array.from({ length: 60 }, (_, at) => `\\u{${(0x4e00 + at).toString(16)}}+x`).join("|")}`,
+      `[ab]*a[ab]{200}c|${Array.from({ length: 60 }, (_, at) => `\\x{${(0x4e00 + at).toString(16)}}+x`).join("|")}`,
     );
     const random = (length: number, seed: number): string =>
       Array.from({ length }, (_, at) => (((at * 7919 + seed * 104729) % 97) % 2 ? "a" : "b")).join("");
