@@ -36,12 +36,12 @@ describeOnHost("updates", (session) => {
     expect(diff.packages).toHaveLength(3);
     expect(diff.files).toEqual(
       expect.arrayContaining([
-        { path: "/etc/new-of-a-test", change: "added" },
-        { path: "/etc/of-a-test", change: "modified" },
+        { path: "/etc/new-of-a-test", change: "added", foreign: true },
+        { path: "/etc/of-a-test", change: "modified", foreign: true },
       ]),
     );
 
-    const back = await api().rollback({ params: { snapshot_id: result.snapshot_id } });
+    const back = await api().rollback({ params: { snapshot_id: result.snapshot_id }, body: { etc: "all" } });
     expect(back).toMatchObject({ success: true, packages_changed: 3 });
     expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);
   });
