@@ -32,7 +32,7 @@ function parseRecords(body: Buffer): ReadonlyMap<string, Buffer> {
 }
 
 /** Reads an archive that comes in chunks, without its contents. */
-export function createArchiveReader(onEntry: (path: string, attributes: Attributes) => void) {
+function createArchiveReader(onEntry: (path: string, attributes: Attributes) => void) {
   let pending = Buffer.alloc(0);
   let skip = 0;
   let records: ReadonlyMap<string, Buffer> = new Map();
