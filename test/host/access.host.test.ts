@@ -12,6 +12,7 @@ const spoken = "the database of the shop refused the connection";
 
 /** The connector is never called: a preview sends nothing. */
 const settings = [
+  "updates: { guard_minutes: 0.05 }",
   "connectors:",
   "  default: local",
   '  list: [{ name: local, provider: ollama, model: tiny, base_url: "http://127.0.0.1:9" }]',

@@ -22,7 +22,7 @@ export interface Session {
 export function describeOnHost(
   name: string,
   suite: (session: Session) => void,
-  options: Pick<HostOptions, "fileSystem" | "privateNetwork"> & Pick<ServiceOptions, "user"> = {},
+  options: Pick<HostOptions, "fileSystem" | "privateNetwork"> & Pick<ServiceOptions, "config" | "user"> = {},
 ): void {
   const required = requireHost();
   if (!required.available) process.stdout.write(`skipped: ${name}: ${required.reason}\n`);
@@ -40,9 +40,13 @@ export function describeOnHost(
     };
 
     beforeAll(async () => {
-      const { user, ...hostOptions } = options;
+      const { config, user, ...hostOptions } = options;
       booted = await bootHost(hostOptions);
-      started = await booted.startService({ env: { STEWARD_RATE_LIMITS: "off" }, ...(user && { user }) });
+      started = await booted.startService({
+        env: { STEWARD_RATE_LIMITS: "off" },
+        ...(config && { config }),
+        ...(user && { user }),
+      });
     });
     afterAll(() => booted?.stop());
 
