@@ -300,7 +300,9 @@ describeOnHost("apt as the package manager of updates", (session) => {
     it("when a file is not the one that the lists describe", async () => {
       const planned = await plan("packages");
       const file = packageFile(at("plain", "1.1"));
-      await shell(`cp -a ${file} /root/kept && printf x | dd of=${file} bs=1 seek=200 conv=notrunc 2>/dev/null`);
+      await shell(
+        `cp -a ${file} /root/kept && printf "changed by a test" | dd of=${file} bs=1 seek=200 conv=notrunc 2>/dev/null`,
+      );
       try {
         const { result } = await commit(planned);
         expect(result).toMatchObject({
