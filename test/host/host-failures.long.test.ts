@@ -28,6 +28,9 @@ const bodies: Readonly<Partial<Record<OperationName, () => object>>> = {
   chat: () => ({ messages: [{ role: "user", content: "Hello" }] }),
 };
 
+/** What would end the host is planned. */
+const plannedOnly: Readonly<Partial<Record<OperationName, string>>> = { rebootHost: "?dry_run=true" };
+
 interface Answer {
   readonly name: string;
   readonly status: number;
@@ -52,7 +55,9 @@ async function ask({ service }: Session, name: OperationName, own: Readonly<Reco
 /** Every operation once: those that outlive their request one after the other, since only one runs at a time. */
 async function askAll(session: Session): Promise<readonly Answer[]> {
   const all = Object.entries<Operation>(operations) as [OperationName, Operation][];
-  const others = await Promise.all(all.filter(([, { outlives }]) => !outlives).map(([name]) => ask(session, name)));
+  const others = await Promise.all(
+    all.filter(([, { outlives }]) => !outlives).map(([name]) => ask(session, name, {}, plannedOnly[name])),
+  );
   const answers = [...others];
   for (const [name, { outlives }] of all) if (outlives) answers.push(await ask(session, name));
   return answers;

@@ -79,6 +79,9 @@ const fullyEncoded = (text: string): string =>
 const address = ({ base, path }: Operation, fill: (name: string) => string): string =>
   `${base === "root" ? "" : apiBase}${path.replaceAll(/\{(\w+)\}/g, (_, name: string) => fill(name))}`;
 
+/** Operations that a text need not be refused for, and that would end the machine: of these a plan is enough. */
+const onlyPlanned: readonly string[] = ["rebootHost"];
+
 function placesOf(name: string, operation: Operation): readonly Place[] {
   const { method } = operation;
   const good = (parameter: string): string => {
@@ -87,7 +90,8 @@ function placesOf(name: string, operation: Operation): readonly Place[] {
     return example ?? "none";
   };
   const least = operation.body === undefined ? undefined : (leastBodies[name] ?? {});
-  const path = address(operation, good);
+  const plan = onlyPlanned.includes(name) ? "?dry_run=true" : "";
+  const path = `${address(operation, good)}${plan}`;
   const asBody = (value: unknown): Pick<HostileRequest, "headers" | "body"> =>
     value === undefined
       ? { headers: {}, body: undefined }
@@ -112,7 +116,11 @@ function placesOf(name: string, operation: Operation): readonly Place[] {
       name: `query.${member}`,
       isClosed: (text: string) =>
         schema["type"] === "string" || schema["anyOf"] !== undefined ? refuses(schema, text) : true,
-      request: (text: string) => ({ method, path: `${path}?${member}=${encoded(text)}`, ...asBody(least) }),
+      request: (text: string) => ({
+        method,
+        path: `${path}${plan === "" ? "?" : "&"}${member}=${encoded(text)}`,
+        ...asBody(least),
+      }),
     }),
   );
   const body = (operation.body === undefined ? [] : parts(operation.body)).map(({ path: at, schema }) => ({
