@@ -116,7 +116,7 @@ b' '\`touch ${trace}\`' '<script>' "$(printf 'x\\033[2J')" "$(printf 'a\\377b')"
     if (!("id" in snapshot)) throw new Error("a snapshot was asked for, not a plan");
     await shell('cd /etc/hostile && for each in ./*; do echo changed > "$each"; done');
     const changes = await api.diffSnapshot({ params: { snapshot_id: snapshot.id } });
-    expect(changes.files.filter(({ path }) => path.startsWith("hostile/")).length).toBeGreaterThanOrEqual(7);
+    expect(changes.files.filter(({ path }) => path.startsWith("/etc/hostile/")).length).toBeGreaterThanOrEqual(7);
 
     for (const [name, operation] of Object.entries<Operation>(operations)) {
       if (operation.effect !== "read" || operation.path.includes("{")) continue;

@@ -151,7 +151,7 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
   it("is called over TLS from another network namespace", async () => {
     await shell(
       [
-        `printf 'listen: 0.0.0.0:8470\\ntls: auto\\nrate_limits: off\\nupdates: { guard_minutes: 0.1 }\\n' > /etc/steward/config.yaml`,
+        `printf 'listen: 0.0.0.0:8470\\ntls: auto\\nrate_limits: off\\nupdates: { guard_minutes: 0.4 }\\n' > /etc/steward/config.yaml`,
         "steward config check && systemctl restart steward",
         `ip netns add ${neighbour}`,
         `ip link add to-${neighbour} type veth peer name up0 netns ${neighbour}`,

@@ -66,11 +66,11 @@ describeOnHost(
       await shell("echo 'of somebody else' > /etc/of-a-test; echo new > /etc/new-of-a-test; chmod 600 /etc/hosts");
       expect(await shell("cat /etc/editor.conf")).toBe("1.1\n");
 
-      const back = await session.api.rollback({ params: { snapshot_id: rest.snapshot_id } });
+      const back = await session.api.rollback({ params: { snapshot_id: rest.snapshot_id }, body: { etc: "all" } });
       expect(back).toMatchObject({ success: true, requires_reboot: false, packages_changed: 5 });
       expect({ listing: await listing(), etc: await etcTree(), boot: await bootId() }).toEqual(afterSecurity);
 
-      const first = await session.api.rollback({ params: { snapshot_id: security.snapshot_id } });
+      const first = await session.api.rollback({ params: { snapshot_id: security.snapshot_id }, body: { etc: "all" } });
       expect(first).toMatchObject({ success: true, requires_reboot: false, packages_changed: 1 });
       expect({ listing: await listing(), etc: await etcTree(), boot: await bootId() }).toEqual(before);
       expect(await shell("dpkg --audit")).toBe("");
@@ -80,7 +80,10 @@ describeOnHost(
       const { snapshots } = await session.api.listSnapshots();
       const safety = snapshots.filter(({ kind }) => kind === "before_rollback").map(({ id }) => id);
       expect(safety).toHaveLength(2);
-      const forward = await session.api.rollback({ params: { snapshot_id: safety.at(-1) ?? "" } });
+      const forward = await session.api.rollback({
+        params: { snapshot_id: safety.at(-1) ?? "" },
+        body: { etc: "all" },
+      });
       expect(forward).toMatchObject({ success: true, requires_reboot: false });
       expect(await versions()).toBe("editor 1.1\nlibrary 1.1\nrival 1.1\nserver 1.1\n");
       expect(await shell("cat /etc/of-a-test /etc/new-of-a-test")).toBe("of somebody else\nnew\n");
