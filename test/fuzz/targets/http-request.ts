@@ -311,7 +311,11 @@ export const target: FuzzTarget = {
         `a failure of ${operation?.name}: ${seen}`,
       );
       expectThat(reply.headers["x-request-id"] !== undefined, `no X-Request-Id: ${seen}`);
-      if (operation?.name !== "getMetrics") expectThat(!leak.test(text), `the program's inside: ${seen}`);
+      // What the request itself says may come back, such as the name of an unknown field.
+      const shown = operation?.name === "getMetrics" ? undefined : leak.exec(text)?.[0];
+      const asked = `${path} ${String(body)} ${JSON.stringify(headers)}`.replaceAll(/\W+/g, "");
+      const isEcho = shown !== undefined && asked.includes(shown.replaceAll(/\W+/g, ""));
+      expectThat(shown === undefined || isEcho, `the program's inside: ${seen}`);
       if (isErrorStatus(status) && method !== "HEAD") {
         const value: unknown = JSON.parse(text);
         expectThat(isErrorBody(value), `not the body of an error: ${seen}`);
