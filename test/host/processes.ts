@@ -17,6 +17,18 @@ export function findProcess(pid: number): ProcessId | undefined {
   }
 }
 
+/** What a process is and what it waits for, for a message. */
+export function describeProcess(pid: number): string {
+  try {
+    const status = readFileSync(`/proc/${pid}/status`, "utf8");
+    const [, name] = /^Name:\s*(.*)$/m.exec(status) ?? [];
+    const [, state] = /^State:\s*(.*)$/m.exec(status) ?? [];
+    return `${name} (${pid}) is in state ${state}, ${readFileSync(`/proc/${pid}/wchan`, "utf8")}`;
+  } catch {
+    return `${pid} has ended`;
+  }
+}
+
 /** This process. */
 export function ownProcess(): ProcessId {
   const own = findProcess(process.pid);

@@ -1,10 +1,20 @@
 import { randomBytes } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import { cgroupProcesses, removeCgroup } from "./cgroups.ts";
 import type { Log } from "./commands.ts";
 import { unmountDisk, unmountDiskSync, untilSync } from "./disk.ts";
-import { childrenOf, findProcess, isAlive, isInit, killProcess, ownProcess, type ProcessId } from "./processes.ts";
+import {
+  childrenOf,
+  describeProcess,
+  findProcess,
+  isAlive,
+  isInit,
+  killProcess,
+  ownProcess,
+  type ProcessId,
+} from "./processes.ts";
 
 /** What one guest (or one build) has on this machine. Its name says who owns it, so it is never without an owner. */
 export type RunFolder = {
@@ -33,6 +43,11 @@ export function createRunFolder(cache: string): RunFolder {
 export async function removeRunFolder(run: RunFolder): Promise<void> {
   killRun(run);
   await unmountDisk(run.root);
+  // A process in the middle of writing to its disk ends only after that, which a busy machine takes its time for.
+  for (let attempt = 0; attempt < 1_200 && !removeCgroup(run.name); attempt += 1) {
+    killRun(run);
+    await sleep(50);
+  }
   removeRunFolderSync(run);
 }
 
@@ -95,7 +110,9 @@ function removeRunFolderSync(run: RunFolder): void {
   unmountDiskSync(run.root);
   // Before the folder: as long as that is there, the next sweep comes back to what could not be removed now.
   if (!untilSync(() => removeCgroup(run.name)))
-    throw new Error(`cannot remove control group ${run.name}: a process in it does not end`);
+    throw new Error(
+      `cannot remove control group ${run.name}: ${cgroupProcesses(run.name).map(describeProcess).join(", ") || "it holds no process"}`,
+    );
   // Never a recursive removal of the root: were it still mounted, it would not be empty and this fails.
   if (existsSync(run.root)) rmdirSync(run.root);
   // systemd-nspawn keeps this one while it runs, and cannot remove it when it is killed.
