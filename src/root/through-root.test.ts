@@ -34,18 +34,19 @@ function asker(answers: Readonly<Record<string, unknown>>) {
 const outcome = (message: string): Outcome => ({ status: "warn", message, details: {} });
 const outcomes = { disk_space: outcome("disk"), firewall: outcome("fire") };
 
-it("asks root for all checks that need it at once, and again when time has passed", async () => {
+it("asks root at once for all checks that are asked for together, and anew for whoever asks later", async () => {
   const clock = createFakeClock();
   const { asked, root } = asker({ "checks.run": { outcomes } });
   const { checks } = healthThroughRoot([check("memory"), check("disk_space"), check("firewall")], root, clock);
   const [memory, disk, fire] = checks;
-  const run = async (each: Check | undefined) => each?.run(settings, never);
+  const run = async (each: Check | undefined) => each?.run(settings, never, clock.monotonicMs());
   expect(await Promise.all([memory, disk, fire].map(run))).toEqual([here, outcomes.disk_space, outcomes.firewall]);
   expect(asked).toEqual([["checks.run", { check_ids: ["disk_space", "firewall"] }]]);
   // The same once more is a new look.
   await run(disk);
   expect(asked).toHaveLength(2);
-  await clock.advance(10_000);
+  // So is what is asked for after the round began.
+  await clock.advance(1);
   await run(fire);
   expect(asked).toHaveLength(3);
 });
@@ -53,7 +54,7 @@ it("asks root for all checks that need it at once, and again when time has passe
 it("asks root for a monitoring plugin of root's by itself, and for no other", async () => {
   const { asked, root } = asker({ "monitoring.run": { outcome: outcome("pong") } });
   const { checks } = healthThroughRoot([check("ping"), check("load")], root, createFakeClock(), ["ping"]);
-  const results = await Promise.all(checks.map((each) => each.run(settings, never)));
+  const results = await Promise.all(checks.map((each) => each.run(settings, never, 0)));
   expect(results).toEqual([outcome("pong"), here]);
   expect(asked).toEqual([["monitoring.run", { check_id: "ping" }]]);
 });
@@ -61,7 +62,7 @@ it("asks root for a monitoring plugin of root's by itself, and for no other", as
 it("says that root does not have a check", async () => {
   const { root } = asker({ "checks.run": { outcomes: {} } });
   const { checks } = healthThroughRoot([check("firewall")], root, createFakeClock());
-  await expect(checks[0]?.run(settings, never)).rejects.toThrow(/does not have this check/);
+  await expect(checks[0]?.run(settings, never, 0)).rejects.toThrow(/does not have this check/);
 });
 
 const fix = (id: string): Fix => ({
@@ -97,10 +98,10 @@ it("has root plan and carry out fixes, and checks anew after that", async () => 
   const plan = await through.fix(fix("disk_cleanup")).plan(here, never);
   expect(plan).toMatchObject({ steps: [{ action: "a" }], freesBytes: 5 });
   await expect(plan.steps[0]?.run(never)).rejects.toThrow(/in the process that planned it/);
-  await through.checks[0]?.run(settings, never);
+  await through.checks[0]?.run(settings, never, 0);
   const open = await through.openFix("disk_space", never);
   expect(await open.proceed(never)).toEqual({ steps: [], after: here });
-  await through.checks[1]?.run(settings, never);
+  await through.checks[1]?.run(settings, never, Number.POSITIVE_INFINITY);
   expect(events).toEqual(["open disk_space", "close", "open disk_space", "proceed"]);
   expect(asked).toHaveLength(2);
   const updates = fix("apply_security_updates");

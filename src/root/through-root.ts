@@ -12,12 +12,10 @@ import { rootCheckIds } from "./tasks.ts";
 /** Fixes that begin an operation, which the service does. */
 export const fixesOfService: readonly string[] = ["apply_security_updates"];
 
-/** How long a round of checks is good for those of it that have not been looked at yet. */
-const roundMs = 1_500;
 /** How old an answer about services that run what was replaced may be. */
 const needsAgeMs = 15_000;
 
-/** Checks that need root run together, since they come due together; after a fix they run anew. */
+/** Checks that need root run together where they are asked for together: who asks later gets a later look. */
 export function healthThroughRoot(
   checks: readonly Check[],
   { request, openFix }: Pick<RootSide, "request" | "openFix">,
@@ -28,13 +26,12 @@ export function healthThroughRoot(
   const ids = rootCheckIds.filter((id) => checks.some((check) => check.id === id));
   type Round = Promise<Readonly<Record<string, Outcome>>>;
   let latest: { readonly atMs: number; readonly round: Round; readonly left: Set<string> } | undefined;
-  const outcomeOf = async (id: string): Promise<Outcome> => {
-    const atMs = clock.monotonicMs();
-    if (latest === undefined || atMs - latest.atMs > roundMs || !latest.left.delete(id)) {
+  const outcomeOf = async (id: string, askedAtMs = clock.monotonicMs()): Promise<Outcome> => {
+    if (latest === undefined || latest.atMs < askedAtMs || !latest.left.delete(id)) {
       // Of more checks than the one that begins it, so that no signal of one of them ends it.
       const { signal } = new AbortController();
       const round = request("checks.run", { check_ids: ids }, signal).then(({ outcomes }) => outcomes);
-      latest = { atMs, round, left: new Set(ids.filter((each) => each !== id)) };
+      latest = { atMs: clock.monotonicMs(), round, left: new Set(ids.filter((each) => each !== id)) };
     }
     const outcome = (await latest.round)[id];
     if (outcome === undefined) throw new Error("root's side does not have this check, or has it switched off");
@@ -43,7 +40,8 @@ export function healthThroughRoot(
 
   return {
     checks: checks.map((check): Check => {
-      if (ids.some((id) => id === check.id)) return { ...check, run: () => outcomeOf(check.id) };
+      if (ids.some((id) => id === check.id))
+        return { ...check, run: (_settings, _signal, askedAtMs) => outcomeOf(check.id, askedAtMs) };
       if (!pluginIds.includes(check.id)) return check;
       // By itself: nobody else is to wait for it.
       const run = async (signal: AbortSignal): Promise<Outcome> =>
@@ -63,13 +61,7 @@ export function healthThroughRoot(
         },
       };
     },
-    async openFix(checkId, signal) {
-      const open = await openFix(checkId, signal);
-      const forget = (): void => {
-        latest = undefined;
-      };
-      return { ...open, proceed: (during) => open.proceed(during).finally(forget) };
-    },
+    openFix,
   };
 }
 

@@ -35,14 +35,14 @@ function boundOutcome({ status, message, details, ...rest }: Outcome): Outcome {
 export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortSignal) {
   const leftBehind = new Map<string, number>();
 
-  return async (check: Check, settings: CheckSettings, timeoutMs: number): Promise<Outcome> => {
+  return async (check: Check, settings: CheckSettings, timeoutMs: number, askedAtMs?: number): Promise<Outcome> => {
     const behind = leftBehind.get(check.id) ?? 0;
     if (behind >= maxLeftBehind) {
       return failed(`${behind} earlier runs of this check still hang, so it was not started`, "earlier runs hang");
     }
     const over = new AbortController();
     const ended = new AbortController();
-    const run = async (): Promise<Outcome> => boundOutcome(await check.run(settings, over.signal));
+    const run = async (): Promise<Outcome> => boundOutcome(await check.run(settings, over.signal, askedAtMs));
     let isSettled = false;
     const settled = run()
       .catch((error: unknown) => failed(`The check itself failed: ${errorMessage(error)}`, errorMessage(error)))
@@ -103,11 +103,11 @@ export function createCheckRun(
     return { fixable, fix_id: fixId };
   };
 
-  return async (check: Check, settings: CheckSettings, timeoutMs: number): Promise<CheckFinding> => {
+  return async (check: Check, settings: CheckSettings, timeoutMs: number, askedAtMs: number): Promise<CheckFinding> => {
     const asked = askHooks(check);
     const veto = asked && (await asked);
     const startedAtMs = clock.monotonicMs();
-    const found = veto ? vetoed(veto) : await contained(check, settings, timeoutMs);
+    const found = veto ? vetoed(veto) : await contained(check, settings, timeoutMs, askedAtMs);
     const checkedAt = clock.now();
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
     return { ...found, checkedAt, durationMs, fix: await fixFor(check, found) };

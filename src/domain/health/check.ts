@@ -49,7 +49,8 @@ export interface Check {
   readonly guardedBy?: GuardedBy;
   /** Ids of its fixes, the usual one first. */
   readonly fixes?: readonly string[];
-  readonly run: (settings: CheckSettings, signal: AbortSignal) => Promise<Outcome>;
+  /** @param askedAtMs on the monotonic clock: what was seen before that moment is not an answer. Now by default. */
+  readonly run: (settings: CheckSettings, signal: AbortSignal, askedAtMs?: number) => Promise<Outcome>;
 }
 
 export const skip = (message: string): Outcome => ({ status: "skip", message, details: {} });

@@ -182,6 +182,29 @@ describe("runs", () => {
     runner.dispose();
   });
 
+  it("are told when they were last asked for, also where they waited to begin", async () => {
+    const ends: ((outcome: Outcome) => void)[] = [];
+    const busy = Array.from({ length: 4 }, (_, at) =>
+      check(idAt(at), () => new Promise<Outcome>((resolve) => ends.push(resolve))),
+    );
+    const askedAt: unknown[] = [];
+    const waits = check("waits", (_settings, _signal, askedAtMs) => {
+      askedAt.push(askedAtMs);
+      return Promise.resolve(found("pass"));
+    });
+    const { runner, clock } = rig([...busy, waits]);
+    const running = busy.map(({ id }) => run({ runner }, id));
+    const first = run({ runner }, "waits");
+    await clock.advance(500);
+    const second = run({ runner }, "waits");
+    const secondAtMs = clock.monotonicMs();
+    await clock.advance(500);
+    for (const end of ends) end(found("pass"));
+    await Promise.all([...running, first, second]);
+    expect(askedAt).toEqual([secondAtMs]);
+    runner.dispose();
+  });
+
   it("give their slot back when they ignore the signal, and are not piled up", async () => {
     const signals: AbortSignal[] = [];
     const deaf = Array.from({ length: 4 }, (_, at) =>

@@ -80,6 +80,8 @@ interface Entry {
   /** Its place in the interval: later due times are counted from here. */
   placeMs: number;
   inFlight: Promise<HealthCheckResult> | undefined;
+  /** On the monotonic clock: when the run that begins next was last asked for. */
+  askedAtMs: number;
   /** Whether the run in flight began without anybody asking for it: who asks now is owed the present state. */
   isUnasked: boolean;
 }
@@ -106,6 +108,7 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
     dueAtMs: 0,
     placeMs: 0,
     inFlight: undefined,
+    askedAtMs: 0,
     isUnasked: false,
   };
 }
@@ -143,7 +146,7 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
   const { id, name, category, severity } = check;
   const sourced =
     source === undefined ? check : { ...check, run: (_: unknown, signal: AbortSignal) => source.run(signal) };
-  const found = await running.runCheck(sourced, settings, timeoutMs + (source?.graceMs ?? 0));
+  const found = await running.runCheck(sourced, settings, timeoutMs + (source?.graceMs ?? 0), entry.askedAtMs);
   const state = states.next(id, found);
   const result: HealthCheckResult = {
     check_id: id,
@@ -171,6 +174,7 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
 }
 
 function run(running: Running, entry: Entry, how: CheckSource | "unasked" | undefined): Promise<HealthCheckResult> {
+  entry.askedAtMs = running.clock.monotonicMs();
   entry.inFlight ??= running
     .inSlot(() => {
       entry.isUnasked = how === "unasked";
