@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { summarise } from "./harness.ts";
-import { formatTable, tableEnd, tableStart, withTable } from "./report.ts";
+import { formatTable, tableEnd, tableStart, withLines } from "./report.ts";
 import { toLine } from "./row.ts";
 
 const subject = { work: "work", peer: "peer", unit: "req/s", judged: "ours/peer" } as const;
@@ -54,12 +54,15 @@ test("a skipped line says why", () => {
   expect(cellsOf(rows[2]).at(-1)).toBe("skipped: it is missing");
 });
 
-test("the table goes between the markers and nothing else changes", () => {
-  const before = `# A\n\n${tableStart}\nold\n${tableEnd}\n\nmore\n`;
-  expect(withTable(before, "TABLE", "a machine")).toBe(
-    `# A\n\n${tableStart}\nTABLE\n\nMeasured on a machine.\n${tableEnd}\n\nmore\n`,
-  );
-  expect(withTable("# A\n", "TABLE", "a machine")).toBeUndefined();
+test("lines replace the rows of the same work and peer, and nothing around the table changes", () => {
+  const line = (work: string, skipped: string) => ({ work, peer: "peer", skipped });
+  const around = (table: string) => `# A\n\n${tableStart}\n${table}\n\nMeasured on a machine.\n${tableEnd}\n\nmore\n`;
+  const first = [line("a", "long ago"), line("b", "long ago")];
+  const written = withLines(`# A\n\n${tableStart}\n${tableEnd}\n\nmore\n`, first, "a machine");
+  expect(written).toBe(around(formatTable(first)));
+  const again = withLines(written ?? "", [line("c", "now"), line("a", "now")], "a machine");
+  expect(again).toBe(around(formatTable([line("a", "now"), line("b", "long ago"), line("c", "now")])));
+  expect(withLines("# A\n", first, "a machine")).toBeUndefined();
 });
 
 test("the README shows rows of the results as they are", () => {

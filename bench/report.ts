@@ -52,22 +52,40 @@ function cells(line: Line): readonly string[] {
 }
 
 /** The lines as a Markdown table whose columns line up. */
-export function formatTable(lines: readonly Line[]): string {
-  const table = [headings, ...lines.map(cells)];
+export const formatTable = (lines: readonly Line[]): string => format(lines.map(cells));
+
+function format(rows: readonly (readonly string[])[]): string {
+  const table = [headings, ...rows];
   const widths = headings.map((_, column) => Math.max(...table.map((row) => row[column]?.length ?? 0)));
-  const format = (row: readonly string[]) => `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
+  const formatRow = (row: readonly string[]) =>
+    `| ${row.map((cell, at) => cell.padEnd(widths[at] ?? 0)).join(" | ")} |`;
   const rule = `| ${widths.map((width) => "-".repeat(width)).join(" | ")} |`;
-  const [head, ...body] = table.map(format);
+  const [head, ...body] = table.map(formatRow);
   return [head, rule, ...body].join("\n");
 }
 
+/** The rows of a table that `formatTable` made. */
+function readRows(table: string): readonly (readonly string[])[] {
+  const rows = table.split("\n").filter((line) => line.startsWith("| "));
+  return rows.slice(2).map((row) =>
+    row
+      .slice(1, -1)
+      .split("|")
+      .map((cell) => cell.trim()),
+  );
+}
+
 /**
- * A text with the table between its markers.
- * @returns undefined when it does not have both, in this order.
+ * A text with the lines in the table between its markers: in the place of the row of the same work and peer, else at the end.
+ * @returns undefined when it does not have both markers, in this order.
  */
-export function withTable(text: string, table: string, machine: string): string | undefined {
+export function withLines(text: string, lines: readonly Line[], machine: string): string | undefined {
   const from = text.indexOf(tableStart);
   const to = text.indexOf(tableEnd);
   if (from === -1 || to < from) return undefined;
+  const rowsByName = new Map<string, readonly string[]>();
+  for (const row of [...readRows(text.slice(from, to)), ...lines.map(cells)])
+    rowsByName.set(`${row[0]}|${row[1]}`, row);
+  const table = format([...rowsByName.values()]);
   return `${text.slice(0, from + tableStart.length)}\n${table}\n\nMeasured on ${machine}.\n${text.slice(to)}`;
 }

@@ -2,7 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { errorMessage } from "#kernel/errors.ts";
-import { formatTable, machineFacts, tableEnd, tableStart, withTable } from "./report.ts";
+import { formatTable, machineFacts, tableEnd, tableStart, withLines } from "./report.ts";
 import type { Line, Row } from "./row.ts";
 import { rows } from "./rows/index.ts";
 
@@ -18,7 +18,7 @@ ${rows.map(({ name, summary }) => `  ${name.padEnd(19)}${summary}`).join("\n")}
 
   --rounds N  rounds that count, after one that does not (default 7)
   --json      print JSON instead of a table
-  --write     also write the table into bench/RESULTS.md, between ${tableStart} and ${tableEnd}
+  --write     also write the rows into the table of bench/RESULTS.md, between ${tableStart} and ${tableEnd}
   --help      print this
 
 Exit code: 0 all rows were measured (a goal may be missed), 1 a row failed, 2 could not run.
@@ -53,8 +53,6 @@ function readArguments(argv: readonly string[]): Choice {
   const usual = rows.filter(({ isOnlyNamed }) => isOnlyNamed !== true);
   const chosen = positionals.length === 0 ? usual : rows.filter(({ name }) => positionals.includes(name));
   const { json, write } = values;
-  if (write && usual.some((row) => !chosen.includes(row)))
-    throw new Error("cannot write a part of the table: leave the rows out");
   return { chosen, rounds, json, write, help: values.help };
 }
 
@@ -85,7 +83,7 @@ function printReport(lines: readonly Line[], machine: string): void {
 }
 
 function writeResults(lines: readonly Line[], machine: string): void {
-  const changed = withTable(readFileSync(results, "utf8"), formatTable(lines), machine);
+  const changed = withLines(readFileSync(results, "utf8"), lines, machine);
   if (changed === undefined) throw new Error(`cannot write ${results}: it lacks ${tableStart} and ${tableEnd}`);
   writeFileSync(results, changed);
   say("bench/RESULTS.md has the table; the rows in README.md are copied by hand");
