@@ -7,7 +7,7 @@ import { moveToExt4 } from "./ext4.ts";
 import { readGuestFile, writeGuestFile } from "./files.ts";
 import { cacheFolder, ensureImage } from "./image.ts";
 import { defaultSuite, recipeOf, type Suite } from "./recipe.ts";
-import { createRunFolder, type RunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
+import { createRunFolder, killRun, type RunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
 import { type RunningService, type ServiceOptions, startService } from "./service.ts";
 
 export type HostOptions = {
@@ -52,6 +52,8 @@ export type Host = {
   startService(options?: ServiceOptions): Promise<RunningService>;
   /** Shuts down, mounts what is the default subvolume now and boots again. */
   reboot(): Promise<void>;
+  /** Ends every process at once, and boots. */
+  losePower(): Promise<void>;
   /** The next time the guest is up after a reboot from inside. Call it first, then reboot, then await what it returned. */
   nextBoot(timeoutMs?: number): Promise<void>;
   /** Ends all that runs in it and removes everything. Doing it twice is fine. */
@@ -136,6 +138,13 @@ async function runHost(run: RunFolder, options: HostOptions): Promise<Host> {
     startService: (serviceOptions = {}) => startService(access, serviceOptions),
     reboot: async () => {
       await (await current).powerOff();
+      restart();
+      await current;
+    },
+    losePower: async () => {
+      const guest = await current;
+      killRun(run);
+      await guest.off;
       restart();
       await current;
     },

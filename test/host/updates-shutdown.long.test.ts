@@ -21,7 +21,18 @@ const patient = [
   "sleep 3",
   "echo whole > /srv/set-up-while-stopping",
 ];
+/** Is being set up when the host loses its power. */
+const halting = ["while test -e /srv/cut; do touch /run/at-work; sleep 0.1; done"];
+/** In the place of apt-mark: apt has ended, and the marks are not set, when the host loses its power. */
+const slowMarks = `#!/bin/sh\n${halting[0]}\nexec /usr/bin/apt-mark.real "$@"\n`;
 const recipes = [
+  at("needy", "1.0"),
+  at("needy", "1.1", { control: ["Depends: brought, library (>= 1.1)"] }),
+  at("library", "1.0"),
+  at("library", "1.1"),
+  at("brought", "1.0"),
+  at("halting", "1.0"),
+  at("halting", "1.1", { control: ["Depends: brought"], postinst: halting }),
   at("patient", "1.0"),
   at("patient", "1.1", { postinst: patient }),
   at("beside", "1.0"),
@@ -34,15 +45,22 @@ describeOnHost("an update while the host goes down", (session) => {
   const api = () => createClient({ url: service.url, key: service.adminKey });
   const versions = () => shell(`dpkg-query -W -f '\${Package} \${Version} \${Status}\\n' patient beside`);
 
-  const begin = async (): Promise<string> => {
+  const begin = async (...packages: readonly string[]): Promise<string> => {
     const reply = await fetch(`${service.url}/api/v1/updates/apply`, {
       method: "POST",
       headers: { "X-API-Key": service.adminKey, "Content-Type": "application/json", Prefer: "respond-async" },
-      body: JSON.stringify({ packages: ["patient", "beside"] }),
+      body: JSON.stringify({ packages }),
     });
     expect(reply.status).toBe(202);
     return ((await reply.json()) as OperationEntry).id;
   };
+
+  const ended = (id: string) =>
+    eventually(async () => {
+      const found = await api().getOperation({ params: { id } });
+      expect(["done", "failed"]).toContain(found.status);
+      return found;
+    }, 60_000);
 
   beforeAll(async () => {
     const env = { STEWARD_RATE_LIMITS: "off" };
@@ -62,10 +80,10 @@ describeOnHost("an update while the host goes down", (session) => {
     ],
   ])("%s", (_name, goDown) => {
     it("comes to its end first, and is told as it is after the boot", async () => {
-      await shell(`dpkg --force-downgrade -i ${recipes.slice(0, 1).map(packageFile).join("")} >/dev/null 2>&1`);
+      await shell(`dpkg --force-downgrade -i ${packageFile(at("patient", "1.0"))} >/dev/null 2>&1`);
       await shell(`dpkg --force-downgrade -i ${packageFile(at("beside", "1.0"))} >/dev/null 2>&1`);
       await shell("rm -f /srv/set-up-while-stopping /run/setting-up; touch /srv/hold");
-      const id = await begin();
+      const id = await begin("patient", "beside");
       await eventually(() => shell("test -e /run/setting-up"), 60_000);
       await goDown();
 
@@ -75,16 +93,38 @@ describeOnHost("an update while the host goes down", (session) => {
       expect(await versions()).toBe("beside 1.1 install ok installed\npatient 1.1 install ok installed\n");
 
       await service.restart();
-      const operation = await eventually(async () => {
-        const found = await api().getOperation({ params: { id } });
-        expect(["done", "failed"]).toContain(found.status);
-        return found;
-      }, 60_000);
+      const operation = await ended(id);
       expect(operation).toMatchObject({
         status: "done",
         result: { success: true, packages_updated: 2, error: null },
       });
       expect(operation.log).toContain("the host stops: it goes on after the boot");
     });
+  });
+  it.each([
+    ["a package is set up", ["needy", "halting"]],
+    ["its packages are marked", ["needy"]],
+  ])("keeps which packages are automatic when the host loses its power while %s", async (_name, packages) => {
+    const old = ["needy", "library", "halting"].map((name) => packageFile(at(name, "1.0"))).join(" ");
+    await shell(`dpkg --purge --force-depends brought 2>&1; dpkg --force-downgrade -i ${old} && apt-mark auto library`);
+    const before = (await shell("apt-mark showauto")).trim().split("\n");
+    const isLast = !packages.includes("halting");
+    if (isLast) {
+      await session.host.writeFile("/srv/apt-mark", slowMarks);
+      await shell("mv /usr/bin/apt-mark /usr/bin/apt-mark.real && install -m 755 /srv/apt-mark /usr/bin/apt-mark");
+    }
+    await shell("touch /srv/cut");
+    const id = await begin(...packages);
+    await eventually(() => shell("test -e /run/at-work"), 60_000);
+    await session.host.losePower();
+    await shell("rm /srv/cut");
+    if (isLast) {
+      expect((await shell("apt-mark showmanual")).split("\n")).toEqual(expect.arrayContaining(["library", "needy"]));
+      await shell("mv /usr/bin/apt-mark.real /usr/bin/apt-mark");
+    }
+    await service.restart();
+    expect(await ended(id)).toMatchObject({ status: "done", result: { success: true, error: null } });
+    expect((await shell("apt-mark showauto")).trim().split("\n")).toEqual([...before, "brought"].sort());
+    expect((await shell("apt-mark showmanual")).split("\n")).toEqual(expect.arrayContaining(packages));
   });
 });

@@ -7,7 +7,7 @@ import type {
   TransactionResult,
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
-import { type Backend, hostPlaces, type ManagerPorts } from "../common/ports.ts";
+import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
@@ -105,8 +105,7 @@ function createApt(ports: AptPorts): PackageManager {
   const database = createDatabase(paths);
   const locks = createLockTable();
   const transact = createTransactions({ ...ports, locks, reader: aptOutput });
-  const { output: folder } = ports.places ?? hostPlaces;
-  const marks = createMarks(folder);
+  const marks = createMarks(keptFolder(ports));
   const offers = createOffers({ exec, database, paths, stateDir });
   const faults = createFaults({ exec, database, locks, paths, clock });
   const { security, refreshedAt } = createUpdates({ offers, paths });

@@ -81,7 +81,7 @@ export function createPackageFiles<State extends { readonly packages: readonly P
   readonly configFiles: PackageFiles["configFiles"];
   /** What follows the name of a file. */
   readonly ending: string;
-  /** Says which package a file is, or why it is none. */
+  /** Says which package a file contains, or why it is not a package. */
   readonly inspect: (path: string, signal: AbortSignal) => Promise<PackageVersion | string>;
   readonly isIntact: (path: string, signal: AbortSignal) => Promise<boolean>;
   readonly cached: (wanted: PackageVersion, signal: AbortSignal) => Promise<readonly string[]>;

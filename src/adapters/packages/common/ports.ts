@@ -1,3 +1,4 @@
+import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -17,9 +18,13 @@ export type Repairs = Pick<PackageManager, "finish" | "planMissing" | "installMi
 
 export interface ManagerPorts extends PackagePorts {
   readonly needsReboot: (signal: AbortSignal) => Promise<boolean>;
-  /** Where answers are cached for the next process. */
+  /** Where answers are cached, and marks that are to be set survive a power cut. */
   readonly stateDir?: string;
 }
+
+/** The directory for what a process after a reboot has to know. */
+export const keptFolder = ({ stateDir, places = hostPlaces }: ManagerPorts): string =>
+  stateDir === undefined ? places.output : join(stateDir, "packages");
 
 /** A package manager that a host may have: all that one folder beside this one exports. */
 export interface Backend {

@@ -5,7 +5,7 @@ import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, marksOf, rememberByMark } from "../common/marks.ts";
-import { hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { keptFolder, type ManagerPorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { byName } from "../common/rpm/offers.ts";
 import { createTransactions } from "../common/transactions.ts";
@@ -27,8 +27,8 @@ export interface ZypperDatabase {
 export const toInstalled = (state: ZypperDatabase): readonly InstalledPackage[] =>
   toInstalledPackages(state, ({ name }) => !state.automatic.has(name));
 
-export function openZypper(ports: PackagePorts) {
-  const { exec, root, places = hostPlaces } = ports;
+export function openZypper(ports: ManagerPorts) {
+  const { exec, root } = ports;
   const where = zypperPlaces(root);
   const asking = createAsking({ exec, places: where });
   const locks = createPidLocks(programs);
@@ -52,7 +52,7 @@ export function openZypper(ports: PackagePorts) {
     ...asking,
     exec,
     places: where,
-    folder: places.output,
+    folder: keptFolder(ports),
 
     database: async (signal: AbortSignal): Promise<ZypperDatabase> => {
       const files = await databaseFiles(where.databases);
