@@ -7,11 +7,13 @@ import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { firstDifference } from "../journals/compare.ts";
-import { corpora, fileKinds, writeCorpus } from "../journals/corpora.ts";
+import { type Corpus, corpora, fileKinds, writeCorpus } from "../journals/corpora.ts";
+import { boots, everyday, start } from "../journals/entries.ts";
+import { encodeEntry } from "../journals/export-format.ts";
 import { incompatible, readHeaderField, stateArchived, writeHeaderField } from "../journals/file-header.ts";
-import { everything, type Known, known, seed } from "../journals/known.ts";
-import { pageOf } from "../journals/oracle.ts";
-import { canMakeJournals } from "../journals/programs.ts";
+import { bySize, everything, type Known, known, seed } from "../journals/known.ts";
+import { dumpJournal, type KnownEntry, matchingEntries, pageOf } from "../journals/oracle.ts";
+import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
 
 const corpus = corpora.find(({ name }) => name.startsWith("payloads packed"));
@@ -31,6 +33,81 @@ function readersOf(directory: string): readonly number[] {
     }
   });
 }
+
+/** Copies of entries in files of both kinds, and in several that are left to journalctl. */
+const copies: Corpus = {
+  name: "entries in files that are read here and in others",
+  soundClocks: true,
+  write({ random, append, rotate, folder }) {
+    const compact = { compact: true, keyedHash: true, compress: false };
+    const entries = everyday(random, { bootId: boots[0] ?? "", realtime: start, monotonic: 1 }, 240);
+    const twice = entries.flatMap((each, at) => (at % 7 === 0 ? [each, each] : [each]));
+    const appendForeign = (file: string, some: typeof entries): void =>
+      appendToJournal(join(folder, file), compact, some.map(encodeEntry));
+    append("system.journal", twice.slice(0, 90));
+    rotate("system.journal", twice.slice(90, 150));
+    appendForeign("part.journal", twice.slice(50, 220));
+    appendForeign("other.journal", twice.slice(200));
+    appendForeign(
+      "few.journal",
+      twice.filter((_, at) => at % 3 === 0),
+    );
+  },
+};
+
+describe.skipIf(!canMakeJournals())("journal: copies of entries in files that only journalctl reads", () => {
+  const regular = fileKinds.find(({ compact }) => !compact);
+  if (regular === undefined) throw new Error("no kind of file");
+  const identityOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "");
+
+  it("are counted and listed once, whatever is asked", { timeout: 240_000 }, async () => {
+    const folder = writeCorpus(copies, regular, seed);
+    const host = createHostJournal({
+      dir: folder.path,
+      readable: readableFlags & ~incompatible.compact,
+      limits: { threads: 1 },
+      onUnreadable: ({ path, what }) => expect.fail(`${path}: ${what}`),
+    });
+    try {
+      const ask = async (query: LogQuery): Promise<LogList> => {
+        const { bytes } = await host.journal.query(query, never);
+        return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
+      };
+      const files = readdirSync(folder.path).filter((name) => name.endsWith(".journal"));
+      /** As often as the file that has most of it. */
+      const all = new Map<string, KnownEntry>();
+      for (const name of files) {
+        const seen = new Map<string, number>();
+        for (const each of dumpJournal(["--file", join(folder.path, name)])) {
+          const identity = identityOf(each.entry.cursor);
+          const number = (seen.get(identity) ?? 0) + 1;
+          seen.set(identity, number);
+          all.set(`${identity} ${number}`, each);
+        }
+      }
+      const entries = [...all.values()].toSorted((left, right) => left.realtime - right.realtime);
+      const questions = fc.tuple(queriesOn(entries, []), fc.integer({ min: 20, max: 60 }));
+      const property = fc.asyncProperty(questions, async ([asked, limit]) => {
+        const query = { ...asked, boot: undefined, cursor: undefined, order: "desc", limit: 10_000 } as const;
+        const expected = matchingEntries(entries, query).map(({ entry }) => identityOf(entry.cursor));
+        const { logs, total } = await ask(query);
+        expect(logs.map(({ cursor }) => identityOf(cursor)).sort()).toEqual(expected.toSorted());
+        expect(total).toBe(expected.length);
+        const paged: string[] = [];
+        for (let cursor: string | null | undefined; cursor !== null; ) {
+          const page = await ask({ ...query, cursor, limit });
+          paged.push(...page.logs.map((entry) => entry.cursor));
+          cursor = page.next_cursor;
+        }
+        expect(paged).toEqual(logs.map(({ cursor }) => cursor));
+      });
+      await fc.assert(property, { numRuns: bySize(8, 60, 300), seed });
+    } finally {
+      host.dispose();
+      folder.remove();
+    }
+  });
+});
 
 /** The files with LZ4 and XZ are left to journalctl here, as if they were of a kind that is not known. */
 describe.skipIf(!canMakeJournals())("journal: files that only journalctl reads, beside others", () => {

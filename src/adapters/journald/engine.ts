@@ -3,7 +3,7 @@ import type { LogQuery } from "#domain/ports/journal.ts";
 import { createCopies } from "./copies.ts";
 import { compileGrep, searchFile } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
-import { createOrdering } from "./ordering.ts";
+import { createOrdering, type Ordering } from "./ordering.ts";
 import { type Across, answer } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
 import { createRenderer } from "./render.ts";
@@ -27,8 +27,10 @@ export interface Engine {
   readonly query: (query: LogQuery) => Uint8Array;
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
-  /** Paths of the files that the last query left out, as only journalctl may know how to read them. */
-  readonly foreign: () => readonly string[];
+  /** The files that the last query left out, as only journalctl may know how to read them. */
+  readonly foreign: () => readonly Source[];
+  /** Whether the files of the last query hold an entry of one that it left out. */
+  readonly holds: Ordering["holds"];
   readonly release: () => void;
   readonly dispose: () => void;
 }
@@ -53,16 +55,18 @@ export function createEngine(options: EngineOptions): Engine {
   const registry = createRegistry(roots, onDamage, { beforeRead, readable });
   const render = createRenderer();
   const acrossOf = createAcross();
+  let sources: readonly Source[] = [];
   return {
     query(query) {
-      const sources = registry.refresh();
+      sources = registry.refresh();
       return answer(sources, { ...acrossOf(sources), help }, query, render);
     },
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);
       helpSearch(search, registry.refresh(), { searchFile: (source) => searchFile(source, expression), port });
     },
-    foreign: () => registry.foreign().map(({ path }) => path),
+    foreign: registry.foreign,
+    holds: (...entry) => acrossOf(sources).ordering.holds(...entry),
     release: registry.release,
     dispose: registry.dispose,
   };

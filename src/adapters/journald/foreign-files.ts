@@ -1,10 +1,13 @@
 import { CommandExited } from "#adapters/exec/index.ts";
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import { JournalUnavailable, type LogQuery } from "#domain/ports/journal.ts";
-import type { Journalctl } from "./journalctl.ts";
-import { comparePlaces, type Place, parseCursor } from "./order.ts";
+import { mayCopy, samenessOf } from "./copies.ts";
+import type { Journalctl, OneFile } from "./journalctl.ts";
+import { comparePlaces, type Location, type Place, parseCursor } from "./order.ts";
+import type { Ordering } from "./ordering.ts";
 import { maxAnswerBytes } from "./query.ts";
 import type { Fault } from "./registry.ts";
+import type { Source } from "./source.ts";
 
 /**
  * Adds the entries of files that only `journalctl` reads to an answer from the others. A file that it cannot read either is
@@ -14,18 +17,33 @@ import type { Fault } from "./registry.ts";
 export async function addForeignFiles(
   ours: Uint8Array,
   {
-    paths,
+    files,
     query,
     signal,
-  }: { readonly paths: readonly string[]; readonly query: LogQuery; readonly signal: AbortSignal },
-  { journalctl, onDamage }: { readonly journalctl: Journalctl; readonly onDamage: (fault: Fault) => void },
+  }: { readonly files: readonly Source[]; readonly query: LogQuery; readonly signal: AbortSignal },
+  {
+    journalctl,
+    holds,
+    onDamage,
+  }: {
+    readonly journalctl: Journalctl;
+    readonly holds: Ordering["holds"];
+    readonly onDamage: (fault: Fault) => void;
+  },
 ): Promise<Uint8Array> {
   let list = parse(ours);
-  for (const path of paths) {
+  const repetitions = createRepetitions(files);
+  for (const file of files) {
+    const { path } = file;
+    const isCopy: OneFile["isCopy"] = (...entry) => {
+      const isInOther = repetitions.hold(file, ...entry);
+      return isInOther || holds(file, ...entry);
+    };
     try {
-      list = mergeLists(list, parse(await journalctl.query(query, signal, path)), query);
+      list = mergeLists(list, parse(await journalctl.query(query, signal, { path, isCopy })), query);
     } catch (error) {
       if (!(error instanceof JournalUnavailable && error.cause instanceof CommandExited)) throw error;
+      repetitions.forget(file);
       onDamage({
         path,
         what: `of a kind that this service does not read, and journalctl fails: ${error.cause.message}`,
@@ -33,6 +51,39 @@ export async function addForeignFiles(
     }
   }
   return Buffer.from(JSON.stringify(list));
+}
+
+/** Entries of each file that a later one may hold too, kept as long as the query takes. */
+function createRepetitions(files: readonly Source[]): {
+  /** Whether a file before this one holds the entry. */
+  readonly hold: Ordering["holds"];
+  readonly forget: (file: Source) => void;
+} {
+  const kept = new Map<Source, Map<number, Location[]>>();
+  return {
+    forget: (file) => kept.delete(file),
+    hold(file, location, before) {
+      const { realtime } = location;
+      const isHeld = [...kept].some(([other, entries]) => {
+        if (!mayCopy(file, other)) return false;
+        const isSame = samenessOf(file, other);
+        const countSame = (all: readonly Location[]): number => all.filter((each) => isSame(each, location)).length;
+        return countSame(entries.get(realtime) ?? []) > countSame(before);
+      });
+      const mayFollow = files.slice(files.indexOf(file) + 1).some((other) => {
+        const { headRealtime, tailRealtime } = other.file.header;
+        return mayCopy(file, other) && headRealtime <= realtime && realtime <= tailRealtime;
+      });
+      if (mayFollow) {
+        const entries = kept.get(file) ?? new Map<number, Location[]>();
+        kept.set(file, entries);
+        const alike = entries.get(realtime);
+        if (alike === undefined) entries.set(realtime, [location]);
+        else alike.push(location);
+      }
+      return isHeld;
+    },
+  };
 }
 
 const parse = (bytes: Uint8Array): LogList => JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;

@@ -10,7 +10,7 @@ import { createTimestampFormat } from "./render.ts";
 export interface JournalRecord {
   readonly live: LiveEntry;
   readonly location: Location;
-  /** The whole MESSAGE; undefined where there is none. `journalctl -g` passes over such entries. */
+  /** The whole MESSAGE; undefined when the entry has no such field. `journalctl -g` never finds such an entry. */
   readonly message: string | undefined;
   readonly identifiers: readonly string[];
 }

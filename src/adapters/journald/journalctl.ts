@@ -19,14 +19,23 @@ export interface JournalctlOptions {
   readonly restartDelayMs?: number;
 }
 
+export interface OneFile {
+  readonly path: string;
+  /**
+   * Whether another file shows an entry of this one: it is neither listed nor counted then.
+   * @param before those of the same moment that precede it in this file.
+   */
+  readonly isCopy: (location: Location, before: readonly Location[]) => boolean;
+}
+
 /** The journal as journalctl reads it: all kinds of file, several times slower than from the files themselves. */
 export interface Journalctl {
   /**
-   * @param file to read this one alone.
+   * @param only to read one file alone.
    * @returns the JSON of a LogList.
    * @throws LogQueryRefused when the query is at fault, JournalUnavailable when journalctl cannot be run or fails.
    */
-  readonly query: (query: LogQuery, signal: AbortSignal, file?: string) => Promise<Uint8Array>;
+  readonly query: (query: LogQuery, signal: AbortSignal, only?: OneFile) => Promise<Uint8Array>;
   /**
    * Entries from now on, or from the first after the cursor. An entry whose JSON is over 64 MiB is left out.
    * @throws LogQueryRefused for a malformed cursor, JournalUnavailable when journalctl cannot be run or keeps failing.
@@ -86,7 +95,7 @@ interface Journal {
   readonly execLines: ExecLines;
   readonly directory: string | undefined;
   /** Instead of the directory. */
-  readonly file?: string;
+  readonly only?: OneFile;
   readonly scope: readonly string[];
   readonly timeoutMs: number;
   readonly restartDelayMs: number;
@@ -96,7 +105,7 @@ interface Journal {
 const quoteGlob = (path: string): string => path.replaceAll(/[\\*?[\]]/g, "\\$&");
 
 const argvOf = (
-  { directory, file }: Pick<Journal, "directory" | "file">,
+  { directory, only }: Pick<Journal, "directory" | "only">,
   more: readonly string[],
 ): readonly [string, ...string[]] => [
   "journalctl",
@@ -105,15 +114,20 @@ const argvOf = (
   "--output=json",
   "--all",
   `--output-fields=${recordFields.join(",")}`,
-  ...(file !== undefined ? [`--file=${quoteGlob(file)}`] : directory === undefined ? [] : [`--directory=${directory}`]),
+  ...(only !== undefined
+    ? [`--file=${quoteGlob(only.path)}`]
+    : directory === undefined
+      ? []
+      : [`--directory=${directory}`]),
   ...more,
 ];
 
 /** journalctl fails where the directory is not there; an absent journal is an empty one. */
-function isAbsent({ directory, file = directory }: Pick<Journal, "directory" | "file">): boolean {
-  if (file === undefined) return false;
+function isAbsent({ directory, only }: Pick<Journal, "directory" | "only">): boolean {
+  const path = only?.path ?? directory;
+  if (path === undefined) return false;
   try {
-    return statSync(file, { throwIfNoEntry: false }) === undefined;
+    return statSync(path, { throwIfNoEntry: false }) === undefined;
   } catch {
     return false;
   }
@@ -122,7 +136,7 @@ function isAbsent({ directory, file = directory }: Pick<Journal, "directory" | "
 async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<Buffer> {
   const query = narrowed(asked);
   const isWanted = isAskedFor(query);
-  const { execLines, timeoutMs } = journal;
+  const { execLines, timeoutMs, only } = journal;
   const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
   const selection = selectEntries(query);
   /** By comparison with the cursor, in case its entry is gone or does not match. */
@@ -142,9 +156,15 @@ async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Pro
   let ties: JournalRecord[] = [];
   const addTies = (): void => {
     ties.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)));
+    const before: Location[] = [];
     for (const { location, live } of ties) {
-      if (live.entry.cursor === named) isPassed = true;
-      else if (isForward === isPassed && named !== undefined) around.add(live.entry);
+      const isNamed = live.entry.cursor === named;
+      if (isNamed) isPassed = true;
+      const isCopy = only?.isCopy(location, before) === true;
+      before.push(location);
+      if (isCopy) continue;
+      total += 1;
+      if (!isNamed && isForward === isPassed && named !== undefined) around.add(live.entry);
       if (!isPassed && isBeyond(location)) ordered.add(live.entry);
     }
     ties = [];
@@ -154,7 +174,6 @@ async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Pro
       if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
       const record = parseJournalctlLine(bytes, query.entry?.offset);
       if (record === undefined || !selection.passes(record) || !isWanted(record.location)) continue;
-      total += 1;
       if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) addTies();
       ties.push(record);
     }
@@ -234,7 +253,7 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
     restartDelayMs: options.restartDelayMs ?? defaultRestartDelayMs,
   };
   return {
-    query: (asked, signal, file) => query(file === undefined ? journal : { ...journal, file }, asked, signal),
+    query: (asked, signal, only) => query(only === undefined ? journal : { ...journal, only }, asked, signal),
     follow: (from, signal) => follow(journal, from, signal),
   };
 }

@@ -1,19 +1,21 @@
 import { expect, it } from "vitest";
 import { type Help, helpSearch, type SharedSearch, searchTogether } from "./shared-search.ts";
-import type { Source } from "./source.ts";
 
-const sources = Array.from({ length: 6 }, (_, index) => {
-  return {
+type SearchedFile = Parameters<typeof searchTogether>[0][number] & { readonly path: string };
+
+const sources = Array.from(
+  { length: 6 },
+  (_, index): SearchedFile => ({
     path: String(index),
     file: { inode: `1:${index}`, size: 1e9, header: { entries: 10 } },
-  } as unknown as Source;
-});
+  }),
+);
 const all = sources.map(({ path }) => [Number(path)]);
 
 /** What every file gives, and who searched it. */
 function together(help: (Omit<Help, "whileWaiting"> & Partial<Help>) | undefined, own = sources) {
   const searched: string[] = [];
-  const searchFile = ({ path }: Source): Float64Array => {
+  const searchFile = ({ path }: SearchedFile): Float64Array => {
     searched.push(path);
     return Float64Array.of(Number(path));
   };
@@ -22,9 +24,9 @@ function together(help: (Omit<Help, "whileWaiting"> & Partial<Help>) | undefined
   return { results: results.map((offsets) => [...(offsets ?? [])]), searched: searched.join("") };
 }
 
-const searchFile = ({ path }: Source): Float64Array => Float64Array.of(Number(path));
+const searchFile = ({ path }: SearchedFile): Float64Array => Float64Array.of(Number(path));
 
-it("takes what a helper has found, and searches the rest", () => {
+it("uses the results of a helper, and searches the remaining files", () => {
   expect(together({ ask: (search, port) => helpSearch(search, sources, { searchFile, port }) })).toEqual({
     results: all,
     searched: "",
@@ -36,11 +38,8 @@ it("takes what a helper has found, and searches the rest", () => {
 it("searches what a helper does not find, has not grown as far, or fails at", () => {
   const older = sources
     .slice(2)
-    .map(
-      (source) =>
-        ({ ...source, file: { ...source.file, header: { entries: source.path === "2" ? 9 : 10 } } }) as Source,
-    );
-  const failing = (source: Source): Float64Array | undefined => {
+    .map((source) => ({ ...source, file: { ...source.file, header: { entries: source.path === "2" ? 9 : 10 } } }));
+  const failing = (source: SearchedFile): Float64Array | undefined => {
     if (source.path === "4") throw new Error("gone");
     return source.path === "5" ? undefined : searchFile(source);
   };

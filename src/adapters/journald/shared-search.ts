@@ -1,6 +1,5 @@
 import { availableParallelism } from "node:os";
 import { MessageChannel, type MessagePort, receiveMessageOnPort } from "node:worker_threads";
-import type { Source } from "./source.ts";
 
 /** The files of a search that several threads share, and who has taken each. */
 export interface SharedSearch {
@@ -22,7 +21,12 @@ export interface Help {
   readonly whileWaiting: () => void;
 }
 
-type SearchFile = (source: Source) => Float64Array | undefined;
+/** What is known of a file before it is searched. */
+interface Searchable {
+  readonly file: { readonly inode: string; readonly size: number; readonly header: { readonly entries: number } };
+}
+
+type SearchFile<File> = (source: File) => Float64Array | undefined;
 
 const free = 0;
 const byAsker = 1;
@@ -40,9 +44,9 @@ const take = (taken: Int32Array, index: number, who: number): boolean =>
   Atomics.compareExchange(taken, index, free, who) === free;
 
 /** Searches files, together with other threads where there is much to search. @returns what each file gave. */
-export function searchTogether(
-  sources: readonly Source[],
-  { pattern, searchFile }: { readonly pattern: string; readonly searchFile: SearchFile },
+export function searchTogether<File extends Searchable>(
+  sources: readonly File[],
+  { pattern, searchFile }: { readonly pattern: string; readonly searchFile: SearchFile<File> },
   help: Help | undefined,
 ): readonly (Float64Array | undefined)[] {
   const size = sources.reduce((sum, { file }) => sum + file.size, 0);
@@ -73,10 +77,10 @@ export function searchTogether(
 }
 
 /** Takes files from the other end of the list until none is free. */
-export function helpSearch(
+export function helpSearch<File extends Searchable>(
   { files, taken }: SharedSearch,
-  sources: readonly Source[],
-  { searchFile, port }: { readonly searchFile: SearchFile; readonly port: MessagePort },
+  sources: readonly File[],
+  { searchFile, port }: { readonly searchFile: SearchFile<File>; readonly port: MessagePort },
 ): void {
   const byInode = new Map(sources.map((source) => [source.file.inode, source]));
   for (const [index, { inode, entries }] of [...files.entries()].reverse()) {

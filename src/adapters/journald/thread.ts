@@ -94,10 +94,10 @@ const ownMemory = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
 
 async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
   const ours = engine.query(query);
-  const paths = engine.foreign();
-  if (paths.length === 0) return ours;
+  const files = engine.foreign();
+  if (files.length === 0) return ours;
   if (query.boot !== undefined && isBootNumber(query.boot)) return journalctl.query(query, signal);
-  return addForeignFiles(ours, { paths, query, signal }, { journalctl, onDamage });
+  return addForeignFiles(ours, { files, query, signal }, { journalctl, holds: engine.holds, onDamage });
 }
 
 /** Does the work of a request, which a cancellation of that request ends. */
@@ -140,7 +140,8 @@ let idle: NodeJS.Timeout | undefined;
 function releaseSoon(): void {
   clearTimeout(idle);
   idle = setTimeout(() => {
-    engine.release();
+    // While journalctl reads other files, ours are still asked what they hold.
+    if (atWork === undefined) engine.release();
     releaseSoon();
   }, releaseMs);
 }

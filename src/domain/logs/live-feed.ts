@@ -41,8 +41,8 @@ export interface LiveFeed {
 
 /**
  * The one follower of the journal for all clients. After an interruption it goes on after the last entry.
- * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that. The next batch is read when
- * what it returns is done.
+ * @param on.batch gets each batch before the feed's cursor moves, `on.moved` is called after that. The next batch is read
+ * when the promise that it returns has settled.
  * @param on.lost called once each time the journal becomes unreadable.
  */
 export function createLiveFeed(
