@@ -198,6 +198,29 @@ export const SnapshotChanges = Type.Object({
 });
 export type SnapshotChanges = Static<typeof SnapshotChanges>;
 
+const FileState = Type.Union([
+  Type.Object({
+    type: Choice(["file", "folder", "link"]),
+    mode: NullableString("Permissions in octal digits; null for a link."),
+    uid: Type.Integer(),
+    gid: Type.Integer(),
+  }),
+  Type.Null({ description: "It was not, or is not, there." }),
+]);
+
+const SnapshotFileChange = Type.Object({
+  snapshot_id: Type.String(),
+  path: Type.String(),
+  before: FileState,
+  after: FileState,
+  text: NullableString(
+    "Unified difference with secrets redacted, empty when only owner or permissions differ; null when it is not shown.",
+  ),
+  reason: NullableString(
+    "Why it is not shown: not every user of the host may read it, it is no text, or it is too large.",
+  ),
+});
+
 export const RollbackResult = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
@@ -365,6 +388,27 @@ export const updates = {
     params: SnapshotId,
     response: SnapshotChanges,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  diffSnapshotFile: {
+    method: "GET",
+    path: "/updates/snapshots/{snapshot_id}/diff/file",
+    tag: "Updates",
+    summary: "What has changed in a file of /etc since a snapshot",
+    description: "Only of files that every user of the host may read, and with secrets redacted.",
+    scope: "updates:rollback",
+    effect: "read",
+    params: SnapshotId,
+    query: Type.Object({
+      path: Type.String({
+        minLength: 6,
+        maxLength: 4096,
+        pattern: "^/etc/",
+        description: "Absolute path, as the list of changes has it.",
+        examples: ["/etc/ssh/sshd_config"],
+      }),
+    }),
+    response: SnapshotFileChange,
+    errors: ["VALIDATION_ERROR", "NOT_FOUND", "UNAVAILABLE"],
   },
   rollback: {
     method: "POST",

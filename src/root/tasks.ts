@@ -7,7 +7,7 @@ import type { FixPlan, FixStep } from "#domain/health/fix.ts";
 import type { PackageManager, SystemRelease } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
-import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleProcesses } from "#domain/ports/stale.ts";
 
 /** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
@@ -55,6 +55,10 @@ const ServiceRequest = Type.Object(
 export const rootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
 const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
 const SnapshotRequest = Type.Object({ id: SnapshotId }, closed);
+const SnapshotFileRequest = Type.Object(
+  { id: SnapshotId, path: Type.String({ maxLength: 4096, pattern: "^/etc/[^\\u0000]*$" }) },
+  closed,
+);
 const pluginCall = {
   path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
   digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
@@ -105,6 +109,7 @@ export const rootTasks = {
   "reboot.cancel": { effect: "write", input: Nothing },
   "snapshots.list": { effect: "read", input: Nothing },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
+  "snapshots.compare_file": { effect: "read", input: SnapshotFileRequest },
   "snapshots.verify": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   /** A command plugin, with the arguments of who calls it. */
   "plugin.run": {
@@ -146,6 +151,7 @@ interface Outputs {
   "reboot.state": RebootSchedule;
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
   "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;
+  "snapshots.compare_file": { readonly comparison?: FileComparison };
   "plugin.run": PluginEnd;
   "plugin.call": PluginEnd;
 }

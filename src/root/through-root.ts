@@ -128,6 +128,7 @@ export function snapshotsThroughRoot(request: RequestRoot): SnapshotBackend {
   return {
     list: async (signal) => (await request("snapshots.list", {}, signal)).snapshots,
     diff: (id, signal) => request("snapshots.diff", { id }, signal),
+    compareFile: async (id, path, signal) => (await request("snapshots.compare_file", { id, path }, signal)).comparison,
     verify: async (id, signal) => void (await request("snapshots.verify", { id }, signal)),
     create: byOperation,
     recordChanges: byOperation,

@@ -177,6 +177,8 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
     "stale.find": (_, { signal }) => createStaleCode().find(signal),
     "snapshots.list": async (_, { signal }) => ({ snapshots: await updates().backend.list(signal) }),
     "snapshots.diff": ({ id }, { signal }) => updates().backend.diff(id, signal),
+    "snapshots.compare_file": async ({ id, path }, { signal }) =>
+      defined({ comparison: await updates().backend.compareFile(id, path, signal) }),
     async "snapshots.verify"({ id }, { signal }) {
       await updates().backend.verify(id, signal);
       return {};

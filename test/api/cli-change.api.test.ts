@@ -238,6 +238,9 @@ describe("steward snapshots and rollback", () => {
     offer();
     expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);
     expect((await steward(["snapshots", "diff", id])).out).toMatch(/editor 1\.0 → 1\.1\n/);
+    expect((await steward(["snapshots", "diff", id, "/etc/nowhere"])).err).toMatch(
+      /cannot compare \/etc\/nowhere: neither the snapshot nor the host has it/,
+    );
     expect((await steward(["rollback", id, "--dry-run"])).out).toMatch(/^ {2}1\. /);
     expect(await steward(["rollback", id], { answers: ["no"] })).toMatchObject({ code: 1 });
     expect(versionOf("editor")).toBe("1.1");

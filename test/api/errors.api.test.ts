@@ -270,6 +270,18 @@ const cases: Cases = {
       details: { missing: "snapshot", retryable: false },
     },
   },
+  diffSnapshotFile: {
+    VALIDATION_ERROR: {
+      request: { path: `/api/v1/updates/snapshots/${snapshotId}/diff/file?path=/usr/bin/apt` },
+      details: { field: "path" },
+    },
+    NOT_FOUND: { request: { path: `/api/v1/updates/snapshots/${snapshotId}/diff/file?path=/etc/../root/.profile` } },
+    UNAVAILABLE: {
+      request: { path: `/api/v1/updates/snapshots/${snapshotId}/diff/file?path=/etc/hosts` },
+      prepare: damage,
+      details: { missing: "snapshot", retryable: false },
+    },
+  },
   rollback: {
     VALIDATION_ERROR: {
       request: { path: `/api/v1/updates/rollback/${"2".repeat(65)}` },

@@ -1,3 +1,4 @@
+import { createTwoFilesPatch } from "diff";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
 import type { RollbackOutcome, SnapshotBackend, SnapshotDiff, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
@@ -97,6 +98,17 @@ export function createFakeSnapshotBackend(
       const was = usable(id);
       const files = diffFiles(was.files, host.files);
       return Promise.resolve({ packages: diffPackages(was.packages, host.packages), files });
+    },
+    async compareFile(id, path) {
+      const inner = path.replace("/etc/", "");
+      const [before, after] = [usable(id).files[inner], host.files[inner]];
+      if (before === undefined && after === undefined) return Promise.resolve(undefined);
+      const state = { type: "file", mode: "0644", uid: 0, gid: 0 } as const;
+      return Promise.resolve({
+        ...(before !== undefined && { before: state }),
+        ...(after !== undefined && { after: state }),
+        text: before === after ? "" : createTwoFilesPatch(`a/${inner}`, `b/${inner}`, before ?? "", after ?? ""),
+      });
     },
     async verify(id) {
       usable(id);

@@ -41,6 +41,17 @@ describeOnHost("updates", (session) => {
       ]),
     );
 
+    const compare = (path: string) =>
+      api().diffSnapshotFile({ params: { snapshot_id: result.snapshot_id }, query: { path } });
+    expect(await compare("/etc/of-a-test")).toMatchObject({
+      before: { type: "file", mode: "0644" },
+      text: expect.stringContaining("+as it is\n"),
+    });
+    expect(await compare("/etc/shadow")).toMatchObject({
+      text: null,
+      reason: "it is shown only where every user of the host may read it",
+    });
+
     const back = await api().rollback({ params: { snapshot_id: result.snapshot_id }, body: { etc: "all" } });
     expect(back).toMatchObject({ success: true, packages_changed: 3 });
     expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);

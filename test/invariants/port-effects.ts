@@ -187,6 +187,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     recordChanges: snapshots,
     remove: snapshots,
     diff: none,
+    compareFile: none,
     verify: none,
     rollback: ["roll_back", "undo_update"],
     tidy: snapshots,

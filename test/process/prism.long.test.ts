@@ -136,6 +136,7 @@ const inputs: Readonly<
   restartStale: () => ({ query: "?dry_run=true" }),
   createSnapshot: () => ({ query: "?dry_run=true", body: { description: "of a test" } }),
   diffSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
+  diffSnapshotFile: async () => ({ params: { snapshot_id: await takenSnapshot() }, query: "?path=/etc/hostname" }),
   rollback: async () => ({ params: { snapshot_id: await takenSnapshot() }, query: "?dry_run=true" }),
   deleteSnapshot: async () => ({ params: { snapshot_id: await takeSnapshot() } }),
   listOperations: () => ({ query: "?limit=3" }),

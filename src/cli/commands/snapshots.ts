@@ -32,6 +32,15 @@ function printDiff(io: Io, { packages, files }: Answer<"diffSnapshot">): void {
   io.out(`since then: ${counted(packages.length, "package")} and ${counted(files.length, "file")} changed\n`);
 }
 
+function printFileChange(io: Io, { path, text, reason, before, after }: Answer<"diffSnapshotFile">): void {
+  const state = (side: typeof before) =>
+    side === null ? "not there" : `${side.type} ${side.mode ?? ""} ${side.uid}:${side.gid}`;
+  if (state(before) !== state(after)) io.out(`${oneLine(path)}: ${state(before)}, now ${state(after)}\n`);
+  if (text === null) io.out(`${oneLine(path)}: not shown, ${reason ?? ""}\n`);
+  else if (text === "") io.out("its content is the same\n");
+  else for (const line of text.trimEnd().split("\n")) io.out(`${oneLine(line)}\n`);
+}
+
 function addReadCommands(snapshots: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   answerCommand(ports, snapshots.presetCommand("list").description("list snapshots, newest first"), {
@@ -41,11 +50,15 @@ function addReadCommands(snapshots: Command, ports: CommandPorts): void {
   const diff = snapshots
     .command("diff")
     .description("what has changed since a snapshot")
-    .argument("<id>", "its id, as `steward snapshots` has it");
+    .argument("<id>", "its id, as `steward snapshots` has it")
+    .argument("[file]", "a file of /etc of which to show what has changed");
   answerCommand(ports, diff, {
-    ask: (client, id: string) =>
-      withProgress(io, "comparing", () => client.diffSnapshot({ params: { snapshot_id: id } })),
-    print: printDiff,
+    ask: (client, id: string, path?: string): Promise<Answer<"diffSnapshot"> | Answer<"diffSnapshotFile">> => {
+      const params = { snapshot_id: id };
+      if (path !== undefined) return client.diffSnapshotFile({ params, query: { path } });
+      return withProgress(io, "comparing", () => client.diffSnapshot({ params }));
+    },
+    print: (_, answer) => ("files" in answer ? printDiff(io, answer) : printFileChange(io, answer)),
   });
 }
 

@@ -25,6 +25,23 @@ export interface SnapshotDiff {
   }[];
 }
 
+/** A file, directory or link, with its mode in octal digits. */
+export interface FileState {
+  readonly type: "file" | "folder" | "link";
+  readonly mode?: string;
+  readonly uid: number;
+  readonly gid: number;
+}
+
+export interface FileComparison {
+  /** Undefined where it was not, or is not, there. */
+  readonly before?: FileState;
+  readonly after?: FileState;
+  /** A unified difference without secrets, empty where the content is the same; undefined where `reason` says why it is not shown. */
+  readonly text?: string;
+  readonly reason?: string;
+}
+
 export interface RollbackOutcome {
   readonly isDone: boolean;
   readonly reason: string;
@@ -61,6 +78,12 @@ export interface SnapshotBackend {
   readonly recordChanges: (id: string, signal: AbortSignal) => Promise<void>;
   readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
   readonly diff: (id: string, signal: AbortSignal) => Promise<SnapshotDiff>;
+  /**
+   * One file of /etc, by its absolute path.
+   * @returns undefined where neither the snapshot nor the host has it.
+   * @throws SnapshotUnusable
+   */
+  readonly compareFile: (id: string, path: string, signal: AbortSignal) => Promise<FileComparison | undefined>;
   /** Checks all hashes. @throws SnapshotUnusable */
   readonly verify: (id: string, signal: AbortSignal) => Promise<void>;
   /**

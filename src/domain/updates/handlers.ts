@@ -4,7 +4,7 @@ import type { UpdateCheck, updates } from "#contract/updates.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import { noProgress, type PackageManager, type TransactionPlan, type UpdateRequest } from "#domain/ports/packages.ts";
-import type { HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { FileState, HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput } from "./apply-steps.ts";
@@ -178,6 +178,39 @@ function staleHandlers({
   };
 }
 
+/** What has changed since a snapshot. */
+function comparisons(host: FindHost): Pick<Handlers<typeof updates>, "diffSnapshot" | "diffSnapshotFile"> {
+  return {
+    async diffSnapshot({ params: { snapshot_id: snapshotId } }, context) {
+      const signal = context.signal();
+      const { backend } = await findSnapshot(host, snapshotId, signal);
+      const { packages, files } = await refusedAsInvalid(() => backend.diff(snapshotId, signal));
+      return {
+        snapshot_id: snapshotId,
+        packages: packages.map(({ name, from, to }) => ({ name, from, to })),
+        files: files.map(({ path, change, isForeign = false }) => ({ path, change, foreign: isForeign })),
+      };
+    },
+
+    async diffSnapshotFile({ params: { snapshot_id: snapshotId }, query: { path } }, context) {
+      const signal = context.signal();
+      const { backend } = await findSnapshot(host, snapshotId, signal);
+      const found = await refusedAsInvalid(() => backend.compareFile(snapshotId, path, signal));
+      if (found === undefined)
+        throw new DomainError("NOT_FOUND", `cannot compare ${path}: neither the snapshot nor the host has it`, {});
+      const state = (side: FileState | undefined) => side && { mode: null, ...side };
+      return {
+        snapshot_id: snapshotId,
+        path,
+        before: state(found.before) ?? null,
+        after: state(found.after) ?? null,
+        text: found.text ?? null,
+        reason: found.reason ?? null,
+      };
+    },
+  };
+}
+
 export function updatesHandlers(ports: {
   /** Called on demand: it takes a moment. */
   readonly host: FindHost;
@@ -254,16 +287,7 @@ export function updatesHandlers(ports: {
       return work.begin("snapshots.delete", { snapshotId }, context);
     },
 
-    async diffSnapshot({ params: { snapshot_id: snapshotId } }, context) {
-      const signal = context.signal();
-      const { backend } = await findSnapshot(host, snapshotId, signal);
-      const { packages, files } = await refusedAsInvalid(() => backend.diff(snapshotId, signal));
-      return {
-        snapshot_id: snapshotId,
-        packages: packages.map(({ name, from, to }) => ({ name, from, to })),
-        files: files.map(({ path, change, isForeign = false }) => ({ path, change, foreign: isForeign })),
-      };
-    },
+    ...comparisons(host),
 
     async rollback({ params: { snapshot_id: snapshotId }, query, body }, context) {
       const signal = context.signal();

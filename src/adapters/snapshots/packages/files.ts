@@ -12,6 +12,25 @@ export const pathWithin = (folder: FileHandle, name: string | Buffer): string | 
 
 export const openFolder = (path: string): Promise<FileHandle> => open(path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
 
+export const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
+export const parentPart = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
+
+/** A directory below another one; no part of the path is a link. */
+export async function openBelow(root: string, path: string): Promise<FileHandle> {
+  let folder = await openFolder(root);
+  for (const name of path === "" ? [] : path.split("/")) {
+    try {
+      const inner = await openFolder(String(pathWithin(folder, name)));
+      await folder.close();
+      folder = inner;
+    } catch (error) {
+      await folder.close();
+      throw error;
+    }
+  }
+  return folder;
+}
+
 /** Never through a link, and never waiting for whoever writes into a pipe. */
 export const openFile = (path: string): Promise<FileHandle> => open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
 

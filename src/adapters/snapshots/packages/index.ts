@@ -8,6 +8,7 @@ import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.
 import type { Clock } from "#kernel/clock.ts";
 import type { KeptAttributes } from "./attributes.ts";
 import { fileEntries, listSnapshots, packageFileName, readManifest, sweep } from "./catalogue.ts";
+import { compareFile } from "./compare-file.ts";
 import { createSnapshot } from "./create.ts";
 import { isSnapshotId, type Manifest } from "./manifest.ts";
 import { diffPackages } from "./plan.ts";
@@ -71,6 +72,8 @@ export function createPackageSnapshots(ports: {
       }));
       return { packages: diffPackages(manifest.packages, packages), files: changed };
     },
+
+    compareFile: async (id, path, signal) => compareFile(host, await readManifest(host, id), path, signal),
 
     async verify(id, signal) {
       await verifyAll(await readManifest(host, id), signal);

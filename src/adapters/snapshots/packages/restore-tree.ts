@@ -4,28 +4,11 @@ import { type FileHandle, lchown, lstat, mkdir, rename, rmdir, symlink, unlink }
 import type { Exec } from "#adapters/exec/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { KeptAttributes } from "./attributes.ts";
-import { digest, openFile, openFolder, openNew, pathWithin, using } from "./files.ts";
+import { digest, lastPart, openBelow, openFile, openNew, parentPart, pathWithin, using } from "./files.ts";
 import { type FileEntry, type FolderEntry, isSameEntry, type LinkEntry, type TreeEntry } from "./tree.ts";
 
 const changedMeanwhile = "what the snapshot holds of it has changed meanwhile";
 const hashOf = (content: Buffer): string => createHash("sha256").update(content).digest("hex");
-const lastPart = (path: string): string => path.slice(path.lastIndexOf("/") + 1);
-const parentPart = (path: string): string => path.slice(0, Math.max(path.lastIndexOf("/"), 0));
-
-async function openBelow(root: string, path: string): Promise<FileHandle> {
-  let folder = await openFolder(root);
-  for (const name of path === "" ? [] : path.split("/")) {
-    try {
-      const inner = await openFolder(String(pathWithin(folder, name)));
-      await folder.close();
-      folder = inner;
-    } catch (error) {
-      await folder.close();
-      throw error;
-    }
-  }
-  return folder;
-}
 
 async function removeEntry(folder: FileHandle, { path, type }: TreeEntry): Promise<void> {
   const place = pathWithin(folder, lastPart(path));
