@@ -16,5 +16,8 @@ export type Dispose = () => void;
 /** Epoch milliseconds as RFC 3339 in UTC. */
 export const toTimestamp = (epochMs: number): string => new Date(epochMs).toISOString();
 
+/** The day in UTC, as YYYY-MM-DD. */
+export const toDay = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, 10);
+
 export const toNullableTimestamp = (epochMs: number | null): string | null =>
   epochMs === null ? null : toTimestamp(epochMs);

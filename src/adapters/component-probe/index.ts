@@ -6,6 +6,7 @@ import { readTextFile } from "#adapters/files/index.ts";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { healthy, type Probe, type ProbeResult, unhealthy } from "#domain/ports/probe.ts";
 import type { Unit } from "#domain/ports/units.ts";
+import { toDay } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
 export interface HttpTarget {
@@ -38,7 +39,7 @@ const worded = (error: Error): Error =>
 const certificateEndOf = (socket: unknown): number | undefined =>
   socket instanceof TLSSocket ? Date.parse(socket.getPeerCertificate().valid_to) : undefined;
 
-async function ask(
+async function fetchAnswer(
   target: HttpTarget,
   { path, body }: { readonly path?: string; readonly body?: string },
   signal: AbortSignal,
@@ -78,7 +79,7 @@ const dayMs = 24 * 60 * 60 * 1000;
 function certificateFault({ certificateEnd }: Answer, { certificateDays }: HttpTarget): string | undefined {
   if (certificateDays === undefined || certificateEnd === undefined) return undefined;
   if (certificateEnd - Date.now() >= certificateDays * dayMs) return undefined;
-  return `its certificate ends on ${new Date(certificateEnd).toISOString().slice(0, 10)}`;
+  return `its certificate ends on ${toDay(certificateEnd)}`;
 }
 
 const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) => boolean): ProbeResult => {
@@ -94,15 +95,19 @@ async function probeHttp(
   signal: AbortSignal,
 ): Promise<ProbeResult> {
   const { statuses } = target;
-  return judged(await ask(target, {}, signal), target, (status) => statuses?.includes(status) ?? isGood(status));
+  return judged(
+    await fetchAnswer(target, {}, signal),
+    target,
+    (status) => statuses?.includes(status) ?? isGood(status),
+  );
 }
 
 /** Whether a collector takes traces over HTTP: none are sent, which the protocol allows. */
 const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
-  judged(await ask(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
+  judged(await fetchAnswer(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
 
 const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
-  judged(await ask(target, { path: "/-/healthy" }, signal), target, isGood);
+  judged(await fetchAnswer(target, { path: "/-/healthy" }, signal), target, isGood);
 
 export interface TcpTarget {
   readonly host: string;

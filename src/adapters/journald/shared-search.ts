@@ -40,7 +40,7 @@ const minSharedBytes = 128 * 1024 * 1024;
 /** A helper is waited for as long as it may need for its last file; then this thread searches that one too. */
 const [waitMs, maxWaits] = [20, 100];
 
-const take = (taken: Int32Array, index: number, who: number): boolean =>
+const claim = (taken: Int32Array, index: number, who: number): boolean =>
   Atomics.compareExchange(taken, index, free, who) === free;
 
 /** Searches files, together with other threads where there is much to search. @returns what each file gave. */
@@ -56,7 +56,7 @@ export function searchTogether<File extends Searchable>(
   const { port1, port2 } = new MessageChannel();
   try {
     help.ask({ pattern, files, taken }, port2);
-    const results = sources.map((source, index) => (take(taken, index, byAsker) ? searchFile(source) : undefined));
+    const results = sources.map((source, index) => (claim(taken, index, byAsker) ? searchFile(source) : undefined));
     for (let index = 0; index < sources.length; index += 1) {
       for (let waits = 0; waits < maxWaits && Atomics.load(taken, index) === byHelper; waits += 1) {
         help.whileWaiting();
@@ -71,7 +71,7 @@ export function searchTogether<File extends Searchable>(
       Atomics.load(taken, index) === byAsker ? results[index] : (results[index] ?? searchFile(source)),
     );
   } finally {
-    for (let index = 0; index < taken.length; index += 1) take(taken, index, byAsker);
+    for (let index = 0; index < taken.length; index += 1) claim(taken, index, byAsker);
     port1.close();
   }
 }
@@ -84,7 +84,7 @@ export function helpSearch<File extends Searchable>(
 ): void {
   const byInode = new Map(sources.map((source) => [source.file.inode, source]));
   for (const [index, { inode, entries }] of [...files.entries()].reverse()) {
-    if (!take(taken, index, byHelper)) continue;
+    if (!claim(taken, index, byHelper)) continue;
     const source = byInode.get(inode);
     let state = left;
     try {

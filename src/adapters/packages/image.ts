@@ -2,6 +2,7 @@ import { existsSync, readFileSync } from "node:fs";
 import type { Exec } from "#adapters/exec/index.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { ImageBased, type PackageManager, type SystemRelease } from "#domain/ports/packages.ts";
+import { toDay } from "#kernel/clock.ts";
 import { isRecord, parseJsonObject, recordsIn } from "#kernel/values.ts";
 import type { Argv } from "./common/ports.ts";
 
@@ -25,8 +26,7 @@ export interface ImageTool {
 const records = (value: unknown): Readonly<Record<string, unknown>> => (isRecord(value) ? value : {});
 const textOr = (value: unknown, otherwise: string): string =>
   typeof value === "string" && value !== "" ? value : otherwise;
-const dayOf = (millis: number): string =>
-  Number.isFinite(millis) ? (new Date(millis).toISOString().split("T")[0] ?? "") : "";
+const dayOrNone = (epochMs: number): string => (Number.isFinite(epochMs) ? toDay(epochMs) : "");
 
 const release = (version: string, releaseDate: string): SystemRelease => ({
   version,
@@ -47,7 +47,7 @@ export function readBootc(answer: unknown): ImageState | undefined {
   const { version, imageDigest, timestamp } = next;
   const digest = textOr(imageDigest, "unknown");
   return {
-    next: release(textOr(version, digest), dayOf(Date.parse(textOr(timestamp, "")))),
+    next: release(textOr(version, digest), dayOrNone(Date.parse(textOr(timestamp, "")))),
     isStaged: isOther(stagedImage),
   };
 }
@@ -63,7 +63,7 @@ export function readRpmOstree(answer: unknown): ImageState | undefined {
   const { version, checksum, timestamp } = next;
   const name = textOr(version, textOr(checksum, "unknown"));
   return {
-    next: release(name, typeof timestamp === "number" ? dayOf(timestamp * 1000) : ""),
+    next: release(name, typeof timestamp === "number" ? dayOrNone(timestamp * 1000) : ""),
     isStaged: isOther(deployments[0]),
   };
 }

@@ -1,6 +1,7 @@
 import { X509Certificate } from "node:crypto";
 import { readRegularFile } from "#adapters/files/index.ts";
 import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
+import { toDay } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { type ClientTrust, certificatesIn } from "./index.ts";
 
@@ -8,15 +9,14 @@ const serverAuth = "1.3.6.1.5.5.7.3.1";
 const anyUsage = "2.5.29.37.0";
 
 const subjectName = ({ subject }: X509Certificate): string => subject.replaceAll("\n", ", ") || "without a name";
-const dayOf = (date: Date): string => date.toISOString().slice(0, 10);
 
 function dateWarnings(certificates: readonly X509Certificate[], now: number): readonly string[] {
   return certificates.flatMap((certificate) => {
     const { validFromDate, validToDate } = certificate;
     if (validToDate.getTime() <= now)
-      return [`certificate ${subjectName(certificate)} expired on ${dayOf(validToDate)}`];
+      return [`certificate ${subjectName(certificate)} expired on ${toDay(validToDate.getTime())}`];
     if (validFromDate.getTime() > now)
-      return [`certificate ${subjectName(certificate)} is not valid before ${dayOf(validFromDate)}`];
+      return [`certificate ${subjectName(certificate)} is not valid before ${toDay(validFromDate.getTime())}`];
     return [];
   });
 }
@@ -56,7 +56,7 @@ export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Prom
     ...missing.map((each) => `client_crl: there is no list of ${subjectName(each)}, so all of its clients are refused`),
     ...outdated.map(
       ({ issuer, nextUpdate }) =>
-        `client_crl: the list of ${issuer} was to be renewed by ${dayOf(nextUpdate ?? new Date(now))}, so all of its clients are refused`,
+        `client_crl: the list of ${issuer} was to be renewed by ${toDay(nextUpdate?.getTime() ?? now)}, so all of its clients are refused`,
     ),
   ];
 }

@@ -50,7 +50,7 @@ async function openForwarder(tracing: Config["settings"]["tracing"], ports: Port
   });
 }
 
-async function take(traces: HostTraces, forwarder: Forwarder | undefined, body: ReceivedBody, ports: Ports) {
+async function receive(traces: HostTraces, forwarder: Forwarder | undefined, body: ReceivedBody, ports: Ports) {
   const { kept, rejected, reason, protobuf } = await traces.takeBody(body);
   ports.onSpans("kept", kept);
   if (rejected > 0) ports.onSpans("rejected", rejected);
@@ -104,7 +104,7 @@ export function createTraceParts(
       const forwarder = await openForwarder(tracing, ports);
       try {
         const receivers = await openReceivers({
-          take: (body) => take(traces, forwarder, body, ports),
+          take: (body) => receive(traces, forwarder, body, ports),
           peerOf: createPeers(),
           onTrouble: (error) => log.error({ err: error }, "receiver of traces failed"),
           ports: receiverPorts(tracing),

@@ -2,7 +2,7 @@ import type { ChatMessage, TokenUsage } from "#contract/connectors.ts";
 import type { Quota } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ReportedUsage, TokenLedger } from "#domain/ports/connectors.ts";
-import type { Clock } from "#kernel/clock.ts";
+import { type Clock, toDay } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 
@@ -27,8 +27,6 @@ export interface Reservation {
 
 export type TokenBudgets = ReturnType<typeof createTokenBudgets>;
 
-const dayOf = (epochMs: number): string => new Date(epochMs).toISOString().slice(0, "2026-11-22".length);
-
 export function createTokenBudgets(ports: {
   readonly ledger: TokenLedger;
   readonly clock: Pick<Clock, "now">;
@@ -50,7 +48,7 @@ export function createTokenBudgets(ports: {
   const forgetOldDays = (now: number, day: string): void => {
     if (day === lastDay) return;
     lastDay = day;
-    const oldest = dayOf(now - keptDays * dayMs);
+    const oldest = toDay(now - keptDays * dayMs);
     for (const [name, each] of unwritten) if (each.day < oldest) unwritten.delete(name);
     orReport(() => ledger.forget(oldest), onTrouble);
   };
@@ -69,7 +67,7 @@ export function createTokenBudgets(ports: {
   };
 
   const check = (keyId: string, limit: number, now: number, drawsOn: (quota: Quota) => void): void => {
-    const day = dayOf(now);
+    const day = toDay(now);
     const used = ledger.used(keyId, day) + (unwritten.get(nameOf(keyId, day))?.tokens ?? 0);
     const reserved = reservedBy.get(keyId) ?? 0;
     const resetSeconds = Math.max(1, Math.ceil((dayMs - (now % dayMs)) / 1000));
@@ -94,7 +92,7 @@ export function createTokenBudgets(ports: {
      */
     reserve: ({ keyId, limit, tokens, drawsOn }: Wanted): Reservation => {
       const now = clock.now();
-      forgetOldDays(now, dayOf(now));
+      forgetOldDays(now, toDay(now));
       if (limit !== undefined) check(keyId, limit, now, drawsOn);
       addReserved(keyId, tokens);
       let isSettled = false;
@@ -103,7 +101,7 @@ export function createTokenBudgets(ports: {
           if (isSettled) return;
           isSettled = true;
           addReserved(keyId, -tokens);
-          write(keyId, dayOf(clock.now()), used);
+          write(keyId, toDay(clock.now()), used);
         },
       };
     },

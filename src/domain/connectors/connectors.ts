@@ -144,7 +144,7 @@ function recordResult(state: State, definition: ConnectorDefinition, failure: Pr
 }
 
 /** Probes a provider. @returns why it would not answer. */
-async function ask({ clock, onTrouble }: State, definition: ConnectorDefinition, signal: AbortSignal) {
+async function probeOnce({ clock, onTrouble }: State, definition: ConnectorDefinition, signal: AbortSignal) {
   if ("missing" in definition.access) return undefined;
   const { provider } = definition.access;
   const limit = createTimeLimit(clock, probeTimeoutMs, signal, timeUp);
@@ -188,7 +188,7 @@ async function askIdle(state: State): Promise<void> {
     !("missing" in definition.access) && (usedAt === undefined || clock.monotonicMs() - usedAt >= probeIntervalMs);
   await Promise.all(
     [...entries.values()].filter(isIdle).map(async ({ definition }) => {
-      const failure = await ask(state, definition, shutdown.signal);
+      const failure = await probeOnce(state, definition, shutdown.signal);
       if (!shutdown.signal.aborted) recordResult(state, definition, failure);
     }),
   );
@@ -229,7 +229,7 @@ function probe(state: State): Promise<void> {
 async function test(state: State, definition: ConnectorDefinition, signal: AbortSignal): Promise<ConnectorTest> {
   const { clock } = state;
   const startedAt = clock.monotonicMs();
-  const failure = await ask(state, definition, signal);
+  const failure = await probeOnce(state, definition, signal);
   const latencyMs = Math.round(clock.monotonicMs() - startedAt);
   if ("missing" in definition.access)
     return { success: false, message: `not configured: ${definition.access.missing}`, latency_ms: latencyMs };

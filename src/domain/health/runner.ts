@@ -187,7 +187,7 @@ function run(running: Running, entry: Entry, how: CheckSource | "unasked" | unde
   return entry.inFlight;
 }
 
-async function ask(running: Running, entry: Entry): Promise<HealthCheckResult> {
+async function runWhenAsked(running: Running, entry: Entry): Promise<HealthCheckResult> {
   if (entry.isUnasked) await entry.inFlight;
   return run(running, entry, undefined);
 }
@@ -291,7 +291,7 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
     list: () => listResults(running),
     run(id) {
       const entry = findEntry(running, id);
-      return entry && ask(running, entry);
+      return entry && runWhenAsked(running, entry);
     },
     current(id) {
       const entry = findEntry(running, id);

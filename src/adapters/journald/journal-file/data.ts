@@ -11,7 +11,7 @@ const maxPayloadBytes = 256 * 1024 * 1024;
 
 const isKeyed = (file: JournalFile): boolean => (file.header.incompatibleFlags & layout.incompatible.keyedHash) !== 0;
 
-const hashOf = (file: JournalFile, payload: Buffer): Hash64 =>
+const payloadHash = (file: JournalFile, payload: Buffer): Hash64 =>
   isKeyed(file) ? sipHash24(payload, file.header.fileId) : jenkinsHash(payload);
 
 export const payloadOffset = (file: JournalFile): number =>
@@ -145,7 +145,7 @@ const fieldPlaces = {
  * @throws DamagedJournal
  */
 export function findData(file: JournalFile, wanted: Buffer): number | undefined {
-  for (const offset of bucketOf(file, file.header.dataHashTable, hashOf(file, wanted), dataPlaces)) {
+  for (const offset of bucketOf(file, file.header.dataHashTable, payloadHash(file, wanted), dataPlaces)) {
     if (equals(readPayload(file, offset), wanted)) return offset;
   }
   return undefined;
@@ -172,7 +172,7 @@ export function entriesOf(file: JournalFile, offset: number, onDamage: (error: D
  */
 export function* dataOfField(file: JournalFile, name: string): Generator<number> {
   const wanted = Buffer.from(name, "latin1");
-  for (const field of bucketOf(file, file.header.fieldHashTable, hashOf(file, wanted), fieldPlaces)) {
+  for (const field of bucketOf(file, file.header.fieldHashTable, payloadHash(file, wanted), fieldPlaces)) {
     const size = file.object(field, layout.objectType.field, layout.fieldObject.payload);
     const at = file.blocks.seek(field, size);
     const payload = { bytes: file.blocks.view.bytes, start: at + layout.fieldObject.payload, end: at + size };

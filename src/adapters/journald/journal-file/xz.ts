@@ -8,12 +8,12 @@ const streamHeader = Buffer.from([0xfd, 0x37, 0x7a, 0x58, 0x5a, 0x00]);
 const streamHeaderSize = 12;
 const lzma2 = 0x21;
 
-const malformed = (): RangeError => new RangeError("malformed XZ stream");
+const malformedXz = (): RangeError => new RangeError("malformed XZ stream");
 
 /** @throws RangeError when the payload is malformed, or its content is over `maxBytes`. */
 export function unpackXz(packed: Uint8Array, maxBytes: number): Buffer {
   if (packed.length <= streamHeaderSize || streamHeader.compare(packed, 0, streamHeader.length) !== 0) {
-    throw malformed();
+    throw malformedXz();
   }
   const chunks = chunksOf(packed, blockContent(packed));
   const content = Buffer.alloc(sizeOf(chunks, maxBytes));
@@ -42,10 +42,10 @@ function blockContent(packed: Uint8Array): number {
     at += 1;
   };
   // Size 0 would be the index: a stream without a block. Bits 0 and 1 count the filters.
-  if (size === 4 || (flags & 0x3f) !== 0) throw malformed();
+  if (size === 4 || (flags & 0x3f) !== 0) throw malformedXz();
   if ((flags & 0x40) !== 0) skipNumber();
   if ((flags & 0x80) !== 0) skipNumber();
-  if (packed[at] !== lzma2 || packed[at + 1] !== 1) throw malformed();
+  if (packed[at] !== lzma2 || packed[at + 1] !== 1) throw malformedXz();
   return streamHeaderSize + size;
 }
 
@@ -65,16 +65,16 @@ function chunksOf(packed: Uint8Array, begin: number): readonly Chunk[] {
   const chunks: Chunk[] = [];
   const byte = (at: number): number => {
     const value = packed[at];
-    if (value === undefined) throw malformed();
+    if (value === undefined) throw malformedXz();
     return value;
   };
   for (let at = begin; byte(at) !== 0; ) {
     const control = byte(at);
     const chunk = control < 0x80 ? plainChunk(byte, at) : lzmaChunk(byte, at);
     const [first] = chunks;
-    if (chunk.end > packed.length || (first === undefined && !chunk.resetsDictionary)) throw malformed();
+    if (chunk.end > packed.length || (first === undefined && !chunk.resetsDictionary)) throw malformedXz();
     // What comes before properties were given cannot be decoded.
-    if (!chunk.isPlain && chunk.properties === undefined && chunks.every(({ isPlain }) => isPlain)) throw malformed();
+    if (!chunk.isPlain && chunk.properties === undefined && chunks.every(({ isPlain }) => isPlain)) throw malformedXz();
     chunks.push(chunk);
     at = chunk.end;
   }
@@ -83,7 +83,7 @@ function chunksOf(packed: Uint8Array, begin: number): readonly Chunk[] {
 
 function plainChunk(byte: (at: number) => number, at: number): Chunk {
   const control = byte(at);
-  if (control > 2) throw malformed();
+  if (control > 2) throw malformedXz();
   const size = byte(at + 1) * 256 + byte(at + 2) + 1;
   const end = at + 3 + size;
   const resetsDictionary = control === 1;
@@ -103,7 +103,7 @@ function lzmaChunk(byte: (at: number) => number, at: number): Chunk {
 
 function sizeOf(chunks: readonly Chunk[], maxBytes: number): number {
   const size = chunks.reduce((sum, chunk) => sum + chunk.size, 0);
-  if (size > maxBytes) throw malformed();
+  if (size > maxBytes) throw malformedXz();
   return size;
 }
 
@@ -156,7 +156,7 @@ function setProperties(model: Model, properties: number): void {
   const literalBits = properties % 9;
   const rest = Math.floor(properties / 9);
   const [literalPosition, position] = [rest % 5, Math.floor(rest / 5)];
-  if (position > 4 || literalBits + literalPosition > maxLiteralBits) throw malformed();
+  if (position > 4 || literalBits + literalPosition > maxLiteralBits) throw malformedXz();
   model.literalBits = literalBits;
   model.literalMask = 2 ** literalPosition - 1;
   model.positionMask = 2 ** position - 1;
@@ -179,13 +179,13 @@ interface Range {
 
 function createRange(bytes: Uint8Array, from: number, end: number): Range {
   const range: Range = { bytes, end, at: from + 1, range: 0xffff_ffff, code: 0 };
-  if (from + 5 > end || bytes[from] !== 0) throw malformed();
+  if (from + 5 > end || bytes[from] !== 0) throw malformedXz();
   for (let count = 0; count < 4; count += 1) range.code = range.code * 256 + nextByte(range);
   return range;
 }
 
 function nextByte(range: Range): number {
-  if (range.at >= range.end) throw malformed();
+  if (range.at >= range.end) throw malformedXz();
   const byte = range.bytes[range.at] ?? 0;
   range.at += 1;
   return byte;
@@ -323,7 +323,7 @@ function decodeChunk(
     }
     const length = decodeMatch(range, model, position) ?? 1;
     const distance = distances[0] + 1;
-    if (distance > at - start || at + length > end) throw malformed();
+    if (distance > at - start || at + length > end) throw malformedXz();
     repeat(content, at, distance, length);
     at += length;
   }

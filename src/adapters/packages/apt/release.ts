@@ -4,6 +4,7 @@ import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { SystemRelease } from "#domain/ports/packages.ts";
+import { toDay } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
 
 export interface ReleaseHead {
@@ -17,7 +18,7 @@ export function parseReleaseHead(text: string): ReleaseHead {
   const [head = ""] = text.split(/^(?:MD5Sum|SHA\d+):/m, 1);
   const field = (name: string): string => new RegExp(`^${name}:[ \t]*(.*)$`, "m").exec(head)?.[1]?.trim() ?? "";
   const time = Date.parse(field("Date"));
-  const date = Number.isNaN(time) ? "" : new Date(time).toISOString().slice(0, 10);
+  const date = Number.isNaN(time) ? "" : toDay(time);
   return { origin: field("Origin"), codename: field("Codename"), version: field("Version"), date };
 }
 

@@ -41,7 +41,7 @@ function joinWrapped(lines: readonly string[]): readonly string[] {
   return whole;
 }
 
-function rowsOf({ kind, lines }: Section): readonly TableRow[] {
+function tableRows({ kind, lines }: Section): readonly TableRow[] {
   if (kind === undefined) return [];
   const rows: (TableRow & { replaces: string[] })[] = [];
   for (const line of joinWrapped(lines)) {
@@ -64,7 +64,7 @@ export function parseTable(text: string): readonly TableRow[] | undefined {
     if (heading !== undefined) sections.push({ kind: heading[1], lines: [] });
     else sections.at(-1)?.lines.push(line);
   }
-  return sections.flatMap(rowsOf);
+  return sections.flatMap(tableRows);
 }
 
 export function parseSummary(text: string): number {

@@ -35,7 +35,7 @@ export function automaticAs(wanted: readonly InstalledPackage[], database: Zyppe
   return new Set(names.filter((name) => !(given.get(name) ?? !database.automatic.has(name))));
 }
 
-const isSame = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
+const hasSameNames = (one: ReadonlySet<string>, other: ReadonlySet<string>): boolean =>
   one.size === other.size && [...one].every((name) => other.has(name));
 
 export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): PackageFiles {
@@ -82,7 +82,7 @@ export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): P
       const state = await database(signal);
       const names = automaticAs(wanted, state);
       const now = new Set(state.packages.map(({ name }) => name).filter((name) => state.automatic.has(name)));
-      if (isSame(names, now)) return;
+      if (hasSameNames(names, now)) return;
       const path = join(zypper.folder, `${unit}.marks`);
       await writeMarks(path, names);
       const description = "Steward marks packages as in a snapshot";

@@ -12,7 +12,7 @@ const timeoutMs = 10 * 60_000;
 const program = "/usr/bin/tar";
 const options = ["--acls", "--xattrs", "--xattrs-include=*"] as const;
 /** Labels come back with restorecon, by the policy of now. The kernel itself writes those of integrity. */
-const isKept = (key: string): boolean =>
+const isRecorded = (key: string): boolean =>
   /^SCHILY\.(xattr|acl)\./.test(key) && !/^SCHILY\.xattr\.(system\.|security\.(selinux|ima|evm)$)/.test(key);
 
 const padded = (size: number): number => Math.ceil(size / block) * block;
@@ -47,7 +47,7 @@ function createArchiveReader(onEntry: (path: string, attributes: Attributes) => 
     if (type === "x") {
       records = parseRecords(pending.subarray(block, block + size));
     } else {
-      const kept = [...records].filter(([key]) => isKept(key)).sort(([one], [other]) => (one < other ? -1 : 1));
+      const kept = [...records].filter(([key]) => isRecorded(key)).sort(([one], [other]) => (one < other ? -1 : 1));
       const name = records.get("path")?.toString("utf8") ?? `${textOf(pending.subarray(0, 100))}`;
       const path = name.replace(/^\.\//, "").replace(/\/$/, "").replace(/^\.$/, "");
       if (kept.length > 0)

@@ -31,7 +31,7 @@ function aboutToChange(
 }
 
 /** Whether the file of a package version is there, undamaged; otherwise it is kept anew, for the older snapshots too. */
-async function isKept(store: Store, version: PresentPackage, signal: AbortSignal): Promise<boolean> {
+async function hasIntactFile(store: Store, version: PresentPackage, signal: AbortSignal): Promise<boolean> {
   try {
     const kept = await store.kept(version, packageFileName(version));
     if (kept === undefined) return false;
@@ -50,7 +50,7 @@ async function keepFiles(
   signal: AbortSignal,
 ): Promise<void> {
   const missing: PresentPackage[] = [];
-  for (const each of wanted) if (!(await isKept(store, each, signal))) missing.push(each);
+  for (const each of wanted) if (!(await hasIntactFile(store, each, signal))) missing.push(each);
   const { length } = missing;
   if (length > 0) progress.step(0, `getting the files of ${counted(length, "package")}`);
   await files.prefetch?.(

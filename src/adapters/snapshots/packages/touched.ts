@@ -26,7 +26,7 @@ async function readChanges(catalogue: Catalogue, id: string): Promise<Changes | 
 /** How a transaction left a file; null: it removed it. */
 export type Touched = ReadonlyMap<string, TreeEntry | null>;
 
-const isSame = (one: TreeEntry | null, other: TreeEntry | null): boolean =>
+const isSameOrBothGone = (one: TreeEntry | null, other: TreeEntry | null): boolean =>
   one === null || other === null ? one === other : isSameEntry(one, other);
 
 /**
@@ -51,7 +51,7 @@ export async function touchedSince(catalogue: Catalogue, manifest: Manifest): Pr
     for (const [path, entry] of left) {
       const known = touched.get(path);
       const expected = known === undefined ? (original.get(path) ?? null) : known;
-      if (!isSame(expected, before.get(path) ?? null)) foreign.add(path);
+      if (!isSameOrBothGone(expected, before.get(path) ?? null)) foreign.add(path);
       touched.set(path, entry);
     }
   }
@@ -82,7 +82,7 @@ export function foreignPaths(
   // Sorted by path, so a directory comes before what is in it.
   for (const path of differing) {
     const left = touched.get(path);
-    const isOurs = isConfig(path) || (left !== undefined && isSame(left, is.get(path) ?? null));
+    const isOurs = isConfig(path) || (left !== undefined && isSameOrBothGone(left, is.get(path) ?? null));
     const isBehindOther = [...ancestorsOf(path)].some((each) => foreign.has(each) && is.has(each) && !isFolder(each));
     if (!isOurs || isBehindOther) foreign.add(path);
   }
