@@ -1,6 +1,6 @@
 import { beforeAll, expect, it } from "vitest";
+import { asPlan } from "#cli/core/plan.ts";
 import { createClient } from "#client/index.ts";
-import type { Plan } from "#contract/operation.ts";
 import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -57,7 +57,7 @@ for name in ["many-%d" % at for at in range(${count})]:
       const client = createClient({ url: session.service.url, key: session.service.adminKey });
       // Whose turn it is apt decides by the identity of the machine, on Ubuntu; this is the same by setting.
       await shell("echo 'APT::Get::Never-Include-Phased-Updates \"true\";' > /etc/apt/apt.conf.d/99-phased");
-      const plan = (await client.applyUpdates({ body: {}, query: { dry_run: true } })) as unknown as Plan;
+      const plan = asPlan(await client.applyUpdates({ body: {}, query: { dry_run: true } }));
       expect(plan.packages).not.toContain("phased");
       const refused = client.applyUpdates({ body: { packages: ["phased"] }, query: { dry_run: true } });
       await expect(refused).rejects.toThrow(/update of phased is phased/);

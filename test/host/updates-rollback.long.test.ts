@@ -1,4 +1,5 @@
 import { beforeAll, expect, it } from "vitest";
+import { asPlan } from "#cli/core/plan.ts";
 import type { Plan } from "#contract/operation.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -36,7 +37,7 @@ describeOnHost(
     let snapshotId = "";
     const planOf = async (etc?: "all"): Promise<Plan> => {
       const asked = { params: { snapshot_id: snapshotId }, query: { dry_run: true }, body: etc ? { etc } : {} };
-      return (await session.api.rollback(asked)) as unknown as Plan;
+      return asPlan(await session.api.rollback(asked));
     };
     const etc = () => shell("cat /etc/web.conf /etc/ssl/site.pem; tail -n 1 /etc/hosts; getent passwd alice || true");
 

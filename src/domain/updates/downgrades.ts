@@ -9,51 +9,59 @@ interface DowngradeRule {
   readonly reason: string;
 }
 
-const grafana = "Grafana changes its database when it is upgraded, and an older version does not undo that";
-const lucene = "a node does not start on data of a newer version";
-const mysql = "MySQL upgrades its data dictionary when it starts, and an older server does not start on it";
-
-/** What does not start, or loses data, where a newer version has run. */
+/** What does not start, or loses data, where a newer version has run; by the names of its packages. */
 const knownRules: readonly DowngradeRule[] = [
-  { packages: "mysql-server*", reason: mysql },
-  { packages: "mysql-community-server*", reason: mysql },
-  { packages: "percona-server-server*", reason: mysql },
-  { packages: "mariadb-server*", numbers: 2, reason: "an older series of MariaDB does not read newer system tables" },
-  { packages: "postgresql*-server", numbers: 1, reason: "PostgreSQL reads no data directory of another major version" },
-  { packages: "mongodb*-server", numbers: 2, reason: "MongoDB reads no data files of a newer series" },
-  { packages: "mongodb-org-server", numbers: 2, reason: "MongoDB reads no data files of a newer series" },
-  { packages: "redis", numbers: 2, reason: "Redis may not load a dump that a newer version has written" },
-  { packages: "redis-server", numbers: 2, reason: "Redis may not load a dump that a newer version has written" },
-  { packages: "valkey", numbers: 2, reason: "Valkey may not load a dump that a newer version has written" },
-  { packages: "valkey-server", numbers: 2, reason: "Valkey may not load a dump that a newer version has written" },
-  { packages: "elasticsearch", reason: lucene },
-  { packages: "opensearch", reason: lucene },
-  { packages: "influxdb", numbers: 2, reason: "InfluxDB changes its stored data when it is upgraded" },
-  { packages: "influxdb2", numbers: 2, reason: "InfluxDB changes its stored data when it is upgraded" },
   {
-    packages: "clickhouse-server",
+    names: ["mysql-server*", "mysql-community-server*", "percona-server-server*"],
+    reason: "MySQL upgrades its data dictionary when it starts, and an older server does not start on it",
+  },
+  { names: ["mariadb-server*"], numbers: 2, reason: "an older series of MariaDB does not read newer system tables" },
+  { names: ["postgresql*-server"], numbers: 1, reason: "PostgreSQL reads no data directory of another major version" },
+  {
+    names: ["mongodb*-server", "mongodb-org-server"],
+    numbers: 2,
+    reason: "MongoDB reads no data files of a newer series",
+  },
+  {
+    names: ["redis", "redis-server"],
+    numbers: 2,
+    reason: "Redis may not load a dump that a newer version has written",
+  },
+  {
+    names: ["valkey", "valkey-server"],
+    numbers: 2,
+    reason: "Valkey may not load a dump that a newer version has written",
+  },
+  { names: ["elasticsearch", "opensearch"], reason: "a node does not start on data of a newer version" },
+  {
+    names: ["influxdb", "influxdb2"],
+    numbers: 2,
+    reason: "InfluxDB changes its stored data when it is upgraded",
+  },
+  {
+    names: ["clickhouse-server"],
     numbers: 2,
     reason: "ClickHouse does not read parts that a newer version has written",
   },
-  { packages: "cassandra", numbers: 1, reason: "Cassandra reads no tables of a newer major version" },
+  { names: ["cassandra"], numbers: 1, reason: "Cassandra reads no tables of a newer major version" },
   {
-    packages: "rabbitmq-server",
+    names: ["rabbitmq-server"],
     numbers: 2,
     reason: "RabbitMQ does not start with feature flags that it does not know",
   },
-  { packages: "etcd", numbers: 2, reason: "etcd refuses data of a newer minor version" },
-  { packages: "etcd-server", numbers: 2, reason: "etcd refuses data of a newer minor version" },
-  { packages: "slapd", numbers: 2, reason: "OpenLDAP may not read a database that a newer series has written" },
+  { names: ["etcd", "etcd-server"], numbers: 2, reason: "etcd refuses data of a newer minor version" },
   {
-    packages: "openldap-servers",
+    names: ["slapd", "openldap-servers"],
     numbers: 2,
     reason: "OpenLDAP may not read a database that a newer series has written",
   },
-  { packages: "gitlab-ce", numbers: 2, reason: "GitLab does not undo migrations of its database" },
-  { packages: "gitlab-ee", numbers: 2, reason: "GitLab does not undo migrations of its database" },
-  { packages: "grafana", numbers: 2, reason: grafana },
-  { packages: "grafana-enterprise", numbers: 2, reason: grafana },
-];
+  { names: ["gitlab-ce", "gitlab-ee"], numbers: 2, reason: "GitLab does not undo migrations of its database" },
+  {
+    names: ["grafana", "grafana-enterprise"],
+    numbers: 2,
+    reason: "Grafana changes its database when it is upgraded, and an older version does not undo that",
+  },
+].flatMap(({ names, ...rule }) => names.map((packages) => ({ packages, ...rule })));
 
 export type DowngradeRules = readonly DowngradeRule[];
 

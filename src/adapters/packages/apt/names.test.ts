@@ -1,24 +1,14 @@
 import { describe, expect, it } from "vitest";
-import { type DpkgEntry, wordFor } from "./database.ts";
+import { dpkgEntry } from "../../../../test/fakes/dpkg.ts";
+import { wordFor } from "./database.ts";
 import { isPackageName, isVersion } from "./words.ts";
-
-const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
-  name,
-  version: "1.0",
-  architecture: "amd64",
-  isMultiArchSame: false,
-  want: "install",
-  flag: "ok",
-  state: "installed",
-  ...rest,
-});
 
 describe("words for packages", () => {
   it("have an architecture where it is needed", () => {
-    expect(wordFor(entry("one"), "amd64")).toBe("one");
-    expect(wordFor(entry("one", { architecture: "all" }), "amd64")).toBe("one");
-    expect(wordFor(entry("one", { isMultiArchSame: true }), "amd64")).toBe("one:amd64");
-    expect(wordFor(entry("one", { architecture: "i386" }), "amd64")).toBe("one:i386");
+    expect(wordFor(dpkgEntry("one"), "amd64")).toBe("one");
+    expect(wordFor(dpkgEntry("one", { architecture: "all" }), "amd64")).toBe("one");
+    expect(wordFor(dpkgEntry("one", { isMultiArchSame: true }), "amd64")).toBe("one:amd64");
+    expect(wordFor(dpkgEntry("one", { architecture: "i386" }), "amd64")).toBe("one:i386");
   });
 
   it("are names and versions as Debian's policy has them", () => {

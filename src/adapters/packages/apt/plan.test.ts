@@ -1,21 +1,9 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
+import { aptOffer, dpkgEntry } from "../../../../test/fakes/dpkg.ts";
 import { areSame, describeChanges } from "../common/changes.ts";
-import type { DpkgEntry } from "./database.ts";
-import type { Offer } from "./offers.ts";
 import { changesOf, parseSimulation } from "./simulation.ts";
-
-const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
-  name,
-  version: "1.0",
-  architecture: "amd64",
-  isMultiArchSame: false,
-  want: "install",
-  flag: "ok",
-  state: "installed",
-  ...rest,
-});
 
 const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange => ({
   name,
@@ -26,17 +14,13 @@ const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange 
   ...rest,
 });
 
-const offer = (name: string, rest: Partial<Offer> = {}): Offer => ({
-  entry: entry(name),
-  candidate: "1.1",
-  suites: [],
-  securityVersion: null,
-  ...rest,
-});
-
 describe("what a simulation says", () => {
-  const entries = [entry("dpkg"), entry("libc6", { isMultiArchSame: true }), entry("old", { architecture: "all" })];
-  const wine = entry("wine32", { architecture: "i386" });
+  const entries = [
+    dpkgEntry("dpkg"),
+    dpkgEntry("libc6", { isMultiArchSame: true }),
+    dpkgEntry("old", { architecture: "all" }),
+  ];
+  const wine = dpkgEntry("wine32", { architecture: "i386" });
 
   it("is changes with their architectures, whole versions and origins", () => {
     const steps = parseSimulation(`Inst libc6 [1.0] (1.1 Debian-Security:12/stable-security [amd64]) []
@@ -57,7 +41,7 @@ Conf libc6 (1.1 Debian-Security:12/stable-security [amd64])
 
   it("is a security update too where the newer version passes one over", () => {
     const steps = parseSimulation("Inst both [1.0] (1.2 Debian:12.4/stable [amd64])\n");
-    const offers = [offer("both", { suites: ["stable-security"], securityVersion: "1.1" })];
+    const offers = [aptOffer("both", { suites: ["stable-security"], securityVersion: "1.1" })];
     expect(changesOf(steps, { entries, offers })).toEqual([change("both", { to: "1.2", isSecurity: true })]);
   });
 

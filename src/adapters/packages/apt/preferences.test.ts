@@ -2,28 +2,8 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { DpkgEntry } from "./database.ts";
-import type { Offer } from "./offers.ts";
+import { aptOffer, dpkgEntry } from "../../../../test/fakes/dpkg.ts";
 import { securityPreferences, withPreferences } from "./plan.ts";
-
-const entry = (name: string, rest: Partial<DpkgEntry> = {}): DpkgEntry => ({
-  name,
-  version: "1.0",
-  architecture: "amd64",
-  isMultiArchSame: false,
-  want: "install",
-  flag: "ok",
-  state: "installed",
-  ...rest,
-});
-
-const offer = (name: string, rest: Partial<Offer> = {}): Offer => ({
-  entry: entry(name),
-  candidate: "1.1",
-  suites: [],
-  securityVersion: null,
-  ...rest,
-});
 
 let folder: string;
 
@@ -35,9 +15,9 @@ afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("preferences for security updates", () => {
   const offers = [
-    offer("both", { candidate: "1.2", securityVersion: "1.1" }),
-    offer("plain"),
-    offer("libc6", { entry: entry("libc6", { isMultiArchSame: true }) }),
+    aptOffer("both", { candidate: "1.2", securityVersion: "1.1" }),
+    aptOffer("plain"),
+    aptOffer("libc6", { entry: dpkgEntry("libc6", { isMultiArchSame: true }) }),
   ];
 
   it("choose security versions, and leave all others where they are", () => {
