@@ -9,59 +9,36 @@ interface DowngradeRule {
   readonly reason: string;
 }
 
-/** What does not start, or loses data, where a newer version has run; by the names of its packages. */
-const knownRules: readonly DowngradeRule[] = [
-  {
-    names: ["mysql-server*", "mysql-community-server*", "percona-server-server*"],
-    reason: "MySQL upgrades its data dictionary when it starts, and an older server does not start on it",
-  },
-  { names: ["mariadb-server*"], numbers: 2, reason: "an older series of MariaDB does not read newer system tables" },
-  { names: ["postgresql*-server"], numbers: 1, reason: "PostgreSQL reads no data directory of another major version" },
-  {
-    names: ["mongodb*-server", "mongodb-org-server"],
-    numbers: 2,
-    reason: "MongoDB reads no data files of a newer series",
-  },
-  {
-    names: ["redis", "redis-server"],
-    numbers: 2,
-    reason: "Redis may not load a dump that a newer version has written",
-  },
-  {
-    names: ["valkey", "valkey-server"],
-    numbers: 2,
-    reason: "Valkey may not load a dump that a newer version has written",
-  },
-  { names: ["elasticsearch", "opensearch"], reason: "a node does not start on data of a newer version" },
-  {
-    names: ["influxdb", "influxdb2"],
-    numbers: 2,
-    reason: "InfluxDB changes its stored data when it is upgraded",
-  },
-  {
-    names: ["clickhouse-server"],
-    numbers: 2,
-    reason: "ClickHouse does not read parts that a newer version has written",
-  },
-  { names: ["cassandra"], numbers: 1, reason: "Cassandra reads no tables of a newer major version" },
-  {
-    names: ["rabbitmq-server"],
-    numbers: 2,
-    reason: "RabbitMQ does not start with feature flags that it does not know",
-  },
-  { names: ["etcd", "etcd-server"], numbers: 2, reason: "etcd refuses data of a newer minor version" },
-  {
-    names: ["slapd", "openldap-servers"],
-    numbers: 2,
-    reason: "OpenLDAP may not read a database that a newer series has written",
-  },
-  { names: ["gitlab-ce", "gitlab-ee"], numbers: 2, reason: "GitLab does not undo migrations of its database" },
-  {
-    names: ["grafana", "grafana-enterprise"],
-    numbers: 2,
-    reason: "Grafana changes its database when it is upgraded, and an older version does not undo that",
-  },
-].flatMap(({ names, ...rule }) => names.map((packages) => ({ packages, ...rule })));
+const all = Number.POSITIVE_INFINITY;
+
+/** What does not start, or loses data, where a newer version has run: packages, deciding numbers, the reason. */
+const knownRules = (
+  [
+    [
+      "mysql-server* mysql-community-server* percona-server-server*",
+      all,
+      "MySQL upgrades its data dictionary when it starts, and an older server does not start on it",
+    ],
+    ["mariadb-server*", 2, "an older series of MariaDB does not read newer system tables"],
+    ["postgresql*-server", 1, "PostgreSQL reads no data directory of another major version"],
+    ["mongodb*-server mongodb-org-server", 2, "MongoDB reads no data files of a newer series"],
+    ["redis redis-server", 2, "Redis may not load a dump that a newer version has written"],
+    ["valkey valkey-server", 2, "Valkey may not load a dump that a newer version has written"],
+    ["elasticsearch opensearch", all, "a node does not start on data of a newer version"],
+    ["influxdb influxdb2", 2, "InfluxDB changes its stored data when it is upgraded"],
+    ["clickhouse-server", 2, "ClickHouse does not read parts that a newer version has written"],
+    ["cassandra", 1, "Cassandra reads no tables of a newer major version"],
+    ["rabbitmq-server", 2, "RabbitMQ does not start with feature flags that it does not know"],
+    ["etcd etcd-server", 2, "etcd refuses data of a newer minor version"],
+    ["slapd openldap-servers", 2, "OpenLDAP may not read a database that a newer series has written"],
+    ["gitlab-ce gitlab-ee", 2, "GitLab does not undo migrations of its database"],
+    [
+      "grafana grafana-enterprise",
+      2,
+      "Grafana changes its database when it is upgraded, and an older version does not undo that",
+    ],
+  ] as const
+).flatMap(([names, numbers, reason]) => names.split(" ").map((packages) => ({ packages, numbers, reason })));
 
 export type DowngradeRules = readonly DowngradeRule[];
 
@@ -83,7 +60,7 @@ function numbersOf(version: string): readonly number[] {
   return [epoch, ...(upstream.match(/\d+/g) ?? [])].map(Number);
 }
 
-function isDowngrade(from: string, to: string, numbers = Number.POSITIVE_INFINITY): boolean {
+function isDowngrade(from: string, to: string, numbers = all): boolean {
   const [is, becomes] = [numbersOf(from), numbersOf(to)];
   for (let at = 0; at < Math.min(numbers + 1, Math.max(is.length, becomes.length)); at += 1) {
     const [now = 0, then = 0] = [is[at], becomes[at]];
