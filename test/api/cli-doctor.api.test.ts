@@ -1,0 +1,290 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { readAdminKey } from "#app/admin-key.ts";
+import type { HealthCheckList } from "#contract/checks.ts";
+import { type CliSetting, runInProcess } from "./cli-run.ts";
+import { startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+beforeEach(async () => {
+  service = await startTestService();
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterEach(() => {
+  service.service.cut();
+  return service.app.close();
+});
+
+const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
+  runInProcess(argv, {
+    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
+    now: service.clock.now,
+    ...setting,
+  });
+const withScopes = (...scopes: readonly string[]) => ({ environment: { STEWARD_API_KEY: service.key(scopes) } });
+
+describe("steward doctor", () => {
+  it("ends with the sum in words: exit code 0 where all is well, 1 where not", async () => {
+    expect(await steward(["doctor"])).toMatchObject({
+      code: 0,
+      out: expect.stringMatching(/\nAll is well: 2 checks\n$/),
+    });
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.planned = { steps: [{ action: "turn it off and on", run: () => Promise.resolve("turned") }] };
+    await service.clock.advance(120_000);
+    const ill = await steward(["doctor"]);
+    expect(ill).toMatchObject({ code: 1 });
+    expect(ill.out).toMatch(/✗ fail vital {2}vital is fail\n/);
+    expect(ill.out).toMatch(/\nFound trouble: 1 failed of 2 checks; 1 can be fixed \(--fix\)\n$/);
+    expect((await steward(["doctor", "--check", "plain"])).out).toBe(
+      "system\n✓ pass plain  plain is pass\nAll is well: 1 check\n",
+    );
+    expect(await steward(["doctor", "--category", "nothing"])).toMatchObject({
+      code: 2,
+      err: "steward: cannot check: there is no check of category nothing\n",
+    });
+    expect(JSON.parse((await steward(["doctor", "--json"])).out)).toMatchObject({
+      by: "the service",
+      results: [{}, {}],
+    });
+  });
+
+  const mending = (): string[] => {
+    const done: string[] = [];
+    service.checks.vital.finds = "fail";
+    service.fixes.mend.planned = {
+      steps: [
+        {
+          action: "turn it off and on",
+          run() {
+            done.push("turned");
+            service.checks.vital.finds = "pass";
+            return Promise.resolve("done");
+          },
+        },
+      ],
+    };
+    return done;
+  };
+
+  it("shows what a fix would do, asks, does it, and looks again", async () => {
+    const done = mending();
+    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["y"], columns: 80 });
+    expect(err).toBe("Do it? [y/N] ");
+    expect(out).toMatch(
+      /vital: mend \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
+    );
+    expect(out).toMatch(/\nAll is well: 2 checks\n$/);
+    expect({ code, done }).toEqual({ code: 0, done: ["turned"] });
+  });
+
+  it("shows whoever is asked what they are asked about where the output is a file", async () => {
+    const done = mending();
+    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["n"] });
+    expect(err).toBe("\nvital: mend (moderate)\n  1. turn it off and on\nDo it? [y/N] steward: nothing was done\n");
+    expect(out).not.toContain("turn it off");
+    expect({ code, done }).toEqual({ code: 1, done: [] });
+  });
+
+  it("tells a program all that was done, where it is told not to ask", async () => {
+    const done = mending();
+    expect(await steward(["doctor", "--fix", "--json"], { answers: ["y"] })).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringContaining("with both, --yes is needed"),
+    });
+    expect(done).toEqual([]);
+    const { code, out, err } = await steward(["doctor", "--fix", "--json", "--yes"]);
+    expect({ code, err, done }).toEqual({ code: 0, err: "", done: ["turned"] });
+    expect(JSON.parse(out)).toMatchObject({
+      by: "the service",
+      results: expect.arrayContaining([expect.objectContaining({ check_id: "vital", status: "pass" })]),
+      fixes: [
+        {
+          check_id: "vital",
+          plan: { dry_run: true, steps: ["turn it off and on"] },
+          result: { success: true, steps: [{ status: "done" }] },
+        },
+      ],
+    });
+  });
+
+  it("leaves alone what its key may not fix, says which scope is missing, and fixes the rest", async () => {
+    const done = mending();
+    const allowed = withScopes("health:read", "health:fix");
+    service.fixes.mend.does = ["change_packages"];
+    const { code, out, err } = await steward(["doctor", "--fix", "--yes"], allowed);
+    expect([code, err, done]).toEqual([1, "", []]);
+    expect(out).toMatch(
+      /\nvital\nleft alone: cannot fix vital: this key lacks the scope updates:apply, which the fix mend takes\n/,
+    );
+    const asked = await steward(["doctor", "--fix", "--yes", "--json"], allowed);
+    expect(JSON.parse(asked.out)).toMatchObject({ fixes: [{ check_id: "vital", plan: null, result: null }] });
+    service.fixes.mend.does = ["set_clock"];
+    expect(await steward(["doctor", "--fix", "--yes"], allowed)).toMatchObject({ code: 0 });
+    expect(done).toEqual(["turned"]);
+  });
+
+  it("tells a program what was left alone, too", async () => {
+    const ill = { status: "fail", message: "ill", details: {}, fixId: "rebuild" } as const;
+    service.checks.vital.finds = () => Promise.resolve(ill);
+    service.fixes.rebuild.planned = { steps: [{ action: "rebuild it", run: () => Promise.resolve("rebuilt") }] };
+    const { code, out } = await steward(["doctor", "--fix", "--json", "--yes"]);
+    expect([code, JSON.parse(out)]).toEqual([
+      1,
+      expect.objectContaining({ fixes: [{ check_id: "vital", plan: expect.anything(), result: null }] }),
+    ]);
+  });
+
+  it("says at Ctrl-C that a fix goes on, and what shows what came of it", async () => {
+    const done = mending();
+    const ctrlC = new AbortController();
+    const hold = Promise.withResolvers<void>();
+    service.fixes.mend.planned = {
+      steps: [
+        {
+          action: "turn it off and on",
+          async run() {
+            ctrlC.abort();
+            await hold.promise;
+            done.push("turned");
+            service.checks.vital.finds = "pass";
+            return "done";
+          },
+        },
+      ],
+    };
+    expect(await steward(["doctor", "--fix", "--yes"], { interrupt: ctrlC.signal })).toMatchObject({
+      code: 130,
+      err: "steward: the fix goes on; to see what came of it: steward doctor --check vital\n",
+    });
+    hold.resolve();
+    await expect.poll(() => done).toEqual(["turned"]);
+    expect(await steward(["doctor", "--check", "vital"])).toMatchObject({ code: 0 });
+  });
+
+  it("does nothing when the answer is no, or nobody is there to give one", async () => {
+    const done = mending();
+    expect(await steward(["doctor", "--fix"], { answers: ["n"] })).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("nothing was done"),
+    });
+    expect(await steward(["doctor", "--fix"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("there is nobody at a terminal (--yes does it without asking)"),
+    });
+    expect(done).toEqual([]);
+    expect((await steward(["doctor", "--fix", "--yes"])).code).toBe(0);
+    expect(done).toEqual(["turned"]);
+  });
+
+  it("leaves what is risky alone without --confirm", async () => {
+    let done = 0;
+    service.checks.vital.finds = () =>
+      Promise.resolve(
+        done > 0
+          ? { status: "pass", message: "", details: {} }
+          : { status: "fail", message: "ill", details: {}, fixId: "rebuild" },
+      );
+    service.fixes.rebuild.planned = {
+      steps: [
+        {
+          action: "rebuild it",
+          run() {
+            done += 1;
+            return Promise.resolve("");
+          },
+        },
+      ],
+    };
+    const careful = await steward(["doctor", "--fix", "--yes"]);
+    expect(careful).toMatchObject({
+      code: 1,
+      out: expect.stringContaining("left alone: it is risky (--yes --confirm"),
+    });
+    expect(done).toBe(0);
+    expect((await steward(["doctor", "--fix", "--yes", "--confirm"])).code).toBe(0);
+    expect(done).toBe(1);
+  });
+
+  it("ends with 1 as an operation of `steward api` too, where an answer says that it did not succeed", async () => {
+    mending();
+    service.fixes.mend.planned = {
+      steps: [{ action: "turn it off and on", run: () => Promise.reject(new Error("it is stuck")) }],
+    };
+    const failed = await steward(["api", "fix-check", "vital", "--yes"]);
+    expect([failed.code, JSON.parse(failed.out)]).toEqual([1, expect.objectContaining({ success: false })]);
+    mending();
+    const done = await steward(["api", "fix-check", "vital", "--yes"]);
+    expect([done.code, JSON.parse(done.out)]).toEqual([0, expect.objectContaining({ success: true })]);
+  });
+
+  const here: HealthCheckList = {
+    summary: { total: 1, passed: 1, warned: 0, failed: 0, skipped: 0, duration_ms: 1 },
+    results: [
+      {
+        check_id: "memory",
+        name: "Memory",
+        status: "pass",
+        message: "fine",
+        details: {},
+        duration_ms: 1,
+        category: "memory",
+        severity: "high",
+        checked_at: "2026-01-01T00:00:00.000Z",
+        fixable: false,
+        since: "2026-01-01T00:00:00.000Z",
+        consecutive_failures: 0,
+      },
+    ],
+  };
+  const alone = (): NonNullable<CliSetting["local"]> => ({
+    localService: () => Promise.reject(new Error("cannot find a key: there is none")),
+    runChecks: () => Promise.resolve(here),
+  });
+
+  it("looks with its own eyes when it is told to, and fixes nothing then", async () => {
+    expect(await steward(["doctor", "--offline"], { local: alone() })).toEqual({
+      code: 0,
+      out: "memory\n✓ pass memory  fine\nAll is well: 1 check\n",
+      err: "steward: checking without the service, read-only: as it was told\n",
+    });
+    expect(await steward(["doctor", "--offline", "--fix"], { local: alone() })).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("cannot fix anything without the service"),
+    });
+  });
+
+  it("ends at Ctrl-C while it looks with its own eyes", async () => {
+    const ctrlC = new AbortController();
+    const runChecks = () => {
+      setTimeout(() => ctrlC.abort(), 50);
+      return new Promise<never>(() => undefined);
+    };
+    const local = { ...alone(), runChecks };
+    expect(await steward(["doctor", "--offline"], { local, interrupt: ctrlC.signal })).toEqual({
+      code: 130,
+      out: "",
+      err: "steward: checking without the service, read-only: as it was told\nsteward: ended by Ctrl-C\n",
+    });
+  });
+
+  it("does so by itself where the local service does not run, and never for another host", async () => {
+    await service.app.close();
+    const local = { ...alone(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere", readAdminKey }) };
+    const environment = { STEWARD_API_KEY: service.admin };
+    const found = await runInProcess(["doctor"], { environment, local });
+    expect(found).toMatchObject({
+      code: 0,
+      err: expect.stringMatching(/without the service, read-only: cannot reach/),
+    });
+    const keyless = await runInProcess(["doctor"], { local });
+    expect(keyless).toMatchObject({ code: 0, err: expect.stringMatching(/read-only: cannot find a key: \/nowhere/) });
+    const elsewhere = await runInProcess(["doctor"], { environment: { ...environment, STEWARD_URL: url }, local });
+    expect(elsewhere).toMatchObject({
+      code: 2,
+      out: "",
+      err: expect.stringMatching(/^steward: cannot reach the service: /),
+    });
+  });
+});
