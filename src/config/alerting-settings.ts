@@ -9,6 +9,7 @@ const maxProbes = 32;
 const ProbeEntry = Strict({
   name: Type.String({
     pattern: "^[a-z][a-z0-9_-]{0,31}$",
+    examples: ["database"],
     description: "Name of the component in the health status, the metrics and what people are told.",
   }),
   http: Type.Optional(text("Address that has to answer, http or https. Redirects are not followed.")),
@@ -16,6 +17,7 @@ const ProbeEntry = Strict({
   unit: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]{0,240}\\.(service|socket|timer|mount|path|target)$",
+      examples: ["nginx.service"],
       description: "Unit of systemd that has to run: `nginx.service`.",
     }),
   ),
@@ -30,7 +32,11 @@ const ProbeEntry = Strict({
     }),
   ),
   timeout: Type.Optional(
-    Type.String({ pattern: "^[1-9][0-9]*(ms|s)$", description: "How long the answer may take; `5s` unless given." }),
+    Type.String({
+      pattern: "^[1-9][0-9]*(ms|s)$",
+      examples: ["5s"],
+      description: "How long the answer may take; `5s` unless given.",
+    }),
   ),
   ca_file: Type.Optional(text("Of an address over https: certificates to trust, PEM.")),
   certificate_days: Type.Optional(
@@ -54,6 +60,7 @@ const ChatSettings = Strict({
 
 const MailAddress = Type.String({
   pattern: '^[^\\s<>@,;:"\\\\()\\[\\]]{1,64}@[A-Za-z0-9.-]{1,253}$',
+  examples: ["admin@example.org"],
   description: "Mail address.",
 });
 

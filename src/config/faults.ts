@@ -7,7 +7,7 @@ export interface Fault {
   readonly message: string;
 }
 
-/** `config.yaml:3:7: rate_limits.per_minute: must be integer` */
+/** `config.yaml:3:7: rate_limits.per_minute: must be an integer` */
 export function formatFault({ source, line, column, path, message }: Fault): string {
   const place = line === undefined ? source : `${source}:${line}:${column ?? 1}`;
   return path === "" ? `${place}: ${message}` : `${place}: ${path}: ${message}`;

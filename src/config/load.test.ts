@@ -128,15 +128,15 @@ describe("the file", () => {
       "",
     ].join("\n");
     expect(faults(text)).toEqual([
-      "config.yaml:1:9: listen: must be string",
+      "config.yaml:1:9: listen: must be a string",
       "config.yaml:2:1: colour: unknown setting",
-      "config.yaml:4:16: rate_limits.per_minute: must be >= 1",
-      "config.yaml:5:13: rate_limits.per_hour: must be integer",
+      "config.yaml:4:16: rate_limits.per_minute: must be at least 1",
+      "config.yaml:5:13: rate_limits.per_hour: must be an integer",
       "config.yaml:6:15: log.level: must be one of trace, debug, info, warn, error, fatal",
-      "config.yaml:7:12: metrics: must be object",
-      "config.yaml:8:6: tls: must be object, or must be one of off, auto",
+      "config.yaml:7:12: metrics: must be an object",
+      "config.yaml:8:6: tls: must be an object, or must be one of off, auto",
       "config.yaml:11:28: connectors.list.0.provider: must be one of openai, anthropic, google, mistral, ollama, openai-compatible",
-      "config.yaml:12:7: connectors.list.1: must have required property 'model'",
+      "config.yaml:12:7: connectors.list.1: must have model",
       "config.yaml:13:35: health.checks.disk_space.warm: unknown setting",
     ]);
   });
@@ -164,12 +164,10 @@ describe("the file", () => {
       "config.yaml:6:41: health.checks.swap_usage.severity: needs command: only a plugin can be given one",
     ]);
     const checks = (entry: string) => faults(`health: { checks: { a: { ${entry} } } }`);
-    expect(checks("command: []")).toEqual([
-      "config.yaml:1:35: health.checks.a.command: must NOT have fewer than 1 items",
-    ]);
-    expect(checks("command: /usr/bin/check")).toEqual(["config.yaml:1:35: health.checks.a.command: must be array"]);
+    expect(checks("command: []")).toEqual(["config.yaml:1:35: health.checks.a.command: must not be empty"]);
+    expect(checks("command: /usr/bin/check")).toEqual(["config.yaml:1:35: health.checks.a.command: must be a list"]);
     expect(checks("command: [/usr/bin/check, 5]")).toEqual([
-      "config.yaml:1:52: health.checks.a.command.1: must be string",
+      "config.yaml:1:52: health.checks.a.command.1: must be a string",
     ]);
     expect(checks('command: [/usr/bin/check, "a\\0"]')).toHaveLength(1);
     expect(checks("command: [/usr/bin/check], severity: bad")).toEqual([
@@ -193,15 +191,15 @@ describe("the file", () => {
       "",
     ].join("\n");
     expect(faults(text)).toEqual([
-      "config.yaml:3:13: connectors.discover: must be boolean",
-      "config.yaml:4:30: connectors.budgets.tokens_per_day: must be >= 1",
-      "config.yaml:4:49: connectors.budgets.keys.deploy: must be integer",
-      'config.yaml:6:15: connectors.list.0.name: must match pattern "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"',
-      'config.yaml:7:15: connectors.list.1.name: must match pattern "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$"',
+      "config.yaml:3:13: connectors.discover: must be true or false",
+      "config.yaml:4:30: connectors.budgets.tokens_per_day: must be at least 1",
+      "config.yaml:4:49: connectors.budgets.keys.deploy: must be an integer",
+      "config.yaml:6:15: connectors.list.0.name: must be of the form of local",
+      "config.yaml:7:15: connectors.list.1.name: must be of the form of local",
       "config.yaml:7:53: connectors.list.1.api: must be one of chat, responses",
-      "config.yaml:7:70: connectors.list.1.timeout: must be string",
-      'config.yaml:8:59: connectors.list.2.api_key_env: must match pattern "^[A-Za-z_][A-Za-z0-9_]*$"',
-      'config.yaml:8:84: connectors.list.2.api_key_credential: must match pattern "^[A-Za-z0-9._-]{1,255}$"',
+      "config.yaml:7:70: connectors.list.1.timeout: must be a string",
+      "config.yaml:8:59: connectors.list.2.api_key_env: must be of the form of OPENAI_API_KEY",
+      "config.yaml:8:84: connectors.list.2.api_key_credential: must be of the form of openai-key",
     ]);
     const connectors = [
       "connectors:",
@@ -224,8 +222,8 @@ describe("the file", () => {
   it.each([
     ["a: [1", "config.yaml:1:"],
     ["a: 1\na: 2\n", "config.yaml:2:1: Map keys must be unique"],
-    ["- a\n", "config.yaml:1:1: must be object"],
-    ["just text", "config.yaml:1:1: must be object"],
+    ["- a\n", "config.yaml:1:1: must be an object"],
+    ["just text", "config.yaml:1:1: must be an object"],
     ["a: &x [1]\nb: *x\n", "config.yaml:2:4: aliases are not permitted"],
   ])("that is %j is refused, not guessed at", (text, expected) => {
     expect(faults(text).join("\n")).toContain(expected);

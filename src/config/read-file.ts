@@ -2,6 +2,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, visit } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";
+import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Fault } from "./faults.ts";
 import { Settings } from "./settings.ts";
@@ -44,38 +45,34 @@ const pointer = (path: string): readonly string[] =>
     .slice(1)
     .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
 
-interface SchemaFault {
+interface SettingFault {
   readonly path: readonly string[];
   readonly message: string;
   /** Whether the name is at fault, not the value. */
   readonly isKey: boolean;
 }
 
-function toSchemaFault({ keyword, instancePath, params, message = "is wrong" }: ErrorObject): SchemaFault {
+function toSettingFault(error: ErrorObject): SettingFault {
+  const { keyword, instancePath, params } = error;
   const path = pointer(instancePath);
   if (keyword === "additionalProperties") {
     return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
   }
-  const allowed = [params["allowedValues"] ?? params["allowedValue"]].flat().join(", ");
-  return {
-    path,
-    message: keyword === "enum" || keyword === "const" ? `must be one of ${allowed}` : message,
-    isKey: false,
-  };
+  return { path, message: describeSchemaFault(error), isKey: false };
 }
 
 /** One fault for each place. Messages of all arms of a union are joined, but for arms that are ruled out by faults inside another. */
-function schemaFaults(found: readonly ErrorObject[]): readonly SchemaFault[] {
+function schemaFaults(found: readonly ErrorObject[]): readonly SettingFault[] {
   const errors = found.filter(({ keyword }) => keyword !== "anyOf");
   const inside = (outer: string): boolean => errors.some(({ instancePath }) => instancePath.startsWith(`${outer}/`));
   const isArm = ({ keyword, instancePath }: ErrorObject): boolean =>
     ["type", "const", "enum"].includes(keyword) && inside(instancePath);
-  const faults = new Map<string, SchemaFault>();
-  for (const fault of errors.filter((error) => !isArm(error)).map(toSchemaFault)) {
+  const faults = new Map<string, SettingFault>();
+  for (const fault of errors.filter((error) => !isArm(error)).map(toSettingFault)) {
     const key = fault.path.join(".");
     const messages = new Set([...(faults.get(key)?.message.split(", or ") ?? []), fault.message]);
     // A list of words implies a string.
-    if ([...messages].some((message) => message.startsWith("must be one of"))) messages.delete("must be string");
+    if ([...messages].some((message) => message.startsWith("must be one of"))) messages.delete("must be a string");
     faults.set(key, { ...fault, message: [...messages].join(", or ") });
   }
   return [...faults.values()];

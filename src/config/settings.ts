@@ -8,6 +8,7 @@ const off = Type.Literal("off");
 const flag = (description: string) => Type.Boolean({ description });
 const duration = Type.String({
   pattern: "^[1-9][0-9]*(ms|s|m|h|d)$",
+  examples: ["30s"],
   description: "A time such as `30s`, `5m`, `1h`.",
 });
 export const defaultListen = "127.0.0.1:8470";
@@ -19,6 +20,7 @@ const Percent = Type.Number({ minimum: 0 });
 
 const UnitPattern = Type.String({
   pattern: "^[A-Za-z0-9:_.\\\\@*-]{1,255}$",
+  examples: ["nginx.service"],
   description: "Name of a unit, or a pattern with `*`; without a suffix it is that of a service.",
 });
 
@@ -46,6 +48,7 @@ const CheckSettings = Options({
 const ConnectorSettings = Strict({
   name: Type.String({
     pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$",
+    examples: ["local"],
     description: "Identifier, used in paths and in chat requests.",
   }),
   provider: Choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
@@ -58,6 +61,7 @@ const ConnectorSettings = Strict({
   api_key_env: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
+      examples: ["OPENAI_API_KEY"],
       description: "Environment variable that holds the key; unless given, the one that is usual for the provider.",
     }),
   ),
@@ -65,6 +69,7 @@ const ConnectorSettings = Strict({
   api_key_credential: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9._-]{1,255}$",
+      examples: ["openai-key"],
       description: "systemd credential that holds the key (`LoadCredential=`).",
     }),
   ),
@@ -147,7 +152,11 @@ export const Settings = Options(
     journal: Options({ dir: text("Journal folder.") }),
     health: Options({
       interval: duration,
-      checks: Type.Record(Type.String({ pattern: "^[a-z0-9_-]{1,128}$" }), CheckSettings, strict),
+      checks: Type.Record(
+        Type.String({ pattern: "^[a-z0-9_-]{1,128}$", examples: ["disk_space"] }),
+        CheckSettings,
+        strict,
+      ),
     }),
     connectors: Options({
       default: Type.String({ description: "The connector that is used unless another is named." }),
@@ -206,12 +215,14 @@ export const Settings = Options(
       ),
       keep: Type.String({
         pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
+        examples: ["64MiB"],
         description: "Room for traces on disk, `64MiB` unless given: the oldest go first.",
       }),
     }),
     audit: Options({
       max_size: Type.String({
         pattern: "^[1-9][0-9]{0,5}(MiB|GiB)$",
+        examples: ["64MiB"],
         description: "How large a file of the audit log may become before another is begun; `16MiB` unless given.",
       }),
       keep_files: Type.Integer({

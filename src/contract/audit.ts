@@ -80,7 +80,11 @@ const AuditListQuery = Strict({
   outcome: Type.Optional(Outcome),
   limit: Type.Optional(Type.Integer({ ...auditListLimit, description: "Maximum entries." })),
   cursor: Type.Optional(
-    Type.String({ pattern: "^[0-9]{1,15}-[0-9]{1,15}$", description: "`next_cursor` of the page before." }),
+    Type.String({
+      pattern: "^[0-9]{1,15}-[0-9]{1,15}$",
+      examples: ["3-4096"],
+      description: "`next_cursor` of the page before.",
+    }),
   ),
 });
 export type AuditListQuery = Static<typeof AuditListQuery>;

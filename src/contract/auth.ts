@@ -44,6 +44,7 @@ const NewKey = Strict({
   client_cert_sha256: Type.Optional(
     Type.String({
       pattern: "^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$",
+      examples: ["9f:86:d0:81:88:4c:7d:65:9a:2f:ea:a0:c5:5a:d0:15:a3:bf:4f:1b:2b:0b:82:2c:d1:5d:6c:15:b0:f0:0a:08"],
       description:
         "SHA-256 of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates it stands for the key.",
     }),

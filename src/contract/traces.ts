@@ -124,7 +124,11 @@ export const traces = {
     scope: "metrics:read",
     effect: "read",
     params: Type.Object({
-      trace_id: Type.String({ pattern: "^[0-9a-fA-F]{32}$", description: "32 hex digits." }),
+      trace_id: Type.String({
+        pattern: "^[0-9a-fA-F]{32}$",
+        examples: ["4bf92f3577b34da6a3ce929d0e0e4736"],
+        description: "32 hex digits.",
+      }),
     }),
     response: Trace,
     errors: ["NOT_FOUND", "UNAVAILABLE"],

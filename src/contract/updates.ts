@@ -286,7 +286,7 @@ export const updates = {
         default: false,
         description: "Exactly the security updates, never anything else.",
       }),
-      packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), {
+      packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
         minItems: 1,
         maxItems: 1000,
         description: "Only these packages, and what they need.",
@@ -429,7 +429,7 @@ export const updates = {
         etcScopes,
         "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
       ),
-      allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), {
+      allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
         maxItems: 1000,
         description: "Packages that may be downgraded although their data may not survive it: databases and the like.",
       }),

@@ -1,5 +1,6 @@
 import { Ajv } from "ajv";
 import { ownSchemas } from "#contract/schema.ts";
+import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
 import { errorSummary, toError } from "#kernel/errors.ts";
@@ -8,7 +9,7 @@ import type { RecordRoot } from "./record.ts";
 import { type FixFound, isRootTask, type RootTask, type RootTaskInput, rootTasks, rootTaskTimeoutMs } from "./tasks.ts";
 import { createRootWork, type DuringTask, type WorkParts } from "./work.ts";
 
-const ajv = new Ajv(ownSchemas);
+const ajv = new Ajv({ ...ownSchemas, verbose: true });
 
 export function refuse(why: string): never {
   throw new DomainError("VALIDATION_ERROR", `cannot do what was requested: ${why}`);
@@ -23,8 +24,10 @@ function admitted({ task, input }: RootRequest, parts: WorkParts): { readonly ta
   if (!isRootTask(task)) return refuse("it is not on the list");
   const workFor = <T extends RootTask>(name: T): Work => {
     const isInput = ajv.compile<RootTaskInput<T>>(rootTasks[name].input);
-    if (!isInput(input))
-      throw new DomainError("VALIDATION_ERROR", `cannot do ${name}: ${ajv.errorsText(isInput.errors)}`);
+    if (!isInput(input)) {
+      const faults = (isInput.errors ?? []).map((error) => `input${error.instancePath} ${describeSchemaFault(error)}`);
+      throw new DomainError("VALIDATION_ERROR", `cannot do ${name}: ${faults.join(", ")}`);
+    }
     return (during) => createRootWork(parts)[name](input, during);
   };
   return { task, work: workFor(task) };

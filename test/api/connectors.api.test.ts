@@ -366,15 +366,15 @@ describe("POST /connectors/chat", () => {
   it.each([
     ["no body", undefined, "messages", "Required field missing"],
     ["no messages, whatever else is wrong", { connector: 5, nonsense: 1 }, "messages", "Required field missing"],
-    ["no messages at all in them", { messages: [] }, "messages", "Must NOT have fewer than 1 items"],
+    ["no messages at all in them", { messages: [] }, "messages", "Must not be empty"],
     ["a message without content", { messages: [{ role: "user" }] }, "messages.0.content", "Required field missing"],
     ["an unknown role", { messages: [{ role: "tool", content: "" }] }, "messages.0.role", undefined],
     ["an unknown field", { messages, top_k: 1 }, "top_k", "Unknown field"],
-    ["no tokens", { messages, max_tokens: 0 }, "max_tokens", "Must be >= 1"],
-    ["too many tokens", { messages, max_tokens: 200_001 }, "max_tokens", "Must be <= 200000"],
-    ["a fraction of a token", { messages, max_tokens: 1.5 }, "max_tokens", "Must be integer"],
-    ["too much heat", { messages, temperature: 2.1 }, "temperature", "Must be <= 2"],
-    ["text in place of a flag", { messages, stream: "true" }, "stream", "Must be boolean"],
+    ["no tokens", { messages, max_tokens: 0 }, "max_tokens", "Must be at least 1"],
+    ["too many tokens", { messages, max_tokens: 200_001 }, "max_tokens", "Must be at most 200000"],
+    ["a fraction of a token", { messages, max_tokens: 1.5 }, "max_tokens", "Must be an integer"],
+    ["too much heat", { messages, temperature: 2.1 }, "temperature", "Must be at most 2"],
+    ["text in place of a flag", { messages, stream: "true" }, "stream", "Must be true or false"],
   ])("refuses %s", async (_, body, field, issue) => {
     await start();
     const reply = await post("/chat?dry_run=perhaps", body);

@@ -152,7 +152,7 @@ const cases: Cases = {
   checkUpdates: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/updates/check?refresh=perhaps" },
-      details: { field: "refresh", issue: "Must be boolean" },
+      details: { field: "refresh", issue: "Must be true or false" },
     },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "package manager", retryable: false } },
   },
@@ -230,7 +230,7 @@ const cases: Cases = {
   createSnapshot: {
     VALIDATION_ERROR: {
       request: { body: { description: 7 } },
-      details: { field: "description", issue: "Must be string" },
+      details: { field: "description", issue: "Must be a string" },
     },
     CONFLICT: { prepare: hang, details: { operation_id: "operation-1" } },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "snapshots", retryable: false } },
@@ -407,14 +407,14 @@ const cases: Cases = {
   revokeKey: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/auth/keys/x?dry_run=perhaps" },
-      details: { field: "dry_run", issue: "Must be boolean" },
+      details: { field: "dry_run", issue: "Must be true or false" },
     },
     NOT_FOUND: {},
   },
   createToken: {
     VALIDATION_ERROR: {
       request: { body: { expires_in: "5" } },
-      details: { field: "expires_in", issue: "Must be integer" },
+      details: { field: "expires_in", issue: "Must be an integer" },
     },
     FORBIDDEN: { request: { body: { scopes: ["keys:admin"] } }, details: { required_scope: "keys:admin" } },
     CONFLICT: {

@@ -341,7 +341,7 @@ describe("trust", () => {
       expect.stringMatching(/^the path of its folder has other characters/),
       expect.stringMatching(/is a link \(put the folder itself there\)$/),
       expect.stringMatching(/x: unknown setting$/),
-      expect.stringMatching(/name: must match pattern/),
+      expect.stringMatching(/name: must be of the form of backup-age/),
     ]);
     write(at("two"));
     expect(inspectPlugin(at("two"))).toEqual([]);

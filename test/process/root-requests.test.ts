@@ -68,7 +68,7 @@ describe.skipIf(!isRoot)("root's side of one request", { timeout: 60_000 }, () =
       "input that the task does not take",
       own,
       `${JSON.stringify({ id, task: "packages.refresh", input: { a: 1 } })}\n`,
-      "must NOT",
+      "input must not have a",
     ],
     [
       "the connection of another user",

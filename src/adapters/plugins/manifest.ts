@@ -3,6 +3,7 @@ import { Ajv, type ErrorObject, type ValidateFunction } from "ajv";
 import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument } from "yaml";
 import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
 import { ownSchemas } from "#contract/schema.ts";
+import { describeSchemaFault } from "#contract/schema-fault.ts";
 import type { PluginManifest } from "#domain/ports/plugins.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord, isString } from "#kernel/values.ts";
@@ -53,13 +54,13 @@ const noFiles = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp"
 const pathWords = (path: string): readonly string[] => path.split("/").slice(1);
 const unescaped = (word: string): string => word.replaceAll("~1", "/").replaceAll("~0", "~");
 
-function toFlaw({ keyword, instancePath, params, data, message = "is wrong" }: ErrorObject): Flaw {
+function toFlaw(error: ErrorObject): Flaw {
+  const { keyword, instancePath, params, data } = error;
+  const message = describeSchemaFault(error);
   const path = pathWords(instancePath).map(unescaped);
   switch (keyword) {
     case "additionalProperties":
       return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
-    case "enum":
-      return { path, message: `must be one of ${[params["allowedValues"]].flat().join(", ")}` };
     case "type": {
       const isUnquoted = params["type"] === "string" && typeof data === "number";
       return { path, message: isUnquoted ? `${message}: write it in quotes` : message };

@@ -11,12 +11,14 @@ const text = (maxLength: number, description: string) =>
     pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f\\u061c\\u200e\\u200f\\u2028-\\u202e\\u2066-\\u2069]*$",
     description,
   });
-const duration = (description: string) => Type.String({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description });
+const duration = (description: string) =>
+  Type.String({ pattern: "^[1-9][0-9]{0,8}[smhd]$", description, examples: ["30s"] });
 /** Characters that mean nothing to whoever reads a list of paths, without `.` and `..` as names. */
 const path = Type.String({
   maxLength: 1024,
   pattern: "^(/(?!\\.\\.?(/|$))[A-Za-z0-9._@+,~-]+)+$",
   description: "An absolute path.",
+  examples: ["/srv/data"],
 });
 
 export const ManifestFile = Type.Object(
@@ -24,15 +26,17 @@ export const ManifestFile = Type.Object(
     name: Type.String({
       pattern: pluginNamePattern,
       description: "What it is called; of a check also the id of the check.",
+      examples: ["backup-age"],
     }),
-    version: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9.+:~_-]+$" }),
+    version: Type.String({ minLength: 1, maxLength: 64, pattern: "^[A-Za-z0-9.+:~_-]+$", examples: ["1.0.2"] }),
     type: Choice(pluginTypes, "`command`: run when it is called. `check`: a health check. `hook`: called on events."),
     author: Type.Optional(text(256, "Who made it.")),
     description: Type.Optional(text(1024, "What it does, in a sentence.")),
     exec: Type.String({
       maxLength: 512,
-      pattern: "^(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+(/(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+)*$",
+      pattern: "^(\\./)?(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+(/(?!\\.\\.?(/|$))[A-Za-z0-9._+-]+)*$",
       description: "The program: a file in the folder of the plugin, in any language.",
+      examples: ["./check.sh"],
     }),
     args: Type.Optional(
       Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), {
@@ -61,7 +65,11 @@ export const ManifestFile = Type.Object(
             Type.Array(path, { maxItems: 32, description: "Paths that it may change whoever they belong to." }),
           ),
           memory: Type.Optional(
-            Type.String({ pattern: "^[1-9][0-9]{0,8}[KMG]$", description: "`256M` unless given; 16M to 64G." }),
+            Type.String({
+              pattern: "^[1-9][0-9]{0,8}[KMG]$",
+              description: "`256M` unless given; 16M to 64G.",
+              examples: ["256M"],
+            }),
           ),
           tasks: Type.Optional(
             Type.Integer({

@@ -1,5 +1,6 @@
 import { Ajv, type ErrorObject, type SchemaObject, type ValidateFunction } from "ajv";
 import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
+import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { DomainError } from "#domain/common/error.ts";
 
 type HttpPart = "params" | "query" | "body";
@@ -50,18 +51,9 @@ function describeError(error: ErrorObject, part: HttpPart): { field: string; iss
         field: below(error.params["additionalProperty"]),
         issue: part === "query" ? "Unknown parameter" : "Unknown field",
       };
-    case "enum":
-      return { field: at || part, issue: `Must be one of ${[error.params["allowedValues"]].flat().join(", ")}` };
-    case "format":
-      return { field: at || part, issue: "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z" };
-    case "pattern": {
-      // An example helps more than a regular expression.
-      const [example] = [error.parentSchema?.["examples"] ?? []].flat();
-      if (example === undefined) break;
-      return { field: at || part, issue: `Must be of the form of ${String(example)}` };
-    }
+    default:
+      return { field: at || part, issue: upperFirst(describeSchemaFault(error)) };
   }
-  return { field: at || part, issue: upperFirst(error.message ?? "is wrong") };
 }
 
 /**
