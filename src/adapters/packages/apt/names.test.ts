@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { dpkgEntry } from "../../../../test/fakes/dpkg.ts";
+import { dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
 import { wordFor } from "./database.ts";
 import { isPackageName, isVersion } from "./words.ts";
 

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
-import { aptOffer, dpkgEntry } from "../../../../test/fakes/dpkg.ts";
+import { aptOffer, dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
 import { areSame, describeChanges } from "../common/changes.ts";
 import { changesOf, parseSimulation } from "./simulation.ts";
 

@@ -2,7 +2,7 @@ import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "no
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { aptOffer, dpkgEntry } from "../../../../test/fakes/dpkg.ts";
+import { aptOffer, dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
 import { securityPreferences, withPreferences } from "./plan.ts";
 
 let folder: string;
