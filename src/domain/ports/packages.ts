@@ -257,6 +257,11 @@ export interface PackageFiles {
   readonly configFiles: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /** The name of a package's file. With another name it may not be accepted as a package. */
   readonly fileName: (wanted: PackageVersion) => string;
+  /**
+   * Versions of which no file can be had, asked without downloading. Where this is undefined, files of installed packages can be built
+   * and need not be kept.
+   */
+  readonly missing?: (wanted: readonly PackageVersion[], signal: AbortSignal) => Promise<readonly PackageVersion[]>;
   /** Downloads the files of packages that are not in the cache with one command, so that {@link fetch} finds them in the folder. */
   readonly prefetch?: (wanted: readonly PackageVersion[], folder: string, signal: AbortSignal) => Promise<void>;
   /**

@@ -1,5 +1,5 @@
-import { constants } from "node:fs";
-import { copyFile, mkdtemp, rename, rm } from "node:fs/promises";
+import { constants, existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, rename, rm } from "node:fs/promises";
 import { basename, join } from "node:path";
 import {
   type InstalledPackage,
@@ -85,14 +85,23 @@ export function createPackageFiles<State extends { readonly packages: readonly P
   readonly inspect: (path: string, signal: AbortSignal) => Promise<PackageVersion | string>;
   readonly isIntact: (path: string, signal: AbortSignal) => Promise<boolean>;
   readonly cached: (wanted: PackageVersion, signal: AbortSignal) => Promise<readonly string[]>;
-  readonly download: (wanted: PackageVersion, folder: string, signal: AbortSignal) => Promise<string | undefined>;
+  /** Of these what repositories offer, by the lists. */
+  readonly offered: (wanted: readonly PackageVersion[], signal: AbortSignal) => Promise<readonly PackageVersion[]>;
+  /** Brings what can be had into the folder, with one command. @returns paths. */
+  readonly download: (
+    wanted: readonly PackageVersion[],
+    folder: string,
+    signal: AbortSignal,
+  ) => Promise<readonly string[]>;
+  /** The name of the file in repositories. */
+  readonly repositoryName: (wanted: PackageVersion) => string;
   /** Does what is missing. @returns why it was not done, or what failed on the way; else empty. */
   readonly change: (unit: string, left: Missing, progress: Progress, signal: AbortSignal) => Promise<string>;
   readonly mark: (unit: string, wanted: Target["marks"], signal: AbortSignal) => Promise<void>;
   readonly settle: (unit: string, signal: AbortSignal) => Promise<void>;
 }): PackageFiles {
-  const { database, toInstalled, configFiles, ending, inspect, isIntact, cached, download, change, mark, settle } =
-    host;
+  const { database, toInstalled, configFiles, ending, inspect, isIntact, cached, change, mark, settle } = host;
+  const { offered, download, repositoryName } = host;
 
   // With the epoch too, which repositories leave out.
   const fileName = (wanted: PackageVersion): string => `${nevraOf(wanted).replaceAll(":", "%3a")}${ending}`;
@@ -108,7 +117,36 @@ export function createPackageFiles<State extends { readonly packages: readonly P
     return typeof found !== "string" && nevraOf(found) === nevraOf(wanted) && isIntact(path, signal);
   };
 
+  /** Downloaded with others before they are fetched one by one. */
+  const early = (folder: string): string => join(folder, "early");
+
+  const uncached = async (wanted: readonly PackageVersion[], signal: AbortSignal) => {
+    const isCached = async (each: PackageVersion): Promise<boolean> =>
+      (await cached(each, signal)).some((path) => existsSync(path));
+    const found = await Promise.all(wanted.map(isCached));
+    return wanted.filter((_, at) => found[at] === false);
+  };
+  const offeredOf = async (wanted: readonly PackageVersion[], signal: AbortSignal): Promise<ReadonlySet<string>> =>
+    new Set(wanted.length === 0 ? [] : (await offered(wanted, signal)).map(nevraOf));
+
   return {
+    async missing(wanted, signal) {
+      const left = await uncached(wanted, signal);
+      const found = await offeredOf(left, signal);
+      return left.filter((each) => !found.has(nevraOf(each)));
+    },
+
+    async prefetch(wanted, folder, signal) {
+      const left = await uncached(wanted, signal);
+      const found = await offeredOf(left, signal);
+      const offers = left.filter((each) => found.has(nevraOf(each)));
+      if (offers.length < 2) return;
+      const into = early(folder);
+      const own = join(into, "download");
+      await mkdir(own, { recursive: true });
+      for (const path of await download(offers, own, signal)) await rename(path, join(into, basename(path)));
+    },
+
     present: async (signal) => toInstalled(await database(signal)).map((each) => ({ ...each, state: "installed" })),
     configFiles,
     fileName,
@@ -121,8 +159,8 @@ export function createPackageFiles<State extends { readonly packages: readonly P
       const name = fileName(wanted);
       const fetching = { wanted, isWhole, target: join(folder, name) };
       const sources = {
-        cached: await cached(wanted, signal),
-        download: (own: string) => download(wanted, own, signal),
+        cached: [join(early(folder), repositoryName(wanted)), ...(await cached(wanted, signal))],
+        download: async (own: string) => (await download([wanted], own, signal))[0],
       };
       const origin = await fetchFile(fetching, sources, signal);
       if (origin !== undefined) return { name, origin };

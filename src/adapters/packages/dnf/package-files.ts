@@ -5,9 +5,11 @@ import { orUndefined } from "#kernel/errors.ts";
 import { createPackageFiles, type Missing } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
+import { orWithoutLists } from "../common/rpm/offers.ts";
 import { fileNameOf, isJust, rpmFiles } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
 import { type Dnf, toInstalled, withoutRepositories } from "./host.ts";
+import { availableFormat, parseOffered } from "./lists.ts";
 import { failureReason, scriptFailures } from "./output.ts";
 import { changingArgv, telling } from "./replay.ts";
 import { parseSummary, parseTable } from "./simulation.ts";
@@ -23,6 +25,9 @@ const onlyFiles = [
   "--setopt=protected_packages=",
   "--setopt=installonly_limit=0",
 ] as const;
+
+/** Without what keeps packages back. */
+const all = ["--disableplugin=versionlock", "--disableexcludes=all"] as const;
 
 const shellWord = (text: string): string => `'${text.replaceAll("'", `'"'"'`)}'`;
 
@@ -72,12 +77,15 @@ export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFil
       return repositories.map((name) => join(places.lists, name, "packages", fileNameOf(wanted)));
     },
 
+    async offered(wanted, signal) {
+      const words = ["repoquery", ...all, "--available", `--queryformat=${availableFormat}`, "--"];
+      return parseOffered(await orWithoutLists(dnf.ask([...words, ...wanted.map(({ name }) => name)], signal), ""));
+    },
+
     async download(wanted, own, signal) {
-      const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
-      const words = ["--quiet", ...all, "download", `--destdir=${own}`, "--", nevraOf(wanted)];
-      const { exitCode } = await ports.exec([...places.dnf, ...words], { signal, timeoutMs: 10 * 60_000 });
-      const [file] = await readdir(own);
-      return exitCode === 0 && file !== undefined ? join(own, file) : undefined;
+      const words = ["--quiet", ...all, "download", `--destdir=${own}`, "--", ...wanted.map(nevraOf)];
+      const { exitCode } = await ports.exec([...places.dnf, ...words], { signal, timeoutMs: 60 * 60_000 });
+      return exitCode === 0 ? (await readdir(own)).map((file) => join(own, file)) : [];
     },
 
     async change(unit, left, progress, signal) {

@@ -82,7 +82,9 @@ export function createPacmanPackageFiles(pacman: Pacman, ports: PackagePorts): P
       };
       return (await Promise.all((await pacman.cacheFolders(signal)).map(inOne))).flat();
     },
-    download: () => Promise.resolve(undefined),
+    offered: () => Promise.resolve([]),
+    download: () => Promise.resolve([]),
+    repositoryName: ({ name, version, architecture }) => `${name}-${version}-${architecture}.pkg.tar`,
 
     async change(unit, left, progress, signal) {
       const run = async (words: readonly string[]): Promise<string> => {

@@ -11,6 +11,7 @@ import { fileNameOf, isJust, rpmFiles } from "../common/rpm/package-files.ts";
 import { asResult } from "../common/transactions.ts";
 import { onlyFiles } from "./asking.ts";
 import { toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
+import { parseFound } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, marksCommand, operandOf, type Source, wordsFor, writeMarks } from "./transaction.ts";
@@ -55,13 +56,19 @@ export function createZypperPackageFiles(zypper: Zypper, ports: PackagePorts): P
       );
     },
 
+    async offered(wanted, signal) {
+      const words = ["search", "--details", "--match-exact", "--type", "package", "--"];
+      const names = wanted.map(({ name }) => name);
+      const result = await orWithoutLists(zypper.tryAsking([...words, ...names], signal), undefined);
+      return parseFound(result?.stdout ?? "");
+    },
+
     async download(wanted, own, signal) {
-      const words = ["download", "--all-matches", "--", operandOf(wanted)];
+      const words = ["download", "--all-matches", "--", ...wanted.map(operandOf)];
       const result = await orWithoutLists(zypper.tryInto(own, words, signal), undefined);
-      if (result?.exitCode !== 0) return undefined;
+      if (result?.exitCode !== 0) return [];
       const names = await readdir(own, { recursive: true });
-      const file = names.find((name) => name.endsWith(".rpm"));
-      return file === undefined ? undefined : join(own, file);
+      return names.filter((name) => name.endsWith(".rpm")).map((name) => join(own, name));
     },
 
     async change(unit, left, progress, signal) {

@@ -53,6 +53,7 @@ export const rpmFiles = (ports: PackagePorts, rpm: Argv) => ({
     return parseConfigFiles(stdout);
   },
   ending: ".rpm",
+  repositoryName: fileNameOf,
   async inspect(path: string, signal: AbortSignal): Promise<PackageVersion | string> {
     const words = ["--query", "--nosignature", `--queryformat=${identityFormat}`, "--package", "--", path];
     const { exitCode, stdout, stderr } = await ports.exec(["/usr/bin/rpm", ...words], { signal });
