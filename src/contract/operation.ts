@@ -65,6 +65,17 @@ export const DryRunQuery = Options({
 export const risks = ["safe", "moderate", "risky"] as const;
 export type Risk = (typeof risks)[number];
 
+/** How far the snapshot leads back. */
+export const WayBack = {
+  rollback: Type.Optional(
+    Choice(
+      ["full", "partial"],
+      "`partial`: some packages could not be returned, since no file of their version can be had.",
+    ),
+  ),
+  rollback_lacks: Type.Optional(Type.Array(Type.String(), { description: "Names of those packages." })),
+};
+
 /** What a mutation would do. */
 export const Plan = Type.Object({
   dry_run: Type.Literal(true),
@@ -74,6 +85,7 @@ export const Plan = Type.Object({
   bytes: Type.Integer({ description: "Bytes that would be downloaded." }),
   requires_reboot: Type.Boolean(),
   frees_bytes: Type.Optional(Type.Integer({ description: "Bytes on disk that would become free, as far as known." })),
+  ...WayBack,
   fix_id: Type.Optional(Type.String()),
   risk: Type.Optional(Choice(risks, "`risky` needs to be confirmed.")),
   reason: Type.Optional(

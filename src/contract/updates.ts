@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { DryRunQuery, type Operations } from "./operation.ts";
+import { DryRunQuery, type Operations, WayBack } from "./operation.ts";
 import {
   Choice,
   LooseOptions,
@@ -164,6 +164,7 @@ export const Snapshot = Type.Object({
   backend: Type.String({ description: "`packages`: versions and files of packages, and `/etc`." }),
   protected: Type.Boolean({ description: "Whether it is kept whatever the retention says." }),
   packages_count: Type.Integer({ description: "Packages that were installed." }),
+  ...WayBack,
 });
 export type Snapshot = Static<typeof Snapshot>;
 
@@ -291,7 +292,13 @@ export const updates = {
         maxItems: 1000,
         description: "Only these packages, and what they need.",
       }),
-      create_snapshot: Type.Boolean({ description: "Take a snapshot first; true unless settings say otherwise." }),
+      create_snapshot: Type.Unsafe<boolean | "required">({
+        type: ["boolean", "string"],
+        pattern: "^required$",
+        examples: ["required"],
+        description:
+          "Take a snapshot first; true unless settings say otherwise. `required`: refuse the update where the snapshot could not lead back wholly, as `guard` does.",
+      }),
       guard: Type.Boolean({
         default: false,
         description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
@@ -429,6 +436,10 @@ export const updates = {
         etcScopes,
         "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
       ),
+      partial: Type.Boolean({
+        default: false,
+        description: "Leave packages as they are of which no old file can be had, and return the rest.",
+      }),
       allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
         maxItems: 1000,
         description: "Packages that may be downgraded although their data may not survive it: databases and the like.",

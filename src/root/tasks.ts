@@ -4,7 +4,7 @@ import { Choice } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
-import type { PackageManager, SystemRelease } from "#domain/ports/packages.ts";
+import type { PackageManager, PackageVersion, SystemRelease } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -16,6 +16,10 @@ const closed = { additionalProperties: false };
 const Name = Type.String({ pattern: "^[a-z][a-z0-9_]{0,63}$" });
 const SnapshotId = Type.String({ pattern: "^[0-9]{8}-[0-9]{6}$" });
 const PackageNames = Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), { maxItems: 10_000 });
+const Word = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9+.:~^_-]*$", maxLength: 255 });
+const PackageVersions = Type.Array(Type.Object({ name: Word, architecture: Word, version: Word }, closed), {
+  maxItems: 10_000,
+});
 const Nothing = Type.Object({}, closed);
 /** No character that ends a string elsewhere. */
 const plainText = "^[^\\u0000]*$";
@@ -33,12 +37,18 @@ export const rootOperations = {
       ),
       takesSnapshot: Type.Boolean(),
       isGuarded: Type.Boolean(),
+      requiresFull: Type.Optional(Type.Boolean()),
       restartsStale: Type.Optional(Type.Boolean()),
     },
     closed,
   ),
   "updates.rollback": Type.Object(
-    { snapshotId: SnapshotId, etc: Type.Optional(Choice(etcScopes)), allowDowngrade: Type.Optional(PackageNames) },
+    {
+      snapshotId: SnapshotId,
+      etc: Type.Optional(Choice(etcScopes)),
+      allowDowngrade: Type.Optional(PackageNames),
+      partial: Type.Optional(Type.Boolean()),
+    },
     closed,
   ),
   "snapshots.create": Type.Object({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }, closed),
@@ -110,6 +120,11 @@ export const rootTasks = {
   "snapshots.list": { effect: "read", input: Nothing },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   "snapshots.compare_file": { effect: "read", input: SnapshotFileRequest },
+  "snapshots.lacking": {
+    effect: "read",
+    input: Type.Object({ wanted: PackageVersions }, closed),
+    timeoutMs: 5 * minuteMs,
+  },
   "snapshots.verify": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   /** A command plugin, with the arguments of who calls it. */
   "plugin.run": {
@@ -150,6 +165,7 @@ interface Outputs {
   "stale.find": StaleProcesses;
   "reboot.state": RebootSchedule;
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };
+  "snapshots.lacking": { readonly lacks: readonly PackageVersion[] };
   "snapshots.diff": Awaited<ReturnType<SnapshotBackend["diff"]>>;
   "snapshots.compare_file": { readonly comparison?: FileComparison };
   "plugin.run": PluginEnd;

@@ -179,6 +179,7 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
     "snapshots.diff": ({ id }, { signal }) => updates().backend.diff(id, signal),
     "snapshots.compare_file": async ({ id, path }, { signal }) =>
       defined({ comparison: await updates().backend.compareFile(id, path, signal) }),
+    "snapshots.lacking": async ({ wanted }, { signal }) => ({ lacks: await updates().backend.lacking(wanted, signal) }),
     async "snapshots.verify"({ id }, { signal }) {
       await updates().backend.verify(id, signal);
       return {};

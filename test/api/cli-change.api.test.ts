@@ -256,6 +256,37 @@ describe("steward snapshots and rollback", () => {
   });
 });
 
+describe("steward rollback", () => {
+  it("passes on what it is told of /etc, of downgrades and of packages that cannot be returned", async () => {
+    const id = (await steward(["snapshots", "create"])).out.trim();
+    offer();
+    expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);
+    service.snapshots.nowhere.add("editor");
+    expect(await steward(["rollback", id, "--yes"])).toMatchObject({ code: 2, err: expect.stringContaining("editor") });
+    const options = ["--partial", "--etc", "all", "--allow-downgrade", "editor", "--json", "--yes"];
+    const { code, out } = await steward(["rollback", id, ...options]);
+    expect(code).toBe(0);
+    const { operation_id: operationId } = JSON.parse(out) as { operation_id: string };
+    expect(service.operationStore.read(operationId)?.spec.input).toEqual({
+      snapshotId: id,
+      etc: "all",
+      partial: true,
+      allowDowngrade: ["editor"],
+    });
+  });
+
+  it("is demanded for an update by an option", async () => {
+    offer();
+    service.snapshots.nowhere.add("editor");
+    expect(await steward(["updates", "apply", "--require-rollback", "--yes"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("editor"),
+    });
+    expect((await steward(["updates", "apply", "--yes"])).code).toBe(0);
+    expect((await steward(["snapshots"])).out).toMatch(/not .*editor/);
+  });
+});
+
 describe("steward chat, connectors and explain", () => {
   it("prints the answer as it comes, without what a terminal would act upon", async () => {
     expect(await steward(["chat", "say", "hello"])).toEqual({ code: 0, out: "Hello to you\n", err: "" });

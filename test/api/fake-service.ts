@@ -49,6 +49,7 @@ export interface ServiceFakes {
   readonly self: Operations["self"];
   readonly hostUpdates: Updates["host"];
   readonly stale: Updates["stale"];
+  readonly fileSystems: Updates["fileSystems"];
   readonly reboots: Reboots;
   readonly checks: Health["checks"];
   readonly fixes: Health["fixes"];
@@ -130,6 +131,7 @@ export function createFakeService(fakes: ServiceFakes) {
       hookPoints,
       takesSnapshot: true,
       stale: fakes.stale,
+      fileSystems: fakes.fileSystems,
       rules: downgradeRules(),
     }),
     connectors,

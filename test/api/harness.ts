@@ -203,6 +203,7 @@ export async function startTestService(
   const reboots = createFakeReboots();
   const staleCode = createFakeStaleCode([], isRestarted);
   const stale = { code: staleCode, units: fakeUnits, reboot: createFakeRebootNeed() };
+  const { fileSystems = createFakeFileSystems() } = overrides;
   const verbs = updateVerbs({
     manager: packageManager,
     backend: snapshots,
@@ -213,7 +214,7 @@ export async function startTestService(
     keepSnapshots: 3,
     stale,
     rules: downgradeRules(),
-    fileSystems: createFakeFileSystems(),
+    fileSystems,
   });
   /** Does what was launched, in this process. */
   const taskLauncher: TaskLauncher = {
@@ -251,6 +252,7 @@ export async function startTestService(
     operationStore,
     taskLauncher,
     self: launcher.begin(),
+    fileSystems,
     stale,
     hostUpdates: () => Promise.resolve({ manager: packageManager, backend: snapshots }),
     reboots,

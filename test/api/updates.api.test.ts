@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { UpdateRefused } from "#domain/ports/packages.ts";
+import { createFakeFileSystems, fakeFileSystem } from "../fakes/file-systems.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
 import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
@@ -208,6 +209,8 @@ describe("POST /updates/apply", () => {
         packages: ["library"],
         bytes: 1000,
         requires_reboot: false,
+        rollback: "full",
+        rollback_lacks: [],
       },
     ]);
     expect(versions()).toEqual(old);
@@ -265,6 +268,58 @@ describe("POST /updates/apply", () => {
       400,
       { error: { details: { field: "security_only", issue: "pacman cannot tell security updates from others" } } },
     ]);
+    await other.app.close();
+  });
+
+  it("says what the snapshot could not return, and refuses only where it has to lead back", async () => {
+    offerThree();
+    service.snapshots.nowhere.add("server");
+    const plan = await post("/updates/apply?dry_run=true");
+    expect(plan.json).toMatchObject({
+      steps: expect.arrayContaining(["take a snapshot, which cannot return server 3.0"]),
+      rollback: "partial",
+      rollback_lacks: ["server"],
+    });
+    for (const body of [{ guard: true }, { create_snapshot: "required" }]) {
+      const refused = await post("/updates/apply?dry_run=true", { body });
+      expect(refused).toMatchObject({
+        status: 503,
+        json: { error: { message: expect.stringContaining("server 3.0"), details: { packages: ["server"] } } },
+      });
+      expect(await post("/updates/apply", { body })).toMatchObject({
+        status: 503,
+        json: { error: { message: "cannot take the snapshot: server 3.0 is nowhere; nothing was changed" } },
+      });
+      expect(versions()).toEqual(old);
+    }
+    expect((await post("/updates/apply")).json).toMatchObject({ success: true });
+    expect((await get("/updates/snapshots")).json).toMatchObject({
+      snapshots: [{ rollback: "partial", rollback_lacks: ["server"] }],
+    });
+    expect(service.snapshots.kept).toEqual(["editor 1.1", "library 2.1", "server 3.1"]);
+    const { json } = await get("/updates/snapshots");
+    const path = `/updates/rollback/${(json as { snapshots: readonly { id: string }[] }).snapshots[0]?.id}?dry_run=true`;
+    expect(await post(path)).toMatchObject({ status: 503, json: { error: { details: { packages: ["server"] } } } });
+    expect((await post(path, { body: { partial: true } })).json).toMatchObject({
+      packages: ["editor", "library"],
+      rollback: "partial",
+      reason: "not returned to, since their files are nowhere to be had: server 3.0",
+    });
+  });
+
+  it("is refused on a dry run too where there is no room for it", async () => {
+    const other = await startTestService({
+      fileSystems: createFakeFileSystems([fakeFileSystem({ path: "/", freeBytes: 1000 })]),
+    });
+    other.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
+    const request = { method: "POST", key: other.admin, body: {} } as const;
+    for (const query of ["?dry_run=true", ""]) {
+      const { status, json } = await send(other, { ...request, path: `/api/v1/updates/apply${query}` });
+      expect([status, json]).toMatchObject([
+        503,
+        { error: { message: expect.stringMatching(/^cannot update: \/ has /), details: { missing: "disk space" } } },
+      ]);
+    }
     await other.app.close();
   });
 

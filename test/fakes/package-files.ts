@@ -35,7 +35,10 @@ const isVersion = (value: unknown): value is PackageVersion =>
 const fileName: PackageFiles["fileName"] = ({ name, version }) => `${encodeURIComponent(`${name}-${version}`)}.package`;
 
 /** Package files of a host in memory. */
-export function createFakePackageFiles(packages: readonly PresentPackage[] = []): FakePackageFiles {
+export function createFakePackageFiles(
+  packages: readonly PresentPackage[] = [],
+  { isBuildable = true }: { readonly isBuildable?: boolean } = {},
+): FakePackageFiles {
   const put = (wanted: PackageVersion, state: PresentPackage["state"]): void => {
     fake.onChange();
     const isOther = (each: PresentPackage): boolean => each.name !== wanted.name;
@@ -53,10 +56,13 @@ export function createFakePackageFiles(packages: readonly PresentPackage[] = [])
     present: () => Promise.resolve(fake.packages),
     configFiles: () => Promise.resolve(fake.owners),
     fileName,
+    ...(!isBuildable && {
+      missing: (wanted) => Promise.resolve(wanted.filter((each) => !fake.repository.some((one) => isSame(one, each)))),
+    }),
     async fetch({ name, architecture, version, state }, folder) {
       const wanted = { name, architecture, version };
       const isOffered = state !== "configuration" && fake.repository.some((each) => isSame(each, wanted));
-      if (!isOffered && !fake.packages.some((each) => isSame(each, wanted) && each.state === state)) {
+      if (!isOffered && !(isBuildable && fake.packages.some((each) => isSame(each, wanted) && each.state === state))) {
         throw new PackageFileMissing(`${name} ${version} is nowhere`);
       }
       const file = fileName(wanted);

@@ -1,5 +1,6 @@
 import { createTwoFilesPatch } from "diff";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
+import { PackageFileMissing } from "#domain/ports/packages.ts";
 import type { RollbackOutcome, SnapshotBackend, SnapshotDiff, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { FakePackageManager } from "./package-manager.ts";
@@ -18,6 +19,10 @@ export interface FakeSnapshotBackend extends SnapshotBackend {
   readonly damaged: Set<string>;
   /** Transactions of rollbacks that were interrupted, or are done, and of which something is left. */
   readonly interrupted: Set<string>;
+  /** Names of packages of which no old file can be had. */
+  readonly nowhere: Set<string>;
+  /** What was told to be kept for the next update, as `name version`. */
+  readonly kept: string[];
   /** Why the next snapshot cannot be taken. */
   createFault: string | undefined;
   /** Why the next rollback does not succeed. */
@@ -70,13 +75,23 @@ export function createFakeSnapshotBackend(
     host,
     damaged: new Set(),
     interrupted: new Set(),
+    nowhere: new Set(),
+    kept: [],
     createFault: undefined,
     rollbackFault: undefined,
     list: () => Promise.resolve([...taken.values()].map(({ snapshot }) => snapshot)),
-    async create({ id, description, kind, isProtected = false }) {
+    lacking: (wanted) => Promise.resolve(wanted.filter(({ name }) => fake.nowhere.has(name))),
+    keep(wanted) {
+      fake.kept.push(...wanted.map(({ name, version }) => `${name} ${version}`));
+      return Promise.resolve();
+    },
+    async create({ id, description, kind, changes, isProtected = false, mustBeFull = false }) {
       if (!/^\d{8}-\d{6}$/.test(id)) throw new Error(`cannot take a snapshot with the id ${id}`);
       if (taken.has(id)) throw new Error(`there is a snapshot ${id} already`);
       if (fake.createFault !== undefined) throw new Error(fake.createFault);
+      const missing = changes.find(({ name, from }) => from !== null && fake.nowhere.has(name));
+      if (mustBeFull && missing !== undefined)
+        throw new PackageFileMissing(`${missing.name} ${missing.from} is nowhere`);
       const snapshot: StoredSnapshot = {
         id,
         description,
@@ -85,6 +100,7 @@ export function createFakeSnapshotBackend(
         kind,
         isProtected,
         packagesCount: host.packages.length,
+        lacks: changes.flatMap(({ name, from }) => (from !== null && fake.nowhere.has(name) ? [name] : [])),
       };
       taken.set(id, { snapshot, host: { ...host } });
       return Promise.resolve(snapshot);

@@ -440,19 +440,26 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       expect(await state()).toEqual(before);
     });
 
-    it("is not begun where the cache does not have a version that it would replace", async () => {
+    it("is not begun where the cache lacks a version that it would replace and the way back is demanded", async () => {
       await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
       await session.shell(`rm ${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`);
-      const { error } = await work({ verb: "apply", id: "update", request: {} });
+      const { error } = await work({ verb: "apply", id: "update", request: {}, requiresFull: true });
       expect(error).toMatch(/cannot take the snapshot: steady-1.0-1.any is neither in the cache nor in a repository/);
       expect(await installed()).toEqual({ app: "1.0-1", library: "1.0-1", steady: "1.0-1" });
+      expect(await apply("partial")).toMatchObject({ success: true });
+      expect(await result({ verb: "snapshots" })).toMatchObject([{ lacks: ["steady"] }]);
+      // What the update brought is kept, whatever becomes of the cache.
+      await session.shell(`rm ${pacmanRoot}/var/cache/pacman/pkg/*`);
+      expect(await result({ verb: "lacking", names: ["app", "library", "steady"] })).toEqual([]);
     });
 
     it("is not begun where the cache has a damaged file, nor led back with one", async () => {
       await begin(["steady"], [fresh.steady]);
       const file = `${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`;
       await session.shell(`cp ${file} /root/whole && head -c 200 /root/whole > ${file}`);
-      expect((await work({ verb: "apply", id: "torn", request: {} })).error).toContain("neither in the cache");
+      expect((await work({ verb: "apply", id: "torn", request: {}, requiresFull: true })).error).toContain(
+        "neither in the cache",
+      );
       await session.shell(`cp /root/whole ${file}`);
       const { snapshot_id: snapshot, success } = await apply("update");
       expect(success).toBe(true);

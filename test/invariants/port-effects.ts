@@ -183,6 +183,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   SecurityUpdater: { plan: none, apply: ["change_packages", "change_snapshots", "undo_update"] },
   SnapshotBackend: {
     list: none,
+    lacking: none,
+    keep: snapshots,
     create: snapshots,
     recordChanges: snapshots,
     remove: snapshots,

@@ -23,7 +23,7 @@ import { exec } from "#adapters/exec/index.ts";
 import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import type { PresentPackage } from "#domain/ports/packages.ts";
-import { PackagesLocked } from "#domain/ports/packages.ts";
+import { PackageFileMissing, PackagesLocked } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { createFakeClock } from "../fakes/clock.ts";
@@ -78,13 +78,19 @@ function setUpFake(): Setup {
   };
 }
 
-function setUpReal() {
+function setUpReal({
+  isBuildable = true,
+  aheadBytes,
+}: {
+  readonly isBuildable?: boolean;
+  readonly aheadBytes?: number;
+} = {}) {
   const base = mkdtempSync(join(tmpdir(), "steward-snapshots-"));
   made.push(base);
   const etc = join(base, "etc");
   const folder = join(base, "snapshots");
   mkdirSync(etc);
-  const files = createFakePackageFiles([app]);
+  const files = createFakePackageFiles([app], { isBuildable });
   const attributes = createAttributes({ exec });
   const ports = {
     attributes,
@@ -94,7 +100,11 @@ function setUpReal() {
     etc,
     rebootFlag: join(base, "reboot-required"),
   };
-  const backend = createPackageSnapshots({ ...ports, refresh: () => Promise.resolve([]) });
+  const backend = createPackageSnapshots({
+    ...ports,
+    refresh: () => Promise.resolve([]),
+    ...(aheadBytes !== undefined && { aheadBytes }),
+  });
   const objects = join(folder, "objects");
   return {
     base,
@@ -124,7 +134,7 @@ const create = (backend: SnapshotBackend, rest: Partial<Parameters<SnapshotBacke
 
 describe.each([
   ["fake", setUpFake],
-  ["packages", setUpReal],
+  ["packages", () => setUpReal()],
 ] as const)("snapshots: %s", (_, setUp: () => Setup) => {
   it("are listed with what they are", async () => {
     const { backend, write } = setUp();
@@ -535,6 +545,92 @@ describe("snapshots: packages", () => {
     files.repository.push({ name: "app", architecture: "amd64", version: "1" });
     expect((await backend.rollback(id, transaction, signal)).isDone).toBe(true);
     expect(read("hosts")).toBe("then");
+  });
+
+  describe("of packages that cannot be built from what is installed", () => {
+    const two = { name: "app", architecture: "amd64", version: "2" };
+    const tool = presentPackage("tool", "5");
+    const names = (found: readonly { readonly name: string; readonly version: string }[]) =>
+      found.map(({ name, version }) => `${name} ${version}`).toSorted();
+
+    it("are partial and say so, or refused where all of it is demanded", async () => {
+      const { backend, files, setPackages } = setUpReal({ isBuildable: false });
+      setPackages([app, tool]);
+      files.repository.push({ ...tool });
+      const changes = [update, { ...update, name: "tool", from: "5" }];
+      expect(names(await backend.lacking([app, tool], signal))).toEqual(["app 1"]);
+      await expect(create(backend, { changes, mustBeFull: true })).rejects.toThrow(PackageFileMissing);
+      expect(await backend.list(signal)).toEqual([]);
+      expect(await create(backend, { changes })).toMatchObject({ lacks: ["app"] });
+      // An older one of the same version lacks it as well, and neither does once it was found.
+      await create(backend, { id: other, changes: [] });
+      expect((await backend.list(signal)).map(({ lacks }) => lacks)).toEqual([["app"], ["app"]]);
+      await backend.verify(id, signal);
+      files.repository.push({ ...app });
+      expect(await create(backend, { id: "20260103-120000", changes, mustBeFull: true })).toMatchObject({ lacks: [] });
+      expect((await backend.list(signal)).map(({ lacks }) => lacks)).toEqual([[], [], []]);
+    });
+
+    it("lead back what they can where that is asked for, and leave the settings of the rest", async () => {
+      const { backend, files, setPackages, packages, write, read } = setUpReal({ isBuildable: false });
+      setPackages([app, tool]);
+      files.repository.push({ ...tool });
+      files.owners.set("app.conf", "app").set("tool.conf", "tool");
+      for (const path of ["app.conf", "tool.conf"]) write(path, "old");
+      await create(backend, { changes: [update, { ...update, name: "tool", from: "5" }] });
+      setPackages([presentPackage("app", "2"), presentPackage("tool", "6")]);
+      for (const path of ["app.conf", "tool.conf"]) write(path, "new");
+      await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("nowhere to be had: app 1");
+      expect(names(packages())).toEqual(["app 2", "tool 6"]);
+      expect(await backend.rollback(id, { ...transaction, isPartial: true }, signal)).toMatchObject({
+        isDone: true,
+        reason: "not returned to, since their files are nowhere to be had: app 1",
+        filesRestored: 1,
+      });
+      expect(names(packages())).toEqual(["app 2", "tool 5"]);
+      expect([read("app.conf"), read("tool.conf")]).toEqual(["new", "old"]);
+    });
+
+    it("are full after an update whose files were kept", async () => {
+      const { backend, files, folder, setPackages } = setUpReal({ isBuildable: false });
+      files.repository.push(two);
+      await create(backend);
+      await backend.keep([two], { id: "op-1", progress }, signal);
+      setPackages([presentPackage("app", "2")]);
+      files.repository.length = 0;
+      await backend.tidy(() => Promise.resolve(), signal);
+      expect(await backend.lacking([two], signal)).toEqual([]);
+      const next = { changes: [{ ...update, from: "2", to: "3" }], mustBeFull: true };
+      expect(await create(backend, { id: other, ...next })).toMatchObject({ lacks: [] });
+      // Kept as long as it is installed or a snapshot needs it.
+      await backend.remove(id, signal);
+      await backend.remove(other, signal);
+      expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
+      setPackages([presentPackage("app", "3")]);
+      await backend.tidy(() => Promise.resolve(), signal);
+      expect(readdirSync(join(folder, "packages"))).toEqual([]);
+      expect(readdirSync(join(folder, "objects"))).toEqual([]);
+      expect(readdirSync(join(folder, "work"))).toEqual([]);
+    });
+
+    it("keep no more than there is room for, the small ones first", async () => {
+      const big = { name: `app-${"x".repeat(200)}`, architecture: "amd64", version: "2" };
+      const { backend, files, folder, setPackages } = setUpReal({ isBuildable: false, aheadBytes: 200 });
+      files.repository.push(two, big);
+      await backend.keep([two, big], { id: "op-1", progress }, signal);
+      setPackages([presentPackage("app", "2"), presentPackage(big.name, "2")]);
+      await backend.tidy(() => Promise.resolve(), signal);
+      expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
+    });
+
+    it("keep what was kept while the package manager does not answer", async () => {
+      const { backend, files, folder } = setUpReal({ isBuildable: false });
+      files.repository.push(two);
+      await backend.keep([two], { id: "op-1", progress }, signal);
+      Object.assign(files, { present: () => Promise.reject(new Error("no answer")) });
+      await backend.tidy(() => Promise.resolve(), signal);
+      expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
+    });
   });
 
   it("bring back what was only configuration", async () => {

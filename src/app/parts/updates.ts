@@ -1,3 +1,4 @@
+import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import { createHostUpdates, createStaleHost } from "#app/updates.ts";
@@ -6,6 +7,7 @@ import type { UpdateApply } from "#contract/updates.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
+import type { FileSystems } from "#domain/ports/storage.ts";
 import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
@@ -30,9 +32,10 @@ export function createUpdatesPart(
     readonly takesSnapshot: boolean;
     readonly stale: StaleHost;
     readonly rules: DowngradeRules;
+    readonly fileSystems: FileSystems;
   },
 ) {
-  const { clock, metrics, host, operations, hookPoints, takesSnapshot, stale, rules } = ports;
+  const { clock, metrics, host, operations, hookPoints, takesSnapshot, stale, rules, fileSystems } = ports;
   const { hooks } = hookPoints;
   const consent = async <K extends UpdateKind>(
     kind: K,
@@ -63,6 +66,7 @@ export function createUpdatesPart(
     takesSnapshot,
     stale,
     rules,
+    fileSystems,
     onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown }) {
       metrics.updatesAvailable("all", total);
       if (isKnown) metrics.updatesAvailable("security", ofSecurity);
@@ -104,5 +108,6 @@ export function buildUpdatesPart(
   const takesSnapshot = config.settings.updates?.snapshot ?? true;
   const stale = createStaleHost(ports.host.systemd.units, rootSide?.request);
   const rules = downgradeRules(config.settings.updates?.no_downgrade);
-  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale, rules });
+  const fileSystems = createFileSystems(context);
+  return createUpdatesPart({ ...context, host, operations, hookPoints, takesSnapshot, stale, rules, fileSystems });
 }

@@ -21,6 +21,7 @@ function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: num
     backend: ({ backend }) => backend,
     size: (each) => formatBytes(each.size_bytes),
     packages: (each) => each.packages_count,
+    rollback: (each) => (each.rollback === "partial" ? `not ${(each.rollback_lacks ?? []).join(", ")}` : "full"),
     description: ({ description }) => description,
   });
   io.out(`${counted(snapshots.length, "snapshot")}\n`);
@@ -90,10 +91,7 @@ function addSnapshotChanges(snapshots: Command, ports: CommandPorts): void {
     .json();
   plannedCommand(ports, remove, {
     name: "deleteSnapshot",
-    input: (id: string, { etc, allowDowngrade }: { etc?: EtcScope; allowDowngrade?: readonly string[] }) => ({
-      params: { snapshot_id: id },
-      body: defined({ etc, allow_downgrade: allowDowngrade && [...allowDowngrade] }),
-    }),
+    input: (id: string) => ({ params: { snapshot_id: id } }),
     question: (_, id) => `Delete the snapshot ${oneLine(id)}?`,
     print: (_, { message }) => io.out(`${oneLine(message)}\n`),
   });
@@ -114,6 +112,12 @@ function printRollback(io: Io, result: RollbackResult): void {
   io.out(`${oneLine(result.message)}\n`);
 }
 
+interface RollbackOptions {
+  readonly etc?: EtcScope;
+  readonly allowDowngrade?: readonly string[];
+  readonly partial?: boolean;
+}
+
 export function addRollbackCommand(program: Command, ports: CommandPorts): void {
   const rollback = program
     .command("rollback")
@@ -125,6 +129,7 @@ export function addRollbackCommand(program: Command, ports: CommandPorts): void 
       "this package too, although its data may not survive it; may be repeated",
       repeated,
     )
+    .option("--partial", "leave packages as they are of which no old file can be had")
     .dryRun()
     .yes()
     .noWait()
@@ -134,7 +139,10 @@ export function addRollbackCommand(program: Command, ports: CommandPorts): void 
 Exit code: 0 done, 1 it failed or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
   plannedCommand(ports, rollback, {
     name: "rollback",
-    input: (id: string) => ({ params: { snapshot_id: id } }),
+    input: (id: string, { etc, allowDowngrade, partial }: RollbackOptions) => ({
+      params: { snapshot_id: id },
+      body: defined({ etc, partial, allow_downgrade: allowDowngrade && [...allowDowngrade] }),
+    }),
     question: (_, id) => `Return to ${oneLine(id)}?`,
     print: printRollback,
   });

@@ -16,6 +16,7 @@ interface ApplyOptions extends PlannedOptions {
   readonly security?: boolean;
   readonly package?: readonly string[];
   readonly snapshot?: boolean;
+  readonly requireRollback?: boolean;
   readonly guard?: boolean;
   readonly restartStale?: boolean;
 }
@@ -127,6 +128,7 @@ function addApplyCommand(updates: Command, ports: CommandPorts): void {
     .option("--security", "exactly the security updates, never anything else")
     .option("--package <name>", "only this package and what it needs; may be repeated", repeated)
     .option("--no-snapshot", "take no snapshot first")
+    .option("--require-rollback", "refuse where the snapshot could not return every package")
     .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
     .option("--restart-stale", "restart services that then run replaced code")
     .dryRun()
@@ -145,6 +147,7 @@ Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or 
         ...(options.package !== undefined && { packages: [...options.package] }),
         // Left out, settings say whether one is taken.
         ...(options.snapshot === false && { create_snapshot: false }),
+        ...(options.requireRollback === true && { create_snapshot: "required" }),
         guard: options.guard ?? false,
         restart_stale: options.restartStale ?? false,
       },

@@ -1,5 +1,5 @@
 import type { EtcScope, SnapshotKind } from "#contract/updates.ts";
-import type { PackageChange, PackageManager, Progress } from "./packages.ts";
+import type { PackageChange, PackageManager, PackageVersion, Progress } from "./packages.ts";
 
 /** Times are epoch milliseconds. */
 export interface StoredSnapshot {
@@ -12,6 +12,8 @@ export interface StoredSnapshot {
   /** Exempt from retention. */
   readonly isProtected: boolean;
   readonly packagesCount: number;
+  /** Names of packages that a rollback cannot return, since no file of their version could be had; sorted. */
+  readonly lacks: readonly string[];
 }
 
 export interface SnapshotDiff {
@@ -60,8 +62,8 @@ export class SnapshotUnusable extends Error {
 export interface SnapshotBackend {
   readonly list: (signal: AbortSignal) => Promise<readonly StoredSnapshot[]>;
   /**
-   * Takes a snapshot, with what is needed to undo the planned changes.
-   * @throws Error when it failed; then nothing is left of it.
+   * Takes a snapshot, with what is needed to undo the planned changes. What no file can be had of is noted, and the snapshot partial.
+   * @throws Error when it failed; then nothing is left of it. PackageFileMissing where `mustBeFull` and it would be partial.
    */
   readonly create: (
     options: {
@@ -70,10 +72,19 @@ export interface SnapshotBackend {
       readonly kind: StoredSnapshot["kind"];
       readonly changes: readonly PackageChange[];
       readonly isProtected?: boolean;
+      readonly mustBeFull?: boolean;
       readonly progress: Progress;
     },
     signal: AbortSignal,
   ) => Promise<StoredSnapshot>;
+  /** Which of these versions a rollback could not return to, asked without downloading anything. */
+  readonly lacking: (wanted: readonly PackageVersion[], signal: AbortSignal) => Promise<readonly PackageVersion[]>;
+  /** Keeps the files of versions that are about to be installed, where nothing else does: the next update can be undone then. */
+  readonly keep: (
+    wanted: readonly PackageVersion[],
+    options: { readonly id: string; readonly progress: Progress },
+    signal: AbortSignal,
+  ) => Promise<void>;
   /** After the transaction that the snapshot was taken for: records what it changed of the files. */
   readonly recordChanges: (id: string, signal: AbortSignal) => Promise<void>;
   readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
@@ -93,11 +104,17 @@ export interface SnapshotBackend {
    */
   readonly rollback: (
     id: string,
-    transaction: { readonly id: string; readonly progress: Progress; readonly etc: EtcScope },
+    transaction: {
+      readonly id: string;
+      readonly progress: Progress;
+      readonly etc: EtcScope;
+      /** Packages of which no file can be had stay as they are, and all else is returned. */
+      readonly isPartial?: boolean;
+    },
     signal: AbortSignal,
   ) => Promise<RollbackOutcome>;
   /**
-   * Removes what finished and abandoned rollbacks have left; only while no other one runs. `settle` is awaited before each, since its
+   * Removes what finished and abandoned rollbacks have left, and kept files that nobody needs; only while no other one runs. `settle` is awaited before each, since its
    * package transaction may outlive it.
    */
   readonly tidy: (settle: (transactionId: string) => Promise<void>, signal: AbortSignal) => Promise<void>;

@@ -30,6 +30,8 @@ export interface ApplyInput {
   readonly request: UpdateRequest;
   readonly takesSnapshot: boolean;
   readonly isGuarded: boolean;
+  /** Refused where not every package could be returned. */
+  readonly requiresFull?: boolean;
   readonly restartsStale?: boolean;
 }
 
@@ -90,8 +92,7 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
   const plan = await refusedAsInvalid(() => manager.simulate(input.request, signal));
-  const room = { installed: () => manager.installed(signal), takesSnapshot: input.takesSnapshot };
-  await requireRoom(plan, update.fileSystems, room, signal);
+  await requireRoom(plan, { ...update, takesSnapshot: input.takesSnapshot }, signal);
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
   const offered = plan.changes.length > 0 ? { offered: await update.configFiles.offered(signal) } : {};
@@ -113,7 +114,7 @@ function refuseWithout(update: Update, error: unknown): never {
 }
 
 export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
-  const { backend, progress, signal } = update;
+  const { backend, progress, signal, input } = update;
   const { snapshotId, plan } = last;
   if (snapshotId === "") return save(update, { ...last, is: "snapshot_taken" });
   progress.step(5, "take a snapshot");
@@ -123,6 +124,7 @@ export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<Ap
     description,
     kind: "before_update",
     changes: plan.changes,
+    mustBeFull: input.isGuarded || input.requiresFull === true,
     progress: within(progress, 5, 30),
   } as const;
   const isTaken = (await backend.list(signal)).some(({ id: taken }) => taken === snapshotId);
@@ -151,17 +153,30 @@ async function recordChanges(update: Update, { snapshotId }: ApplyPhase): Promis
   });
 }
 
+/** For the way back from the next update; this one does not depend on it. */
+async function keepAhead({ backend, id, progress, signal }: Update, { snapshotId, plan }: ApplyPhase): Promise<void> {
+  if (snapshotId === "") return;
+  const versions = plan.changes.flatMap(({ name, architecture, to }) =>
+    to === null ? [] : [{ name, architecture, version: to }],
+  );
+  const told = { id, progress: { ...progress, step: () => undefined } };
+  await backend.keep(versions, told, signal).catch((error: unknown) => {
+    signal.throwIfAborted();
+    progress.line(`cannot keep the new package files: ${errorMessage(error)}`);
+  });
+}
+
 export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
   const { manager, id, progress, signal } = update;
   let committing = last;
   const changing = {
     id,
     progress: within(progress, 30, 70),
-    ...(update.input.isGuarded && {
-      async ready() {
+    async ready() {
+      await keepAhead(update, committing);
+      if (update.input.isGuarded)
         committing = save(update, { ...committing, baseline: await update.condition.look([], signal) });
-      },
-    }),
+    },
   };
   if (last.plan.changes.length === 0) return save(update, { ...last, is: "committed" });
   progress.step(30, `change ${counted(last.plan.changes.length, "package")}`);

@@ -3,16 +3,24 @@ import type { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateCheck, updates } from "#contract/updates.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import { noProgress, type PackageManager, type TransactionPlan, type UpdateRequest } from "#domain/ports/packages.ts";
+import {
+  noProgress,
+  type PackageManager,
+  type PackageVersion,
+  type TransactionPlan,
+  type UpdateRequest,
+} from "#domain/ports/packages.ts";
 import type { FileState, HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput } from "./apply-steps.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
+import { requireRoom } from "./room.ts";
 import { createSharedRun } from "./shared-run.ts";
-import { isSnapshotId, toSnapshot } from "./snapshot.ts";
+import { isSnapshotId, toSnapshot, wayBack } from "./snapshot.ts";
 import { findStale, type StaleHost } from "./stale.ts";
 import { requireSnapshot, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
@@ -88,19 +96,45 @@ async function findUpdates(
   };
 }
 
+const namesOf = (lacks: readonly PackageVersion[]): readonly string[] =>
+  [...new Set(lacks.map(({ name }) => name))].sort();
+
+const lacking = (lacks: readonly PackageVersion[]): DomainError =>
+  new DomainError(
+    "UNAVAILABLE",
+    `cannot lead all of it back: the files of these packages are nowhere to be had: ${versionsOf(lacks)}; nothing was touched`,
+    { missing: "package files", packages: [...namesOf(lacks)], retryable: false },
+  );
+
+/** Of versions that are to be returned to, the names of those that cannot be. */
+async function findLacks(
+  backend: SnapshotBackend,
+  changes: readonly Pick<TransactionPlan["changes"][number], "name" | "architecture" | "from">[],
+  signal: AbortSignal,
+): Promise<readonly PackageVersion[]> {
+  const wanted = changes.flatMap(({ name, architecture, from }) =>
+    from === null ? [] : [{ name, architecture, version: from }],
+  );
+  return wanted.length === 0 ? [] : backend.lacking(wanted, signal);
+}
+
+const versionsOf = (lacks: readonly PackageVersion[]): string =>
+  lacks.map(({ name, version }) => `${name} ${version}`).join(", ");
+
 async function applyPlan(
-  manager: PackageManager,
-  request: UpdateRequest,
-  {
-    takesSnapshot,
-    isGuarded,
-    restartsStale,
-    rules,
-  }: Omit<ApplyInput, "request"> & { readonly restartsStale: boolean; readonly rules: DowngradeRules },
+  { manager, backend }: HostUpdates,
+  { request, takesSnapshot, isGuarded, requiresFull = false, restartsStale = false }: ApplyInput,
+  { rules, fileSystems }: { readonly rules: DowngradeRules; readonly fileSystems: FileSystems },
   signal: AbortSignal,
 ): Promise<Plan> {
-  const { changes, downloadBytes } = await refusedAsInvalid(() => manager.simulate(request, signal));
-  const snapshot = takesSnapshot && changes.length > 0 ? ["take a snapshot"] : [];
+  const planned = await refusedAsInvalid(() => manager.simulate(request, signal));
+  const { changes, downloadBytes } = planned;
+  await requireRoom(planned, { manager, fileSystems, takesSnapshot }, signal);
+  const hasSnapshot = takesSnapshot && changes.length > 0;
+  const lacks = hasSnapshot ? await findLacks(backend, changes, signal) : [];
+  if (lacks.length > 0 && (isGuarded || requiresFull)) throw lacking(lacks);
+  const without = lacks.length > 0 ? [`, which cannot return ${versionsOf(lacks)}`] : [];
+  const snapshot = hasSnapshot ? [`take a snapshot${without.join("")}`] : [];
   const watch = isGuarded && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
   const restart = restartsStale && changes.length > 0 ? ["restart services that then run replaced code"] : [];
   // A rollback is the update the other way round.
@@ -110,6 +144,7 @@ async function applyPlan(
     packages: changes.map(({ name }) => name),
     bytes: downloadBytes,
     requires_reboot: requireReboot(changes),
+    ...(hasSnapshot && wayBack(namesOf(lacks))),
   });
 }
 
@@ -117,7 +152,7 @@ const undone = { added: "remove", removed: "put back", modified: "restore" } as 
 
 async function rollbackPlan(
   backend: SnapshotBackend,
-  { snapshotId, etc = "touched", allowDowngrade: allowed }: UpdateWork["updates.rollback"]["input"],
+  { snapshotId, etc = "touched", allowDowngrade: allowed, partial: isPartial }: UpdateWork["updates.rollback"]["input"],
   rules: DowngradeRules,
   signal: AbortSignal,
 ): Promise<Plan> {
@@ -126,18 +161,28 @@ async function rollbackPlan(
     return backend.diff(snapshotId, signal);
   });
   refuseDowngrades(packages, { rules, allowed });
-  const back = packages.map(({ name, from, to }) => {
+  const lacks = await findLacks(backend, packages, signal);
+  if (lacks.length > 0 && isPartial !== true) throw lacking(lacks);
+  const stays = ({ name, architecture, from }: (typeof packages)[number]): boolean =>
+    lacks.some((each) => each.name === name && each.architecture === architecture && each.version === from);
+  const returned = packages.filter((each) => !stays(each));
+  const back = returned.map(({ name, from, to }) => {
     if (from === null) return `remove ${name} ${to ?? ""}`;
     return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
   });
   const left = etc === "all" ? [] : files.filter(({ isForeign = false }) => isForeign);
   const restored = files.filter((file) => !left.includes(file)).map(({ path, change }) => `${undone[change]} ${path}`);
   const plan = createPlan(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
-    packages: packages.map(({ name }) => name),
-    requires_reboot: requireReboot(packages),
+    packages: returned.map(({ name }) => name),
+    requires_reboot: requireReboot(returned),
+    ...wayBack(namesOf(lacks)),
   });
   const reason = `left alone, since something else than an update changed it: ${left.map(({ path }) => path).join(", ")}`;
-  return left.length === 0 ? plan : { ...plan, reason };
+  const reasons = [
+    ...(left.length === 0 ? [] : [reason]),
+    ...(lacks.length === 0 ? [] : [`not returned to, since their files are nowhere to be had: ${versionsOf(lacks)}`]),
+  ];
+  return reasons.length === 0 ? plan : { ...plan, reason: reasons.join("; ") };
 }
 
 /** Undefined without a package manager that is supported. */
@@ -219,9 +264,10 @@ export function updatesHandlers(ports: {
   readonly takesSnapshot: boolean;
   readonly stale: StaleHost;
   readonly rules: DowngradeRules;
+  readonly fileSystems: FileSystems;
   readonly onChecked: (found: UpdateCheck) => void;
 }): Handlers<typeof updates> {
-  const { host, work, clock, onChecked, rules } = ports;
+  const { host, work, clock, onChecked } = ports;
 
   const managed = (): Promise<HostUpdates> => managedHost(host);
 
@@ -246,19 +292,24 @@ export function updatesHandlers(ports: {
     },
 
     async applyUpdates({ query, body }, context) {
-      const { manager } = await managed();
+      const updates = await managed();
+      const { manager } = updates;
       const { type = "packages", security_only: isSecurityOnly = false, packages: names } = body;
       const { guard = false, restart_stale: restartsStale = false } = body;
-      const takesSnapshot = body.create_snapshot ?? ports.takesSnapshot;
+      const { create_snapshot: snapshot = ports.takesSnapshot } = body;
+      const takesSnapshot = snapshot !== false;
       if (isSecurityOnly && !manager.knowsSecurity)
         throw invalid("security_only", `${manager.name} cannot tell security updates from others`);
       if (guard && !takesSnapshot) throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
-      if (query.dry_run ?? false) {
-        const options = { takesSnapshot, isGuarded: guard, restartsStale, rules };
-        return applyPlan(manager, request, options, context.signal());
-      }
-      const input = { request, takesSnapshot, isGuarded: guard, ...(restartsStale && { restartsStale }) };
+      const input: ApplyInput = {
+        request,
+        takesSnapshot,
+        isGuarded: guard,
+        ...(snapshot === "required" && { requiresFull: true }),
+        ...(restartsStale && { restartsStale }),
+      };
+      if (query.dry_run ?? false) return applyPlan(updates, input, ports, context.signal());
       return work.begin("updates.apply", input, context, () =>
         refusedAsInvalid(() => manager.simulate(request, context.signal())),
       );
@@ -292,9 +343,9 @@ export function updatesHandlers(ports: {
     async rollback({ params: { snapshot_id: snapshotId }, query, body }, context) {
       const signal = context.signal();
       const { backend } = await findSnapshot(host, snapshotId, signal);
-      const { etc, allow_downgrade: allowDowngrade } = body;
-      const input = { snapshotId, ...defined({ etc, allowDowngrade }) };
-      if (query.dry_run ?? false) return rollbackPlan(backend, input, rules, signal);
+      const { etc, allow_downgrade: allowDowngrade, partial } = body;
+      const input = { snapshotId, ...defined({ etc, allowDowngrade, partial }) };
+      if (query.dry_run ?? false) return rollbackPlan(backend, input, ports.rules, signal);
       return work.begin("updates.rollback", input, context);
     },
   };

@@ -62,7 +62,7 @@ describe("hooks of operations", () => {
       ["pre_update", { key_id: null, ...described }],
     ]);
     expect(await asked((hooks) => requireConsent(hooks, "updates.rollback", { snapshotId: "s" }, "key"))).toEqual([
-      ["pre_rollback", { key_id: "key", snapshot_id: "s", etc: "touched", allow_downgrade: [] }],
+      ["pre_rollback", { key_id: "key", snapshot_id: "s", etc: "touched", allow_downgrade: [], partial: false }],
     ]);
     expect(await asked((hooks) => requireConsent(hooks, "snapshots.create", { description: "" }, "key"))).toEqual([]);
   });
@@ -85,7 +85,16 @@ describe("hooks of operations", () => {
     expect(await told(stored("updates.rollback", { snapshotId: "s" }, { status: "failed", error }))).toEqual([
       [
         "post_rollback",
-        { ...about, snapshot_id: "s", etc: "touched", allow_downgrade: [], status: "failed", result: null, error },
+        {
+          ...about,
+          snapshot_id: "s",
+          etc: "touched",
+          allow_downgrade: [],
+          partial: false,
+          status: "failed",
+          result: null,
+          error,
+        },
       ],
     ]);
   });

@@ -19,11 +19,17 @@ const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
     pre: "pre_update",
     post: "post_update",
     what: "update",
-    subject: ({ request: { type, isSecurityOnly, names }, takesSnapshot, isGuarded, restartsStale = false }) => ({
+    subject: ({
+      request: { type, isSecurityOnly, names },
+      takesSnapshot,
+      requiresFull = false,
+      isGuarded,
+      restartsStale = false,
+    }) => ({
       type,
       security_only: isSecurityOnly,
       packages: names ?? null,
-      create_snapshot: takesSnapshot,
+      create_snapshot: requiresFull ? "required" : takesSnapshot,
       guard: isGuarded,
       restart_stale: restartsStale,
     }),
@@ -32,10 +38,11 @@ const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
     pre: "pre_rollback",
     post: "post_rollback",
     what: "roll back",
-    subject: ({ snapshotId, etc = "touched", allowDowngrade = [] }) => ({
+    subject: ({ snapshotId, etc = "touched", allowDowngrade = [], partial = false }) => ({
       snapshot_id: snapshotId,
       etc,
       allow_downgrade: allowDowngrade,
+      partial,
     }),
   },
 };

@@ -36,6 +36,8 @@ export interface RollbackInput {
   readonly etc?: EtcScope;
   /** Packages that may be downgraded although their data may not survive it. */
   readonly allowDowngrade?: readonly string[];
+  /** Packages of which no old file can be had stay as they are. */
+  readonly partial?: boolean;
 }
 
 interface RollbackPorts {
@@ -49,7 +51,7 @@ interface RollbackPorts {
  * @throws SnapshotUnusable when the snapshot is damaged; DomainError `CONFLICT` for a harmful downgrade: nothing was touched.
  */
 export async function rollBack(
-  { snapshotId, etc = "touched", allowDowngrade: allowed }: RollbackInput,
+  { snapshotId, etc = "touched", allowDowngrade: allowed, partial: isPartial = false }: RollbackInput,
   { backend, clock, rules }: RollbackPorts,
   { id, progress, phase, savePhase, signal }: Work<RollbackPhase>,
 ): Promise<RollbackResult> {
@@ -66,7 +68,7 @@ export async function rollBack(
     await backend.create({ id: safetySnapshotId, description, kind: "before_rollback", changes, progress }, signal);
   }
   progress.step(40, "return to the snapshot");
-  const outcome = await backend.rollback(snapshotId, { id, progress, etc }, signal);
+  const outcome = await backend.rollback(snapshotId, { id, progress, etc, isPartial }, signal);
   const { isDone, reason, packages, filesRestored, filesLeft, requiresReboot } = outcome;
   // So that the safety snapshot leads back what the rollback has changed, and no more.
   await backend.recordChanges(safetySnapshotId, signal);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createFakeFileSystems, fakeFileSystem } from "../../../test/fakes/file-systems.ts";
-import { fakePackage } from "../../../test/fakes/package-manager.ts";
+import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { requireRoom } from "./room.ts";
 
 const megabyte = 2 ** 20;
@@ -23,7 +23,8 @@ const ask = async (
     fakeFileSystem({ path: "/boot", totalBytes: (300 + boot) * megabyte, freeBytes: boot * megabyte }),
   ]);
   const plan = { changes: names.map(([name, from]) => change(name, from)), downloadBytes: 50 * megabyte, diskBytes: 0 };
-  return requireRoom(plan, fileSystems, { installed: () => Promise.resolve(installed), takesSnapshot }, signal).then(
+  const manager = createFakePackageManager(installed);
+  return requireRoom(plan, { manager, fileSystems, takesSnapshot }, signal).then(
     () => "",
     (error: Error) => error.message,
   );

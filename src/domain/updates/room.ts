@@ -1,5 +1,5 @@
 import { DomainError } from "#domain/common/error.ts";
-import type { InstalledPackage, TransactionPlan } from "#domain/ports/packages.ts";
+import type { InstalledPackage, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 
@@ -20,7 +20,8 @@ interface Demand {
 const cleanUp = "the fix disk_cleanup removes what can go without loss";
 
 interface Room {
-  readonly installed: () => Promise<readonly InstalledPackage[]>;
+  readonly manager: Pick<PackageManager, "installed" | "files">;
+  readonly fileSystems: FileSystems;
   readonly takesSnapshot: boolean;
 }
 
@@ -28,7 +29,7 @@ interface Room {
 async function bootDemand(
   { changes }: TransactionPlan,
   boot: MountedFileSystem | undefined,
-  installed: Room["installed"],
+  installed: () => Promise<readonly InstalledPackage[]>,
 ): Promise<Demand> {
   const added = changes.filter(({ name, from, to }) => to !== null && from === null && kernel.test(name)).length;
   const isImageMade = changes.some(({ name, to }) => to !== null && remakesImage.test(name));
@@ -43,17 +44,17 @@ async function bootDemand(
 /** Refuses an update that would run out of space on the way. @throws DomainError `UNAVAILABLE` with figures and a remedy. */
 export async function requireRoom(
   plan: TransactionPlan,
-  fileSystems: FileSystems,
-  room: Room,
+  { manager, fileSystems, takesSnapshot }: Room,
   signal: AbortSignal,
 ): Promise<void> {
   if (plan.changes.length === 0) return;
   const mounted = await fileSystems.list(signal);
   const boot = mounted.find(({ path }) => path === "/boot");
-  // The files that lead back are about as large as those that lead on.
-  const snapshotBytes = room.takesSnapshot ? plan.downloadBytes + spareBytes : 0;
+  // The files that lead back are about as large as those that lead on, which may be kept as well.
+  const filesBytes = plan.downloadBytes * (manager.files.missing === undefined ? 1 : 2);
+  const snapshotBytes = takesSnapshot ? filesBytes + spareBytes : 0;
   const wanted: readonly (readonly [path: string, demand: Demand])[] = [
-    ["/boot", await bootDemand(plan, boot, room.installed)],
+    ["/boot", await bootDemand(plan, boot, () => manager.installed(signal))],
     ["/usr", { what: "the packages", bytes: Math.max(plan.diskBytes, 0), remedy: cleanUp }],
     ["/var/cache", { what: "the downloads", bytes: plan.downloadBytes + spareBytes, remedy: cleanUp }],
     ["/var/lib", { what: "the snapshot", bytes: snapshotBytes, remedy: "delete snapshots" }],

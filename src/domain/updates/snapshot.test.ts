@@ -13,6 +13,7 @@ const taken = (daysAgo: number, isProtected = false): StoredSnapshot => ({
   kind: "manual",
   isProtected,
   packagesCount: 1,
+  lacks: [],
 });
 const ages = (snapshots: readonly StoredSnapshot[]): readonly number[] =>
   snapshots.map(({ createdAt }) => (now - createdAt) / day);

@@ -2,6 +2,11 @@ import type { Snapshot } from "#contract/updates.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 
+export const wayBack = (lacks: readonly string[]) => ({
+  rollback: lacks.length === 0 ? ("full" as const) : ("partial" as const),
+  rollback_lacks: [...lacks],
+});
+
 export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
   id: stored.id,
   description: stored.description,
@@ -11,6 +16,7 @@ export const toSnapshot = (stored: StoredSnapshot): Snapshot => ({
   backend: "packages",
   protected: stored.isProtected,
   packages_count: stored.packagesCount,
+  ...wayBack(stored.lacks),
 });
 
 const secondMs = 1_000;

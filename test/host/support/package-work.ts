@@ -20,6 +20,7 @@ export type PackageWork =
         | "refresh"
         | "audit"
         | "restartNeeds"
+        | "snapshots"
         | "finish"
         | "planMissing"
         | "installMissing";
@@ -30,8 +31,14 @@ export type PackageWork =
   | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }
   | { readonly verb: "identify"; readonly path: string }
   | { readonly verb: "restore"; readonly id: string; readonly target: Parameters<PackageFiles["restore"]>[0] }
-  | { readonly verb: "apply"; readonly id: string; readonly request: Partial<UpdateRequest> }
-  | { readonly verb: "rollback"; readonly id: string; readonly snapshotId: string };
+  | {
+      readonly verb: "apply";
+      readonly id: string;
+      readonly request: Partial<UpdateRequest>;
+      readonly requiresFull?: boolean;
+    }
+  | { readonly verb: "rollback"; readonly id: string; readonly snapshotId: string; readonly partial?: boolean }
+  | { readonly verb: "lacking"; readonly names: readonly string[] };
 
 /** What came of going on with a plan whose transaction was broken off. */
 export interface GoneOn {

@@ -1,7 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
 import type { UpdateRequest } from "#domain/ports/packages.ts";
-import { rpmFile } from "./rpm-host.ts";
+import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
+import { rpmFile, rpmRepository } from "./rpm-host.ts";
 import type { RpmTree } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";
 
@@ -88,6 +89,58 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
         expect(await state()).toEqual(later);
       } finally {
         await bringBack();
+      }
+    });
+
+    it("whose old files are nowhere is partial, says so, and keeps what the next one needs", async () => {
+      const [first, second, third] = ["1.0", "1.1", "1.2"].map((version) => rpmFile("hole", version));
+      const offer = async (...moves: readonly string[]): Promise<void> => {
+        await shell(moves.join(" && "));
+        await relist();
+        await verbs.result({ verb: "refresh" });
+      };
+      const lacks = async () =>
+        (await verbs.result<readonly StoredSnapshot[]>({ verb: "snapshots" })).map((each) => each.lacks);
+      const hole = async () => (await state()).packages.find((line) => line.startsWith("hole "));
+      await install("hole=1.0", "steady=1.0");
+      await shell(`mkdir ${kept}`);
+      try {
+        await offer(`mv ${first} ${third} ${kept}`);
+        const names = ["hole", "steady"];
+        expect(await verbs.result({ verb: "lacking", names })).toMatchObject([{ name: "hole", version: "1.0-1" }]);
+        const before = await state();
+        const demanding = { verb: "apply", id: "refused", request: { names }, requiresFull: true } as const;
+        expect(await verbs.work(demanding)).toMatchObject({
+          error: expect.stringMatching(/^DomainError: cannot take the snapshot: hole-1\.0-1.* nothing was changed$/),
+        });
+        expect(await state()).toEqual(before);
+        expect(await lacks()).toEqual([]);
+
+        const done = await apply("partial", { names });
+        expect(done).toMatchObject({ success: true, error: null, packages_updated: 2 });
+        expect(await lacks()).toEqual([["hole"]]);
+        const back = { verb: "rollback", snapshotId: done.snapshot_id } as const;
+        expect(await verbs.work({ ...back, id: "whole" })).toMatchObject({
+          error: expect.stringContaining("nowhere to be had: hole 1.0-1"),
+        });
+        expect(await hole()).toBe("hole none 1.1-1.noarch");
+        expect(await verbs.result({ ...back, id: "part", partial: true })).toMatchObject({
+          success: true,
+          message: expect.stringContaining("not returned to, since their files are nowhere to be had: hole 1.0-1"),
+          packages: [{ name: "steady", from: "2.0-1", to: "1.0-1" }],
+        });
+
+        // The file that the update brought was kept, and is nowhere else any more.
+        await offer(`mv ${second} ${kept}`, `mv ${kept}/hole-1.2* ${third}`);
+        expect(await verbs.result({ verb: "lacking", names: ["hole"] })).toEqual([]);
+        const next = await verbs.result<UpdateApply>({ ...demanding, id: "full", request: { names: ["hole"] } });
+        expect(next).toMatchObject({ success: true, packages_updated: 1 });
+        expect(await hole()).toBe("hole none 1.2-1.noarch");
+        expect(await rollBack("back", next.snapshot_id)).toMatchObject({ success: true });
+        expect(await hole()).toBe("hole none 1.1-1.noarch");
+      } finally {
+        await shell(`mv ${kept}/*.rpm ${rpmRepository}/noarch/ && rmdir ${kept}`);
+        await relist();
       }
     });
 

@@ -65,19 +65,21 @@ const simulate = (request: Partial<UpdateRequest>): Promise<TransactionPlan> =>
 
 const noUnits = (): Promise<never> => Promise.reject(new Error("nothing is restarted here"));
 
+const backend = createPackageSnapshots({
+  directory: join(root, "var/lib/steward/snapshots"),
+  files,
+  clock: systemClock,
+  refresh: createRefresh({ exec }),
+  attributes: createAttributes({ exec }),
+  etc: join(root, "etc"),
+  rebootFlag: join(root, "run/reboot-required"),
+});
+
 /** The work of the updates part, with snapshots of the tree's packages and its /etc. */
 const engine = () =>
   updateVerbs({
     manager,
-    backend: createPackageSnapshots({
-      directory: join(root, "var/lib/steward/snapshots"),
-      files,
-      clock: systemClock,
-      refresh: createRefresh({ exec }),
-      attributes: createAttributes({ exec }),
-      etc: join(root, "etc"),
-      rebootFlag: join(root, "run/reboot-required"),
-    }),
+    backend,
     condition: {
       look: () => Promise.reject(new Error("nothing is guarded here")),
       restart: () => Promise.reject(new Error("nothing is guarded here")),
@@ -171,11 +173,24 @@ async function carryOut(work: PackageWork): Promise<unknown> {
     case "restore":
       return files.restore(work.target, { id: work.id, progress }, signal);
     case "apply": {
-      const input = { request: whole(work.request), takesSnapshot: true, isGuarded: false };
+      const { requiresFull = false } = work;
+      const input = { request: whole(work.request), takesSnapshot: true, isGuarded: false, requiresFull };
       return engine()["updates.apply"](input, operation(work.id));
     }
     case "rollback":
-      return engine()["updates.rollback"]({ snapshotId: work.snapshotId }, operation(work.id));
+      return engine()["updates.rollback"](
+        { snapshotId: work.snapshotId, partial: work.partial ?? false },
+        operation(work.id),
+      );
+    case "snapshots":
+      return backend.list(signal);
+    case "lacking": {
+      const present = await files.present(signal);
+      return backend.lacking(
+        present.filter(({ name: each }) => work.names.includes(each)),
+        signal,
+      );
+    }
   }
 }
 

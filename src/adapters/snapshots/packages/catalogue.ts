@@ -2,15 +2,16 @@ import { createHash } from "node:crypto";
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageVersion } from "#domain/ports/packages.ts";
+import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
 import { SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isSnapshotId, type Manifest, parseManifest } from "./manifest.ts";
-import { packageKey, type Store, toUnusable } from "./store.ts";
+import { nowhere, packageKey, type Store, toUnusable } from "./store.ts";
 
 export interface Catalogue {
   readonly directory: string;
   readonly store: Store;
+  readonly files: Pick<PackageFiles, "present" | "missing">;
 }
 
 /** The file beside a manifest that has its hash, as `sha256sum` writes it. */
@@ -44,15 +45,16 @@ export async function readManifest({ directory, store }: Catalogue, id: string):
   return parseManifest(text, id);
 }
 
-export function describeSnapshot(manifest: Manifest, keptSizes: ReadonlyMap<string, number>): StoredSnapshot {
+export function describeSnapshot(manifest: Manifest, notes: Awaited<ReturnType<Store["notes"]>>): StoredSnapshot {
   const { id, description, createdAt, kind, isProtected, packages } = manifest;
-  const sizes = [
-    ...fileEntries(manifest).map(({ size }) => size),
-    ...packages.map((each) => keptSizes.get(packageKey(each)) ?? 0),
-  ];
+  const kept = packages.map((each) => ({ name: each.name, note: notes.get(packageKey(each)) }));
+  const sizes = [...fileEntries(manifest), ...kept.flatMap(({ note }) => (note === nowhere ? [] : (note ?? [])))].map(
+    ({ size }) => size,
+  );
+  const lacks = [...new Set(kept.flatMap(({ name, note }) => (note === nowhere ? [name] : [])))].sort();
   const packagesCount = packages.filter(({ state }) => state !== "configuration").length;
   const sizeBytes = sizes.reduce((sum, size) => sum + size, 0);
-  return { id, description, createdAt, sizeBytes, kind, isProtected, packagesCount };
+  return { id, description, createdAt, sizeBytes, kind, isProtected, packagesCount, lacks };
 }
 
 /** One that cannot be read is listed all the same, so that it can be removed. */
@@ -68,15 +70,16 @@ function describeDamaged(id: string, error: unknown): StoredSnapshot {
     kind: "manual",
     isProtected: false,
     packagesCount: 0,
+    lacks: [],
   };
 }
 
 export async function listSnapshots(catalogue: Catalogue): Promise<readonly StoredSnapshot[]> {
-  let sizes: Promise<ReadonlyMap<string, number>> | undefined;
+  let notes: ReturnType<Store["notes"]> | undefined;
   const described = async (id: string): Promise<StoredSnapshot> => {
     const manifest = await readManifest(catalogue, id);
-    sizes ??= catalogue.store.keptSizes();
-    return describeSnapshot(manifest, await sizes);
+    notes ??= catalogue.store.notes();
+    return describeSnapshot(manifest, await notes);
   };
   const ids = await snapshotIds(catalogue);
   return Promise.all(ids.map((id) => described(id).catch((error: unknown) => describeDamaged(id, error))));
@@ -87,13 +90,20 @@ export function orUnusable(error: unknown): undefined {
   throw error;
 }
 
-/** Removes what no snapshot refers to. While one cannot be read, nobody knows what it refers to: then nothing is removed. */
-export async function sweep(catalogue: Catalogue): Promise<void> {
+/** Removes what no snapshot refers to, but for files of installed packages that cannot be built. While one cannot be read, nobody knows what it refers to: then nothing is removed. */
+export async function sweep(catalogue: Catalogue, signal: AbortSignal): Promise<void> {
   const ids = await snapshotIds(catalogue);
   const all = await Promise.all(ids.map((id) => readManifest(catalogue, id).catch(orUnusable)));
   const manifests = all.filter((each) => each !== undefined);
   if (manifests.length < all.length) return;
   const objects = new Set(manifests.flatMap((each) => fileEntries(each).map(({ sha256 }) => sha256)));
   const packages = new Set(manifests.flatMap((each) => each.packages.map(packageKey)));
-  await catalogue.store.sweep({ objects, packages });
+  const { present, missing } = catalogue.files;
+  // Nothing is lost because the package manager does not answer.
+  const unknown = (): undefined => {
+    signal.throwIfAborted();
+    return undefined;
+  };
+  const installed = missing === undefined ? [] : await present(signal).catch(unknown);
+  await catalogue.store.sweep({ objects, packages, installed: installed && new Set(installed.map(packageKey)) });
 }

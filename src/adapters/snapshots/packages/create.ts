@@ -2,7 +2,12 @@ import { existsSync } from "node:fs";
 import { mkdir, readFile, rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory, writeFileSynced } from "#adapters/files/index.ts";
-import type { PackageFiles, PresentPackage } from "#domain/ports/packages.ts";
+import {
+  PackageFileMissing,
+  type PackageFiles,
+  type PackageVersion,
+  type PresentPackage,
+} from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable, type StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addPath } from "#kernel/errors.ts";
@@ -43,12 +48,14 @@ async function hasIntactFile(store: Store, version: PresentPackage, signal: Abor
   }
 }
 
+/** @returns those of which no file can be had, with the reason. */
 async function keepFiles(
-  { store, files }: Host,
+  { store, files }: Pick<Host, "store" | "files">,
   wanted: readonly PresentPackage[],
   { work, progress }: { readonly work: string; readonly progress: Request["progress"] },
   signal: AbortSignal,
-): Promise<void> {
+): Promise<ReadonlyMap<PresentPackage, string>> {
+  const lacking = new Map<PresentPackage, string>();
   const missing: PresentPackage[] = [];
   for (const each of wanted) if (!(await hasIntactFile(store, each, signal))) missing.push(each);
   const { length } = missing;
@@ -61,11 +68,17 @@ async function keepFiles(
   for (const [at, each] of missing.entries()) {
     signal.throwIfAborted();
     progress.step(Math.floor((80 * at) / length), `keeping the file of ${each.name} ${each.version}`);
-    const { name, origin } = await files.fetch(each, work, signal);
-    const path = join(work, name);
-    await store.keep(each, path, origin);
+    const found = await files.fetch(each, work, signal).catch((error: unknown) => {
+      if (!(error instanceof PackageFileMissing)) throw error;
+      lacking.set(each, error.message);
+      progress.line(error.message);
+    });
+    if (found === undefined) continue;
+    const path = join(work, found.name);
+    await store.keep(each, path, found.origin);
     await rm(path);
   }
+  return lacking;
 }
 
 interface Host extends Catalogue {
@@ -75,17 +88,40 @@ interface Host extends Catalogue {
   readonly attributes: KeptAttributes;
 }
 
-export async function createSnapshot(host: Host, request: Request, signal: AbortSignal): Promise<StoredSnapshot> {
-  const { directory, store, files, clock, etc, attributes } = host;
-  const { id, description, kind, changes, isProtected = false, progress } = request;
-  if (!isSnapshotId(id)) throw new Error("a snapshot's id looks like 20260131-235959");
-  if (existsSync(join(directory, id))) throw new Error(`there is a snapshot ${id} already`);
+/** In a folder for drafts that is gone afterwards. */
+async function drafting<T>({ store }: Pick<Host, "store">, id: string, make: (work: string) => Promise<T>): Promise<T> {
   await store.prepare();
   const work = join(store.work, id);
   await mkdir(work, { mode: 0o700 });
   try {
+    return await make(work);
+  } finally {
+    await rm(work, { recursive: true, force: true });
+  }
+}
+
+/** Keeps files of versions that are about to be installed. */
+export const keepAhead = (
+  host: Pick<Host, "store" | "files">,
+  wanted: readonly PackageVersion[],
+  { id, progress }: { readonly id: string; readonly progress: Request["progress"] },
+  signal: AbortSignal,
+): Promise<unknown> =>
+  drafting(host, `keep-${id}`, (work) => {
+    const versions = wanted.map((each) => ({ ...each, state: "installed", isManual: false, isHeld: false }) as const);
+    return keepFiles(host, versions, { work, progress }, signal);
+  });
+
+export async function createSnapshot(host: Host, request: Request, signal: AbortSignal): Promise<StoredSnapshot> {
+  const { directory, store, files, clock, etc, attributes } = host;
+  const { id, description, kind, changes, isProtected = false, mustBeFull = false, progress } = request;
+  if (!isSnapshotId(id)) throw new Error("a snapshot's id looks like 20260131-235959");
+  if (existsSync(join(directory, id))) throw new Error(`there is a snapshot ${id} already`);
+  const make = async (work: string): Promise<StoredSnapshot> => {
     const packages = await files.present(signal);
-    await keepFiles(host, aboutToChange(packages, changes), { work, progress }, signal);
+    const lacking = await keepFiles(host, aboutToChange(packages, changes), { work, progress }, signal);
+    if (mustBeFull && lacking.size > 0) throw new PackageFileMissing([...lacking.values()].join("; "));
+    for (const each of lacking.keys()) await store.keepNowhere(each);
     progress.step(80, "keeping /etc");
     if (!attributes.isAvailable()) progress.line("without tar, extended attributes and ACLs are not kept");
     const owners = await files.configFiles(signal);
@@ -106,11 +142,12 @@ export async function createSnapshot(host: Host, request: Request, signal: Abort
     parseManifest(await readFile(join(made, "manifest.json"), "utf8"), id);
     await rename(made, join(directory, id));
     syncDirectory(directory);
-    return describeSnapshot(manifest, await store.keptSizes());
-  } catch (error) {
-    await sweep(host);
-    throw addPath(error, work);
-  } finally {
-    await rm(work, { recursive: true, force: true });
-  }
+    return describeSnapshot(manifest, await store.notes());
+  };
+  return drafting(host, id, (work) =>
+    make(work).catch(async (error: unknown) => {
+      await sweep(host, signal);
+      throw addPath(error, work);
+    }),
+  );
 }

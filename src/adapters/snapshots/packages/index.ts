@@ -3,17 +3,18 @@ import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { syncDirectory } from "#adapters/files/index.ts";
-import type { PackageFiles } from "#domain/ports/packages.ts";
+import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { isRecord } from "#kernel/values.ts";
 import type { KeptAttributes } from "./attributes.ts";
 import { fileEntries, listSnapshots, packageFileName, readManifest, sweep } from "./catalogue.ts";
 import { compareFile } from "./compare-file.ts";
-import { createSnapshot } from "./create.ts";
+import { createSnapshot, keepAhead } from "./create.ts";
 import { isSnapshotId, type Manifest } from "./manifest.ts";
 import { diffPackages } from "./plan.ts";
 import { findForeign, rollBack } from "./rollback.ts";
-import { createStore } from "./store.ts";
+import { createStore, packageKey } from "./store.ts";
 import { recordChanges } from "./touched.ts";
 import { compareTrees, readTree } from "./tree.ts";
 
@@ -26,9 +27,10 @@ export function createPackageSnapshots(ports: {
   readonly attributes: KeptAttributes;
   readonly etc?: string;
   readonly rebootFlag?: string;
+  readonly aheadBytes?: number;
 }): SnapshotBackend {
   const { directory, files, clock, refresh, attributes, etc = "/etc", rebootFlag = "/run/reboot-required" } = ports;
-  const store = createStore(directory);
+  const store = createStore(directory, ports.aheadBytes);
   const host = { directory, store, files, clock, refresh, attributes, etc, rebootFlag };
 
   const verifyAll = async (manifest: Manifest, signal: AbortSignal): Promise<void> => {
@@ -47,9 +49,23 @@ export function createPackageSnapshots(ports: {
     list: () => listSnapshots(host),
     create: (request, signal) => createSnapshot(host, request, signal),
 
+    async lacking(wanted, signal) {
+      if (files.missing === undefined) return [];
+      const kept = existsSync(directory) ? await store.notes() : new Map<string, unknown>();
+      const isKept = (each: PackageVersion): boolean => isRecord(kept.get(packageKey({ ...each, state: "installed" })));
+      return files.missing(
+        wanted.filter((each) => !isKept(each)),
+        signal,
+      );
+    },
+
+    async keep(wanted, options, signal) {
+      if (files.missing !== undefined && wanted.length > 0) await keepAhead(host, wanted, options, signal);
+    },
+
     recordChanges: async (id, signal) => recordChanges(host, id, await readTree(etc, signal, attributes)),
 
-    async remove(id) {
+    async remove(id, signal) {
       const own = join(directory, id);
       if (!isSnapshotId(id) || !existsSync(own)) throw new SnapshotUnusable(`there is no snapshot ${id}`);
       await store.prepare();
@@ -58,7 +74,7 @@ export function createPackageSnapshots(ports: {
       await rename(own, gone);
       syncDirectory(directory);
       await rm(gone, { recursive: true, force: true });
-      await sweep(host);
+      await sweep(host, signal);
     },
 
     async diff(id, signal) {
@@ -93,6 +109,7 @@ export function createPackageSnapshots(ports: {
         signal.throwIfAborted();
         await store.endRollback(transaction);
       }
+      if (existsSync(directory)) await sweep(host, signal);
     },
   };
 }

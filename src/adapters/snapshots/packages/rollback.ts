@@ -103,8 +103,10 @@ async function gatherFiles(
     if (path !== undefined) found.push({ path, state: each.state });
     else if (!isOnlyKept) missing.push(`${each.name} ${each.version}`);
   }
-  if (missing.length > 0) {
-    throw new SnapshotUnusable(`the files of these packages are nowhere to be had: ${missing.join(", ")}`);
+  if (missing.length > 0 && rollback.transaction.isPartial !== true) {
+    throw new SnapshotUnusable(
+      `the files of these packages are nowhere to be had: ${missing.join(", ")} (\`partial\` leaves them as they are)`,
+    );
   }
   const paths = (isBare: boolean): readonly string[] =>
     found.filter(({ state }) => (state === "configuration") === isBare).map(({ path }) => path);
@@ -137,15 +139,27 @@ async function restorePackages(rollback: Rollback): Promise<string> {
   return isDone ? "" : reason;
 }
 
+/** What a partial rollback leaves at another version. */
+const leftAlone = (
+  { manifest, transaction }: Pick<Rollback, "manifest" | "transaction">,
+  now: readonly PresentPackage[],
+): readonly PresentPackage[] => (transaction.isPartial === true ? planPackages(manifest.packages, now).put : []);
+
 const without = (entries: readonly TreeEntry[], { foreign = [] }: Before): readonly TreeEntry[] => {
   const paths = new Set(foreign);
   return entries.filter(({ path }) => !paths.has(path));
 };
 
-async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise<readonly string[]> {
+async function restoreEtc(rollback: Rollback): Promise<readonly string[]> {
+  const { host, manifest, before, signal } = rollback;
   const { store, etc, refresh } = host;
-  const now = without(await readTree(etc, signal, host.attributes), before);
-  const earlier = without(manifest.etc, before);
+  const left = new Set(leftAlone(rollback, await host.files.present(signal)).map(({ name }) => name));
+  const ofLeft = manifest.etc.flatMap((each) =>
+    each.type === "file" && each.package !== undefined && left.has(each.package) ? [each.path] : [],
+  );
+  const kept = { ...before, foreign: [...(before.foreign ?? []), ...ofLeft] };
+  const now = without(await readTree(etc, signal, host.attributes), kept);
+  const earlier = without(manifest.etc, kept);
   const faults = await restoreTree(etc, { earlier, now, attributes: host.attributes }, ({ sha256 }) =>
     openFile(store.objectPath(sha256)).catch((error: unknown) => {
       throw toUnusable(error, `what the snapshot ${manifest.id} holds of it`);
@@ -158,16 +172,18 @@ async function restoreEtc({ host, manifest, before, signal }: Rollback): Promise
 const unrecorded =
   "no update is recorded for this snapshot, so of /etc only configuration files of the changed packages were restored";
 
-async function rollbackOutcome(
-  { host, manifest, before, signal }: Rollback,
-  reasons: readonly string[],
-): Promise<RollbackOutcome> {
+async function rollbackOutcome(rollback: Rollback, reasons: readonly string[]): Promise<RollbackOutcome> {
+  const { host, manifest, before, signal } = rollback;
   const now = await host.files.present(signal);
   const differing = new Set(
     compareTrees(manifest.etc, await readTree(host.etc, signal, host.attributes)).map(({ path }) => path),
   );
   const packages = diffPackages(before.packages, now);
-  const note = before.isUnrecorded === true && (before.foreign ?? []).length > 0 ? [unrecorded] : [];
+  const left = leftAlone(rollback, now).map(({ name, version }) => `${name} ${version}`);
+  const note = [
+    ...(before.isUnrecorded === true && (before.foreign ?? []).length > 0 ? [unrecorded] : []),
+    ...(left.length > 0 ? [`not returned to, since their files are nowhere to be had: ${left.join(", ")}`] : []),
+  ];
   return {
     isDone: reasons.length === 0,
     reason: [...reasons, ...note].join("; "),

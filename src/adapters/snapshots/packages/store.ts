@@ -13,6 +13,10 @@ export interface KeptPackage extends Content {
   readonly origin: "cache" | "repository" | "installed";
 }
 
+/** Noted of a version of which no file could be had. */
+export const nowhere = "nowhere";
+type Note = KeptPackage | typeof nowhere;
+
 export const rollbackPrefix = "rollback-";
 
 type Version = Pick<PresentPackage, "name" | "architecture" | "version" | "state">;
@@ -40,7 +44,7 @@ export function toUnusable(error: unknown, what: string): unknown {
 
 const isHash = (name: string): boolean => /^[0-9a-f]{64}$/.test(name);
 
-function parseKept(text: string, what: string): KeptPackage {
+function parseKept(text: string, what: string): Note {
   const refuse = (): never => {
     throw new SnapshotUnusable(`cannot use what is noted of ${what}: it is damaged`);
   };
@@ -52,6 +56,7 @@ function parseKept(text: string, what: string): KeptPackage {
   }
   if (!isRecord(found)) return refuse();
   const { sha256, size, origin } = found;
+  if (origin === nowhere) return nowhere;
   const from = (["cache", "repository", "installed"] as const).find((each) => each === origin);
   if (typeof sha256 !== "string" || !isHash(sha256) || typeof size !== "number" || from === undefined) return refuse();
   return { sha256, size, origin: from };
@@ -109,7 +114,8 @@ async function put(at: Directories, source: FileHandle): Promise<Content> {
 
 async function kept(at: Directories, version: Version, what: string): Promise<KeptPackage | undefined> {
   try {
-    return parseKept(await readOwn(keptPath(at, version), `what is noted of ${what}`), what);
+    const note = parseKept(await readOwn(keptPath(at, version), `what is noted of ${what}`), what);
+    return note === nowhere ? undefined : note;
   } catch (error) {
     if (errnoCode(error) === "ENOENT") return undefined;
     throw toUnusable(error, `what is noted of ${what}`);
@@ -118,9 +124,13 @@ async function kept(at: Directories, version: Version, what: string): Promise<Ke
 
 async function keep(at: Directories, version: Version, path: string, origin: KeptPackage["origin"]): Promise<void> {
   const content = await using(openFile(path), (file) => put(at, file));
-  const entry = newPath(at);
-  writeFileSynced(entry, `${JSON.stringify({ ...content, origin })}\n`);
   syncDirectory(at.objects);
+  await note(at, version, { ...content, origin });
+}
+
+async function note(at: Directories, version: Version, found: KeptPackage | { origin: typeof nowhere }): Promise<void> {
+  const entry = newPath(at);
+  writeFileSynced(entry, `${JSON.stringify(found)}\n`);
   await rename(entry, keptPath(at, version));
   syncDirectory(at.packages);
 }
@@ -142,16 +152,16 @@ async function prepareDirectories(at: Directories): Promise<void> {
   await removeWork(at, (name) => !name.startsWith(rollbackPrefix));
 }
 
-async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string, KeptPackage | undefined>> {
-  const found = new Map<string, KeptPackage | undefined>();
+async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string, Note | undefined>> {
+  const found = new Map<string, Note | undefined>();
   for (const name of await readdir(packages)) {
-    const note = await readOwn(join(packages, name), name)
+    const kept = await readOwn(join(packages, name), name)
       .then((text) => parseKept(text, name))
       .catch((error: unknown) => {
         if (error instanceof SnapshotUnusable) return undefined;
         throw error;
       });
-    found.set(name.replace(/\.json$/, ""), note);
+    found.set(name.replace(/\.json$/, ""), kept);
   }
   return found;
 }
@@ -159,19 +169,45 @@ async function keptByKey({ packages }: Directories): Promise<ReadonlyMap<string,
 interface Needed {
   readonly objects: ReadonlySet<string>;
   readonly packages: ReadonlySet<string>;
+  /** Files of these are kept as well, as many as have room; all where it is undefined. */
+  readonly installed: ReadonlySet<string> | undefined;
 }
 
-async function sweep(at: Directories, needed: Needed): Promise<void> {
+/** The smallest first, so that it is as many packages as possible. */
+function keptAhead(
+  notes: ReadonlyMap<string, Note | undefined>,
+  { packages, installed }: Needed,
+  mostBytes: number,
+): ReadonlySet<string> {
+  const found = [...notes].flatMap(([key, kept]) =>
+    kept === undefined || kept === nowhere || packages.has(key) || installed?.has(key) === false
+      ? []
+      : [{ key, size: kept.size }],
+  );
+  const keys = new Set<string>();
+  let bytes = 0;
+  for (const { key, size } of found.toSorted((one, other) => one.size - other.size)) {
+    bytes += size;
+    if (bytes <= mostBytes) keys.add(key);
+  }
+  return keys;
+}
+
+async function sweep(at: Directories, needed: Needed, mostBytes: number): Promise<void> {
   const hashes = new Set(needed.objects);
-  for (const [key, note] of await keptByKey(at)) {
-    if (note !== undefined && needed.packages.has(key)) hashes.add(note.sha256);
-    else await unlink(join(at.packages, `${key}.json`));
+  const notes = await keptByKey(at);
+  const ahead = keptAhead(notes, needed, mostBytes);
+  for (const [key, kept] of notes) {
+    if (kept !== undefined && (needed.packages.has(key) || ahead.has(key))) {
+      if (kept !== nowhere) hashes.add(kept.sha256);
+    } else await unlink(join(at.packages, `${key}.json`));
   }
   syncDirectory(at.packages);
   for (const name of await readdir(at.objects)) if (!hashes.has(name)) await unlink(join(at.objects, name));
 }
 
-export function createStore(root: string) {
+/** @param mostBytes for files of installed packages that no snapshot needs yet. */
+export function createStore(root: string, mostBytes = 2 * 2 ** 30) {
   const work = join(root, "work");
   const at: Directories = { root, objects: join(root, "objects"), packages: join(root, "packages"), work };
   return {
@@ -182,13 +218,9 @@ export function createStore(root: string) {
     kept: (version: Version, what: string) => kept(at, version, what),
     keep: (version: Version, path: string, origin: KeptPackage["origin"]) => keep(at, version, path, origin),
     prepare: () => prepareDirectories(at),
-    sweep: (needed: Needed) => sweep(at, needed),
-
-    async keptSizes(): Promise<ReadonlyMap<string, number>> {
-      const sizes = new Map<string, number>();
-      for (const [key, found] of await keptByKey(at)) if (found !== undefined) sizes.set(key, found.size);
-      return sizes;
-    },
+    keepNowhere: (version: Version) => note(at, version, { origin: nowhere }),
+    sweep: (needed: Needed) => sweep(at, needed, mostBytes),
+    notes: () => keptByKey(at),
 
     /** Transactions of rollbacks that have left something in `work/`. */
     async rollbacks(): Promise<readonly string[]> {
