@@ -34,6 +34,10 @@ export const effects = {
     scope: "health:fix",
     summary: "Removes files that can be had again or have served their time: caches, old journal files, core dumps.",
   },
+  remove_old_kernels: {
+    scope: "health:fix",
+    summary: "Removes kernels that the package manager needs no more: never the running one and the two newest.",
+  },
   set_clock: { scope: "health:fix", summary: "Switches time synchronisation on." },
   silence_alerts: { scope: "health:fix", summary: "Makes and ends silences." },
   send_notifications: { scope: "health:fix", summary: "Sends a test to the channels of the settings." },

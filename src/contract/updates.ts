@@ -280,7 +280,7 @@ export const updates = {
     body: Options({
       type: Choice(
         updateTypes,
-        "`packages` removes none; `system` and `all` upgrade as the distribution does inside its release.",
+        "`packages` removes none but old kernels; `system` and `all` upgrade as the distribution does inside its release.",
         "packages",
       ),
       security_only: Type.Boolean({

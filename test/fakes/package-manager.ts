@@ -9,6 +9,7 @@ import type {
   TransactionPlan,
 } from "#domain/ports/packages.ts";
 import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { createFakeOldKernels, type FakeOldKernels } from "./old-kernels.ts";
 import { createFakePackageFiles } from "./package-files.ts";
 
 /** Packages in memory, and a repository that has newer ones. */
@@ -25,6 +26,7 @@ export interface FakePackageManager extends PackageManager {
   /** What a transaction left half-done. */
   readonly halfDone: Set<string>;
   requiresReboot: boolean;
+  readonly oldKernels: FakeOldKernels;
   /** Transactions never end. */
   hangs: boolean;
   listsAt: number | null;
@@ -101,7 +103,17 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     return fake.trouble === null ? Promise.resolve() : Promise.reject(new Error(fake.trouble));
   };
 
+  const oldKernels = createFakeOldKernels(
+    () => [...packages.values()],
+    (plan) => {
+      unlocked();
+      plan.changes.forEach(carryOut);
+      return does("remove old kernels");
+    },
+  );
+
   const fake: FakePackageManager = {
+    oldKernels,
     name: "apt",
     knowsSecurity: true,
     commands: {
@@ -153,16 +165,17 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       refreshes += 1;
       return does("refresh");
     },
-    async simulate({ isSecurityOnly, names }) {
+    async simulate({ isSecurityOnly, names }, signal) {
       for (const name of names ?? []) {
         if (!packages.has(name)) throw new UpdateRefused(`${name} is not installed`);
         if (packages.get(name)?.isHeld) throw new UpdateRefused(`${name} is held`);
       }
-      const { updates } = await fake.updates(new AbortController().signal);
+      const { updates } = await fake.updates(signal);
       const changes = updates.filter(
         ({ name, isSecurity }) => (names?.includes(name) ?? true) && (!isSecurityOnly || isSecurity),
       );
-      return { changes, downloadBytes: changes.length * 1000, diskBytes: 0 };
+      const old = names === undefined ? (await oldKernels.plan(signal)).changes : [];
+      return { changes: [...changes, ...old], downloadBytes: changes.length * 1000, diskBytes: 0 };
     },
     async commit(plan: TransactionPlan, { id, progress, ready }) {
       unlocked();

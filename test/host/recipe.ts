@@ -52,6 +52,7 @@ export const longTestsOn: readonly string[] = [
   "updates-apt",
   "updates-broken",
   "updates-configs",
+  "updates-kernels",
   "updates-rollback",
 ].map((name) => `test/host/${name}.long.test.ts`);
 

@@ -16,7 +16,7 @@ import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../fakes/file-systems.ts";
 import { createFakeJournal, createFakeJournalStorage, fakeJournalSize } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
-import { createFakePackageManager, fakeMissingPlan } from "../fakes/package-manager.ts";
+import { createFakePackageManager, fakeMissingPlan, fakePackage } from "../fakes/package-manager.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
@@ -169,7 +169,8 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
     plan: (packages) => Promise.resolve({ packages, downloadBytes: 1, isGuarded: true }),
     apply: () => Promise.resolve("done"),
   };
-  const packages = createFakePackageManager();
+  const kernels = [18, 19, 20].map((at) => fakePackage(`linux-image-6.1.0-${at}-amd64`, "1", { isManual: false }));
+  const packages = createFakePackageManager(kernels);
   packages.missing = fakeMissingPlan({ changes: [{ name: "needed", architecture: "all", from: null, to: "1" }] });
   const units = createFakeUnits([{ name: "a.service", activeState: "failed", isLimited: true }]);
   const cleanup = createFakeDiskCleanup([{ kind: "temporary", folder: "/tmp", files: ["tmp.a"], bytes: 5 }]);
@@ -178,6 +179,7 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
   const time = createFakeTimeSync(off, { ...off, isEnabled: true, isSynchronised: true });
   recordCalls("SecurityUpdater", security, calls);
   recordCalls("PackageManager", packages, calls);
+  recordCalls("OldKernels", packages.oldKernels, calls);
   recordCalls("Units", units, calls);
   recordCalls("DiskCleanup", cleanup, calls);
   recordCalls("Journal", journal, calls);

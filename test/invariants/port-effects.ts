@@ -19,7 +19,7 @@ import type {
 } from "#domain/ports/network.ts";
 import type { NotificationStore, Notifier } from "#domain/ports/notifications.ts";
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
-import type { ConfigFiles, PackageFiles, PackageManager } from "#domain/ports/packages.ts";
+import type { ConfigFiles, OldKernels, PackageFiles, PackageManager } from "#domain/ports/packages.ts";
 import type {
   ConfirmedPlugins,
   EnabledPlugins,
@@ -61,6 +61,7 @@ interface Ports {
   readonly NotificationStore: NotificationStore;
   readonly Notifier: Notifier;
   readonly OperationStore: OperationStore;
+  readonly OldKernels: OldKernels;
   readonly PackageFiles: PackageFiles;
   readonly PackageManager: PackageManager;
   readonly PacketFilter: PacketFilter;
@@ -137,6 +138,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     forgetComponent: none,
   },
   Notifier: { send: ["send_notifications"] },
+  OldKernels: { plan: none, remove: ["remove_old_kernels"] },
   OperationStore: {
     create: none,
     ids: none,

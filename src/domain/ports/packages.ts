@@ -43,7 +43,7 @@ export interface SystemRelease {
 }
 
 export interface UpdateRequest {
-  /** `packages` removes nothing; `system` and `all` may, as the upgrade of the distribution. */
+  /** `packages` removes nothing but old kernels; `system` and `all` may, as the upgrade of the distribution. */
   readonly type: "packages" | "system" | "all";
   readonly isSecurityOnly: boolean;
   /** Undefined for all. */
@@ -156,6 +156,14 @@ export interface ManagerCommands {
   readonly unhold: string;
 }
 
+/** Kernels that nothing needs any more: neither the running one, nor the newest, nor the newest beside these. */
+export interface OldKernels {
+  /** Their removal, with what came along with them; part of each update of everything. `diskBytes` is negative. */
+  readonly plan: (signal: AbortSignal) => Promise<TransactionPlan>;
+  /** @throws UpdateRefused when something else would be done; Error when it failed, or with who holds the lock. */
+  readonly remove: (plan: TransactionPlan, signal: AbortSignal) => Promise<void>;
+}
+
 /** The package manager of the host. It asks no questions and keeps configuration files. */
 export interface PackageManager {
   readonly name: PackageManagerName;
@@ -165,6 +173,8 @@ export interface PackageManager {
   readonly isImageBased?: true;
   readonly commands: ManagerCommands;
   readonly files: PackageFiles;
+  /** Undefined where the manager removes them itself, or knows of none. */
+  readonly oldKernels?: OldKernels | undefined;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
   /** @throws when it does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;

@@ -15,6 +15,7 @@ import {
 } from "./apply-steps.ts";
 import { activeUnitsOf, type Condition, worseThan } from "./condition.ts";
 import { timesAfterRollback, watchAfter } from "./guard.ts";
+import { isKernelPackage } from "./kernel-packages.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
 import { changedOf, doneOf } from "./transaction.ts";
 
@@ -114,7 +115,7 @@ async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefi
   if (reason !== undefined) return rollBackTo(update, last, [`the update failed: ${reason}`]);
   if (baseline === undefined) return kept("the host was not looked at before the update, so nothing can be compared");
   update.progress.step(70, "watch units, ports and checks");
-  const removesPackages = plan.changes.some(({ to }) => to === null);
+  const removesPackages = plan.changes.some(({ name, to }) => to === null && !isKernelPackage(name));
   const watch = { before: baseline, removesPackages, ...update.guard };
   const worse = await watchAfter(watch, update, update.signal);
   if (worse.length === 0) return kept("nothing is worse than before");

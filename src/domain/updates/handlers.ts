@@ -16,6 +16,7 @@ import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput } from "./apply-steps.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
+import { isKernelPackage } from "./kernel-packages.ts";
 import { requireReboot } from "./reboot.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 import { requireRoom } from "./room.ts";
@@ -143,7 +144,7 @@ async function applyPlan(
   return createPlan([...snapshot, ...changes.map(changeText), ...restart, ...watch, ...noWayBack], {
     packages: changes.map(({ name }) => name),
     bytes: downloadBytes,
-    requires_reboot: requireReboot(changes),
+    requires_reboot: requireReboot(changes.filter(({ name, to }) => to !== null || !isKernelPackage(name))),
     ...(hasSnapshot && wayBack(namesOf(lacks))),
   });
 }

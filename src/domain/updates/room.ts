@@ -34,7 +34,7 @@ async function bootDemand(
   const added = changes.filter(({ name, from, to }) => to !== null && from === null && kernel.test(name)).length;
   const isImageMade = changes.some(({ name, to }) => to !== null && remakesImage.test(name));
   const images = added + (isImageMade ? 1 : 0);
-  const remedy = "remove old kernels (apt-get autoremove --purge, or dnf remove --oldinstallonly)";
+  const remedy = "remove old kernels (the fix disk_cleanup, or dnf remove --oldinstallonly)";
   const what = counted(images, "kernel image");
   if (boot === undefined || images === 0) return { what, bytes: 0, remedy };
   const kernels = (await installed()).filter(({ name }) => kernel.test(name)).length;

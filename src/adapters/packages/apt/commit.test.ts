@@ -6,8 +6,8 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { type PackageChange, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import { LockHeld, type Transaction, TransactionFailed, unitFor } from "../common/transactions.ts";
-import { createCommit, createMarks, markCommands, wordsFor, wordsToMark } from "./commit.ts";
-import { toArguments } from "./words.ts";
+import { createCommit, createMarks, markCommands, wordsToMark } from "./commit.ts";
+import { toArguments, wordsFor } from "./words.ts";
 
 const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange => ({
   name,

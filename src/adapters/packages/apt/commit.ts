@@ -14,7 +14,7 @@ import { demandSame } from "../common/changes.ts";
 import { asResult, longestMs, type Transact, type Transaction, unitFor } from "../common/transactions.ts";
 import { parseStatusLine, readableLine } from "./output.ts";
 import type { Simulate } from "./plan.ts";
-import { type AptPaths, type AptWords, isPackageName, isVersion, toArguments } from "./words.ts";
+import { type AptPaths, type AptWords, isPackageName, toArguments, wordOf, wordsFor } from "./words.ts";
 
 /** Packages to be marked automatic after a transaction; written down before it, since apt takes no mark of half-installed ones. */
 export function createMarks(folder: string) {
@@ -52,23 +52,6 @@ export const progressReporter =
     const text = readableLine(line);
     if (text !== undefined) progress.line(text);
   };
-
-const wordOf = ({ name, architecture }: PackageChange): string =>
-  architecture === "all" ? name : `${name}:${architecture}`;
-
-function operandOf(change: PackageChange): string {
-  const word = wordOf(change);
-  if (!isPackageName(word)) throw new UpdateRefused(`${word} is not a package name`);
-  if (change.to === null) return `${word}-`;
-  if (!isVersion(change.to)) throw new UpdateRefused(`${change.to} is not a version of ${word}`);
-  return `${word}=${change.to}`;
-}
-
-export const wordsFor = (changes: readonly PackageChange[]): AptWords => ({
-  options: ["--no-install-recommends", ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"])],
-  verb: "install",
-  operands: changes.map(operandOf),
-});
 
 /** Apt marks what it is told to install as manual: packages that were automatic have to be marked again. */
 export const wordsToMark = (

@@ -1,3 +1,4 @@
+import { release as runningKernel } from "node:os";
 import type {
   InstalledPackage,
   PackageChange,
@@ -12,6 +13,7 @@ import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
 import { createDatabase, qualifiedName, readPresent } from "./database.ts";
+import { createOldKernels } from "./kernels.ts";
 import { createOffers, createUpdates } from "./offers.ts";
 import { aptOutput } from "./output.ts";
 import { createAptPackageFiles } from "./package-files.ts";
@@ -116,6 +118,9 @@ function createApt(ports: AptPorts): PackageManager {
   const present = (): Promise<readonly PresentPackage[]> =>
     files === undefined ? readPresent(database) : readPresent(database, files.extendedStates);
 
+  const installed = async (): Promise<readonly InstalledPackage[]> =>
+    (await present()).filter(({ state }) => state !== "configuration").map(toInstalled);
+
   const isAutomatic = async (): Promise<(change: PackageChange) => boolean> => {
     const automatic = (await present()).filter(({ isManual }) => !isManual);
     const keys = new Set(automatic.map(qualifiedName));
@@ -128,6 +133,8 @@ function createApt(ports: AptPorts): PackageManager {
       transact({ ...transaction, ...(unit !== undefined && { unit }), onLine: progressReporter(progress) }, signal);
   const repairsFor = (progress: Progress, unit: string) =>
     createRepairs({ exec, transact: reporting(progress, unit), paths });
+
+  const kernels = createOldKernels({ simulate, transact, paths, installed, running: runningKernel() });
 
   const { audit, repair } = createRepair({ transact, faults, marks, repairsFor, present });
 
@@ -142,7 +149,8 @@ function createApt(ports: AptPorts): PackageManager {
       unhold: "apt-mark unhold",
     },
     files: createAptPackageFiles({ ...ports, transact, present }),
-    installed: async () => (await present()).filter(({ state }) => state !== "configuration").map(toInstalled),
+    installed,
+    oldKernels: kernels,
 
     faults,
     security,
@@ -166,7 +174,10 @@ function createApt(ports: AptPorts): PackageManager {
     release,
     refresh: (progress, signal) => orLocked(() => refreshLists({ exec, transact: reporting(progress), paths }, signal)),
     ...createRepairs({ exec, transact, paths }),
-    simulate: (request, signal) => simulate.plan(request, signal),
+    async simulate(request, signal) {
+      const plan = await simulate.plan(request, signal);
+      return request.names === undefined ? kernels.addTo(plan, signal) : plan;
+    },
     commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),
     repair,

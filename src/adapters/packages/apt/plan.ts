@@ -143,6 +143,9 @@ export function createSimulate(ports: {
   };
 
   return {
+    planWords: async (words: AptWords, signal: AbortSignal): Promise<TransactionPlan> =>
+      planFor(words, await known(signal), signal),
+
     async changes(words: AptWords, signal: AbortSignal): Promise<readonly PackageChange[]> {
       return changesFor(words, await known(signal), signal);
     },

@@ -78,7 +78,7 @@ export function parseUnmet(text: string): readonly UnmetDependency[] {
 const isSecurityRelease = ({ label, suite }: SimulatedStep["releases"][number]): boolean =>
   label === "Debian-Security" || suite.endsWith("-security");
 
-function byName(one: PackageChange, other: PackageChange): number {
+export function byName(one: PackageChange, other: PackageChange): number {
   if (one.name !== other.name) return one.name < other.name ? -1 : 1;
   return one.architecture < other.architecture ? -1 : 1;
 }

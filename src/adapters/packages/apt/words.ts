@@ -1,3 +1,5 @@
+import { type PackageChange, UpdateRefused } from "#domain/ports/packages.ts";
+
 export const aptPaths = {
   status: "/var/lib/dpkg/status",
   updates: "/var/lib/dpkg/updates",
@@ -60,7 +62,7 @@ const commonWords = [
 
 export interface AptWords {
   readonly options: readonly string[];
-  readonly verb: "install" | "upgrade" | "dist-upgrade";
+  readonly verb: "install" | "upgrade" | "dist-upgrade" | "autoremove";
   readonly operands: readonly string[];
 }
 
@@ -70,3 +72,20 @@ export const toArguments = ({ options, verb, operands }: AptWords): readonly str
   verb,
   ...(operands.length > 0 ? ["--", ...operands] : []),
 ];
+
+export const wordOf = ({ name, architecture }: PackageChange): string =>
+  architecture === "all" ? name : `${name}:${architecture}`;
+
+function operandOf(change: PackageChange): string {
+  const word = wordOf(change);
+  if (!isPackageName(word)) throw new UpdateRefused(`${word} is not a package name`);
+  if (change.to === null) return `${word}-`;
+  if (!isVersion(change.to)) throw new UpdateRefused(`${change.to} is not a version of ${word}`);
+  return `${word}=${change.to}`;
+}
+
+export const wordsFor = (changes: readonly PackageChange[]): AptWords => ({
+  options: ["--no-install-recommends", ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"])],
+  verb: "install",
+  operands: changes.map(operandOf),
+});

@@ -1,8 +1,10 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { CleanupCandidate } from "#domain/ports/storage.ts";
 import { createFakeDiskCleanup } from "../../../../test/fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../../../../test/fakes/journal.ts";
+import { createFakePackageManager, fakePackage } from "../../../../test/fakes/package-manager.ts";
 import { diskCleanupFix } from "./disk-cleanup.ts";
 
 const { signal } = new AbortController();
@@ -21,10 +23,10 @@ const files = ["tmp.a", "tmp.b", "tmp.c", "tmp.d", "tmp.e"];
 const temporary: CleanupCandidate = { kind: "temporary", folder: "/tmp", files, bytes: 3e6 };
 const mounted = ["/", "/tmp", "/var/log"].map((path) => fakeFileSystem({ path }));
 const mebibyte = 1024 ** 2;
-const make = (archivedBytes = 150 * mebibyte) => {
+const make = (archivedBytes = 150 * mebibyte, manager = createFakePackageManager()) => {
   const cleanup = createFakeDiskCleanup([packages, temporary]);
   const journal = createFakeJournalStorage(fakeJournalSize({ diskBytes: 160 * mebibyte, archivedBytes }));
-  const fix = diskCleanupFix({ cleanup, journal, fileSystems: createFakeFileSystems(mounted) });
+  const fix = diskCleanupFix({ packages: manager, cleanup, journal, fileSystems: createFakeFileSystems(mounted) });
   return { cleanup, journal, fix };
 };
 
@@ -84,4 +86,32 @@ it("passes on why something could not be removed", async () => {
   cleanup.refusals.set("/tmp", "5 of 5 files could not be removed (/tmp/tmp.a: EROFS)");
   const { steps } = await fix.plan(found({ "/tmp": "fail" }), signal);
   await expect(steps[0]?.run(signal)).rejects.toThrow("5 of 5 files could not be removed");
+});
+
+describe("old kernels", () => {
+  const kernels = () =>
+    createFakePackageManager(
+      [18, 19, 20].map((at) => fakePackage(`linux-image-6.1.0-${at}-amd64`, "1", { isManual: false })),
+    );
+
+  it("go from the file system that they fill, and only from that", async () => {
+    const manager = kernels();
+    const { fix, cleanup } = make(0, manager);
+    cleanup.candidates = [];
+    expect(await fix.plan(found({ "/tmp": "fail" }), signal)).toMatchObject({ steps: [] });
+    const { steps, freesBytes } = await fix.plan(found({ "/": "warn" }), signal);
+    expect(steps.map(({ action }) => action)).toEqual(["remove 1 package of old kernels (linux-image-6.1.0-18-amd64)"]);
+    expect(freesBytes).toBe(1000);
+    expect(await steps[0]?.run(signal)).toBe("1 package of old kernels removed");
+    expect([...manager.packages.keys()]).toEqual(["linux-image-6.1.0-19-amd64", "linux-image-6.1.0-20-amd64"]);
+    expect(await fix.plan(found({ "/": "warn" }), signal)).toMatchObject({ steps: [] });
+  });
+
+  it("stay where the package manager cannot tell what nothing needs, and the rest goes", async () => {
+    const manager = kernels();
+    manager.oldKernels.plan = () => Promise.reject(new UpdateRefused("dependencies cannot be met: a (b)"));
+    const { steps, reason } = await make(0, manager).fix.plan(found({ "/": "warn" }), signal);
+    expect(steps).toHaveLength(1);
+    expect(reason).toBe("old kernels cannot be removed: dependencies cannot be met: a (b)");
+  });
 });

@@ -1,4 +1,5 @@
 import type { Journal } from "#domain/ports/journal.ts";
+import { type OldKernels, type PackageManager, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import type { CleanupCandidate, DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
@@ -22,15 +23,17 @@ function fullPaths({ details }: Outcome): readonly string[] {
 }
 
 /**
- * Frees space on full file systems by removing what can be downloaded again or is old: downloaded packages, archived journal
+ * Frees space on full file systems by removing what can be downloaded again or is old: downloaded packages, old kernels, archived journal
  * files beyond 100 MiB, temporary files, core dumps and crash reports. The port chooses the files.
  */
 export function diskCleanupFix(ports: {
+  /** Undefined without a supported one. */
+  packages: Pick<PackageManager, "oldKernels"> | undefined;
   cleanup: DiskCleanup;
   journal: Pick<Journal, "size" | "vacuum">;
   fileSystems: Pick<FileSystems, "holding">;
 }): Fix {
-  const { cleanup, journal, fileSystems } = ports;
+  const { packages, cleanup, journal, fileSystems } = ports;
 
   const removal = (candidate: CleanupCandidate): FixStep => {
     const { kind, folder, files, bytes } = candidate;
@@ -59,11 +62,24 @@ export function diskCleanupFix(ports: {
     },
   });
 
+  const kernelRemoval = (kernels: OldKernels, plan: TransactionPlan): FixStep => {
+    const names = plan.changes.map(({ name }) => name);
+    return {
+      action: `remove ${counted(names.length, "package")} of old kernels (${listNames(names, 10)})`,
+      async run(signal) {
+        await kernels.remove(plan, signal);
+        return `${counted(names.length, "package")} of old kernels removed`;
+      },
+    };
+  };
+
   return {
     id: "disk_cleanup",
-    summary: "Removes downloaded packages, old journal files, old temporary files and old core dumps",
+    summary: "Removes downloaded packages, old kernels, old journal files, old temporary files and old core dumps",
     risk: "moderate",
-    does: ["remove_files"],
+    does: ["remove_files", "remove_old_kernels"],
+    // A transaction of the package manager and its wait for locks.
+    timeoutMs: 35 * 60_000,
     kind: "storage",
     mayFindNothing: true,
     endsOnFailure: false,
@@ -79,14 +95,29 @@ export function diskCleanupFix(ports: {
       const size = await journal.size(signal);
       const excess = Math.max(0, (size?.archivedBytes ?? 0) - keptJournalBytes);
       const isVacuumed = size !== undefined && excess > 0 && (await isOnFull(size.folder));
-      const steps = [...chosen.map(removal), ...(isVacuumed ? [vacuum(size.folder)] : [])];
+      const isOnKernels = (await isOnFull("/boot")) || (await isOnFull("/lib/modules"));
+      const kernels = isOnKernels ? packages?.oldKernels : undefined;
+      const old = await kernels?.plan(signal).catch((error: unknown) => {
+        if (!(error instanceof UpdateRefused)) throw error;
+        left.push(`old kernels cannot be removed: ${error.message}`);
+        return undefined;
+      });
+      const removesKernels = kernels !== undefined && old !== undefined && old.changes.length > 0;
+      const steps = [
+        ...(removesKernels ? [kernelRemoval(kernels, old)] : []),
+        ...chosen.map(removal),
+        ...(isVacuumed ? [vacuum(size.folder)] : []),
+      ];
       const [first = "the disk"] = full;
       const where = full.length > 1 ? "the file systems that are too full" : first;
       if (steps.length === 0) {
         const nothing = `there is nothing on ${where} that can be removed without loss`;
         return { steps, reason: left.length === 0 ? nothing : left.join("; ") };
       }
-      const freesBytes = chosen.reduce((sum, { bytes }) => sum + bytes, isVacuumed ? excess : 0);
+      const freesBytes = chosen.reduce(
+        (sum, { bytes }) => sum + bytes,
+        (isVacuumed ? excess : 0) - (removesKernels ? old.diskBytes : 0),
+      );
       return { steps, freesBytes, ...(left.length > 0 && { reason: left.join("; ") }) };
     },
   };
