@@ -58,8 +58,48 @@ export function questionsOf({ firstMicros, lastMicros }: BigJournal) {
   } satisfies Record<string, LogQuestion>;
 }
 
+/** Makes a question that has not been asked before: another one for each number. */
+export type NewQuestion = (journal: BigJournal, number: number) => LogQuestion;
+
+type Name = keyof ReturnType<typeof questionsOf>;
+
+/** The same filter, up to some minutes before the end. */
+const earlier =
+  (name: Name): NewQuestion =>
+  (journal, number) =>
+    questionsOf({ ...journal, lastMicros: journal.lastMicros - number * 60_000_000 })[name];
+
+const upTo =
+  (name: Name): NewQuestion =>
+  (journal, number) => {
+    const { query, argv } = questionsOf(journal)[name];
+    const until = Math.floor(journal.lastMicros / 1_000_000) - number * 60;
+    return {
+      query: { ...query, until: new Date(until * 1000).toISOString() },
+      argv: [...argv, `--until=@${until}`],
+    };
+  };
+
+const searching =
+  (pattern: (number: number) => string): NewQuestion =>
+  (_, number) => ({
+    query: { ...always, grep: pattern(number) },
+    argv: [`--grep=${pattern(number)}`],
+  });
+
+const words = ["request", "session", "backend", "timeout", "opened", "closed", "client", "retry", "commit"];
+
+export const newQuestions = {
+  unit: upTo("busiestUnit"),
+  priority: upTo("info"),
+  filter: earlier("filter"),
+  rareWord: searching((number) => `upstream=${4242 + number}`),
+  commonWord: searching((number) => words[number % words.length] ?? ""),
+  expression: searching((number) => `timeout=${9 - (number % 9)}\\d{3} .*commit`),
+} satisfies Record<string, NewQuestion>;
+
 /** Address of the question at our service. */
-export const addressOf = ({ url }: Server, { query }: LogQuestion): string =>
+export const addressOf = ({ url }: Pick<Server, "url">, { query }: LogQuestion): string =>
   `${url}/api/v1/system/logs?${new URLSearchParams({ limit: String(pageSize), ...query }).toString()}`;
 
 /** Why the rows on the journal cannot run here, with the remedy. */
@@ -180,8 +220,8 @@ export async function startGatewayd(workspace: Workspace, dir: string): Promise<
 }
 
 /** Asks for what stood before one moment after another, none of them twice. */
-export function createWindows({ firstMicros, lastMicros }: BigJournal): () => LogQuestion {
-  let number = 0;
+export function createWindows({ firstMicros, lastMicros }: BigJournal, from = 0): () => LogQuestion {
+  let number = from;
   return () => {
     number += 1;
     const part = 0.05 + 0.95 * ((number * 0.618_033_988_75) % 1);

@@ -17,6 +17,8 @@ export interface Server extends Running {
 /** What `npm start` runs, which is a bundle of the sources. */
 const run = fileURLToPath(new URL("../scripts/run", import.meta.url));
 
+const unitFile = fileURLToPath(new URL("../deploy/systemd/steward.service", import.meta.url));
+
 /** The programs that are compared with it, run by the same Node with the same flags: none. */
 const programs = {
   bareFastify: fileURLToPath(new URL("./peers/bare-fastify.ts", import.meta.url)),
@@ -99,7 +101,17 @@ const countedLimits = "rate_limits:\n  per_minute: 1000000000\n  per_hour: 10000
  */
 export async function startSteward(
   workspace: Workspace,
-  { limits, journalDir, settings = "" }: { limits: "counted" | "default"; journalDir?: string; settings?: string },
+  {
+    limits,
+    journalDir,
+    settings = "",
+    env = {},
+  }: {
+    limits: "counted" | "default";
+    journalDir?: string;
+    settings?: string;
+    env?: Readonly<Record<string, string>>;
+  },
 ): Promise<Server> {
   const port = await freePort();
   const stateDir = join(workspace.folder, "state");
@@ -109,6 +121,7 @@ export async function startSteward(
   const server = await startServer(workspace, {
     argv: ["sh", run, "production", "src/main.ts", "serve", ...(text === "" ? [] : ["--config", config])],
     env: {
+      ...env,
       ...withCompileCache(workspace),
       STEWARD_LISTEN: `127.0.0.1:${port}`,
       STEWARD_STATE_DIR: stateDir,
@@ -119,6 +132,25 @@ export async function startSteward(
   });
   const key = readFileSync(join(stateDir, "admin.key"), "utf8").trim();
   return { ...server, headers: { "X-API-Key": key } };
+}
+
+/** How the unit of the package bounds memory: its settings of Node and of the C library. */
+export const memorySettings = (): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    [...readFileSync(unitFile, "utf8").matchAll(/^Environment=((?:NODE_OPTIONS|MALLOC_).*)$/gm)]
+      .flatMap(([, settings = ""]) => settings.split(" "))
+      .map((setting) => [setting.slice(0, setting.indexOf("=")), setting.slice(setting.indexOf("=") + 1)]),
+  );
+
+/** Makes a key that may read the journal and the health. @returns the headers of its requests. */
+export async function makeKey({ url, headers }: Server, name: string): Promise<Server["headers"]> {
+  const answer = await fetch(`${url}/api/v1/auth/keys`, {
+    method: "POST",
+    headers: { ...headers, "Content-Type": "application/json" },
+    body: JSON.stringify({ name, scopes: ["logs:read", "health:read"] }),
+  });
+  const { key } = (await answer.json()) as { key: string };
+  return { "X-API-Key": key };
 }
 
 /** Starts a bare server. */

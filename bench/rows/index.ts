@@ -5,6 +5,7 @@ import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
 import { info } from "./info.ts";
 import { logsAttack } from "./logs-attack.ts";
+import { logsClients } from "./logs-clients.ts";
 import { logsFanout } from "./logs-fanout.ts";
 import { logsFilter, logsGrep } from "./logs-filter.ts";
 import { logsGrowth } from "./logs-growth.ts";
@@ -30,6 +31,7 @@ export const rows: readonly Row[] = [
   logsStreams,
   logsGrowth,
   logsTenMillion,
+  logsClients,
   healthUnderGrep,
   logsAttack,
   healthTraced,

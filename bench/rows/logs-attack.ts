@@ -4,7 +4,7 @@ import { createLiveFolder, entriesOfNow } from "../../test/journals/live-folder.
 import { median, quantile } from "../harness.ts";
 import { whyNoLogRows } from "../log-queries.ts";
 import { compareAll, type Row, type Subject } from "../row.ts";
-import { type Server, startSteward } from "../servers.ts";
+import { makeKey, type Server, startSteward } from "../servers.ts";
 import { withWorkspace } from "../workspace.ts";
 
 /** Requests of the one key that are open at any time. */
@@ -47,16 +47,6 @@ function ask(url: string, headers: Server["headers"], signal?: AbortSignal): Pro
 
 const logsAt = (url: string, query: Readonly<Record<string, string>>): string =>
   `${url}/api/v1/system/logs?${new URLSearchParams({ since: "1970-01-01T00:00:00Z", limit: "100", ...query }).toString()}`;
-
-async function makeKey({ url, headers }: Server, name: string): Promise<Server["headers"]> {
-  const answer = await fetch(`${url}/api/v1/auth/keys`, {
-    method: "POST",
-    headers: { ...headers, "Content-Type": "application/json" },
-    body: JSON.stringify({ name, scopes: ["logs:read", "health:read"] }),
-  });
-  const { key } = (await answer.json()) as { key: string };
-  return { "X-API-Key": key };
-}
 
 /** Asks one after another. @returns how long each took. @throws Error where an answer is not 200. */
 async function times(count: number, url: string, headers: Server["headers"], pause = 0): Promise<readonly number[]> {

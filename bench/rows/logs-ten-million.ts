@@ -1,5 +1,4 @@
 import { median } from "../harness.ts";
-import type { BigJournal } from "../journals/million.ts";
 import {
   addressOf,
   askOurs,
@@ -8,7 +7,8 @@ import {
   createWindows,
   cursorsIn,
   type LogQuestion,
-  questionsOf,
+  type NewQuestion,
+  newQuestions,
   requireSameEntries,
   runJournalctl,
   startGatewayd,
@@ -36,60 +36,33 @@ const tailOverHttp = subjectOf(newest, "`systemd-journal-gatewayd`, the same win
 
 interface Case {
   readonly subject: Subject;
-  /** A question that none before was like. */
-  readonly question: (journal: BigJournal, number: number) => LogQuestion;
+  readonly question: NewQuestion;
 }
-
-type Name = keyof ReturnType<typeof questionsOf>;
-
-/** The same filter, up to some minutes before the end. */
-const earlier = (name: Name) => (journal: BigJournal, number: number) =>
-  questionsOf({ ...journal, lastMicros: journal.lastMicros - number * 60_000_000 })[name];
-
-const upTo =
-  (name: Name) =>
-  (journal: BigJournal, number: number): LogQuestion => {
-    const { query, argv } = questionsOf(journal)[name];
-    const until = Math.floor(journal.lastMicros / 1_000_000) - number * 60;
-    return {
-      query: { ...query, until: new Date(until * 1000).toISOString() },
-      argv: [...argv, `--until=@${until}`],
-    };
-  };
-
-const searching =
-  (pattern: (number: number) => string) =>
-  (_: BigJournal, number: number): LogQuestion => ({
-    query: { since: "1970-01-01T00:00:00Z", grep: pattern(number) },
-    argv: [`--grep=${pattern(number)}`],
-  });
-
-const words = ["request", "session", "backend", "timeout", "opened", "closed", "client", "retry", "commit"];
 
 const cases: readonly Case[] = [
   {
     subject: subjectOf("half of them of one unit, exact `total`", "`journalctl -u -o json`, lines counted", 30),
-    question: upTo("busiestUnit"),
+    question: newQuestions.unit,
   },
   {
     subject: subjectOf("`priority=6`, exact `total`", "`journalctl -p 6 -o json`, lines counted", 30),
-    question: upTo("info"),
+    question: newQuestions.priority,
   },
   {
     subject: subjectOf("unit, priority, window, exact `total`", "`journalctl -u -p --since --until -o json`", 30),
-    question: earlier("filter"),
+    question: newQuestions.filter,
   },
   {
     subject: subjectOf("`grep` for a rare word", "`journalctl -g -o json`, lines counted", 20),
-    question: searching((number) => `upstream=${4242 + number}`),
+    question: newQuestions.rareWord,
   },
   {
     subject: subjectOf("`grep` for a common word", "`journalctl -g -o json`, lines counted", 20),
-    question: searching((number) => words[number % words.length] ?? ""),
+    question: newQuestions.commonWord,
   },
   {
     subject: subjectOf("`grep` with an expression", "`journalctl -g -o json`, lines counted", 10),
-    question: searching((number) => `timeout=${9 - (number % 9)}\\d{3} .*commit`),
+    question: newQuestions.expression,
   },
 ];
 
