@@ -13,5 +13,5 @@ export const fakeInputChain = (given: Partial<InputChain> = {}): InputChain => (
 /** These chains, and these reasons why there may be others. */
 export const createFakePacketFilter = (
   chains: readonly InputChain[],
-  untold: readonly string[] = [],
-): PacketFilter => ({ inputChains: () => Promise.resolve({ chains, untold }) });
+  unreadable: readonly string[] = [],
+): PacketFilter => ({ inputChains: () => Promise.resolve({ chains, unreadable }) });

@@ -56,7 +56,7 @@ describeOnHost("a host that is not kind to the service", (session) => {
       maySay: /system bus lost|component unhealthy|"check changed"/,
     });
     await knowsUnits();
-    // Its signs of life still arrive.
+    // Its watchdog pings still arrive.
     const last = await property(session, "steward.service", "WatchdogTimestampMonotonic");
     await eventually(async () => {
       expect(await property(session, "steward.service", "WatchdogTimestampMonotonic")).not.toBe(last);

@@ -52,7 +52,7 @@ describeOnHost("the service and the service manager", (session) => {
     expect(await session.service.pid()).toBe(pid);
   });
 
-  it("is watched: it gives signs of life, and goes on after it stood still for a while", async () => {
+  it("is watched: it sends watchdog pings, and goes on after it stood still for a while", async () => {
     expect(await own("WatchdogUSec")).toBe("30s");
     await dropIn([
       "[Service]",

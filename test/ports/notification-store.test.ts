@@ -24,7 +24,7 @@ const component = (changes: Partial<StoredComponent> = {}): StoredComponent => (
   isDown: true,
   changeAgesMs: [0, 1500.25],
   flaps: 4,
-  untold: 2,
+  pending: 2,
   savedAt: 1_700_000_000_000,
   ...changes,
 });
@@ -63,7 +63,7 @@ describe.each([
   it("keeps the last of each component, by name, until it is forgotten", () => {
     const store = make();
     store.saveComponent(component());
-    store.saveComponent(component({ name: "ops", isDown: false, changeAgesMs: [], flaps: 0, untold: 0 }));
+    store.saveComponent(component({ name: "ops", isDown: false, changeAgesMs: [], flaps: 0, pending: 0 }));
     store.saveComponent(component({ flaps: 5 }));
     expect(store.components().map(({ name, flaps }) => [name, flaps])).toEqual([
       ["ops", 0],

@@ -36,13 +36,13 @@ const real = (
   paths: Parameters<typeof createPacketFilter>[0]["paths"],
 ) => createPacketFilter({ exec: answering(answers), ...(paths !== undefined && { paths }) });
 
-describe.each<[string, Record<"filtering" | "none" | "untold", PacketFilter>]>([
+describe.each<[string, Record<"filtering" | "none" | "unreadable", PacketFilter>]>([
   [
     "fake",
     {
       filtering: createFakePacketFilter([fakeInputChain({ policy: "drop" })]),
       none: createFakePacketFilter([]),
-      untold: createFakePacketFilter([], ["/nonexistent/nft is not installed"]),
+      unreadable: createFakePacketFilter([], ["/nonexistent/nft is not installed"]),
     },
   ],
   [
@@ -50,7 +50,7 @@ describe.each<[string, Record<"filtering" | "none" | "untold", PacketFilter>]>([
     {
       filtering: real({ [nft]: { stdout: ruleset } }, { nft, legacy: [absent] }),
       none: real({ [nft]: { stdout: empty } }, { nft, legacy: [absent] }),
-      untold: real({}, { nft: "/nonexistent/nft", legacy: [absent] }),
+      unreadable: real({}, { nft: "/nonexistent/nft", legacy: [absent] }),
     },
   ],
 ])("packet filter: %s", (_, filters) => {
@@ -58,16 +58,16 @@ describe.each<[string, Record<"filtering" | "none" | "untold", PacketFilter>]>([
     const expected = [
       { families: ["ipv4", "ipv6"], table: "filter", name: "input", policy: "drop", isRefusing: false },
     ];
-    expect(await filters.filtering.inputChains(signal)).toEqual({ chains: expected, untold: [] });
+    expect(await filters.filtering.inputChains(signal)).toEqual({ chains: expected, unreadable: [] });
   });
 
   it("may have none", async () => {
-    expect(await filters.none.inputChains(signal)).toEqual({ chains: [], untold: [] });
+    expect(await filters.none.inputChains(signal)).toEqual({ chains: [], unreadable: [] });
   });
 
   it("tells what it cannot tell", async () => {
-    const untold = ["/nonexistent/nft is not installed"];
-    expect(await filters.untold.inputChains(signal)).toEqual({ chains: [], untold });
+    const unreadable = ["/nonexistent/nft is not installed"];
+    expect(await filters.unreadable.inputChains(signal)).toEqual({ chains: [], unreadable });
   });
 });
 
@@ -76,7 +76,7 @@ describe("packet filter: the host", () => {
     const filter = real({ [nft]: { stdout: empty }, [save]: { stdout: saved } }, { nft, legacy });
     expect(await filter.inputChains(signal)).toEqual({
       chains: [{ families: ["ipv4"], table: "filter", name: "INPUT", policy: "accept", isRefusing: true }],
-      untold: [],
+      unreadable: [],
     });
   });
 
@@ -89,14 +89,14 @@ describe("packet filter: the host", () => {
   it("says why it is not let in, and that there is too much", async () => {
     const denied = { exitCode: 1, stderr: "Operation not permitted (you must be root)\nnetlink: Error: cache\n" };
     const refused = await real({ [nft]: denied }, { nft, legacy: [absent] }).inputChains(signal);
-    expect(refused.untold).toEqual([`${nft}: Operation not permitted (you must be root)`]);
+    expect(refused.unreadable).toEqual([`${nft}: Operation not permitted (you must be root)`]);
     const cut = await real({ [nft]: { stdout: "{", truncated: true } }, { nft, legacy: [absent] }).inputChains(signal);
-    expect(cut.untold).toEqual([`${nft} lists more than can be read`]);
+    expect(cut.unreadable).toEqual([`${nft} lists more than can be read`]);
   });
 
   it("says that the program for the old rules is missing", async () => {
     const bare = [{ family: "ipv4", tables, save: "/nonexistent/save" }] as const;
     const filter = real({ [nft]: { stdout: empty } }, { nft, legacy: bare });
-    expect((await filter.inputChains(signal)).untold).toEqual(["/nonexistent/save is not installed"]);
+    expect((await filter.inputChains(signal)).unreadable).toEqual(["/nonexistent/save is not installed"]);
   });
 });

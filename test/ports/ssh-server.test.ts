@@ -18,13 +18,13 @@ const options = { port: "22", permitrootlogin: "without-password", hostkey: "/et
 const refusal = "/etc/ssh/sshd_config: line 3: Bad configuration option: Foo";
 const onlyRoot = "only root may ask sshd for its configuration";
 
-describe.each<[string, Record<"valid" | "refused" | "untold" | "none", SshServer>]>([
+describe.each<[string, Record<"valid" | "refused" | "unknown" | "none", SshServer>]>([
   [
     "fake",
     {
       valid: createFakeSshServer({ is: "valid", options }),
       refused: createFakeSshServer({ is: "refused", message: refusal }),
-      untold: createFakeSshServer({ is: "untold", reason: onlyRoot }),
+      unknown: createFakeSshServer({ is: "unknown", reason: onlyRoot }),
       none: createFakeSshServer(),
     },
   ],
@@ -33,7 +33,7 @@ describe.each<[string, Record<"valid" | "refused" | "untold" | "none", SshServer
     {
       valid: real(answering(text)),
       refused: real(answering("", 255, `${refusal}\n/etc/ssh/sshd_config: terminating, 1 bad configuration options\n`)),
-      untold: real(answering(text), { isRoot: false }),
+      unknown: real(answering(text), { isRoot: false }),
       none: real(answering(text), { path: "/nonexistent/sshd" }),
     },
   ],
@@ -47,7 +47,7 @@ describe.each<[string, Record<"valid" | "refused" | "untold" | "none", SshServer
   });
 
   it("may not tell everybody", async () => {
-    expect(await servers.untold.config(signal)).toEqual({ is: "untold", reason: onlyRoot });
+    expect(await servers.unknown.config(signal)).toEqual({ is: "unknown", reason: onlyRoot });
   });
 
   it("may not be there", async () => {
@@ -59,7 +59,7 @@ describe("SSH server: sshd", () => {
   it("tells nothing before it has been started", async () => {
     const server = real(answering("", 255, "Missing privilege separation directory: /run/sshd\n"));
     expect(await server.config(signal)).toMatchObject({
-      is: "untold",
+      is: "unknown",
       reason: expect.stringContaining("has not been started"),
     });
   });

@@ -19,13 +19,13 @@ const real = (exec: Exec, isBooted = true) =>
 describe.each([
   ["fake", createFakeTimeSync({ ...state, isContainer: false }), createFakeTimeSync(undefined)],
   ["timedatectl", real(answering(text)), real(answering(text), false)],
-])("time synchronisation: %s", (_, time: TimeSync, untold: TimeSync) => {
+])("time synchronisation: %s", (_, time: TimeSync, unknown: TimeSync) => {
   it("is told", async () => {
     expect(await time.state(signal)).toEqual({ ...state, isContainer: false });
   });
 
   it("is not told where systemd does not run", async () => {
-    expect(await untold.state(signal)).toBeUndefined();
+    expect(await unknown.state(signal)).toBeUndefined();
   });
 });
 

@@ -59,7 +59,7 @@ function toComponent(row: Row): StoredComponent | undefined {
     isDown: row["is_down"] === 1,
     changeAgesMs,
     flaps: Number(row["flaps"]),
-    untold: Number(row["untold"]),
+    pending: Number(row["untold"]),
     savedAt: Number(row["saved_at"]),
   };
 }
@@ -171,8 +171,8 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
       },
       forgetNotification: (id) => run("forgetNotification", id),
       components: () => list("components", toComponent),
-      saveComponent: ({ name, isDown, changeAgesMs, flaps, untold, savedAt }) =>
-        run("saveComponent", name, Number(isDown), JSON.stringify(changeAgesMs), flaps, untold, savedAt),
+      saveComponent: ({ name, isDown, changeAgesMs, flaps, pending, savedAt }) =>
+        run("saveComponent", name, Number(isDown), JSON.stringify(changeAgesMs), flaps, pending, savedAt),
       forgetComponent: (name) => run("forgetComponent", name),
     },
     alerts: {

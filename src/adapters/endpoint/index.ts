@@ -11,7 +11,7 @@ export interface OwnTls {
 
 const timeoutMs = 5_000;
 
-/** The alert of TLS 1.3 that is sent for want of a certificate (RFC 8446 §6.2), which the probe speaks with itself. */
+/** The alert of TLS 1.3 that is sent where no certificate was given (RFC 8446 §6.2), which the probe speaks with itself. */
 const certificateMissing = "ERR_SSL_TLSV13_ALERT_CERTIFICATE_REQUIRED";
 
 /** Probes `/livez` on the service's own address. Over TLS it has to show the expected certificate. */

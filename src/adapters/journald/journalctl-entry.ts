@@ -47,7 +47,7 @@ function decodeValue(value: unknown): string | undefined {
 
 /**
  * The values of a field, as systemd's "Journal JSON Format" has them: a list of numbers is the bytes of one value, any other
- * list is the values of a field that is there more than once. Null, a value that was too long to be shown, is none.
+ * list is the values of a field that is there more than once. Null stands for a value that was too long, and counts as no value.
  */
 function decodeValues(value: unknown): readonly string[] {
   const single = decodeValue(value);

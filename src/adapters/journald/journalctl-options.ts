@@ -29,7 +29,7 @@ function selectUnits(units: readonly string[] | undefined): Selection {
   if (units === undefined) return all;
   if (units.length === 1 && units[0] === "kernel") return { ...all, options: ["_TRANSPORT=kernel"] };
   // What is of a unit and of the kernel is what journalctl shows where both are asked for, not what is of either; so the
-  // kernel's name is none of the plain ones.
+  // kernel's name is not a plain one.
   const isPlain =
     units.length <= maxUnitOptions && units.every((unit) => plainName.test(unit) || plainPattern.test(unit));
   if (isPlain) return { ...all, options: units.map((unit) => `--unit=${unit}`) };

@@ -28,7 +28,7 @@ const finishReasons: Readonly<Partial<Record<LanguageModelV4FinishReason["unifie
 };
 const toFinishReason = ({ unified }: LanguageModelV4FinishReason): FinishReason => finishReasons[unified] ?? "other";
 
-/** More than any model takes or gives: a figure beyond it is none, and would spoil all sums that it goes into. */
+/** More than any model takes or gives: a greater figure is wrong, and would spoil every sum. */
 const mostTokens = 1_000_000_000;
 const plausibleTokens = (tokens: number | undefined): number | null =>
   tokens !== undefined && tokens >= 0 && tokens <= mostTokens ? Math.round(tokens) : null;

@@ -33,7 +33,7 @@ describe("a key in the environment", () => {
     ["two words", "THE_KEY holds characters that no key has"],
     ["sk-1\r\nx-other: 1", "THE_KEY holds characters that no key has"],
     ["sk-ä", "THE_KEY holds characters that no key has"],
-  ])("that is %j is none", (value, missing) => {
+  ])("is refused as %j", (value, missing) => {
     expect(read(value)).toEqual({ missing });
   });
 });

@@ -71,13 +71,13 @@ export function createPacketFilter(ports: {
     async inputChains(signal) {
       const sources = [nftablesChains(signal), ...paths.legacy.map((place) => legacyChains(place, signal))];
       const chains: InputChain[] = [];
-      const untold: string[] = [];
+      const unreadable: string[] = [];
       for (const each of await Promise.allSettled(sources)) {
         if (each.status === "fulfilled") chains.push(...each.value);
-        else if (each.reason instanceof Unread) untold.push(each.reason.message);
+        else if (each.reason instanceof Unread) unreadable.push(each.reason.message);
         else throw each.reason;
       }
-      return { chains, untold };
+      return { chains, unreadable };
     },
   };
 }

@@ -56,7 +56,7 @@ describe("the service manager", () => {
     expect(await news()).toEqual([]);
   });
 
-  it("gets a sign of life twice in its time, and words when they change", async () => {
+  it("gets two watchdog pings in its time, and the status when it changes", async () => {
     const { manager, clock, news } = start({ watchdogMs: 30_000 });
     let words = "Ready";
     manager.ready(well, () => words);
@@ -72,7 +72,7 @@ describe("the service manager", () => {
     expect(await news()).toEqual([]);
   });
 
-  it("gets no sign of life while the service is not well, and one soon after", async () => {
+  it("gets no watchdog ping while the service is unhealthy, and one soon after", async () => {
     const { manager, clock, news, troubles } = start({ watchdogMs: 30_000 });
     let trouble: string | undefined = "own address does not answer";
     manager.ready(
@@ -81,7 +81,7 @@ describe("the service manager", () => {
     );
     await clock.advance(10_000);
     expect((await news()).join()).not.toContain("WATCHDOG");
-    expect(troubles).toContain("cannot give a sign of life: own address does not answer");
+    expect(troubles).toContain("cannot send the watchdog ping: own address does not answer");
     trouble = undefined;
     await clock.advance(3_750);
     expect(await news()).toEqual(["WATCHDOG=1"]);

@@ -108,7 +108,7 @@ export function createServiceManager(ports: {
     for (;;) {
       const trouble = await look(AbortSignal.timeout(turnMs / 2)).catch(String);
       if (ended.signal.aborted) return;
-      if (trouble !== undefined) onTrouble(new Error(`cannot give a sign of life: ${trouble}`));
+      if (trouble !== undefined) onTrouble(new Error(`cannot send the watchdog ping: ${trouble}`));
       await (watchdogMs === undefined || trouble !== undefined ? tell() : tell("WATCHDOG=1"));
       await clock.sleep(trouble === undefined ? turnMs : turnMs / 8, ended.signal);
       if (ended.signal.aborted) return;

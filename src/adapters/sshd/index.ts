@@ -31,14 +31,14 @@ export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boo
   return {
     async config(signal) {
       if ((await orUndefined(stat(path))) === undefined) return undefined;
-      if (!isRoot) return { is: "untold", reason: "only root may ask sshd for its configuration" };
+      if (!isRoot) return { is: "unknown", reason: "only root may ask sshd for its configuration" };
       const { exitCode, stdout, stderr } = await exec([path, "-T"], { signal, timeoutMs });
       if (exitCode === 0) return { is: "valid", options: parseSshdOptions(stdout) };
       const message = parseSshdRefusal(stderr);
       // The folder is made when the service starts: without it nothing is wrong with the configuration.
       const isOff = message.startsWith("Missing privilege separation directory");
       if (isOff)
-        return { is: "untold", reason: "sshd is installed and has not been started, and tells nothing before" };
+        return { is: "unknown", reason: "sshd is installed and has not been started, and tells nothing before" };
       return { is: "refused", message };
     },
   };

@@ -29,7 +29,7 @@ async function readData({ local }: CommandPorts, data: string): Promise<Record<s
   } catch (error) {
     throw new Error(`cannot read the body: ${errorMessage(error)} (--data takes JSON)`, { cause: error });
   }
-  if (!isRecord(value)) throw new Error("cannot read the body: it is no JSON object");
+  if (!isRecord(value)) throw new Error("cannot read the body: expected a JSON object");
   return value;
 }
 

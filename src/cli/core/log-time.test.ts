@@ -50,7 +50,7 @@ describe("a moment as journalctl reads it", () => {
     "@",
     "-100000y",
     "$(date)",
-  ])("%j is none", (text) => {
+  ])("is not read from %j", (text) => {
     expect(parseTime(text, now)).toBeUndefined();
   });
 });

@@ -175,7 +175,7 @@ it("reads on for clients that search when all their searches are done, and for o
   expect(follows).toHaveLength(2);
 });
 
-it("follows before the client is let in, so that what it writes at once is not missed; and not for long if it never comes", async () => {
+it("follows before the client is admitted, so that what it writes at once is not missed; and not for long if it never comes", async () => {
   const { clock, follows, open, stream, attach, quiet } = start();
   stream.open({}, caller);
   expect([follows, open.size]).toEqual([[undefined], 1]);

@@ -81,7 +81,7 @@ describe("any sequence", () => {
         const run = watch(sequence);
         run.take(passed(run.watched(), flapWindowMs));
         expect(run.told.at(-1)?.isDown ?? false).toBe(run.watched().isDown);
-        expect(run.watched().untold).toBe(0);
+        expect(run.watched().pending).toBe(0);
       }),
     );
   });

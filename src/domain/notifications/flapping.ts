@@ -15,14 +15,14 @@ export interface Step {
 }
 
 /** Taken for healthy, so that an unhealthy one is notified at once. */
-export const unknownComponent: Watched = { isDown: false, changeAgesMs: [], flaps: 0, untold: 0 };
+export const unknownComponent: Watched = { isDown: false, changeAgesMs: [], flaps: 0, pending: 0 };
 
 /** Ages the changes. A flapping component without recent ones has settled, which is notified after further changes. */
 export function passed(watched: Watched, elapsedMs: number): Step {
   const changeAgesMs = watched.changeAgesMs.map((age) => age + elapsedMs).filter((age) => age < flapWindowMs);
   if (watched.flaps === 0 || changeAgesMs.length > 0) return { watched: { ...watched, changeAgesMs } };
-  const settled = { isDown: watched.isDown, changeAgesMs, flaps: 0, untold: 0 };
-  return watched.untold === 0
+  const settled = { isDown: watched.isDown, changeAgesMs, flaps: 0, pending: 0 };
+  return watched.pending === 0
     ? { watched: settled }
     : { watched: settled, tell: { what: "settled", changes: watched.flaps } };
 }
@@ -32,10 +32,10 @@ export function found(watched: Watched, isDown: boolean): Step {
   if (watched.isDown === isDown) return { watched };
   const changeAgesMs = [...watched.changeAgesMs, 0].slice(-flapChanges);
   if (watched.flaps > 0) {
-    return { watched: { isDown, changeAgesMs, flaps: watched.flaps + 1, untold: watched.untold + 1 } };
+    return { watched: { isDown, changeAgesMs, flaps: watched.flaps + 1, pending: watched.pending + 1 } };
   }
   const changes = changeAgesMs.length;
-  const next = { isDown, changeAgesMs, untold: 0 };
+  const next = { isDown, changeAgesMs, pending: 0 };
   if (changes >= flapChanges) return { watched: { ...next, flaps: changes }, tell: { what: "flaps", changes } };
   return { watched: { ...next, flaps: 0 }, tell: { what: isDown ? "down" : "up", changes } };
 }

@@ -45,7 +45,7 @@ export type SshConfig =
   /** It would not start. */
   | { readonly is: "refused"; readonly message: string }
   /** It cannot be asked. */
-  | { readonly is: "untold"; readonly reason: string };
+  | { readonly is: "unknown"; readonly reason: string };
 
 export interface SshServer {
   /** @returns undefined where no sshd is installed. */
@@ -88,8 +88,8 @@ export interface InputChain {
 }
 
 export interface PacketFilter {
-  /** `untold`: why other chains could not be read. */
+  /** `unreadable`: why other chains could not be read. */
   readonly inputChains: (
     signal: AbortSignal,
-  ) => Promise<{ readonly chains: readonly InputChain[]; readonly untold: readonly string[] }>;
+  ) => Promise<{ readonly chains: readonly InputChain[]; readonly unreadable: readonly string[] }>;
 }

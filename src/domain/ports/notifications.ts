@@ -52,7 +52,7 @@ export interface StoredComponent {
   /** Changes since it began to flap; else 0. */
   readonly flaps: number;
   /** Changes without a notification. */
-  readonly untold: number;
+  readonly pending: number;
   /** Epoch milliseconds. */
   readonly savedAt: number;
 }

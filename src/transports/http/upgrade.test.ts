@@ -70,7 +70,7 @@ function talk(
   });
 }
 
-it("hands a connection that was let in over, with what the client sent early", async () => {
+it("hands a connection that was admitted over, with what the client sent early", async () => {
   const { text } = await talk("/api/v1/ws/echo?x=1", { early: "early", until: "early" });
   expect(text).toMatch(/^HTTP\/1\.1 101 /);
   expect(statuses).toEqual([101]);

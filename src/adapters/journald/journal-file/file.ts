@@ -26,7 +26,7 @@ export interface HashTable {
   readonly buckets: number;
 }
 
-/** The file is none of ours: not a journal, or one that no reader takes. */
+/** The file is not a journal, or in a format that no reader supports. */
 export class NotAJournal extends Error {
   override readonly name = "NotAJournal";
 }

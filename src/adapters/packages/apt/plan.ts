@@ -72,7 +72,7 @@ function chosen(names: readonly string[], entries: readonly DpkgEntry[]): readon
   });
 }
 
-/** A security update that needs what is none is not made in part, nor with the rest. */
+/** A security update that needs other changes too is refused: it is neither made in part nor with them. */
 function demandOnlySecurity(changes: readonly PackageChange[]): void {
   const other = changes.find(({ isSecurity, from, to }) => !isSecurity && (from !== null || to === null));
   if (other !== undefined)

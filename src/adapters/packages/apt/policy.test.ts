@@ -150,7 +150,7 @@ describe("security updates", () => {
     ).toEqual(["stable-security"]);
   });
 
-  it("are none that is not to be installed", () => {
+  it("leave out what is not to be installed", () => {
     expect(
       suites("2", "2", [
         ["3", security],

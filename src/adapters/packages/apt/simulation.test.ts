@@ -91,7 +91,7 @@ E: Unmet dependencies. Try 'apt --fix-broken install' with no packages (or speci
     ]);
   });
 
-  it("are none where nothing is told", () => {
+  it("are empty where apt reports none", () => {
     expect(parseUnmet("Reading package lists...\nBuilding dependency tree...\n")).toEqual([]);
   });
 });

@@ -17,7 +17,7 @@ describe("entries", () => {
     );
   });
 
-  it.each(["", "ALPM_DB_VERSION", "name", "name-1.0", "name-1.0 1-1"])("%j is none", (text) =>
+  it.each(["", "ALPM_DB_VERSION", "name", "name-1.0", "name-1.0 1-1"])("are not read from %j", (text) =>
     expect(parseEntry(text)).toBeUndefined(),
   );
 

@@ -13,7 +13,7 @@ import type { Zypper, ZypperDatabase } from "./host.ts";
 import { parseAutoInstalled } from "./lists.ts";
 import { simulate } from "./simulation.ts";
 
-/** What zypper takes for exactly one version of a package. @throws UpdateRefused for what is none. */
+/** What zypper takes for exactly one version of a package. @throws UpdateRefused for any other name or version. */
 export function operandOf(found: PackageVersion): string {
   // A name that began with `!`, `-` or `+` would turn what is to be done with it around.
   if (!isPackageName(found.name) || parseNevra(nevraOf(found)) === undefined)

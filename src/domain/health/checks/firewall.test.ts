@@ -8,11 +8,11 @@ const { signal } = new AbortController();
 const run = (
   open: readonly OpenPort[],
   chains: readonly InputChain[],
-  given: { readonly untold?: readonly string[]; readonly ignore?: readonly string[] } = {},
+  given: { readonly unreadable?: readonly string[]; readonly ignore?: readonly string[] } = {},
 ) =>
   firewallCheck({
     sockets: createFakeListeningSockets(open, { 4711: "nginx" }),
-    filter: createFakePacketFilter(chains, given.untold),
+    filter: createFakePacketFilter(chains, given.unreadable),
   }).run({ ignore: given.ignore ?? [] }, signal);
 
 const web = fakeOpenPort();
@@ -70,15 +70,15 @@ describe("firewall", () => {
   });
 
   it("skips when it cannot be told, unless it does not matter", async () => {
-    const untold = ["/usr/sbin/nft is not installed"];
-    expect(await run([web], [], { untold })).toMatchObject({
+    const unreadable = ["/usr/sbin/nft is not installed"];
+    expect(await run([web], [], { unreadable })).toMatchObject({
       status: "skip",
       message:
         "80/tcp (nginx) is open to the network, and whether anything filters cannot be told: /usr/sbin/nft is not installed",
-      details: { reasons: untold },
+      details: { reasons: unreadable },
     });
-    expect((await run([web], [drop], { untold })).status).toBe("pass");
-    expect((await run([], [], { untold })).status).toBe("pass");
+    expect((await run([web], [drop], { unreadable })).status).toBe("pass");
+    expect((await run([], [], { unreadable })).status).toBe("pass");
   });
 
   it("lists no more ports than can be read", async () => {

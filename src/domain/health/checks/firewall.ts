@@ -33,7 +33,7 @@ export const firewallCheck = (ports: { sockets: ListeningSockets; filter: Packet
   intervalMs: 10 * 60_000,
   async run({ ignore }, signal) {
     const isIgnored = createIgnore(ignore);
-    const [all, { chains, untold }] = await Promise.all([ports.sockets.open(), ports.filter.inputChains(signal)]);
+    const [all, { chains, unreadable }] = await Promise.all([ports.sockets.open(), ports.filter.inputChains(signal)]);
     const open = all.filter((each) => !isIgnored(String(each.port)) && !isIgnored(labelOf(each)));
     const filtering = chains.filter(isFiltering);
     const filtered = new Set(filtering.flatMap(({ families }) => families));
@@ -69,9 +69,9 @@ export const firewallCheck = (ports: { sockets: ListeningSockets; filter: Packet
       };
     const names = nameAll(exposed, owners);
     const are = `${listNames(names, 5)} ${names.length === 1 ? "is" : "are"} open to the network`;
-    if (untold.length > 0) {
-      const message = `${are}, and whether anything filters cannot be told: ${untold.join("; ")}`;
-      return { status: "skip", message, details: { ...details, reasons: untold } };
+    if (unreadable.length > 0) {
+      const message = `${are}, and whether anything filters cannot be told: ${unreadable.join("; ")}`;
+      return { status: "skip", message, details: { ...details, reasons: unreadable } };
     }
     const bare = [...new Set(exposed.flatMap(({ families }) => families))].filter((family) => !filtered.has(family));
     const over = filtered.size === 0 ? "" : ` over ${bare.map((family) => familyNames[family]).join(" and ")}`;

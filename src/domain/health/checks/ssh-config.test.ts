@@ -113,8 +113,8 @@ describe("ssh_config", () => {
   it("skips where there is none, and where it cannot be asked", async () => {
     const none = sshConfigCheck({ ssh: createFakeSshServer() });
     expect(await none.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
-    const untold = sshConfigCheck({ ssh: createFakeSshServer({ is: "untold", reason: "only root may" }) });
-    expect(await untold.run({ ignore: [] }, signal)).toMatchObject({
+    const unknown = sshConfigCheck({ ssh: createFakeSshServer({ is: "unknown", reason: "only root may" }) });
+    expect(await unknown.run({ ignore: [] }, signal)).toMatchObject({
       status: "skip",
       message: "The SSH server cannot be asked: only root may",
     });

@@ -150,7 +150,7 @@ export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
   async run(settings, signal) {
     const config = await ssh.config(signal);
     if (config === undefined) return skip("There is no SSH server on this host");
-    if (config.is === "untold") {
+    if (config.is === "unknown") {
       const message = `The SSH server cannot be asked: ${config.reason}`;
       return { status: "skip", message, details: { reason: config.reason } };
     }

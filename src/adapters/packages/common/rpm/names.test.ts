@@ -24,8 +24,9 @@ describe("names of exactly one package", () => {
     expect(versionOf("(none)", "1", "2")).toBe("1-2");
   });
 
-  it.each(["", "name", "name-1.0", "name-1.0-1", "name 1.0-1.noarch", "name-1:2:3-1.noarch"])("%j is none", (text) =>
-    expect(parseNevra(text)).toBeUndefined(),
+  it.each(["", "name", "name-1.0", "name-1.0-1", "name 1.0-1.noarch", "name-1:2:3-1.noarch"])(
+    "are not read from %j",
+    (text) => expect(parseNevra(text)).toBeUndefined(),
   );
 
   it("are never options or patterns", () => {
