@@ -121,7 +121,7 @@ function addApplyCommand(updates: Command, ports: CommandPorts): void {
     .description("install updates: shows what would be done, asks, does it, and shows how it comes along")
     .choice(
       "--type <type>",
-      "packages removes none; system and all upgrade as the distribution does",
+      "packages removes none but old kernels; system and all upgrade as the distribution does",
       ["packages", "system", "all"],
       "packages",
     )
