@@ -95,11 +95,10 @@ export function grepping(candidates: readonly Run[], pattern: string, help?: Hel
     countOf(postings) > source.all().length * sparse ? [source] : [],
   );
   const search = { pattern, searchFile: (source: Source) => searchFile(source, expression) };
-  const found = new Map(searchTogether(searched, search, help).map((offsets, index) => [searched[index], offsets]));
+  const results = searchTogether(searched, search, help);
+  const found = new Map(searched.map((source, index) => [source, results[index]]));
   return candidates.map(({ source, postings }) => {
     const offsets = found.get(source);
-    // Those of all files take much memory, and are not needed twice.
-    found.delete(source);
     return {
       source,
       postings:
