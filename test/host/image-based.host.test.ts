@@ -44,14 +44,14 @@ describeOnHost("a host that says that it is image-based", (session) => {
     const before = await versions();
     const { api } = session;
     const refused = [
-      api.applyUpdates({ body: {} }),
-      api.applyUpdates({ body: { guard: true } }),
-      api.applyUpdates({ body: {}, query: { dry_run: true } }),
-      api.checkUpdates({ query: { refresh: true } }),
-      api.createSnapshot({ body: {} }),
+      () => api.applyUpdates({ body: {} }),
+      () => api.applyUpdates({ body: { guard: true } }),
+      () => api.applyUpdates({ body: {}, query: { dry_run: true } }),
+      () => api.checkUpdates({ query: { refresh: true } }),
+      () => api.createSnapshot({ body: {} }),
     ];
     for (const call of refused)
-      expect(await refusal(call)).toMatchObject({
+      expect(await refusal(call())).toMatchObject({
         code: "UNAVAILABLE",
         message: expect.stringContaining("run bootc upgrade, then reboot"),
       });
