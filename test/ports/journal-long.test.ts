@@ -13,7 +13,7 @@ const never = new AbortController().signal;
 const shownBytes = 8 * 2 ** 20;
 const far = { ...everything, until: 2 ** 55 };
 
-describe.skipIf(!canMakeJournals())("journal: what goes beyond usual bounds", () => {
+describe.skipIf(!canMakeJournals())("journal: what goes beyond usual bounds", { timeout: 120_000 }, () => {
   let folder: LiveFolder;
   let hosts: HostJournal[];
   beforeEach(() => {
