@@ -300,6 +300,27 @@ describe("what happens between the look and the deed", () => {
     expect(operations.get(id)?.state).toEqual(done);
   });
 
+  it("the service does not fail what its last attempt claims meanwhile", () => {
+    const { id } = operations.start(request()).spec;
+    for (const _ of [1, 2]) {
+      const process = launcher.begin();
+      void run(id, endless, process);
+      launcher.kill(process);
+      operations.get(id);
+    }
+    let hasBegun = false;
+    startService({
+      isAlive(process) {
+        const isAlive = launcher.isAlive(process);
+        if (!hasBegun) void run(id, endless);
+        hasBegun = true;
+        return isAlive;
+      },
+    });
+    expect(statusOf(id)).toBe("running");
+    expect(operations.get(id)?.state.error).toBeNull();
+  });
+
   it("the service does not fail what a late task begins", async () => {
     const { id } = operations.start(request()).spec;
     operations.dispose();

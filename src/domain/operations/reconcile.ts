@@ -88,7 +88,7 @@ function fail(tracked: Tracked, id: string, claim: number, error: OperationError
   return { spec, state: ended };
 }
 
-function settle(tracked: Tracked, id: string): Operation | undefined {
+function settle(tracked: Tracked, id: string, lostClaim: number): Operation | undefined {
   const { store, clock, kinds, launches, endings } = tracked;
   // Read again: its task may have recorded its end before it was found gone.
   const stored = store.read(id);
@@ -97,6 +97,8 @@ function settle(tracked: Tracked, id: string): Operation | undefined {
   const state = stateOf(stored);
   if (isFinished(state.status)) return { spec, state };
   const number = claim?.number ?? 0;
+  // Another task has claimed it since: whether that one runs is for the next inspection.
+  if (number !== lostClaim) return { spec, state };
   const ending = endings.get(id);
   if (ending !== undefined) return fail(tracked, id, number, ending);
   const launched = launches.get(id);
@@ -139,5 +141,5 @@ export function inspect(tracked: Tracked, id: string): Operation | undefined {
   unfinished.add(id);
   const { claim } = stored;
   const isRunning = claim !== undefined && !endings.has(id) && launcher.isAlive(claim.process);
-  return isRunning ? { spec: stored.spec, state } : settle(tracked, id);
+  return isRunning ? { spec: stored.spec, state } : settle(tracked, id, claim?.number ?? 0);
 }
