@@ -8,8 +8,7 @@ const size = process.env["STEWARD_JOURNAL_TESTS"];
 /** Takes many minutes, see README.md. */
 export const isLong = size === "long";
 /** How much is tried: in `npm test`, in the project `long`, and with `STEWARD_JOURNAL_TESTS=long`. */
-export const bySize = (short: number, more: number, long: number): number =>
-  isLong ? long : size === "more" ? more : short;
+export const bySize = <T>(short: T, more: T, long: T): T => (isLong ? long : size === "more" ? more : short);
 export const seed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1);
 
 /** All of a journal, up to the greatest limit. */

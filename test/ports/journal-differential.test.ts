@@ -27,14 +27,15 @@ const queriesPerFolder = bySize(30, 100, 5_000);
 const asksPerFolder = bySize(3, 8, 200);
 const timeoutMs = isLong ? 1_800_000 : 120_000;
 
-/** Every corpus in the default kind of file and one that shares no flag with it but compression; the first in all kinds. */
-const cases = corpora.flatMap((corpus, position) =>
-  (position === 0 || isLong ? fileKinds : fileKinds.slice(0, 2)).map((kind) => ({
-    name: `${corpus.name} (${kind.name})`,
-    corpus,
-    kind,
-  })),
-);
+/**
+ * Every corpus in the default kind of file or one that shares no flag with it but compression, in turn, and in both where more is
+ * tried; the first in all kinds.
+ */
+const cases = corpora.flatMap((corpus, position) => {
+  const inTurn = fileKinds.slice(position % 2, (position % 2) + 1);
+  const kinds = position === 0 ? fileKinds : bySize(inTurn, fileKinds.slice(0, 2), fileKinds);
+  return kinds.map((kind) => ({ name: `${corpus.name} (${kind.name})`, corpus, kind }));
+});
 
 /**
  * Whether an entry that journalctl gave for the query's cursor belongs to the page: it knows no window beside a cursor, and

@@ -98,7 +98,7 @@ describe.skipIf(!canMakeJournals())("journal: what goes beyond usual bounds", { 
   });
 
   it("has fewer entries in a page that would be too large, and goes on after them", async () => {
-    write(...Array.from({ length: 100 }, (_, at) => `${at} ${longText(400_000)}`));
+    write(...Array.from({ length: 70 }, (_, at) => `${at} ${longText(400_000)}`));
     const { ask } = open();
     for (const order of ["asc", "desc"] as const) {
       const seen: string[] = [];
@@ -110,13 +110,13 @@ describe.skipIf(!canMakeJournals())("journal: what goes beyond usual bounds", { 
         seen.push(...logs.map(({ message }) => message.split(" ")[0] ?? ""));
         cursor = next_cursor;
       }
-      const from = order === "asc" ? 100 - seen.length : 0;
-      const all = Array.from({ length: 100 }, (_, at) => String(order === "asc" ? at : 99 - at)).slice(from);
+      const from = order === "asc" ? 70 - seen.length : 0;
+      const all = Array.from({ length: 70 }, (_, at) => String(order === "asc" ? at : 69 - at)).slice(from);
       expect(seen).toEqual(all);
       expect(seen.length).toBeGreaterThan(20);
     }
     // Without a cursor the newest are there, the last one last.
-    expect((await ask({})).logs.at(-1)?.message.slice(0, 3)).toBe("99 ");
+    expect((await ask({})).logs.at(-1)?.message.slice(0, 3)).toBe("69 ");
   });
 
   it("names entries beyond the year 2255, which no number holds exactly, as journalctl does", async () => {
