@@ -7,7 +7,7 @@ import { machineRunsSystemd } from "./cgroups.ts";
 import { type CommandOptions, type CommandResult, plainEnvironment, runCommand } from "./commands.ts";
 import type { Disk } from "./disk.ts";
 import { childrenOf, hasOwnNetwork, isInit } from "./processes.ts";
-import { diskDevice } from "./recipe.ts";
+import { diskDevice, silentTimers } from "./recipe.ts";
 import { killRun, type RunFolder } from "./runs.ts";
 
 export type Bind = { source: string; target: string; readOnly?: boolean };
@@ -161,6 +161,8 @@ function containerCommand(run: RunFolder, disk: Disk, options: GuestOptions): st
     "--console=pipe",
     ...(options.privateNetwork ? ["--private-network"] : []),
     ...flags,
+    "--",
+    ...silentTimers.map((unit) => `systemd.mask=${unit}`),
   ];
 }
 

@@ -81,10 +81,12 @@ describeOnHost("fixes of services and of the clock", (session) => {
         "far.service": ["[Service]", "ExecStart=/bin/true"],
       });
       await start("mnt-box.mount far.socket");
-      expect(await check("systemd_failed")).toMatchObject({
-        status: "fail",
-        message: "2 units failed: far.socket (resources), mnt-box.mount (exit-code)",
-      });
+      await eventually(async () =>
+        expect(await check("systemd_failed")).toMatchObject({
+          status: "fail",
+          message: "2 units failed: far.socket (resources), mnt-box.mount (exit-code)",
+        }),
+      );
       expect(await fix("systemd_failed")).toMatchObject({
         success: false,
         steps: [

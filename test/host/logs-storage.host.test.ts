@@ -148,7 +148,12 @@ describeOnHost("logs of a host", (session) => {
       await store(session, "persistent");
       await log(session, "there is one");
       // journald makes the folder without the group that may read it.
-      await expect(session.api.listLogs()).rejects.toThrow(/not readable .*systemd-tmpfiles --create --prefix/);
+      await eventually(() =>
+        expect(session.api.listLogs()).rejects.toThrow(/not readable .*systemd-tmpfiles --create --prefix/),
+      );
+      await eventually(() =>
+        expect(stream.others).toMatchObject([{}, { type: "error", error: { code: "UNAVAILABLE" } }]),
+      );
       await giveGroup(session);
       await stream.until("there is one");
       const { logs } = await session.api.listLogs();

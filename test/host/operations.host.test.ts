@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { createRandom } from "../process/support/random.ts";
 import { driver } from "./program.ts";
@@ -105,13 +104,13 @@ describeOnHost("operations that outlive the service", (session) => {
 
     it("with the whole host is an interruption: it goes on after the boot", async () => {
       const file = "/var/lib/counted";
-      const { id } = await start("count", { to: 60, stepMs: 100, file });
+      const { id } = await start("count", { to: 150, stepMs: 100, file });
       await claimOf(id, 1);
       await eventually(async () => expect(await numbersIn(file)).toContain(2));
       await session.host.reboot();
       const { state, log } = await look(id);
       expect(state).toMatchObject({ status: "done", error: null });
-      expect([...new Set(await numbersIn(file))]).toEqual([...Array(60).keys()]);
+      expect([...new Set(await numbersIn(file))]).toEqual([...Array(150).keys()]);
       expect(log).toContain("the host stops: it goes on after the boot");
       expect(await session.shell(`ls '${folderOf(id)}' | grep claim`)).toBe("claim.1\nclaim.2\n");
     });
@@ -135,8 +134,11 @@ describeOnHost("operations that outlive the service", (session) => {
         const { id, unit } = await start("count", { to: 30, stepMs: 10, file });
         for (let kill = 1; kill <= kills; kill += 1) {
           const task = await claimOf(id, kill);
-          await sleep(random() * 250);
-          await session.shell(`kill -KILL ${task} || true`);
+          // By its progress, however fast the machine is: in the first half, then in the second.
+          const written = Math.floor((kill - 1 + random()) * 14);
+          await session.shell(
+            `until [ "$(cat ${file} 2>/dev/null | wc -l)" -ge ${written} ]; do sleep 0.01; done; sleep ${(random() / 50).toFixed(4)}; kill -KILL ${task} || true`,
+          );
           // In every other round the service dies with it.
           if (kill === 1 && round % 2 === 1) {
             await session.shell(`systemctl kill --signal=KILL ${unit}`);

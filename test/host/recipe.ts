@@ -56,6 +56,20 @@ export const longTestsOn: readonly string[] = [
   "updates-rollback",
 ].map((name) => `test/host/${name}.long.test.ts`);
 
+/**
+ * Timers that no guest starts: what they do at a moment of their own (at the full hour, at midnight, minutes after a boot) would
+ * come between the steps of a test. They are masked at each boot, so the list needs no new image.
+ */
+export const silentTimers: readonly string[] = [
+  "dpkg-db-backup.timer",
+  "e2scrub_all.timer",
+  "fstrim.timer",
+  "logrotate.timer",
+  "snapper-cleanup.timer",
+  "snapper-timeline.timer",
+  "systemd-tmpfiles-clean.timer",
+];
+
 /** Everything that decides what the image holds. Any change here makes a new image at the next start. */
 const recipe = {
   /** Raise when a step of the build itself changes. */

@@ -149,7 +149,9 @@ describeOnHost("a restart", (session) => {
   });
 
   it("goes on when its client goes away", async () => {
-    await session.writeUnits({ "left.service": [...sleeper, "ExecStartPre=/bin/sleep 2"] });
+    await session.writeUnits({
+      "left.service": [...sleeper, "ExecStartPre=/bin/sh -c 'until test -e /run/go-on; do sleep 0.1; done'"],
+    });
     const pid = await session.service.pid();
     const client = new AbortController();
     const call = fetch(`${session.service.url}/api/v1/system/services/left/restart`, {
@@ -163,6 +165,7 @@ describeOnHost("a restart", (session) => {
     });
     client.abort();
     await gone;
+    await session.shell("touch /run/go-on");
 
     await eventually(async () => {
       expect(await entry(session, "left.service")).toMatchObject({ running: true });

@@ -1,6 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import { installedPrograms } from "./program.ts";
 import { asked, createIntruder } from "./support/intruder.ts";
+import { synced } from "./support/journal.ts";
 import { makePackageSources } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -11,6 +12,7 @@ describeOnHost("root's own record", (session) => {
   beforeAll(() => makePackageSources(session, []));
 
   const records = async (id: string): Promise<readonly unknown[]> => {
+    await synced(session);
     const { stdout } = await session.host.exec(["journalctl", "-q", "-o", "cat", "-u", "steward-task@*", "_UID=0"]);
     return stdout
       .trim()
@@ -18,7 +20,10 @@ describeOnHost("root's own record", (session) => {
       .filter((line) => line.includes('"msg":"root request"') && line.includes(`"id":"${id}"`))
       .map((line) => JSON.parse(line) as unknown);
   };
-  const verify = () => session.host.exec([...installedPrograms, "audit", "verify", "--json"], { allowFailure: true });
+  const verify = async () => {
+    await synced(session);
+    return session.host.exec([...installedPrograms, "audit", "verify", "--json"], { allowFailure: true });
+  };
   const mismatches = async (): Promise<readonly string[]> => {
     const { stdout } = await verify();
     return (JSON.parse(stdout) as { mismatches: string[] }).mismatches;
@@ -56,7 +61,9 @@ describeOnHost("root's own record", (session) => {
 
   it("has no line of what is only read", async () => {
     const count = async (): Promise<number> =>
-      Number(await session.shell(`journalctl -q -o cat _UID=0 | grep -c '"msg":"root request"' || true`));
+      Number(
+        await session.shell(`journalctl --sync; journalctl -q -o cat _UID=0 | grep -c '"msg":"root request"' || true`),
+      );
     const before = await count();
     expect(await request("checks.run", { check_ids: ["disk_space"] })).toHaveProperty("output.outcomes.disk_space");
     expect(await count()).toBe(before);

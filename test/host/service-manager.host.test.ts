@@ -38,16 +38,17 @@ describeOnHost("the service and the service manager", (session) => {
 
   it("is reloading while it reads its settings again, and then active as the same process", async () => {
     const pid = await session.service.pid();
-    await session.shell("rm -f /run/states; touch /run/watch");
-    const states = session.shell(
-      `while [ -e /run/watch ]; do systemctl show --value --property=ActiveState ${unit}; done | uniq`,
+    await session.shell("rm -f /run/reloading; touch /run/watch");
+    const watching = session.shell(
+      `while [ -e /run/watch ]; do systemctl show --value --property=ActiveState ${unit} | grep -qx reloading && touch /run/reloading; done; true`,
     );
-    for (let round = 0; round < 3; round += 1) {
+    // Who looks again and again on a busy machine may miss it.
+    await eventually(async () => {
       await systemctl("reload", unit);
-      await sleep(300);
-    }
+      await session.shell("test -e /run/reloading");
+    });
     await session.shell("rm /run/watch");
-    expect((await states).trim().split("\n")).toEqual(expect.arrayContaining(["reloading", "active"]));
+    await watching;
     expect(await own("ActiveState")).toBe("active");
     expect(await session.service.pid()).toBe(pid);
   });
@@ -57,7 +58,7 @@ describeOnHost("the service and the service manager", (session) => {
     await dropIn([
       "[Service]",
       "Restart=on-failure",
-      "WatchdogSec=4s",
+      "WatchdogSec=10s",
       `Environment=STEWARD_LISTEN=${new URL(session.service.url).host}`,
     ]);
     await systemctl("restart", unit);
@@ -82,7 +83,7 @@ describeOnHost("the service and the service manager", (session) => {
     await eventually(async () => {
       expect(await session.service.pid()).not.toBe(pid);
       expect(await own("ActiveState")).toBe("active");
-    }, 30_000);
+    }, 90_000);
 
     expect(await own("NRestarts")).toBe("1");
     expect(await readiness()).toBe(200);

@@ -58,7 +58,11 @@ export async function startService(host: ServiceHost, options: ServiceOptions): 
     get adminKey() {
       return started.adminKey;
     },
-    logs: () => readLogs(host, started.invocation),
+    logs: async () => {
+      // What it has written is in the journal once journald has read it. There may be no journald at all.
+      await host.exec(["journalctl", "--sync"], { allowFailure: true });
+      return readLogs(host, started.invocation);
+    },
     pid: async () => Number(await readProperty(host, "MainPID")),
     stop: async () => {
       await host.exec(["systemctl", "stop", unit]);

@@ -94,9 +94,10 @@ describeOnHost("services of a host", (session) => {
     });
 
     it("to all are the same as without a filter", async () => {
-      const unfiltered = await session.api.listServices({ query: { limit: 1000 } });
-
-      expect(await session.api.listServices({ query: { status: "all", limit: 1000 } })).toEqual(unfiltered);
+      await eventually(async () => {
+        const unfiltered = await session.api.listServices({ query: { limit: 1000 } });
+        expect(await session.api.listServices({ query: { status: "all", limit: 1000 } })).toEqual(unfiltered);
+      });
     });
 
     it("by a limit are counted before it", async () => {

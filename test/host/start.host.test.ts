@@ -28,7 +28,7 @@ describeOnHost("the service as it is installed", (session) => {
   };
 
   it("keeps its state to itself from the first start on", async () => {
-    const listed = await session.shell(`find ${stateFolder} -printf '%y %m %u %p\\n'`);
+    const listed = await session.shell(`find ${stateFolder} -ignore_readdir_race -printf '%y %m %u %p\\n'`);
     const found = listed.trim().split("\n");
 
     expect(found).toContain(`d 700 steward ${stateFolder}`);

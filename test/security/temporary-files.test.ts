@@ -3,6 +3,7 @@ import { afterAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { filesBelow, read } from "../invariants/project.ts";
 import { makeFolder, startService } from "../process/support/service.ts";
+import { until } from "../process/support/until.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 
 const workspace = createWorkspace();
@@ -47,9 +48,10 @@ describe("predictable temporary files", () => {
 
     chmodSync(workspace.path(), 0o755);
     const plugin = workspace.path("plugins", "slow");
+    const goOn = workspace.path("go-on");
     mkdirSync(plugin, { recursive: true, mode: 0o755 });
     writeFileSync(`${plugin}/plugin.yaml`, 'name: slow\ntype: command\nversion: "1"\nexec: run\n', { mode: 0o644 });
-    writeFileSync(`${plugin}/run`, "#!/bin/sh\nsleep 1\npwd\n", { mode: 0o755 });
+    writeFileSync(`${plugin}/run`, `#!/bin/sh\nuntil test -e "${goOn}"; do sleep 0.1; done\npwd\n`, { mode: 0o755 });
     const service = await startService(workspace, {
       settings: `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${workspace.path("plugins")}] }\n`,
       environment: { TMPDIR: shared, STEWARD_RATE_LIMITS: "off" },
@@ -57,7 +59,10 @@ describe("predictable temporary files", () => {
     const client = createClient({ url: service.url, key: service.adminKey });
     await client.listChecks();
     await client.enablePlugin({ params: { name: "slow" }, body: {} });
-    const { stdout } = await client.runPlugin({ params: { name: "slow" }, body: {} });
+    const ran = client.runPlugin({ params: { name: "slow" }, body: {} });
+    await until("its folder", () => [...made.keys()].some((each) => each.startsWith("steward-plugin-")) || undefined);
+    writeFileSync(goOn, "");
+    const { stdout } = await ran;
     service.kill("SIGTERM");
     await service.exit;
     watcher.close();

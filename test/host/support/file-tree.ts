@@ -27,7 +27,17 @@ const notLooked = [
 export async function fileTree({ host }: Pick<Session, "host">): Promise<FileTree> {
   const prune = notLooked.flatMap((path, at) => [...(at === 0 ? [] : ["-o"]), "-path", path]);
   const print = ["-printf", "%p\\t%y %m %U:%G %s %T@ %C@\\0"];
-  const { stdout } = await host.exec(["find", "/", "(", ...prune, ")", "-prune", "-o", ...print]);
+  const { stdout } = await host.exec([
+    "find",
+    "/",
+    "-ignore_readdir_race",
+    "(",
+    ...prune,
+    ")",
+    "-prune",
+    "-o",
+    ...print,
+  ]);
   const entries = stdout.split("\0").filter((line) => line !== "");
   return new Map(
     entries.map((line) => {

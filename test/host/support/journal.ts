@@ -68,7 +68,7 @@ export async function askLogs({ api }: Pick<Session, "api">, query: Partial<LogQ
 }
 
 /** Deleted journal files that the service holds, once there are none; otherwise throws what they are. */
-export async function holdsNoDeletedFile(session: Session, timeoutMs = 10_000): Promise<void> {
+export async function holdsNoDeletedFile(session: Session, timeoutMs = 30_000): Promise<void> {
   const pid = await session.service.pid();
   await eventually(async () => {
     const held = await session.shell(`ls -l /proc/${pid}/fd | grep 'journal.*(deleted)' || true`);

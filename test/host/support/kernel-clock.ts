@@ -1,4 +1,7 @@
-import { runCommand } from "../commands.ts";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { noLog, runCommand } from "../commands.ts";
+import { withLock } from "../lock.ts";
 
 /**
  * Reads what the kernel believes of its clock (adjtimex(2)), and sets only that: the time itself stays. `struct timex` begins
@@ -23,18 +26,23 @@ const synchronised = ["1000", "1000", "0"];
 const adjust = async (words: readonly string[]): Promise<readonly string[]> =>
   (await runCommand(["python3", "-c", program, ...words])).stdout.trim().split(" ");
 
-/** Has the kernel of the machine believe that its clock is right, or that it is not; what it believed before is given back. */
-export async function withKernelClock(
+/**
+ * Has the kernel of the machine believe that its clock is right, or that it is not; what it believed before is given back. All
+ * guests share that kernel, so one test at a time.
+ */
+export function withKernelClock(
   work: (clock: { readonly believe: (isSynchronised: boolean) => Promise<void> }) => Promise<void>,
 ): Promise<void> {
-  const before = await adjust([]);
-  try {
-    await work({
-      async believe(isSynchronised) {
-        await adjust(isSynchronised ? synchronised : unsynchronised);
-      },
-    });
-  } finally {
-    await adjust(before);
-  }
+  return withLock(join(tmpdir(), "steward-kernel-clock.lock"), noLog, async () => {
+    const before = await adjust([]);
+    try {
+      await work({
+        async believe(isSynchronised) {
+          await adjust(isSynchronised ? synchronised : unsynchronised);
+        },
+      });
+    } finally {
+      await adjust(before);
+    }
+  });
 }
