@@ -137,7 +137,7 @@ export function createFakeUnits(
         return jobResult;
       }),
     restartDetached: (name) => answer(() => void actions.push(`restart ${permitted(name)} detached`)),
-    settled: () => Promise.resolve(),
+    settled: (name) => answer(() => find(name)),
   };
   return fake;
 }

@@ -85,7 +85,7 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
   });
 
   it("settles", async () => {
-    await under.units.settled(under.running, 10);
+    expect(await under.units.settled(under.running, 10)).toMatchObject({ name: under.running, activeState: "active" });
   });
 }
 
@@ -121,8 +121,7 @@ export function failedUnitsSuite(make: () => Promise<FailedUnits>): void {
     for (const name of under.recovering) {
       await under.units.resetFailed(name);
       expect(await under.units.restart(name, signal)).toBe("done");
-      await under.units.settled(name, 10);
-      expect(await under.units.read(name)).toMatchObject({ activeState: "active", result: "success" });
+      expect(await under.units.settled(name, 10)).toMatchObject({ activeState: "active", result: "success" });
     }
   });
 

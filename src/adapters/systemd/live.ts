@@ -103,7 +103,7 @@ async function unitStates(systemd: Systemd, also: readonly string[]): Promise<re
 
 const jobWaitMs = 25_000;
 const jobPollMs = 100;
-const othersWaitMs = 5_000;
+const othersWaitMs = 25_000;
 
 /** The unit under its own name, for a restart: what the policy has judged is then what is restarted. @throws UnitProtected. */
 async function permitted(systemd: Systemd, name: string): Promise<{ readonly name: string; readonly run: UnitRun }> {
@@ -189,8 +189,11 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
       stop();
       // Where somebody else restarts it meanwhile, what counts is how it is afterwards.
       const untilMs = clock.monotonicMs() + othersWaitMs;
-      while (!over.signal.aborted && (await inspectUnit(systemd, name)).run.hasJob && clock.monotonicMs() < untilMs)
+      for (;;) {
+        const { unit, run } = await inspectUnit(systemd, name);
+        if (over.signal.aborted || !run.hasJob || clock.monotonicMs() >= untilMs) return unit;
         await clock.sleep(jobPollMs);
+      }
     },
     async ping() {
       // A service that has just started is still reading the units; a bus that was lost is to be reported at once.

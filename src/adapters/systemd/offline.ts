@@ -91,6 +91,6 @@ export function createOfflineUnits(root = "/"): Units {
     resetFailed: refuse,
     restart: refuse,
     restartDetached: refuse,
-    settled: () => Promise.resolve(),
+    settled: refuse,
   };
 }

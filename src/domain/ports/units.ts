@@ -72,8 +72,8 @@ export interface Units {
   readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
   /** Does not wait: for the unit of this process. @throws UnitProtected. */
   readonly restartDetached: (name: string) => Promise<void>;
-  /** Resolves when the unit has failed, or after the time and a job that somebody else has begun meanwhile. */
-  readonly settled: (name: string, waitMs: number) => Promise<void>;
+  /** The unit when it has failed, or after the time and without a job that somebody else has begun meanwhile. */
+  readonly settled: (name: string, waitMs: number) => Promise<FoundUnit>;
 }
 
 /** systemd cannot be reached. */
@@ -136,6 +136,5 @@ export async function restartUnit(
   signal: AbortSignal,
 ): Promise<{ readonly jobResult: string; readonly after: FoundUnit }> {
   const jobResult = await units.restart(name, signal);
-  if (jobResult === "done") await units.settled(name, settleMs);
-  return { jobResult, after: await units.read(name) };
+  return { jobResult, after: await (jobResult === "done" ? units.settled(name, settleMs) : units.read(name)) };
 }

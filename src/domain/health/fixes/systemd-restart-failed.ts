@@ -36,8 +36,7 @@ export function systemdRestartFailedFix(ports: {
       throw new Error(`systemd could not load the unit (${before.loadState}; systemctl status ${name} says why)`);
     const attempt = async () => {
       const job = await units.restart(name, signal);
-      if (job === "done") await units.settled(name, settleMs);
-      const after = await units.read(name);
+      const after = await (job === "done" ? units.settled(name, settleMs) : units.read(name));
       return { job, after, isUntouched: after.activeState === "failed" && after.since === before.since };
     };
     let { job, after, isUntouched } = await attempt();
