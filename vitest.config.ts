@@ -3,7 +3,8 @@ import { configDefaults, defineConfig } from "vitest/config";
 const long = "test/**/*.long.test.ts";
 const shared = {
   pool: "forks" as const,
-  testTimeout: 20_000,
+  // Says that a test hangs, not that the machine is busy.
+  testTimeout: 120_000,
   hookTimeout: 60_000,
   exclude: [...configDefaults.exclude, long],
 };
@@ -24,15 +25,14 @@ export default defineConfig({
       },
       { test: { ...onProgram, name: "ports", include: ["test/ports/**/*.test.ts"] } },
       { test: { ...shared, name: "api", isolate: false, include: ["test/api/**/*.test.ts"] } },
-      { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"], testTimeout: 120_000 } },
-      { test: { ...onProgram, name: "process", include: ["test/process/**/*.test.ts"], testTimeout: 120_000 } },
-      { test: { ...onProgram, name: "security", include: ["test/security/**/*.test.ts"], testTimeout: 120_000 } },
+      { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"] } },
+      { test: { ...onProgram, name: "process", include: ["test/process/**/*.test.ts"] } },
+      { test: { ...onProgram, name: "security", include: ["test/security/**/*.test.ts"] } },
       {
         test: {
           ...onHosts,
           name: "host",
           include: ["test/host/**/*.host.test.ts"],
-          testTimeout: 120_000,
           // Three machines at a time: each waits for its systemd and its package manager most of the time.
           maxWorkers: 3,
         },
@@ -47,7 +47,6 @@ export default defineConfig({
           include: [long, "test/ports/journal-{corruption,differential}.test.ts"],
           env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
-          testTimeout: 120_000,
           maxWorkers: 2,
         },
       },
