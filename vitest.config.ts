@@ -5,6 +5,7 @@ const shared = {
   pool: "forks" as const,
   // Says that a test hangs, not that the machine is busy.
   testTimeout: 120_000,
+  expect: { poll: { timeout: 60_000 } },
   hookTimeout: 60_000,
   exclude: [...configDefaults.exclude, long],
 };

@@ -268,7 +268,7 @@ describe("the audit log verifies, whatever is asked and however it is answered",
   });
 
   it("what never becomes a request: garbage, tunnels, headers without end, and what takes too long", {
-    timeout: 60_000,
+    timeout: 120_000,
   }, async () => {
     const audited = await startAudited();
     const { server } = audited.service.app;

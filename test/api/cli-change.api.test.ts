@@ -213,7 +213,7 @@ describe("a connection that is lost", () => {
     expect([code, out]).toEqual([0, expect.stringMatching(/\n2 packages updated\n$/)]);
     expect(paths.filter((path) => path === "POST /api/v1/updates/apply").length).toBeGreaterThan(1);
     expect((await steward(["operations"])).out).toMatch(/\n1 of 1\n$/);
-  }, 20_000);
+  });
 
   it("is said in one line where nothing answers any more", async () => {
     await service.app.close();

@@ -288,7 +288,7 @@ describe("steward logs", () => {
       out: "wanted in between\nwanted later\n",
       err: "steward: lost the connection, making it again\nsteward: the connection is back\n",
     });
-  }, 15_000);
+  });
 
   it("follows, and ends at Ctrl-C with 130 and without a word", async () => {
     const ctrlC = new AbortController();

@@ -131,7 +131,6 @@ describe.each(Object.entries(failures))("on a host with %s", (_, { error, error_
 
   it.each(Object.keys(operations) as OperationName[])(
     "%s is never answered with an internal error, and the same request succeeds later",
-    { timeout: 60_000 },
     async (name) => {
       started = await start();
       const { service } = started;

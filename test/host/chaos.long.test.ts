@@ -99,7 +99,7 @@ describeOnHost("a host that is not kind to the service", (session) => {
           await eventually(async () => {
             expect(await property(session, "steward.service", "NRestarts")).toBe(String(before + count));
             expect(await property(session, "steward.service", "ActiveState")).toBe("active");
-          }, 60_000);
+          });
           expect(await chaos.lost()).toEqual([]);
         }
       },

@@ -95,7 +95,7 @@ describeOnHost("fixes of storage", (session) => {
       // A run that had begun before may still be under way.
       await eventually(async () => {
         expect(await check("disk_space")).toMatchObject({ status: "fail", fixable: true, fix_id: "disk_cleanup" });
-      }, 60_000);
+      });
       const before = await fileTree(session);
       expect(await plan("disk_space")).toMatchObject({
         steps: ["remove 2 old temporary files (25.0 MiB: ccAbCdEf.o, tmp.AbCdEfGhIj) from /var/tmp"],

@@ -61,7 +61,7 @@ describeOnHost("logs of a host", (session) => {
       await holdsNoDeletedFile(session);
     });
 
-    it("come once when it moves to the disk meanwhile", { timeout: 60_000 }, async () => {
+    it("come once when it moves to the disk meanwhile", async () => {
       const [from] = (await askLogs(session, { order: "desc", limit: 1 })).logs;
       // So many that copying them takes a while, in which the same entries are in two files.
       await session.shell("seq 12000 | systemd-cat -t filler");

@@ -244,7 +244,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     await caller;
     await eventually(async () => {
       expect(await session.shell("systemctl list-units --all --plain --no-legend 'steward-plugin-*'")).toBe("");
-    }, 30_000);
+    });
     // Nobody has asked how it ended; a later run forgets it.
     expect(await session.shell("ls /run/steward-plugins/ends")).toMatch(
       /^steward-plugin-orphan-\S+\.timeout\.killed\.KILL\n$/,

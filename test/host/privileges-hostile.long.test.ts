@@ -103,7 +103,7 @@ describeOnHost("root's side", (session) => {
           ),
       ],
       ["what is not JSON", (_, folder) => write(`${folder}/spec.json`, "{")],
-    ])("takes over nothing of %s", { timeout: 60_000 }, async (_, prepare) => {
+    ])("takes over nothing of %s", async (_, prepare) => {
       const id = newOperation();
       await prepare(id, `${asked}/${id}`);
       await leavesAlone(id);
@@ -242,7 +242,7 @@ describeOnHost("root's side", (session) => {
         "cannot find operation",
       ],
       ["nothing, and does not wait for ever", "", "no request within 10 s"],
-    ])("refuses %s", { timeout: 60_000 }, async (_, text, why) => {
+    ])("refuses %s", async (_, text, why) => {
       const { stdout } = await send(text);
       expect(JSON.parse(stdout)).toEqual({ error: expect.objectContaining({ message: expect.stringContaining(why) }) });
     });

@@ -131,14 +131,14 @@ describeOnHost(
       });
     });
 
-    it("cannot be left through a home directory that other programs act upon", { timeout: 60_000 }, async () => {
+    it("cannot be left through a home directory that other programs act upon", async () => {
       const home = (await session.shell("getent passwd steward")).split(":")[5] ?? "";
       const { output } = await run(`mkdir -p ${home}/.config && echo MADE; ls -d ${home}`);
       expect(output).not.toContain("MADE");
       expect(output).toContain("No such file or directory");
     });
 
-    it("cannot be left by a login, with a key that the service made", { timeout: 60_000 }, async () => {
+    it("cannot be left by a login, with a key that the service made", async () => {
       // A login starts a user manager, whatever the shell is.
       const options = "-p 2222 -o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes";
       const unit = "loopback-sshd";

@@ -29,7 +29,7 @@ describeOnHost("services that run what an update has replaced", (session) => {
       const answer = await session.api.checkUpdates();
       expect(answer.requires_restart).toContain("of-others.service");
       return answer;
-    }, 60_000);
+    });
     expect(units.filter((name) => name.startsWith("steward-"))).toEqual([]);
   });
 

@@ -67,10 +67,7 @@ describeOnHost("searches on the installed service", (session) => {
     );
     await expectServed();
     // Ten of them may be there at once, so that ten are refused, whatever else becomes of them.
-    await Promise.race([
-      Promise.all(attack),
-      expect.poll(() => answers.length, { timeout: 60_000 }).toBeGreaterThanOrEqual(10),
-    ]);
+    await Promise.race([Promise.all(attack), expect.poll(() => answers.length).toBeGreaterThanOrEqual(10)]);
     for (const { status, body, retryAfter } of answers.slice(0, 10)) {
       expect([status, (body as ErrorBody).error.code]).toEqual([429, "RATE_LIMITED"]);
       expect(Number(retryAfter)).toBeGreaterThanOrEqual(1);
@@ -78,9 +75,7 @@ describeOnHost("searches on the installed service", (session) => {
     gone.abort();
     await Promise.all(attack);
     // Nothing of theirs goes on: their key searches again, as soon as the service has heard that they are gone.
-    await expect
-      .poll(() => search(attacker, "needle 4711"), { timeout: 30_000 })
-      .toMatchObject({ status: 200, body: { total: 1 } });
+    await expect.poll(() => search(attacker, "needle 4711")).toMatchObject({ status: 200, body: { total: 1 } });
   });
 
   it.each(["a(?=b)", "(a)\\1", "(a{1,1000}){1,1000}"])(

@@ -60,7 +60,7 @@ describeOnHost("an update while the host goes down", (session) => {
       const found = await api().getOperation({ params: { id } });
       expect(["done", "failed"]).toContain(found.status);
       return found;
-    }, 60_000);
+    });
 
   beforeAll(async () => {
     const env = { STEWARD_RATE_LIMITS: "off" };

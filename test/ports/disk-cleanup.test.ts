@@ -151,7 +151,7 @@ describe("disk cleanup: folders", () => {
       await once(opener.stdout, "data");
       showProcess(opener.pid ?? 0);
       // Its program is mapped a moment after the line.
-      await expect.poll(() => real().find(signal), { timeout: 10_000 }).toEqual([]);
+      await expect.poll(() => real().find(signal)).toEqual([]);
       expect(await real().remove(found, signal)).toEqual({ files: 0, bytes: 0 });
     } finally {
       opener.kill();
@@ -165,10 +165,9 @@ describe("disk cleanup: folders", () => {
     try {
       const [pid] = await once(parent.stdout, "data");
       const zombie = Number(String(pid));
-      const patience = { timeout: 10_000 };
-      await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8"), patience).toBe("sleep\n");
+      await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
       parent.stdin.write("\n");
-      await expect.poll(() => readFileSync(`/proc/${zombie}/status`, "utf8"), patience).toContain("Z (zombie)");
+      await expect.poll(() => readFileSync(`/proc/${zombie}/status`, "utf8")).toContain("Z (zombie)");
       showProcess(zombie);
       // One that is not there any more.
       showProcess(4_194_305);

@@ -84,13 +84,11 @@ describe("host facts of this machine", () => {
     const pid = Number(String(line));
     const find = async () => (await real.zombies()).find((each) => each.pid === pid);
     try {
-      await expect
-        .poll(find, { timeout: 10_000 })
-        .toEqual({ pid, name: "sleep", parentPid: parent.pid, parentName: "sleep" });
+      await expect.poll(find).toEqual({ pid, name: "sleep", parentPid: parent.pid, parentName: "sleep" });
     } finally {
       parent.kill("SIGKILL");
       await once(parent, "exit");
     }
-    await expect.poll(find, { timeout: 10_000 }).toBeUndefined();
+    await expect.poll(find).toBeUndefined();
   });
 });

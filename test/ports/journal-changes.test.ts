@@ -152,7 +152,7 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
     const rounds = [0, 1, 2, 3, 4].flatMap((round) => [`last ${round}`, `first ${round}`]);
     expect(follower.seen).toEqual(["seen", ...rounds]);
     expect(await messagesOf()).toEqual(["in the other", "first 4"]);
-    await expect.poll(() => heldFiles(folder.path), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => heldFiles(folder.path)).toEqual([]);
   });
 
   it("lets go of deleted files though nobody pulls", async () => {
@@ -162,7 +162,7 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
     append("system.journal", ["seen"]);
     await first;
     rmSync(join(folder.path, "system.journal"));
-    await expect.poll(() => heldFiles(folder.path), { timeout: 10_000 }).toEqual([]);
+    await expect.poll(() => heldFiles(folder.path)).toEqual([]);
   });
 
   it("does not complain of a file that journald vacuums, which empties and deletes it", async () => {

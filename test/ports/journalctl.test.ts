@@ -264,12 +264,12 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     const { messages, ended, stop } = collect(reader);
     await expect.poll(() => follows.length).toBe(1);
     const expected = [...append(folder, 3)];
-    await expect.poll(() => messages, { timeout: 10_000 }).toEqual(expected);
+    await expect.poll(() => messages).toEqual(expected);
     expected.push(...append(folder, 2, "other.journal", boots[1]));
-    await expect.poll(() => messages, { timeout: 10_000 }).toEqual(expected);
+    await expect.poll(() => messages).toEqual(expected);
     follows[0]?.abort();
     expected.push(...append(folder, 4, "other.journal", boots[1]));
-    await expect.poll(() => messages, { timeout: 10_000 }).toEqual(expected);
+    await expect.poll(() => messages).toEqual(expected);
     expect(follows.length).toBeGreaterThan(1);
     stop();
     await ended;
@@ -288,7 +288,7 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     const { messages, ended, stop } = collect(reader);
     await expect.poll(() => count).toBeGreaterThan(0);
     const expected = append(folder, 3);
-    await expect.poll(() => messages, { timeout: 10_000 }).toEqual(expected);
+    await expect.poll(() => messages).toEqual(expected);
     stop();
     await ended;
   });
@@ -300,7 +300,7 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     const { messages, ended, stop } = collect(reader);
     await expect.poll(() => follows.length).toBe(1);
     const later = append(folder, 5);
-    await expect.poll(() => messages, { timeout: 10_000 }).toEqual(later);
+    await expect.poll(() => messages).toEqual(later);
     stop();
     await ended;
   });
@@ -310,12 +310,12 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     const folder = join(parent, "journal");
     const { messages, ended, stop } = collect(readerOf(folder));
     const later = append(folder, 5, `${machines[0]}/system.journal`);
-    await expect.poll(() => messages, { timeout: 10_000 }).toEqual(later);
+    await expect.poll(() => messages).toEqual(later);
     stop();
     await ended;
     const cursor = dumpJournal(["-D", folder])[1]?.entry.cursor ?? "";
     const resumed = collect(readerOf(folder), cursor);
-    await expect.poll(() => resumed.messages, { timeout: 10_000 }).toEqual(later.slice(2));
+    await expect.poll(() => resumed.messages).toEqual(later.slice(2));
     resumed.stop();
     await resumed.ended;
   });

@@ -224,7 +224,7 @@ const begun = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => child.stdout?.once("data", () => resolve()));
 
 describe("a writer that is killed", () => {
-  it("leaves a state that is whole, and never an older one than it was sure of", { timeout: 60_000 }, async () => {
+  it("leaves a state that is whole, and never an older one than it was sure of", async () => {
     const store = openReal();
     store.create(spec("a-1"));
     let last = 0;
@@ -262,7 +262,7 @@ describe("a writer that is killed", () => {
     for (const line of store.tail("a-1", 200)) expect(line).toMatch(/^line \d+ end$/);
   });
 
-  it("leaves a new operation whole or none at all", { timeout: 60_000 }, async () => {
+  it("leaves a new operation whole or none at all", async () => {
     const store = openReal();
     for (let round = 0; round < 10; round += 1) {
       const writer = startWriter(`
@@ -281,7 +281,7 @@ describe("a writer that is killed", () => {
     for (const id of ids) expect(store.read(id)).toMatchObject({ spec: { id }, state: queuedState });
   });
 
-  it("claims against others, and one of them has it", { timeout: 60_000 }, async () => {
+  it("claims against others, and one of them has it", async () => {
     const store = openReal();
     const rounds = 40;
     for (let at = 0; at < rounds; at += 1) store.create(spec(`c-${at}`));

@@ -39,7 +39,7 @@ describe.skipIf(!canMakeJournals())("a damaged journal file", () => {
     writeLog(damaged, lines("damaged"));
     damage(damaged);
     service = await startService(workspace, { environment: { STEWARD_JOURNAL_DIR: journalDir } });
-  }, 60_000);
+  });
   afterAll(() => workspace.dispose());
 
   it("is given as far as it can be read, counted in the metric, and logged once", async () => {

@@ -125,7 +125,7 @@ const listing = (folder: string): readonly string[] =>
     .sort();
 
 describe.each(losses)("a key store that is %s", (_, spoil, showsUnopened) => {
-  it("is no first start: refused with what to do, and replaced only when asked for", { timeout: 60_000 }, async () => {
+  it("is no first start: refused with what to do, and replaced only when asked for", async () => {
     const stateDir = lose(spoil);
     const before = listing(stateDir);
     const refused = launchService(workspace, { stateDir });

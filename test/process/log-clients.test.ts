@@ -36,7 +36,7 @@ describe.skipIf(!canMakeJournals())("300 clients that read the journal at once",
       environment: { STEWARD_JOURNAL_DIR: journalDir },
     });
     keys = await Promise.all(Array.from({ length: keyCount }, (_, at) => makeKey(service, `reader-${at}`)));
-  }, 60_000);
+  });
   afterAll(() => workspace.dispose());
 
   it("get an answer or are refused in so many words, each of them", { timeout: 120_000 }, async () => {

@@ -51,7 +51,7 @@ function start(instance: string, settings = "{}") {
   return { socket, ended, records, stderr, answer };
 }
 
-describe.skipIf(!isRoot)("root's side of one request", { timeout: 60_000 }, () => {
+describe.skipIf(!isRoot)("root's side of one request", () => {
   const own = "1-2-65534";
 
   it("answers it and ends", async () => {
@@ -98,7 +98,7 @@ describe.skipIf(!isRoot)("root's side of one request", { timeout: 60_000 }, () =
     );
     socket.write(`${JSON.stringify({ id, task: "monitoring.run", input: { check_id: "slow" } })}\n`);
     const running = () => pidsOf("7653");
-    await expect.poll(running, { timeout: 30_000 }).not.toBe("");
+    await expect.poll(running).not.toBe("");
     socket.end();
     expect(await answer).toHaveProperty("output");
     expect(await ended).toBe(0);

@@ -124,7 +124,7 @@ describe("an answer of the wrong shape", () => {
     return walk(value);
   }
 
-  it.each(named)("is said to be none of Steward's: %s", { timeout: 60_000 }, async (_, argv) => {
+  it.each(named)("is said to be none of Steward's: %s", async (_, argv) => {
     await fc.assert(
       fc.asyncProperty(change, async ({ at, value, isWhole }) => {
         let wrong = false;
@@ -201,7 +201,7 @@ describe("a connection that goes wrong", () => {
     ].includes(argv.join(" ")),
   );
 
-  it.each(wires)("shows nothing but text, and ends with 2: %s", { timeout: 60_000 }, async (_, answer) => {
+  it.each(wires)("shows nothing but text, and ends with 2: %s", async (_, answer) => {
     server.answer = () => answer;
     for (const argv of some) {
       const ended = await run(argv);

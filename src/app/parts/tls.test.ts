@@ -1,7 +1,7 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, expect, it, vi } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { fingerprintOf } from "#adapters/tls/index.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import type { Config } from "#config/load.ts";
@@ -78,7 +78,7 @@ it("takes up a given pair that was renewed without a word", async () => {
   await clock.advance(3_599_999);
   expect(replaced).toEqual([]);
   await clock.advance(1);
-  await vi.waitFor(() => expect(replaced).toEqual([renewed]));
+  await expect.poll(() => replaced).toEqual([renewed]);
   await host.look();
   expect(host.current()).toEqual(renewed);
   expect(lines).toMatchObject([{ msg: "TLS certificate replaced", cert_sha256: fingerprintOf(renewed.cert) }]);

@@ -191,7 +191,7 @@ const order = ["queued", "running", "done"];
 it.each([
   ["one store", oneStore],
   ["one store for each side", twoStores],
-])("tells the truth whatever is killed when, and does nothing twice (%s)", { timeout: 60_000 }, async (_, make) => {
+])("tells the truth whatever is killed when, and does nothing twice (%s)", async (_, make) => {
   const ends = new Set<string>();
   const property = fc.asyncProperty(plan, async (each) => {
     const { operations, begun, ended, done, seen } = await live(each, make());

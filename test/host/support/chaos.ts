@@ -85,7 +85,7 @@ export async function startChaos(session: Session): Promise<Chaos> {
     await eventually(() => {
       expect(broken).toBeUndefined();
       expect(messages.length).toBeGreaterThan(count + 20);
-    }, 30_000);
+    });
   };
   await goesOn();
   const usual = await unwell(session);

@@ -7,7 +7,7 @@ const betweenMs = 50;
  * @returns what the check returned.
  * @throws what the check threw last, when it does not hold in time.
  */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 30_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 90_000): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {
