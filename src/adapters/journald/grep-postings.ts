@@ -95,10 +95,11 @@ export function grepping(candidates: readonly Run[], pattern: string, help?: Hel
     countOf(postings) > source.all().length * sparse ? [source] : [],
   );
   const search = { pattern, searchFile: (source: Source) => searchFile(source, expression) };
-  const results = searchTogether(searched, search, help);
-  const found = new Map(searched.map((source, index) => [source, results[index]]));
+  const found = new Map(searchTogether(searched, search, help).map((offsets, index) => [searched[index], offsets]));
   return candidates.map(({ source, postings }) => {
     const offsets = found.get(source);
+    // Those of all files take much memory, and are not needed twice.
+    found.delete(source);
     return {
       source,
       postings:

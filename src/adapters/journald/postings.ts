@@ -193,16 +193,24 @@ export function union(all: readonly Postings[]): Postings {
   return { kind: "offsets", offsets: round[0] ?? new Float64Array(0) };
 }
 
+/** Entries of the longest list up to which the others are compared with it at a time: little is in memory then. */
+const countedAtOnce = 16_384;
+
 /** The same as `union`, but takes the lists as they are as far as they have nothing in common. */
 export function unionOfParts(all: readonly Postings[]): Postings {
   const lists = all.filter((each) => countOf(each) > 0);
   if (lists.length < 2) return lists[0] ?? noPostings;
   const simple = (postings: Postings): readonly Simple[] => (postings.kind === "parts" ? postings.parts : [postings]);
   const sum = lists.reduce((count, each) => count + countOf(each), 0);
-  const together = union(lists);
-  if (countOf(together) === sum) return partsOf(lists.flatMap(simple));
   const longest = lists.reduce((long, each) => (countOf(each) > countOf(long) ? each : long));
-  return countOf(together) === countOf(longest) ? longest : together;
+  let count = 0;
+  for (let at = 0; at < countOf(longest); at += countedAtOnce) {
+    const from = at === 0 ? 0 : offsetAt(longest, at);
+    const to = at + countedAtOnce < countOf(longest) ? offsetAt(longest, at + countedAtOnce) : Infinity;
+    count += countOf(union(lists.map((each) => within(each, from, to))));
+  }
+  if (count === sum) return partsOf(lists.flatMap(simple));
+  return count === countOf(longest) ? longest : union(lists);
 }
 
 /** How much longer than the other a list must be to be asked by bisection and not read. */

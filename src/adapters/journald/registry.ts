@@ -111,8 +111,8 @@ export class NoPermission extends Error {
   override readonly name = "NoPermission";
 }
 
-/** So many blocks of 20 KiB are kept: 40 MiB. */
-const maxBlocks = 2048;
+/** So many blocks of 20 KiB are kept in each thread: 10 MiB. */
+const maxBlocks = 512;
 /** What all files keep of values and lists. */
 const maxKeptBytes = 32 * 1024 * 1024;
 const maxListings = 8;
