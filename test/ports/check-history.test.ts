@@ -103,7 +103,7 @@ describe("check history on disk", () => {
         history.record("memory", { checkedAt: at, status: "fail", message: "m", durationMs: 1 },
           { status: "fail", since: 1, consecutiveFailures: at });
       process.kill(process.pid, "SIGKILL");`;
-    await exec([process.execPath, "--input-type=module", "-e", program, stateDir], { timeoutMs: 15_000 }).catch(
+    await exec([process.execPath, "--input-type=module", "-e", program, stateDir], { timeoutMs: 60_000 }).catch(
       () => undefined,
     );
     const history = openReal();

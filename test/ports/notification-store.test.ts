@@ -95,7 +95,7 @@ describe("notifications on disk", () => {
       for (let count = 0; count < 100; count += 1) notifications.saveNotification({ ...first, id: "n" + count });
       process.kill(process.pid, "SIGKILL");`;
     const operands = [database.stateDir(), JSON.stringify(notification("n"))];
-    await exec([process.execPath, "--input-type=module", "-e", program, ...operands], { timeoutMs: 15_000 }).catch(
+    await exec([process.execPath, "--input-type=module", "-e", program, ...operands], { timeoutMs: 60_000 }).catch(
       () => undefined,
     );
     expect(openReal().notifications()).toHaveLength(100);

@@ -11,7 +11,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
 
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 const transaction = { id: "test-1", progress: { step: () => undefined, line: () => undefined } };
 /** Small, and on every host with dpkg. */
 const wantedName = "base-passwd";

@@ -32,7 +32,7 @@ import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 
 const id = "20260101-120000";
 const other = "20260102-120000";
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 const progress = { step: () => undefined, line: () => undefined };
 const transaction = { id: "back-1", progress, etc: "all" } as const;
 const app = presentPackage("app", "1");

@@ -10,7 +10,7 @@ import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
 
 const id = "20260101-120000";
-const signal = AbortSignal.timeout(60_000);
+const { signal } = new AbortController();
 const progress = { step: () => undefined, line: () => undefined };
 
 let base: string;

@@ -74,7 +74,7 @@ describe("token ledger on disk", () => {
       const ledger = openTokenLedger({ stateDir: process.argv[1], onTrouble: (error) => { throw error; } });
       for (let count = 0; count < 100; count += 1) ledger.add("key", "2026-11-22", 3);
       process.kill(process.pid, "SIGKILL");`;
-    await exec([process.execPath, "--input-type=module", "-e", program, stateDir], { timeoutMs: 15_000 }).catch(
+    await exec([process.execPath, "--input-type=module", "-e", program, stateDir], { timeoutMs: 60_000 }).catch(
       () => undefined,
     );
     expect(openReal().used("key", "2026-11-22")).toBe(300);

@@ -313,7 +313,7 @@ describe("traces on disk", () => {
       traces.add([group], 1000);
       process.kill(process.pid, "SIGKILL");`;
     const groups = JSON.stringify([group("shop", span(7, 1))]);
-    await exec([process.execPath, "--input-type=module", "-e", program, stateDir, groups], { timeoutMs: 15_000 }).catch(
+    await exec([process.execPath, "--input-type=module", "-e", program, stateDir, groups], { timeoutMs: 60_000 }).catch(
       () => undefined,
     );
     expect(openReal().list(all)).toMatchObject([{ trace_id: traceId(7), spans: 1 }]);

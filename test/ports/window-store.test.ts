@@ -91,7 +91,7 @@ describe("store of windows on disk", () => {
       const store = createWindowStore({ stateDir: process.argv[1], onTrouble: (error) => { throw error; } });
       for (let used = 1; used <= 100; used += 1) store.save([{ subject: "key", name: "perhour", used, endsInMs: 3600000 }]);
       process.kill(process.pid, "SIGKILL");`;
-    await exec([process.execPath, "--input-type=module", "-e", program, stateDir], { timeoutMs: 15_000 }).catch(
+    await exec([process.execPath, "--input-type=module", "-e", program, stateDir], { timeoutMs: 60_000 }).catch(
       () => undefined,
     );
     const store = createWindowStore({ stateDir, onTrouble: (error) => void troubles.push(error.message) });

@@ -64,7 +64,7 @@ const check = checks.find((each) => each.id === id);
 if (check === undefined) throw new Error(`cannot run ${id}: there is no such check`);
 // The threads of the journal keep no process alive.
 const alive = setInterval(() => undefined, 1000);
-const outcome = await check.run({ ignore: [], ...settings }, AbortSignal.timeout(30_000));
+const outcome = await check.run({ ignore: [], ...settings }, AbortSignal.timeout(110_000));
 process.stdout.write(JSON.stringify(outcome));
 clearInterval(alive);
 facts.dispose();

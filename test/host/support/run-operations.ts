@@ -72,7 +72,7 @@ switch (command) {
   case "look": {
     const operations = startService();
     const [id = ""] = words;
-    const operation = await operations.wait(id, AbortSignal.timeout(60_000));
+    const operation = await operations.wait(id, AbortSignal.timeout(110_000));
     process.stdout.write(JSON.stringify({ ...operation, log: operations.log(id, 200) }));
     operations.dispose();
     break;

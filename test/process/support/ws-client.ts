@@ -42,7 +42,7 @@ export async function openStream(url: string, path: string, options: StreamOptio
   let unanswered = 0;
   const waiting = new Set<() => void>();
   const until = async (what: string, isSo: () => boolean): Promise<void> => {
-    const timeout = AbortSignal.timeout(60_000);
+    const timeout = AbortSignal.timeout(110_000);
     while (!isSo()) {
       await new Promise<void>((resolve, reject) => {
         const fail = () =>
