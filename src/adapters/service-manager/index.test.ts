@@ -83,7 +83,7 @@ describe("the service manager", () => {
     expect((await news()).join()).not.toContain("WATCHDOG");
     expect(troubles).toContain("cannot send the watchdog ping: own address does not answer");
     trouble = undefined;
-    await clock.advance(3_750);
+    await clock.advance(15_000 / 8);
     expect(await news()).toEqual(["WATCHDOG=1"]);
   });
 
@@ -125,6 +125,30 @@ describe("the service manager", () => {
     await clock.advance(1_000);
     await news();
     expect(said).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
+  });
+
+  it("gets a watchdog ping that it did not take again soon after", async () => {
+    let exitCode = 0;
+    const said: string[] = [];
+    const { manager, clock, news } = start({
+      watchdogMs: 30_000,
+      exec: (argv) => {
+        said.push(argv.slice(3).join(" "));
+        return Promise.resolve({ ...settled, exitCode });
+      },
+    });
+    manager.ready(well, () => "Ready");
+    await news();
+    exitCode = 1;
+    await clock.advance(15_000);
+    await news();
+    exitCode = 0;
+    await clock.advance(15_000 / 8);
+    await news();
+    expect(said).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1", "WATCHDOG=1", "WATCHDOG=1"]);
+    await clock.advance(14_999);
+    await news();
+    expect(said.slice(4)).toEqual([]);
   });
 
   it("is not there: a reload is done all the same", async () => {

@@ -109,8 +109,8 @@ export function createServiceManager(ports: {
       const trouble = await look(AbortSignal.timeout(turnMs / 2)).catch(String);
       if (ended.signal.aborted) return;
       if (trouble !== undefined) onTrouble(new Error(`cannot send the watchdog ping: ${trouble}`));
-      await (watchdogMs === undefined || trouble !== undefined ? tell() : tell("WATCHDOG=1"));
-      await clock.sleep(trouble === undefined ? turnMs : turnMs / 8, ended.signal);
+      const isSent = await (watchdogMs === undefined || trouble !== undefined ? tell() : tell("WATCHDOG=1"));
+      await clock.sleep(trouble === undefined && isSent ? turnMs : turnMs / 8, ended.signal);
       if (ended.signal.aborted) return;
     }
   };
