@@ -16,7 +16,7 @@ export function createRebootPart(
 ) {
   const { clock, reboots, operations } = ports;
   const busyWith = (): string | undefined => operations.list().find(({ state }) => !isFinished(state.status))?.spec.id;
-  return { handlers: rebootHandlers({ reboots, busyWith, clock }) };
+  return rebootHandlers({ reboots, busyWith, clock });
 }
 
 export function buildRebootPart(

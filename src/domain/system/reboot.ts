@@ -14,12 +14,35 @@ interface Obstacle {
   readonly details: Readonly<Record<string, unknown>>;
 }
 
-export function rebootHandlers(ports: {
+function obstacleTo(
+  { scheduledAt, kind, inhibitors }: RebootSchedule,
+  ignoresInhibitors: boolean,
+  operationId: string | undefined,
+): Obstacle | undefined {
+  if (operationId !== undefined)
+    return {
+      reason: "packages or snapshots are being changed (try again when that is done)",
+      details: { operation_id: operationId, retryable: true },
+    };
+  if (scheduledAt !== null)
+    return {
+      reason: `a ${kind} is scheduled for ${toTimestamp(scheduledAt)} (cancel it first)`,
+      details: { scheduled_at: toTimestamp(scheduledAt) },
+    };
+  const blocking = ignoresInhibitors ? [] : inhibitors.filter(({ blocks }) => blocks);
+  if (blocking.length === 0) return undefined;
+  const names = blocking.map(({ who, why }) => `${who}: ${why}`);
+  return { reason: `it is inhibited by ${names.join(", ")}`, details: { inhibitors: names, retryable: true } };
+}
+
+export interface RebootPorts {
   readonly reboots: Reboots;
   /** Id of an operation that changes packages or snapshots now. */
   readonly busyWith: () => string | undefined;
   readonly clock: Pick<Clock, "now">;
-}): Handlers<typeof rebooting> {
+}
+
+export function rebootHandlers(ports: RebootPorts) {
   const { reboots, busyWith, clock } = ports;
 
   const timeOf = (text: string | undefined): number => {
@@ -31,28 +54,19 @@ export function rebootHandlers(ports: {
     return at;
   };
 
-  const obstacleTo = (
-    { scheduledAt, kind, inhibitors }: RebootSchedule,
-    ignoresInhibitors: boolean,
-  ): Obstacle | undefined => {
-    const operationId = busyWith();
-    if (operationId !== undefined)
-      return {
-        reason: "packages or snapshots are being changed (try again when that is done)",
-        details: { operation_id: operationId, retryable: true },
-      };
-    if (scheduledAt !== null)
-      return {
-        reason: `a ${kind} is scheduled for ${toTimestamp(scheduledAt)} (cancel it first)`,
-        details: { scheduled_at: toTimestamp(scheduledAt) },
-      };
-    const blocking = ignoresInhibitors ? [] : inhibitors.filter(({ blocks }) => blocks);
-    if (blocking.length === 0) return undefined;
-    const names = blocking.map(({ who, why }) => `${who}: ${why}`);
-    return { reason: `it is inhibited by ${names.join(", ")}`, details: { inhibitors: names, retryable: true } };
+  /** @throws DomainError `CONFLICT` while something is in the way. */
+  const schedule = async (
+    at: number,
+    { message, ignoresInhibitors, state }: { message: string; ignoresInhibitors: boolean; state: RebootSchedule },
+    signal: AbortSignal,
+  ): Promise<void> => {
+    const obstacle = obstacleTo(state, ignoresInhibitors, busyWith());
+    if (obstacle !== undefined)
+      throw new DomainError("CONFLICT", `cannot reboot: ${obstacle.reason}`, obstacle.details);
+    await reboots.schedule(at, message, signal);
   };
 
-  return {
+  const handlers: Handlers<typeof rebooting> = {
     async getReboot(_input, context) {
       const { scheduledAt, kind, users, inhibitors } = await reboots.state(context.signal());
       return {
@@ -68,8 +82,8 @@ export function rebootHandlers(ports: {
       const at = timeOf(body.at);
       const signal = context.signal();
       const state = await reboots.state(signal);
-      const obstacle = obstacleTo(state, ignoresInhibitors);
       if (query.dry_run) {
+        const obstacle = obstacleTo(state, ignoresInhibitors, busyWith());
         if (obstacle !== undefined) return createPlan([], { reason: obstacle.reason });
         const { users, inhibitors } = state;
         return createPlan([
@@ -80,9 +94,7 @@ export function rebootHandlers(ports: {
           body.at === undefined ? "reboot at once" : `reboot at ${toTimestamp(at)}`,
         ]);
       }
-      if (obstacle !== undefined)
-        throw new DomainError("CONFLICT", `cannot reboot: ${obstacle.reason}`, obstacle.details);
-      await reboots.schedule(at, message, signal);
+      await schedule(at, { message, ignoresInhibitors, state }, signal);
       const scheduledAt = toTimestamp(at);
       context.touched({ at: scheduledAt });
       return { success: true, message: `the host reboots at ${scheduledAt}`, scheduled_at: scheduledAt };
@@ -98,5 +110,11 @@ export function rebootHandlers(ports: {
       await reboots.cancel(signal);
       return { success: true, message: `the reboot at ${at} is cancelled`, scheduled_at: at };
     },
+  };
+  return {
+    handlers,
+    /** For the service itself. @throws DomainError `CONFLICT` while something is in the way. */
+    reboot: async (at: number, message: string, signal: AbortSignal): Promise<void> =>
+      schedule(at, { message, ignoresInhibitors: false, state: await reboots.state(signal) }, signal),
   };
 }

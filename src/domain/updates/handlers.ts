@@ -18,7 +18,7 @@ import type { ApplyInput } from "./apply-steps.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { isKernelPackage } from "./kernel-packages.ts";
 import { requireReboot } from "./reboot.ts";
-import { refusedAsInvalid } from "./refusals.ts";
+import { notRefreshed, refusedAsInvalid } from "./refusals.ts";
 import { requireRoom } from "./room.ts";
 import { createSharedRun } from "./shared-run.ts";
 import { isSnapshotId, toSnapshot, wayBack } from "./snapshot.ts";
@@ -43,15 +43,6 @@ export interface LongWork {
 const unsupported = (missing: string, message: string): DomainError =>
   new DomainError("UNAVAILABLE", message, { missing, retryable: false });
 const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
-
-/** A repository that does not answer is not an internal error. */
-function notRefreshed(error: unknown): never {
-  if (error instanceof DomainError || !(error instanceof Error)) throw error;
-  // The address may contain a password.
-  const reason = error.message.replaceAll(/\/\/[^/@\s]*@/g, "//");
-  const details = { missing: "package lists", retryable: true };
-  throw new DomainError("UNAVAILABLE", `cannot bring the lists up to date: ${reason}`, details, error);
-}
 
 const changeText = ({ name, from, to }: TransactionPlan["changes"][number]): string => {
   if (from === null) return `install ${name} ${to ?? ""}`;

@@ -24,3 +24,12 @@ export async function refusedAsInvalid<T>(work: () => Promise<T>): Promise<T> {
     );
   }
 }
+
+/** A repository that does not answer is not an internal error. */
+export function notRefreshed(error: unknown): never {
+  if (error instanceof DomainError || !(error instanceof Error)) throw error;
+  // The address may contain a password.
+  const reason = error.message.replaceAll(/\/\/[^/@\s]*@/g, "//");
+  const details = { missing: "package lists", retryable: true };
+  throw new DomainError("UNAVAILABLE", `cannot bring the lists up to date: ${reason}`, details, error);
+}
