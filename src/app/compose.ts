@@ -3,6 +3,7 @@ import { createParts, type Part, type PartContext, type Parts } from "./part.ts"
 import type { createAccessPart } from "./parts/access.ts";
 import type { createAlertsPart } from "./parts/alerts.ts";
 import type { createAuditPart } from "./parts/audit.ts";
+import type { createAutomaticPart } from "./parts/automatic-updates.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
 import { createExplainPart } from "./parts/explain.ts";
 import type { createHealthPart } from "./parts/health.ts";
@@ -27,6 +28,7 @@ export interface BackParts {
   readonly updates: Part & ReturnType<typeof createUpdatesPart>;
   readonly connectors: ReturnType<typeof createConnectorsPart>;
   readonly health: ReturnType<typeof createHealthPart>;
+  readonly automatic: Part & ReturnType<typeof createAutomaticPart>;
   readonly plugins: ReturnType<typeof createPluginsPart>;
   readonly alerts: ReturnType<typeof createAlertsPart>;
 }
@@ -44,10 +46,13 @@ export function composeService<H extends Http>(
   },
 ): { readonly http: H; readonly parts: Parts } {
   const { audit, access, traces, host = {}, system, logs } = back;
-  const { operations, updates, connectors, health, plugins, alerts } = back;
+  const { operations, updates, automatic, connectors, health, plugins, alerts } = back;
   const explain = createExplainPart({ ...context, health, units: system.units, logs, chat: connectors.chat });
   // Started together; stopped and disposed of in reverse.
-  const order = [audit, access, traces, host, logs, operations, updates, connectors, health, plugins, alerts];
+  const order = [
+    ...[audit, access, traces, host, logs, operations, updates],
+    ...[connectors, health, plugins, alerts, automatic],
+  ];
   const parts = createParts(context.log, order);
   const http = parts.add(
     front.http({
@@ -58,6 +63,7 @@ export function composeService<H extends Http>(
         ...system.handlers,
         ...back.reboot.handlers,
         ...updates.handlers,
+        ...automatic.handlers,
         ...operations.handlers,
         ...connectors.handlers,
         ...plugins.handlers,

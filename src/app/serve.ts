@@ -17,6 +17,7 @@ import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAlertsPart } from "./parts/alerts.ts";
 import { buildAuditPart } from "./parts/audit.ts";
+import { buildAutomaticPart } from "./parts/automatic-updates.ts";
 import { buildConnectorsPart } from "./parts/connectors.ts";
 import { buildHealthPart } from "./parts/health.ts";
 import { buildHttpPart, securityProbe } from "./parts/http.ts";
@@ -81,8 +82,30 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   });
   const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, rootSide });
   const alerts = buildAlertsPart(context, host);
+  const automatic = buildAutomaticPart(context, {
+    ...updates.automatic,
+    host: updates.host,
+    units: system.units,
+    reboot: reboot.reboot,
+    audit,
+    post: alerts.post,
+  });
   return {
-    ...{ health, system, reboot, updates, operations, connectors, plugins, logs, access, audit, alerts, traces },
+    ...{
+      health,
+      system,
+      reboot,
+      updates,
+      automatic,
+      operations,
+      connectors,
+      plugins,
+      logs,
+      access,
+      audit,
+      alerts,
+      traces,
+    },
     ...{ tls, prober, host, rootSide },
   };
 }

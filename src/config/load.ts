@@ -3,6 +3,7 @@ import { homedir } from "node:os";
 import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
+import { automaticFaults } from "./automatic.ts";
 import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
 import { type Fault, SettingsFaulty } from "./faults.ts";
@@ -94,6 +95,7 @@ function usageFaults(
       faults.push(faultAt(["trusted_proxies", String(index)], "must be an IP address or a network such as 10.0.0.0/8"));
   }
   faults.push(
+    ...automaticFaults(settings, faultAt),
     ...checkFaults(settings, builtInCheckIds, faultAt),
     ...connectorFaults(settings, faultAt),
     ...probeFaults(settings, faultAt),

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { automaticNews, automaticReboots, automaticWhats } from "#contract/automatic-updates.ts";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice, Options, Strict } from "#contract/schema.ts";
@@ -183,6 +184,44 @@ export const Settings = Options(
         {
           description:
             "By package, whose name may end in `*`: why a rollback must not downgrade it, or `false` for one of the built-in list that may. Built in are databases and the like.",
+        },
+      ),
+      automatic: Strict(
+        {
+          what: Choice(automaticWhats, "Security updates alone, or all that remove nothing."),
+          window: Strict({
+            cron: Type.String({
+              minLength: 9,
+              maxLength: 200,
+              examples: ["0 3 * * *"],
+              description: "When it opens: minute, hour, day of the month, month, day of the week, by local time.",
+            }),
+            duration: Type.Optional(duration),
+            timezone: Type.Optional(
+              Type.String({
+                minLength: 1,
+                examples: ["Europe/Berlin"],
+                description: "Of the expression; the host's own unless given.",
+              }),
+            ),
+          }),
+          guard: Type.Optional(flag("Whether a host that is worse afterwards is rolled back; `true` unless given.")),
+          reboot: Type.Optional(
+            Choice(
+              automaticReboots,
+              "Whether the host is rebooted where an update needs it; `in_window` only as long as the window is open, else in the next. `never` unless given.",
+            ),
+          ),
+          notify: Type.Optional(
+            Choice(
+              automaticNews,
+              "What chat and mail are told of: what was installed and what failed (`changes`, unless given), `failures` alone, or nothing.",
+            ),
+          ),
+        },
+        {
+          description:
+            "Updates that the service installs by itself, once in each window, at a moment in its first half that differs by host.",
         },
       ),
       guard_minutes: Type.Number({

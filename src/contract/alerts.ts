@@ -23,6 +23,8 @@ export const notificationKinds = [
   "component_settled",
   "alert_firing",
   "alert_resolved",
+  "updates_installed",
+  "updates_not_installed",
   "test",
 ] as const;
 export type NotificationKind = (typeof notificationKinds)[number];

@@ -11,6 +11,7 @@ import {
 } from "./alerts.ts";
 import { AuditList, AuditRecord, audit } from "./audit.ts";
 import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
+import { AutomaticUpdates, automaticUpdates } from "./automatic-updates.ts";
 import {
   checks,
   FixResult,
@@ -69,6 +70,7 @@ export const operations = {
   ...rebooting,
   ...logs,
   ...updates,
+  ...automaticUpdates,
   ...longOperations,
   ...connectors,
   ...explanations,
@@ -104,6 +106,7 @@ export const resources = {
   LogList,
   UpdateCheck,
   UpdateApply,
+  AutomaticUpdates,
   StaleReport,
   RestartStale,
   Snapshot,

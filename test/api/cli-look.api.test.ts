@@ -25,11 +25,11 @@ describe("a word that is no command of its group", () => {
   it.each([
     [
       ["updates", "install"],
-      "steward: unknown command 'install' of updates: there are check, apply, stale, restart-stale, history",
+      "steward: unknown command 'install' of updates: there are check, apply, stale, restart-stale, automatic, history",
     ],
     [
       ["updates", "aply", "--guard"],
-      "steward: unknown command 'aply' of updates: there are check, apply, stale, restart-stale, history",
+      "steward: unknown command 'aply' of updates: there are check, apply, stale, restart-stale, automatic, history",
     ],
     [["keys", "x\u001b[2J\ny"], "steward: unknown command 'x [2J y' of keys: there are create, list, revoke"],
   ])("is said to be none: %j", async (argv, message) => {

@@ -204,6 +204,15 @@ const cases: Cases = {
       details: { missing: "logind", retryable: true },
     },
   },
+  getAutomaticUpdates: {
+    UNAVAILABLE: {
+      prepare({ packageManager, units }) {
+        packageManager.updaters = ["apt-daily-upgrade.timer"];
+        units.available = false;
+      },
+      details: { missing: "systemd", retryable: true },
+    },
+  },
   listStale: {
     UNAVAILABLE: {
       prepare({ staleCode, units }) {

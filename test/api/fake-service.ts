@@ -3,6 +3,7 @@ import { composeService } from "#app/compose.ts";
 import { createAccessPart } from "#app/parts/access.ts";
 import { createAlertsPart } from "#app/parts/alerts.ts";
 import { createAuditPart } from "#app/parts/audit.ts";
+import { type Automatic, createAutomaticPart } from "#app/parts/automatic-updates.ts";
 import { createConnectorsPart } from "#app/parts/connectors.ts";
 import { createHealthPart } from "#app/parts/health.ts";
 import { createHttpPart } from "#app/parts/http.ts";
@@ -16,6 +17,7 @@ import { createUpdatesPart } from "#app/parts/updates.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
+import { createFakeAutomaticRuns } from "../fakes/automatic-runs.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 
 type Access = Parameters<typeof createAccessPart>[0];
@@ -65,6 +67,7 @@ export interface ServiceFakes {
   readonly traces: Traces["store"];
   readonly probes: Omit<Probed["probes"], "llm">;
   readonly addedProbes: Probed["added"];
+  readonly automatic: Automatic | undefined;
   readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly answerFiles?: NonNullable<Http["answerFiles"]>;
@@ -116,41 +119,57 @@ export function createFakeService(fakes: ServiceFakes) {
     takenCheckIds: ["elsewhere"],
     health,
   });
+  const updates = createUpdatesPart({
+    ...context,
+    host: fakes.hostUpdates,
+    operations: operations.operations,
+    hookPoints,
+    takesSnapshot: true,
+    stale: fakes.stale,
+    fileSystems: fakes.fileSystems,
+    rules: downgradeRules(),
+  });
+  const reboot = createRebootPart({ ...context, reboots: fakes.reboots, operations: operations.operations });
+  const alerts = createAlertsPart({
+    ...context,
+    alerts: fakes.alerts,
+    notifications: createFakeNotificationStore(),
+    channels: fakes.channels,
+    evaluator: "steward",
+    readings: {
+      cpu_percent: () => Promise.resolve(fakes.usage.cpu),
+      memory_percent: () => Promise.resolve(50),
+      root_filesystem_percent: () => Promise.resolve(50),
+    },
+    host: "host.example.org",
+    probes: fakes.addedProbes,
+  });
   const back = {
     audit: createAuditPart({ log: fakes.audit, clock }),
     access,
     traces: createTracesPart({ store: fakes.traces }),
     system: createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" }),
-    reboot: createRebootPart({ ...context, reboots: fakes.reboots, operations: operations.operations }),
+    reboot,
     logs: createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }),
     operations,
-    updates: createUpdatesPart({
+    updates,
+    automatic: createAutomaticPart({
       ...context,
+      ...updates.automatic,
+      plan: fakes.automatic,
       host: fakes.hostUpdates,
-      operations: operations.operations,
-      hookPoints,
-      takesSnapshot: true,
-      stale: fakes.stale,
-      fileSystems: fakes.fileSystems,
-      rules: downgradeRules(),
+      units: fakes.units,
+      reboot: reboot.reboot,
+      runs: createFakeAutomaticRuns(),
+      audit: fakes.audit,
+      post: alerts.post,
+      spread: () => 0.5,
+      hostName: "host.example.org",
     }),
     connectors,
     health,
     plugins,
-    alerts: createAlertsPart({
-      ...context,
-      alerts: fakes.alerts,
-      notifications: createFakeNotificationStore(),
-      channels: fakes.channels,
-      evaluator: "steward",
-      readings: {
-        cpu_percent: () => Promise.resolve(fakes.usage.cpu),
-        memory_percent: () => Promise.resolve(50),
-        root_filesystem_percent: () => Promise.resolve(50),
-      },
-      host: "host.example.org",
-      probes: fakes.addedProbes,
-    }),
+    alerts,
   };
   const { http, parts } = composeService(context, back, {
     prober,

@@ -265,6 +265,10 @@ export async function startTestService(
     traces: createFakeTraceStore(),
     loadPlugins: () => Promise.resolve(plugins),
     isSafeMode: false,
+    automatic: {
+      calendar: { latest: () => undefined, next: () => undefined },
+      ...{ durationMs: 3_600_000, what: "security", isGuarded: true, reboot: "never", notify: "changes" },
+    },
     addedProbes: {},
     channels: new Map([
       ["chat", notifiers.chat],

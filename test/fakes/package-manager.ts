@@ -26,6 +26,8 @@ export interface FakePackageManager extends PackageManager {
   /** What a transaction left half-done. */
   readonly halfDone: Set<string>;
   requiresReboot: boolean;
+  /** Timers that install updates. */
+  updaters: readonly string[];
   readonly oldKernels: FakeOldKernels;
   /** Transactions never end. */
   hangs: boolean;
@@ -140,6 +142,8 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     calls: [],
     transactions,
     refreshes: () => refreshes,
+    updaters: [],
+    otherUpdaters: () => Promise.resolve(fake.updaters),
     installed: () => Promise.resolve([...packages.values()]),
     faults: () =>
       Promise.resolve({

@@ -50,6 +50,7 @@ export const longTestsOn: readonly string[] = [
   "restart-policy",
   "services-follow",
   "updates-apt",
+  "updates-automatic",
   "updates-broken",
   "updates-configs",
   "updates-kernels",

@@ -5,6 +5,8 @@ import type { SecurityUpdater } from "#domain/health/fixes/apply-security-update
 import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
+import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
+import type { Calendar } from "#domain/ports/calendar.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
@@ -40,6 +42,8 @@ import type { Clock } from "#kernel/clock.ts";
 interface Ports {
   readonly AlertStore: AlertStore;
   readonly AuditLog: AuditLog;
+  readonly AutomaticRuns: AutomaticRuns;
+  readonly Calendar: Calendar;
   readonly CertificateFiles: CertificateFiles;
   readonly ChatProvider: ChatProvider;
   readonly CheckHistory: CheckHistory;
@@ -103,6 +107,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     forgetSilence: ["silence_alerts"],
   },
   AuditLog: { record: none, begin: none, list: none },
+  AutomaticRuns: { last: none, save: none },
+  Calendar: { latest: none, next: none },
   CertificateFiles: { read: none },
   ChatProvider: { chat: ["ask_models"], stream: ["ask_models"], probe: ["probe_models"] },
   CheckHistory: { record: none, state: none, runs: none, forget: none },
@@ -171,6 +177,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     repair: ["change_packages"],
     audit: none,
     restartNeeds: none,
+    otherUpdaters: none,
     finish: ["change_packages"],
     planMissing: none,
     installMissing: ["change_packages"],

@@ -92,6 +92,7 @@ export function createAlertsPart(
       ...alertHandlers({ alerts, silences, clock }),
       ...notificationHandlers({ outbox, channels, host, clock }),
     },
+    post: outbox.post,
     probed: (component: string, result: ProbeResult): void => {
       // While the service stops its own address does not answer.
       if (!isOver) watch.probed(component, result);

@@ -15,6 +15,7 @@ import { createSecurityUpdater } from "#domain/updates/security.ts";
 import type { StaleHost } from "#domain/updates/stale.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
 import { lazy } from "#kernel/async.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import type { RootSide } from "#root/request.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
@@ -72,19 +73,41 @@ export function createUpdatesPart(
       if (isKnown) metrics.updatesAvailable("security", ofSecurity);
     },
   });
+  const begin = async (
+    input: UpdateWork["updates.apply"]["input"],
+    by: Pick<Parameters<typeof beginOperation>[2], "touched" | "signal" | "idempotencyKey">,
+  ): Promise<UpdateApply> => {
+    const kind = "updates.apply";
+    const options = { ...by, caller: undefined, prefersAsync: false };
+    return waitedFor(
+      await beginOperation<UpdateApply>(operations, { kind, input }, options, () => consent(kind, input, null)),
+    );
+  };
+  const automaticKey = (windowOpenedAt: number): string => `automatic ${toTimestamp(windowOpenedAt)}`;
   return {
     handlers: withAskingSteps(handlers, hooks),
+    host,
+    automatic: {
+      apply: (input: UpdateWork["updates.apply"]["input"], windowOpenedAt: number, signal: AbortSignal) =>
+        begin(input, {
+          touched: () => undefined,
+          signal: () => signal,
+          idempotencyKey: automaticKey(windowOpenedAt),
+        }),
+      hasBegun: (windowOpenedAt: number): boolean =>
+        operations
+          .list()
+          .some(({ spec }) => spec.keyId === null && spec.idempotencyKey === automaticKey(windowOpenedAt)),
+    },
     security: createSecurityUpdater({
       host,
       takesSnapshot,
-      async apply(input, signal, onOperation) {
-        const kind = "updates.apply";
-        const touched = ({ operation_id: id = "" }: Readonly<Record<string, string>>): void => onOperation(id);
-        const options = { caller: undefined, touched, prefersAsync: false, idempotencyKey: undefined };
-        const by = { ...options, signal: () => signal };
-        const ask = (): Promise<void> => consent(kind, input, null);
-        return waitedFor(await beginOperation<UpdateApply>(operations, { kind, input }, by, ask));
-      },
+      apply: (input, signal, onOperation) =>
+        begin(input, {
+          touched: ({ operation_id: id = "" }) => onOperation(id),
+          signal: () => signal,
+          idempotencyKey: undefined,
+        }),
     }),
   };
 }

@@ -101,6 +101,21 @@ function addStaleCommands(updates: Command, ports: CommandPorts): void {
   });
 }
 
+function printAutomatic(
+  io: Io,
+  { enabled, what, guard, reboot, blocked, next, last }: Answer<"getAutomaticUpdates">,
+): void {
+  if (!enabled) {
+    io.out("no automatic updates (updates.automatic in the settings)\n");
+    return;
+  }
+  const watched = guard ? ", with a guard" : "";
+  io.out(`${what === "security" ? "security updates" : "all updates"}${watched}; reboot: ${oneLine(reboot)}\n`);
+  if (next !== null) io.out(`next: ${oneLine(next.starts_at)}, in the window from ${oneLine(next.opens_at)}\n`);
+  if (last !== null) io.out(`last: ${oneLine(last.ended_at)}, ${oneLine(last.outcome)}: ${oneLine(last.message)}\n`);
+  if (blocked !== null) io.err(`steward: nothing would be installed: ${oneLine(blocked)}\n`);
+}
+
 function printApplied(io: Io, result: UpdateApply): void {
   const { success, packages, packages_updated: updated, snapshot_id: snapshot, error, guard } = result;
   printChanges(io, packages);
@@ -171,6 +186,10 @@ export function addUpdatesCommands(program: Command, ports: CommandPorts): void 
   });
   addApplyCommand(updates, ports);
   addStaleCommands(updates, ports);
+  const automatic = updates
+    .command("automatic")
+    .description("updates that the service installs by itself: when the next are due, and what became of the last");
+  answerCommand(ports, automatic, { ask: (client) => client.getAutomaticUpdates(), print: printAutomatic });
   const history = updates
     .command("history")
     .description("updates, rollbacks and snapshots that were asked for, newest first")

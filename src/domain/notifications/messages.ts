@@ -97,6 +97,25 @@ export function alertDraft(told: AlertTold, host: string, at: number): Draft {
   };
 }
 
+export interface AutomaticNews {
+  readonly isGood: boolean;
+  readonly what: string;
+  readonly message: string;
+}
+
+export const automaticDraft = ({ isGood, what, message }: AutomaticNews, host: string, at: number): Draft => ({
+  kind: isGood ? "updates_installed" : "updates_not_installed",
+  subject: "updates.automatic",
+  at,
+  isGood,
+  title: plainLine(`Automatic updates ${isGood ? "installed" : "not installed"} on ${host}`, 200),
+  facts: factsOf([
+    ["Updates", what === "security" ? "security updates" : "all updates"],
+    ["Result", message],
+    ["Time", toTimestamp(at)],
+  ]),
+});
+
 const onlyKnown = (
   wanted: readonly NotificationChannel[],
   has: (channel: NotificationChannel) => boolean,

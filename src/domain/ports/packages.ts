@@ -211,6 +211,8 @@ export interface PackageManager {
   ) => Promise<TransactionResult>;
   /** What is incomplete after an interrupted or failed transaction. */
   readonly audit: (signal: AbortSignal) => Promise<readonly string[]>;
+  /** Timers that install updates by themselves as this host is set up, whether or not they are active. */
+  readonly otherUpdaters: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Whether a package requests a reboot, and services that run replaced files. */
   readonly restartNeeds: (
     signal: AbortSignal,

@@ -21,6 +21,7 @@ import { createSimulate } from "./plan.ts";
 import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
 import { createFaults } from "./states.ts";
+import { createUpdaters } from "./updaters.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
 function createRepair(ports: {
@@ -182,6 +183,7 @@ function createApt(ports: AptPorts): PackageManager {
     settle: (id, signal) => settle(ports, unitFor(id), signal),
     repair,
     audit,
+    otherUpdaters: createUpdaters({ exec }),
     restartNeeds: async (signal) => ({
       requiresReboot: await needsReboot(signal),
       units: await staleUnits(signal),

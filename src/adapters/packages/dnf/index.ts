@@ -131,6 +131,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
       },
 
       // Where its plugin is there, dnf knows by what was installed since the start.
+      updaters: ["dnf-automatic.timer", "dnf-automatic-install.timer"],
       async asksReboot(signal) {
         const { exitCode, stdout } = await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal);
         return exitCode === 1 && /^Reboot is required/m.test(stdout);

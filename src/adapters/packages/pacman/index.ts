@@ -63,6 +63,8 @@ function createPacman(ports: ManagerPorts): PackageManager {
       return describeFindings(await findings(signal), places.lock);
     },
 
+    otherUpdaters: () => Promise.resolve([]),
+
     restartNeeds: async (signal) => ({
       requiresReboot: await ports.needsReboot(signal),
       units: await staleUnits(signal),

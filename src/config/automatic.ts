@@ -1,0 +1,62 @@
+import { Cron } from "croner";
+import { errorMessage } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
+import type { Fault } from "./faults.ts";
+import type { Settings } from "./settings.ts";
+import { toMs } from "./time.ts";
+
+type Updates = Pick<Settings, "updates">;
+
+const defaultDuration = "1h";
+
+/** Undefined where the settings do not have it. */
+export function automaticPlan({ updates }: Updates) {
+  const { automatic } = updates ?? {};
+  if (automatic === undefined) return undefined;
+  const { what, window, guard = true, reboot = "never", notify = "changes" } = automatic;
+  const { cron, duration = defaultDuration, timezone } = window;
+  return {
+    what,
+    isGuarded: guard,
+    reboot,
+    notify,
+    durationMs: toMs(duration),
+    times: { cron, ...defined({ timezone }) },
+  };
+}
+
+function cronFault(
+  cron: string,
+  timezone: string | undefined,
+): readonly [setting: string, message: string] | undefined {
+  try {
+    const found = new Cron(cron, { mode: "5-part", paused: true });
+    if (found.nextRun() === null) return ["cron", "never comes"];
+  } catch (error) {
+    return ["cron", `must be five fields such as 0 3 * * * (${errorMessage(error)})`];
+  }
+  try {
+    if (timezone !== undefined) new Intl.DateTimeFormat("en", { timeZone: timezone });
+    return undefined;
+  } catch {
+    return ["timezone", "must be a time zone such as Europe/Berlin"];
+  }
+}
+
+export function automaticFaults(
+  { updates }: Updates,
+  faultAt: (path: readonly string[], message: string) => Fault,
+): readonly Fault[] {
+  const { automatic, enabled, snapshot } = updates ?? {};
+  if (automatic === undefined) return [];
+  const at = (path: readonly string[], message: string): Fault => faultAt(["updates", "automatic", ...path], message);
+  const { cron, timezone } = automatic.window;
+  const fault = cronFault(cron, timezone);
+  return [
+    ...(fault === undefined ? [] : [at(["window", fault[0]], fault[1])]),
+    ...(enabled === false ? [at([], "cannot be given while updates.enabled is false")] : []),
+    ...(snapshot === false && automatic.guard !== false
+      ? [at(["guard"], "needs snapshots: set it to false, or updates.snapshot to true")]
+      : []),
+  ];
+}
