@@ -77,6 +77,11 @@ export class PackagesLocked extends Error {
   }
 }
 
+/** The end of a transaction was not seen: nobody can say whether it was carried out, or is at work still. */
+export class TransactionUnseen extends Error {
+  override readonly name = "TransactionUnseen";
+}
+
 /** A request that the package manager cannot fulfil. */
 export class UpdateRefused extends Error {
   override readonly name = "UpdateRefused";

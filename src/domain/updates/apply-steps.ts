@@ -9,7 +9,7 @@ import type {
   TransactionResult,
   UpdateRequest,
 } from "#domain/ports/packages.ts";
-import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
+import { PackageFileMissing, PackagesLocked, TransactionUnseen, UpdateRefused } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -145,6 +145,21 @@ async function resume(
   return manager.commit({ ...plan, changes: rest }, during, signal);
 }
 
+/** Begins the transaction, or goes on from what it left where its end was not seen. */
+async function begin(
+  update: Update,
+  last: ApplyPhase,
+  during: Parameters<PackageManager["commit"]>[1],
+): Promise<TransactionResult> {
+  try {
+    return await update.manager.commit(last.plan, during, update.signal);
+  } catch (error) {
+    if (!(error instanceof TransactionUnseen)) throw error;
+    update.progress.line(`${error.message}; waiting for its end`);
+    return resume(update, last, during);
+  }
+}
+
 /** What packages have changed stays changed whether or not this can be recorded. */
 async function recordChanges(update: Update, { snapshotId }: ApplyPhase): Promise<void> {
   if (snapshotId === "") return;
@@ -167,7 +182,7 @@ async function keepAhead({ backend, id, progress, signal }: Update, { snapshotId
 }
 
 export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPhase> {
-  const { manager, id, progress, signal } = update;
+  const { id, progress, signal } = update;
   let committing = last;
   const changing = {
     id,
@@ -183,7 +198,7 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
   const isResumed = last.is === "committing";
   if (!isResumed) committing = save(update, { ...last, is: "committing" });
   try {
-    const result = isResumed ? await resume(update, last, changing) : await manager.commit(last.plan, changing, signal);
+    const result = isResumed ? await resume(update, last, changing) : await begin(update, last, changing);
     // A host that shuts down may kill the package manager too: that is an interruption, not a failure.
     if (!result.isDone) signal.throwIfAborted();
     await recordChanges(update, committing);

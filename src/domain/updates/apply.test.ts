@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PackageFileMissing, UpdateRefused } from "#domain/ports/packages.ts";
+import { PackageFileMissing, TransactionUnseen, UpdateRefused } from "#domain/ports/packages.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
@@ -249,6 +249,21 @@ describe("an update of which something cannot be found out or done", () => {
       "stopped",
     );
     expect(saved?.is).toBe("committing");
+  });
+
+  it("waits for a transaction whose end was not seen, and does what that has left", async () => {
+    const { manager, ports, wanted } = setUp();
+    const asked: string[] = [];
+    const commit: typeof manager.commit = (plan, during, ...rest) => {
+      asked.push(plan.changes.map(({ name }) => name).join());
+      if (asked.length > 1) return manager.commit(plan, during, ...rest);
+      manager.packages.set("editor", fakePackage("editor", "1.1"));
+      return Promise.reject(new TransactionUnseen("systemd did not tell how it ended"));
+    };
+    const settle: typeof manager.settle = () => Promise.resolve(void asked.push("settle"));
+    const stubborn = { ...ports, manager: { ...manager, commit, settle } };
+    expect(await applyUpdates(wanted(), stubborn, work())).toMatchObject({ success: true, packages_updated: 3 });
+    expect(asked).toEqual(["editor,library,server", "settle", "library,server"]);
   });
 });
 

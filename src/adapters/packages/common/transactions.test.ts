@@ -3,10 +3,10 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
-import { UpdateRefused } from "#domain/ports/packages.ts";
+import { TransactionUnseen, UpdateRefused } from "#domain/ports/packages.ts";
 import { aptOutput } from "../apt/output.ts";
 import { createLockTable } from "./locks.ts";
-import { createTransactions, parseKill, type Transaction } from "./transactions.ts";
+import { createTransactions, parseKill, settle, type Transaction, TransactionFailed } from "./transactions.ts";
 
 let folder: string;
 
@@ -32,12 +32,20 @@ describe("a transaction in a unit of its own", () => {
   const signal = new AbortController().signal;
   const clock = { monotonicMs: () => 0, sleep: () => Promise.resolve() };
 
+  const ended =
+    "Running as unit: one\nFinished with result: success\nMain processes terminated with: code=exited/status=0\n";
+
   /** The words that systemd-run was given. */
-  async function wordsOf(transaction: Partial<Transaction>): Promise<readonly string[]> {
+  async function wordsOf(
+    transaction: Partial<Transaction>,
+    { stderr = ended, exitCode = 0, state = "inactive\n" } = {},
+  ): Promise<readonly string[]> {
     const ran: (readonly string[])[] = [];
     const exec: Exec = (argv) => {
+      if (argv[0] === "/usr/bin/systemctl")
+        return Promise.resolve({ exitCode: 0, stdout: state, stderr: "", truncated: false });
       ran.push(argv);
-      return Promise.resolve({ exitCode: 0, stdout: "", stderr: "Running as unit: one\n", truncated: false });
+      return Promise.resolve({ exitCode, stdout: "", stderr, truncated: false });
     };
     const places = { booted: folder, output: folder };
     const transact = createTransactions({ reader: aptOutput, exec, clock, locks: createLockTable(folder), places });
@@ -52,6 +60,19 @@ describe("a transaction in a unit of its own", () => {
     expect(whole.indexOf("--property=KillSignal=SIGCONT")).toBeLessThan(whole.indexOf("--"));
     const cut = await wordsOf({ isInterruptible: true });
     expect(cut.filter((word) => /Kill|Timeout/.test(word))).toEqual([]);
+  });
+
+  it.each([
+    { stderr: "Running as unit: one.service\nFinished with result: success\n" },
+    { stderr: "Running as unit: one.service; invocation ID: 0f\nFailed to reconnect\n", exitCode: 1 },
+    { state: "deactivating\n" },
+  ])("has neither succeeded nor failed where its end was not seen: %j", async (how) => {
+    await expect(wordsOf({}, how)).rejects.toThrow(TransactionUnseen);
+  });
+
+  it("has failed where systemd could not start it", async () => {
+    const stderr = "Running as unit: one.service\nFinished with result: resources\n";
+    await expect(wordsOf({}, { stderr, exitCode: 1 })).rejects.toThrow(TransactionFailed);
   });
 
   it("leaves the logs of the last ones only", async () => {
@@ -70,6 +91,29 @@ describe("a transaction in a unit of its own", () => {
     expect(logs).toContain("old-30.log");
     expect(logs).not.toContain("old-11.log");
   });
+});
+
+it("is waited for although systemd does not answer for some seconds, and not for ever", async () => {
+  let asked = 0;
+  const settledAfter = (failures: number): Promise<void> => {
+    asked = 0;
+    const exec: Exec = () => {
+      asked += 1;
+      const isBack = asked > failures;
+      return Promise.resolve({
+        exitCode: isBack ? 0 : 1,
+        stdout: isBack ? "inactive\n" : "",
+        stderr: "no bus",
+        truncated: false,
+      });
+    };
+    const host = { exec, clock: { sleep: () => Promise.resolve() }, places: { booted: folder } };
+    return settle(host, "one", new AbortController().signal);
+  };
+  await settledAfter(20);
+  expect(asked).toBe(21);
+  await expect(settledAfter(1_000)).rejects.toThrow("cannot ask for one.service: no bus");
+  expect(asked).toBeLessThan(200);
 });
 
 describe("a transaction without systemd", () => {

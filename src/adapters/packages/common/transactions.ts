@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { mkdir, open, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import { PackagesLocked, type TransactionResult } from "#domain/ports/packages.ts";
+import { PackagesLocked, type TransactionResult, TransactionUnseen } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { following } from "./follow.ts";
 import type { LockHolder, LockTable } from "./locks.ts";
@@ -52,6 +52,8 @@ const environment = [
 const defaultLockWaitMs = 60_000;
 const betweenLooksMs = 1_000;
 const betweenQuestionsMs = 200;
+/** Half a minute without an answer of systemd. */
+const toleratedFailures = 150;
 const usualMs = 30 * 60_000;
 /** A long upgrade on a slow disk; it goes on by itself after that. */
 export const longestMs = 6 * 60 * 60_000;
@@ -88,6 +90,10 @@ interface Ended {
 export const parseKill = (text: string): string | undefined =>
   /^Main processes terminated with: code=(?:killed|dumped)\W+status=(?:\d+\/)?([A-Z][A-Z0-9]*)/m.exec(text)?.[1];
 
+/** Whether systemd-run ended before the main process of its unit, which it then may call a success: systemd went down. */
+const isCutOff = (text: string): boolean =>
+  !/^Finished with result: (?!success$)/m.test(text) && !/^Main processes terminated with: /m.test(text);
+
 const keptLogs = 20;
 
 async function removeOldLogs(folder: string): Promise<void> {
@@ -115,6 +121,16 @@ async function tailOf(path: string): Promise<string> {
   }
 }
 
+type Asked = "over" | "at work" | { readonly trouble: string };
+
+async function askFor(exec: PackagePorts["exec"], unit: string, signal: AbortSignal): Promise<Asked> {
+  const question = ["show", "--property=ActiveState", "--value", "--", `${unit}.service`] as const;
+  const { exitCode, stdout, stderr } = await exec(["/usr/bin/systemctl", ...question], { signal });
+  if (exitCode !== 0) return { trouble: stderr.trim() };
+  return /^(active|activating|deactivating|reloading)$/.test(stdout.trim()) ? "at work" : "over";
+}
+
+/** Waits until the unit is over, also while systemd does not answer for some time. */
 export async function settle(
   {
     exec,
@@ -127,12 +143,14 @@ export async function settle(
   unit: string,
   signal: AbortSignal,
 ): Promise<void> {
-  while (existsSync(places.booted)) {
+  for (let failures = 0; existsSync(places.booted); ) {
     signal.throwIfAborted();
-    const question = ["show", "--property=ActiveState", "--value", "--", `${unit}.service`] as const;
-    const { exitCode, stdout, stderr } = await exec(["/usr/bin/systemctl", ...question], { signal });
-    if (exitCode !== 0) throw new CommandFailed(`cannot ask for ${unit}.service: ${stderr.trim()}`);
-    if (!/^(active|activating|deactivating|reloading)$/.test(stdout.trim())) return;
+    const state = await askFor(exec, unit, signal);
+    if (state === "over") return;
+    if (state !== "at work") {
+      failures += 1;
+      if (failures > toleratedFailures) throw new CommandFailed(`cannot ask for ${unit}.service: ${state.trouble}`);
+    }
     await clock.sleep(betweenQuestionsMs, signal);
   }
 }
@@ -165,11 +183,14 @@ export function createTransactions(
           timeoutMs,
         }),
       );
+      const isBegun = /^Running as unit: /m.test(stderr);
+      // What runs after the main process may be at work still.
+      if (isBegun && (isCutOff(stderr) || (await askFor(exec, unit, signal)) !== "over"))
+        throw new TransactionUnseen(`systemd did not tell how ${unit}.service ended`);
       const output = await tailOf(path);
       const killedBy = parseKill(stderr);
       if (killedBy !== undefined) return { exitCode, output, killedBy };
-      const isStarted = output !== "" || /^Running as unit: /m.test(stderr);
-      return { exitCode, output: isStarted || exitCode === 0 ? output : stderr };
+      return { exitCode, output: isBegun || output !== "" || exitCode === 0 ? output : stderr };
     } catch (error) {
       if (!(error instanceof CommandFailed) || error.cause !== undefined) throw error;
       throw new CommandFailed(`${error.message}; ${unit}.service goes on by itself (see systemctl status ${unit})`, {
