@@ -7,7 +7,9 @@ import { entry, property } from "./support/systemctl.ts";
 
 const kills = 10;
 /** What cannot be said, or done, while systemd is out of reach. */
-const withoutSystemd = /"missing":"systemd"|\/system\/services\/cron\.service\/restart/;
+/** A plugin is not enabled where systemd cannot start it, and its answer says so. */
+const withoutSystemd =
+  /"missing":"systemd"|\/system\/services\/cron\.service\/restart|"message":"cannot enable soak: systemd did not start it: /;
 const cut =
   /closed with 1006|ECONNREFUSED|ECONNRESET|other side closed|socket hang up|fetch failed|Unexpected server response: 503/;
 
