@@ -153,6 +153,19 @@ describe("an answer of the wrong shape", () => {
     );
   });
 
+  it.each([[["operations", "watch", "x"]], [["operations", "watch", "x", "--json"]]])(
+    "is not waited for where an operation has ended in a way of a later service: %j",
+    async (argv) => {
+      server.answer = ({ method, url }) => {
+        const [, operation] = rowOf(method, url) ?? [];
+        const good = operation && answerTo({ query: url, operation, text: "x" });
+        return httpAnswer(JSON.stringify({ ...Object(good), status: "cancelled" }));
+      };
+      const { code, err } = await run(argv);
+      expect({ code, err }).toEqual({ code: exitCode.foundTrouble, err: "x\nsteward: x x ended as cancelled\n" });
+    },
+  );
+
   it.each(named)("is said to be none of Steward's where it is not JSON: %s", async (_, argv) => {
     server.answer = () => httpAnswer(`{"a":${terminalText}}`);
     const ended = await run(argv);

@@ -37,7 +37,9 @@ const watchCommand = ({ client }: Pick<Connection, "client">, id: string): strin
 /** In a pipe each step is a line; a terminal has the bar, and output of several hosts is printed at the end. */
 const printsSteps = (io: Io): boolean => !screenOf(io).showsProgress && io.table === undefined;
 
-const isOver = ({ status }: OperationEntry): boolean => status === "done" || status === "failed";
+/** A later service may know other ways to end. */
+const isOver = ({ status, finished_at: finishedAt }: OperationEntry): boolean =>
+  status === "done" || status === "failed" || finishedAt !== null;
 
 /** Repeats a call until it succeeds, as long as its errors may be temporary. */
 async function askPatiently<T>(
@@ -112,7 +114,9 @@ export function reportOperation({ io, finish }: FollowPorts, operation: Operatio
   const { id, kind, error, result, status } = operation;
   if (status === "done") return result;
   finish(exitCode.foundTrouble);
-  io.err(`steward: ${kind} ${id} failed: ${oneLine(error?.message ?? "it does not say why")}\n`);
+  const how =
+    status === "failed" ? `failed: ${oneLine(error?.message ?? "it does not say why")}` : `ended as ${oneLine(status)}`;
+  io.err(`steward: ${kind} ${id} ${how}\n`);
   return undefined;
 }
 
