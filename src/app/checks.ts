@@ -4,6 +4,8 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
+import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
+import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
@@ -68,6 +70,8 @@ export function createHostChecks(parts: {
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
+    taint: createKernelTaint(),
+    pressure: createPressure(),
   });
   const checks = [
     ...builtIn,

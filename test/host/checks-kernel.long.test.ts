@@ -2,13 +2,11 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { availableParallelism, tmpdir } from "node:os";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { encodeEntry } from "../journals/export-format.ts";
-import { journalRemote } from "../journals/programs.ts";
 import { runCommand } from "./commands.ts";
 import { checkCommand, parseOutcome, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { withFileLimit } from "./support/file-limit.ts";
-import { journalFolder } from "./support/journal.ts";
+import { recordKernelLines } from "./support/journal.ts";
 import { withMemoryGroup } from "./support/memory-group.ts";
 import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -179,6 +177,19 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
     },
   );
 
+  provoke("pressure", "two busy loops for each processor", async (see) => {
+    const units = Array.from({ length: 2 * availableParallelism() }, (_, at) => `waiting-${at}.service`);
+    for (const unit of units)
+      await session.host.exec(["systemd-run", "-q", `--unit=${unit}`, "sh", "-c", "while :; do :; done"]);
+    await eventually(async () =>
+      expect(see(await runCheck(session, "pressure", { warn: 5, fail: 10, ignore: ["memory", "io"] }))).toMatchObject({
+        status: "fail",
+        message: expect.stringMatching(/^In the last minutes some task waited for a processor [\d.]+ % of the time$/),
+      }),
+    );
+    await session.host.exec(["systemctl", "stop", ...units]);
+  });
+
   describe("oom_kills", () => {
     /** Lets a process ask for more than its group has. @returns what the kernel said of it, word for word. */
     const outgrow = async (): Promise<readonly string[]> => {
@@ -197,27 +208,6 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
       return lines;
     };
 
-    /** Writes lines of the kernel into the journal of the guest, whose journald does not read those of the machine. */
-    const recordKernelLines = async (name: string, lines: readonly string[]): Promise<void> => {
-      const machineId = (await session.host.readFile("/etc/machine-id")).trim();
-      const file = join(journalFolder(session), machineId, `system@${name}.journal`);
-      const now = Date.now() * 1000;
-      const entries = lines.map((line, at) =>
-        encodeEntry({
-          realtime: now + at,
-          monotonic: at + 1,
-          bootId: "0123456789abcdef0123456789abcdef",
-          fields: [
-            ["_TRANSPORT", "kernel"],
-            ["SYSLOG_IDENTIFIER", "kernel"],
-            ["PRIORITY", "3"],
-            ["MESSAGE", line],
-          ],
-        }),
-      );
-      await runCommand([journalRemote, `--output=${file}`, "-"], { input: Buffer.concat(entries).toString("latin1") });
-    };
-
     provoke(
       "oom_kills",
       "processes killed in a group with too little memory, the kernel's own lines put into the journal; 25 hours later",
@@ -225,7 +215,7 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
         const check = () => session.api.getCheck({ params: { check_id: "oom_kills" } });
         await session.host.exec(["cp", "/usr/bin/python3", "/usr/local/bin/leaky"]);
         expect(see(await check())).toMatchObject({ status: "pass", details: { count: 0 } });
-        await recordKernelLines("first", await outgrow());
+        await recordKernelLines(session, "first", await outgrow());
         await eventually(async () =>
           expect(see(await check())).toMatchObject({
             status: "warn",
@@ -235,7 +225,7 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
         );
         const more = [];
         for (let times = 0; times < 4; times += 1) more.push(...(await outgrow()));
-        await recordKernelLines("more", more);
+        await recordKernelLines(session, "more", more);
         await eventually(async () =>
           expect(see(await check())).toMatchObject({ status: "fail", details: { count: 5 } }),
         );

@@ -11,6 +11,7 @@ import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
+import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -30,6 +31,7 @@ import type {
   PluginRunner,
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
+import type { Pressure } from "#domain/ports/pressure.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
@@ -84,6 +86,8 @@ interface Ports {
   readonly TokenLedger: TokenLedger;
   readonly TraceStore: TraceStore;
   readonly Units: Units;
+  readonly Pressure: Pressure;
+  readonly KernelTaint: KernelTaint;
   readonly WindowStore: WindowStore;
 }
 
@@ -222,6 +226,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     restartDetached: ["restart_units"],
     settled: none,
   },
+  Pressure: { read: none },
+  KernelTaint: { flags: none },
   WindowStore: { load: none, save: none },
 };
 

@@ -1,5 +1,6 @@
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Journal } from "#domain/ports/journal.ts";
+import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -9,6 +10,7 @@ import type {
   SshServer,
 } from "#domain/ports/network.ts";
 import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
+import type { Pressure } from "#domain/ports/pressure.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -20,10 +22,12 @@ import { fileDescriptorsCheck } from "./checks/file-descriptors.ts";
 import { firewallCheck } from "./checks/firewall.ts";
 import { inodeUsageCheck } from "./checks/inode-usage.ts";
 import { journalSizeCheck } from "./checks/journal-size.ts";
+import { kernelErrorsCheck } from "./checks/kernel-errors.ts";
 import { memoryCheck } from "./checks/memory.ts";
 import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
 import { oomKillsCheck } from "./checks/oom-kills.ts";
 import { packageStatusCheck, statusCheckId } from "./checks/package-status.ts";
+import { pressureCheck } from "./checks/pressure.ts";
 import { raidStatusCheck } from "./checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "./checks/read-only-filesystems.ts";
 import { rebootRequiredCheck } from "./checks/reboot-required.ts";
@@ -55,6 +59,8 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly taint: KernelTaint;
+  readonly pressure: Pressure;
 }
 
 /** The checks that come with the service by their ids, in the order in which they are listed. */
@@ -81,6 +87,8 @@ const factories = {
   raid_status: raidStatusCheck,
   ssh_config: sshConfigCheck,
   firewall: firewallCheck,
+  pressure: pressureCheck,
+  kernel_errors: kernelErrorsCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

@@ -2,6 +2,8 @@ import { join } from "node:path";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { encodeEntry, type Field } from "../../journals/export-format.ts";
+import { journalRemote } from "../../journals/programs.ts";
+import { runCommand } from "../commands.ts";
 import { eventually } from "./eventually.ts";
 import type { Session } from "./session.ts";
 
@@ -41,6 +43,31 @@ export const journalFolder = ({ host }: Pick<Session, "host">): string => join(h
 /** Waits until journald has taken and written all that was sent to it. */
 export async function synced({ host }: Pick<Session, "host">): Promise<void> {
   await host.exec(["journalctl", "--sync"]);
+}
+
+/** Writes lines of the kernel into the journal of the guest, whose journald does not read those of the machine. */
+export async function recordKernelLines(
+  session: Pick<Session, "host">,
+  name: string,
+  lines: readonly string[],
+): Promise<void> {
+  const machineId = (await session.host.readFile("/etc/machine-id")).trim();
+  const file = join(journalFolder(session), machineId, `system@${name}.journal`);
+  const now = Date.now() * 1000;
+  const entries = lines.map((line, at) =>
+    encodeEntry({
+      realtime: now + at,
+      monotonic: at + 1,
+      bootId: "0123456789abcdef0123456789abcdef",
+      fields: [
+        ["_TRANSPORT", "kernel"],
+        ["SYSLOG_IDENTIFIER", "kernel"],
+        ["PRIORITY", "3"],
+        ["MESSAGE", line],
+      ],
+    }),
+  );
+  await runCommand([journalRemote, `--output=${file}`, "-"], { input: Buffer.concat(entries).toString("latin1") });
 }
 
 const asTimestamp = (micros: number): string =>

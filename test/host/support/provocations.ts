@@ -16,6 +16,7 @@ const storage = "checks-storage.host.test.ts";
 const kernel = "checks-kernel.long.test.ts";
 const services = "checks-services.host.test.ts";
 const security = "checks-security.host.test.ts";
+const devices = "checks-devices.host.test.ts";
 const packages = "packages.long.test.ts";
 
 /** How each check that comes with the service is provoked on a booted host. A test takes its title from here (`provoke`). */
@@ -199,6 +200,24 @@ export const provocations = {
       file: security,
     },
     { how: "rules that the service may not read", isReal: true, statuses: ["skip"], file: security },
+  ],
+  pressure: [
+    { how: "two busy loops for each processor", isReal: true, statuses: ["fail"], file: kernel },
+    {
+      how: "memory that all work waits for, less and less, and a kernel that does not say",
+      isReal: false,
+      statuses: ["fail", "warn", "pass", "skip"],
+      file: devices,
+    },
+  ],
+  kernel_errors: [
+    {
+      how: "an ext4 in which the kernel finds an error, its own lines put into the journal; 25 hours later",
+      isReal: true,
+      statuses: ["pass", "fail"],
+      file: devices,
+    },
+    { how: "a kernel that has crashed in part since boot", isReal: false, statuses: ["fail"], file: devices },
   ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 

@@ -7,6 +7,8 @@ import { createContainerLimits } from "#adapters/procfs/cgroup.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
+import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
+import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
@@ -17,9 +19,11 @@ import { diskSpaceCheck } from "#domain/health/checks/disk-space.ts";
 import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts";
 import { firewallCheck } from "#domain/health/checks/firewall.ts";
 import { inodeUsageCheck } from "#domain/health/checks/inode-usage.ts";
+import { kernelErrorsCheck } from "#domain/health/checks/kernel-errors.ts";
 import { memoryCheck } from "#domain/health/checks/memory.ts";
 import { networkConnectivityCheck } from "#domain/health/checks/network-connectivity.ts";
 import { oomKillsCheck } from "#domain/health/checks/oom-kills.ts";
+import { pressureCheck } from "#domain/health/checks/pressure.ts";
 import { raidStatusCheck } from "#domain/health/checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "#domain/health/checks/read-only-filesystems.ts";
 import { sshConfigCheck } from "#domain/health/checks/ssh-config.ts";
@@ -58,6 +62,12 @@ const checks: readonly Check[] = [
     clock: { now: () => Date.now() + aheadMs },
   }),
   sshConfigCheck({ ssh: createSshServer({ exec }) }),
+  pressureCheck({ pressure: createPressure(proc) }),
+  kernelErrorsCheck({
+    journal: { ...journal.journal, ...createJournalStorage({ exec }) },
+    clock: { now: () => Date.now() + aheadMs },
+    taint: createKernelTaint(proc),
+  }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

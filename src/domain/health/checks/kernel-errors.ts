@@ -1,0 +1,93 @@
+import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { Journal } from "#domain/ports/journal.ts";
+import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { type Check, createIgnore, skip } from "../check.ts";
+import { combineFindings, type Finding } from "../findings.ts";
+import { type KernelRule, kernelLinesGrep, kernelRules, taints } from "../kernel-rules.ts";
+
+const windowHours = 24;
+const windowMicros = windowHours * 3_600_000_000;
+const mostLines = 1000;
+const mostListed = 20;
+const shownChars = 200;
+
+interface Trouble {
+  readonly rule: KernelRule;
+  readonly object: string;
+  readonly lines: readonly LogEntry[];
+}
+
+/** Lines that mean trouble, those of one rule and one object together. */
+function troublesIn(lines: readonly LogEntry[], isIgnored: (name: string) => boolean): readonly Trouble[] {
+  const found = lines.flatMap((line) => {
+    for (const rule of kernelRules) {
+      const match = rule.pattern.exec(line.message);
+      if (match !== null) return [{ rule, object: match[1] ?? "", line }];
+    }
+    return [];
+  });
+  return [...Map.groupBy(found, ({ rule, object }) => `${rule.id} ${object}`).values()].flatMap((same) => {
+    const [first] = same;
+    if (first === undefined || isIgnored(first.object) || isIgnored(first.rule.id)) return [];
+    return same.length < (first.rule.from ?? 1)
+      ? []
+      : [{ rule: first.rule, object: first.object, lines: same.map(({ line }) => line) }];
+  });
+}
+
+/**
+ * What the kernel reports of failing hardware and of itself, in the journal of the last 24 hours: disks that do not read or write,
+ * errors of ext4, XFS and btrfs, of memory and processors, tasks that hang, lockups, crashes, and links that went down five times. Of
+ * the kernel's taint a machine check, damaged memory, a crash and a lockup since boot count. `ignore` takes names of devices, links
+ * and tasks, and of rules, such as `link_down`.
+ */
+export function kernelErrorsCheck(ports: {
+  journal: Pick<Journal, "query" | "size">;
+  taint: KernelTaint;
+  clock: Pick<Clock, "now">;
+}): Check {
+  const { journal, taint, clock } = ports;
+
+  const kernelLines = async (signal: AbortSignal): Promise<readonly LogEntry[]> => {
+    const none = { priority: undefined, identifier: undefined, boot: undefined, cursor: undefined };
+    const window = { since: clock.now() * 1000 - windowMicros, until: Number.MAX_SAFE_INTEGER };
+    const what = { units: ["kernel"], grep: kernelLinesGrep, order: "asc", limit: mostLines } as const;
+    const { bytes } = await journal.query({ ...none, ...window, ...what }, signal);
+    return (JSON.parse(new TextDecoder().decode(bytes)) as LogList).logs;
+  };
+
+  return {
+    id: "kernel_errors",
+    name: "Errors that the kernel reports",
+    category: "system",
+    severity: "high",
+    intervalMs: 5 * 60_000,
+    async run({ ignore }, signal) {
+      if ((await journal.size(signal)) === undefined) return skip("There is no journal to look for kernel messages in");
+      const isIgnored = createIgnore(ignore);
+      const troubles = troublesIn(await kernelLines(signal), isIgnored);
+      const flags = await taint.flags();
+      const tainted = taints.filter(({ bit, id }) => ((flags >> bit) & 1) === 1 && !isIgnored(id));
+      const findings: readonly Finding[] = [
+        ...troubles.map(({ rule, object, lines }) => ({
+          status: rule.status,
+          problem: rule.problem(object, lines.length),
+        })),
+        ...tainted,
+      ];
+      return combineFindings(findings, `The kernel reported no trouble in ${windowHours} h`, {
+        errors: troubles.slice(0, mostListed).map(({ rule, object, lines }) => ({
+          rule: rule.id,
+          object,
+          count: lines.length,
+          last_at: lines.at(-1)?.timestamp,
+          last_message: lines.at(-1)?.message.slice(0, shownChars),
+        })),
+        taint: tainted.map(({ id }) => id),
+        taint_flags: flags,
+        window_hours: windowHours,
+      });
+    },
+  };
+}

@@ -1,0 +1,51 @@
+import type { Pressure, ResourcePressure } from "#domain/ports/pressure.ts";
+import { type Check, type CheckSettings, grade, skip, thresholdsFor } from "../check.ts";
+import { combineFindings, type Finding } from "../findings.ts";
+
+/** A machine with much to do has tasks that wait for a processor or a disk; one that waits for memory is short of it. */
+const limits = {
+  cpu: { kind: "some", warn: 90, fail: Number.POSITIVE_INFINITY, waited: "some task waited for a processor" },
+  memory: { kind: "full", warn: 10, fail: 30, waited: "all work waited for memory" },
+  io: { kind: "full", warn: 60, fail: 90, waited: "all work waited for disks" },
+} as const;
+
+function judge({ resource, some, full }: ResourcePressure, settings: CheckSettings): Finding {
+  const { kind, waited, ...own } = limits[resource];
+  const { avg60, avg300 } = (kind === "full" ? full : some) ?? { avg60: 0, avg300: 0 };
+  // Both, so that a burst does not count, and what is over does not count for minutes.
+  const percent = Math.min(avg60, avg300);
+  return { status: grade(percent, thresholdsFor(own, settings)), problem: `${waited} ${percent} % of the time` };
+}
+
+/**
+ * How much of the time work stands still for want of a processor, memory or disks, over a minute and over five minutes, of which the
+ * lower counts. Memory: by default 10 % in which everything waited warns, 30 % fails. Disks: 60 and 90 %. Processors: 90 % in which
+ * some task waited warns. `warn` and `fail` of the settings hold for all three; `ignore` takes `cpu`, `memory` and `io`.
+ */
+export const pressureCheck = (ports: { pressure: Pressure }): Check => ({
+  id: "pressure",
+  name: "Pressure on processors, memory and disks",
+  category: "system",
+  severity: "medium",
+  async run(settings) {
+    const all = await ports.pressure.read();
+    if (all === undefined) return skip("The kernel does not measure pressure (psi=1 on its command line)");
+    const resources = all.filter(({ resource }) => !settings.ignore.includes(resource));
+    const figures = resources.flatMap(({ resource, some, full }) => [
+      [`${resource}_some_avg60_percent`, some.avg60],
+      [`${resource}_some_avg300_percent`, some.avg300],
+      ...(full === null
+        ? []
+        : [
+            [`${resource}_full_avg60_percent`, full.avg60],
+            [`${resource}_full_avg300_percent`, full.avg300],
+          ]),
+    ]);
+    const { message, ...outcome } = combineFindings(
+      resources.map((each) => judge(each, settings)),
+      "Little work waits for processors, memory or disks",
+      Object.fromEntries(figures),
+    );
+    return { ...outcome, message: outcome.status === "pass" ? message : `In the last minutes ${message}` };
+  },
+});

@@ -1,0 +1,73 @@
+import { writeFileSync } from "node:fs";
+import { expect } from "vitest";
+import { runCommand } from "./commands.ts";
+import { runCheck } from "./support/check.ts";
+import { eventually } from "./support/eventually.ts";
+import { recordKernelLines } from "./support/journal.ts";
+import { provoke } from "./support/provoke.ts";
+import { describeOnHost } from "./support/session.ts";
+import { createSmallDisk } from "./support/small-disk.ts";
+
+describeOnHost("checks of devices and of what the kernel reports", (session) => {
+  /** Has the kernel find an error in an ext4 of its own. @returns the name of its device. */
+  const breakExt4 = async (path: string, work: (device: string) => Promise<void>): Promise<void> => {
+    const disk = await createSmallDisk(session, 16);
+    await disk.mount(path);
+    try {
+      const device = (await session.shell(`findmnt -no SOURCE ${path}`)).trim().replace("/dev/", "");
+      // From outside: the guest may not write there.
+      writeFileSync(`/sys/fs/ext4/${device}/trigger_fs_error`, "1");
+      await work(device);
+    } finally {
+      await disk.unmount();
+      disk.dispose();
+    }
+  };
+
+  provoke(
+    "kernel_errors",
+    "an ext4 in which the kernel finds an error, its own lines put into the journal; 25 hours later",
+    async (see) => {
+      const check = () => session.api.getCheck({ params: { check_id: "kernel_errors" } });
+      expect(see(await check())).toMatchObject({ status: "pass", details: { errors: [] } });
+      await breakExt4("/mnt/broken", async (device) => {
+        const said = (await runCommand(["dmesg", "--notime", "--color=never"])).stdout.split("\n");
+        const lines = said.filter((line) => line.startsWith(`EXT4-fs error (device ${device})`)).slice(-1);
+        expect(lines).toHaveLength(1);
+        await recordKernelLines(session, "kernel-errors", lines);
+        await eventually(async () =>
+          expect(see(await check())).toMatchObject({
+            status: "fail",
+            message: `ext4 on ${device} has errors (unmount it and run e2fsck)`,
+            details: { errors: [{ rule: "ext4_error", object: device, count: 1, last_message: lines[0] }] },
+          }),
+        );
+        expect(await runCheck(session, "kernel_errors", { ignore: [device] })).toMatchObject({ status: "pass" });
+      });
+      const dayLater = { aheadMs: 25 * 3_600_000 };
+      expect(see(await runCheck(session, "kernel_errors", dayLater))).toMatchObject({ status: "pass" });
+    },
+  );
+
+  provoke("kernel_errors", "a kernel that has crashed in part since boot", async (see) => {
+    await session.host.writeFile("/root/tainted/sys/kernel/tainted", "4225\n");
+    expect(see(await runCheck(session, "kernel_errors", { procDir: "/root/tainted" }))).toMatchObject({
+      status: "fail",
+      details: { taint: ["died"] },
+    });
+  });
+
+  provoke("pressure", "memory that all work waits for, less and less, and a kernel that does not say", async (see) => {
+    const look = () => runCheck(session, "pressure", { procDir: "/root/pressure" });
+    expect(see(await look())).toMatchObject({ status: "skip" });
+    for (const [percent, status] of [
+      ["41.20", "fail"],
+      ["12.00", "warn"],
+      ["0.50", "pass"],
+    ] as const) {
+      const averages = `avg10=0.00 avg60=${percent} avg300=${percent} total=4120000`;
+      await session.host.writeFile("/root/pressure/pressure/memory", `some ${averages}\nfull ${averages}\n`);
+      expect(see(await look())).toMatchObject({ status });
+    }
+  });
+});
