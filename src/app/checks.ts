@@ -55,12 +55,13 @@ export function createHostChecks(parts: {
   const ownRunner = createPluginRunner({ exec });
   const runner = createPluginRunner({ exec, user: parts.pluginUser });
   const plugins = pluginSettings(settings);
-  const { units } = systemd;
+  const { units, timers } = systemd;
   const shared = { clock, fileSystems, journal, time, units, packages };
 
   const builtIn = builtInChecks({
     ...shared,
     facts,
+    timers,
     servers: createNameServers(),
     routes: createDefaultRoutes(),
     reboot: createRebootNeed(),

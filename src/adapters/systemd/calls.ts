@@ -45,6 +45,7 @@ export const calls = {
   listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
   listAllLoaded: (): Call => toManager("ListUnitsByPatterns", "asas", [], ["*.service"]),
   listOfEveryKind: (): Call => toManager("ListUnitsByPatterns", "asas", [], []),
+  listTimers: (): Call => toManager("ListUnitsByPatterns", "asas", ["active"], ["*.timer"]),
   listFailed: (): Call => toManager("ListUnitsFiltered", "as", ["failed"]),
   listFiles: (): Call => ({
     ...toManager("ListUnitFilesByPatterns", "asas", [], ["*.service"]),

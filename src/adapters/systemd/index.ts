@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe } from "#domain/ports/probe.ts";
+import type { Timers } from "#domain/ports/timers.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -9,6 +10,7 @@ import { createOfflineUnits } from "./offline.ts";
 
 export interface HostUnits {
   readonly units: Units;
+  readonly timers: Timers;
   readonly probe: Probe;
   readonly dispose: Dispose;
 }
@@ -25,6 +27,7 @@ export function createHostUnits(ports: {
   if (!isBootedWithSystemd()) {
     return {
       units: createOfflineUnits(),
+      timers: { list: () => Promise.resolve(undefined) },
       probe: () => Promise.resolve({ healthy: false, expected: false, reason: "systemd is not running on this host" }),
       dispose: () => undefined,
     };
@@ -32,6 +35,7 @@ export function createHostUnits(ports: {
   const live = createLiveUnits(ports);
   return {
     units: live,
+    timers: live.timers,
     async probe() {
       await live.ping();
       return { healthy: true, expected: true };

@@ -1,3 +1,4 @@
+import type { Timers } from "#domain/ports/timers.ts";
 import {
   type FailedUnit,
   type FoundUnit,
@@ -23,6 +24,7 @@ import {
   withProperties,
 } from "./parse.ts";
 import { lostResult, openSession, type Session, type SessionPorts } from "./session.ts";
+import { createTimers } from "./timers.ts";
 
 export interface Systemd extends Session {
   readonly clock: Clock;
@@ -161,6 +163,7 @@ async function restartDetached(systemd: Systemd, given: string): Promise<void> {
 }
 
 export interface LiveUnits extends Units {
+  readonly timers: Timers;
   readonly ping: () => Promise<void>;
   readonly dispose: Dispose;
 }
@@ -170,6 +173,7 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
   const { clock, policy } = ports;
   const systemd: Systemd = { ...openSession(ports), clock, policy };
   return {
+    timers: createTimers(systemd),
     list: systemd.list,
     loaded: systemd.loaded,
     failed: () => failedUnits(systemd),

@@ -39,7 +39,7 @@ const integer = (value: unknown): number | undefined => {
 };
 
 /** systemd keeps time in microseconds since the epoch, 0 for never. */
-const epochMs = (value: unknown): number | null => {
+export const epochMs = (value: unknown): number | null => {
   const micros = integer(value) ?? 0;
   return micros === 0 ? null : Math.floor(micros / 1000);
 };

@@ -12,6 +12,7 @@ import type {
 import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { Timers } from "#domain/ports/timers.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
@@ -36,6 +37,7 @@ import { sshConfigCheck } from "./checks/ssh-config.ts";
 import { swapUsageCheck } from "./checks/swap-usage.ts";
 import { systemdFailedCheck } from "./checks/systemd-failed.ts";
 import { timeSyncCheck } from "./checks/time-sync.ts";
+import { timersCheck } from "./checks/timers.ts";
 import { tlsCertificatesCheck } from "./checks/tls-certificates.ts";
 import { unitRestartLoopsCheck } from "./checks/unit-restart-loops.ts";
 import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
@@ -59,6 +61,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly timers: Timers;
   readonly taint: KernelTaint;
   readonly pressure: Pressure;
 }
@@ -89,6 +92,7 @@ const factories = {
   firewall: firewallCheck,
   pressure: pressureCheck,
   kernel_errors: kernelErrorsCheck,
+  timers: timersCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

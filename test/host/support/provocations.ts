@@ -16,6 +16,7 @@ const storage = "checks-storage.host.test.ts";
 const kernel = "checks-kernel.long.test.ts";
 const services = "checks-services.host.test.ts";
 const security = "checks-security.host.test.ts";
+const units = "checks-units.host.test.ts";
 const devices = "checks-devices.host.test.ts";
 const packages = "packages.long.test.ts";
 
@@ -218,6 +219,9 @@ export const provocations = {
       file: devices,
     },
     { how: "a kernel that has crashed in part since boot", isReal: false, statuses: ["fail"], file: devices },
+  ],
+  timers: [
+    { how: "a timer whose service fails, then succeeds", isReal: true, statuses: ["pass", "fail"], file: units },
   ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
