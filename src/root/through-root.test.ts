@@ -51,6 +51,19 @@ it("asks root at once for all checks that are asked for together, and anew for w
   expect(asked).toHaveLength(3);
 });
 
+it("asks root for a check that takes long by itself, and not where its subject is absent", async () => {
+  const { asked, root } = asker({ "checks.run": { outcomes: { lvm_thin: outcome("pool") } } });
+  const thin = (absent?: Check["absent"]): Check => ({ ...check("lvm_thin"), ...(absent && { absent }) });
+  const none = outcome("no pool");
+  const through = (each: Check): Promise<Outcome | undefined> | undefined =>
+    healthThroughRoot([check("disk_space"), each], root, createFakeClock()).checks[1]?.run(settings, never, 0);
+  expect(await through(thin())).toEqual(outcome("pool"));
+  expect(await through(thin(() => Promise.resolve(undefined)))).toEqual(outcome("pool"));
+  expect(asked).toEqual(Array.from({ length: 2 }, () => ["checks.run", { check_ids: ["lvm_thin"] }]));
+  expect(await through(thin(() => Promise.resolve(none)))).toEqual(none);
+  expect(asked).toHaveLength(2);
+});
+
 it("asks root for a monitoring plugin of root's by itself, and for no other", async () => {
   const { asked, root } = asker({ "monitoring.run": { outcome: outcome("pong") } });
   const { checks } = healthThroughRoot([check("ping"), check("load")], root, createFakeClock(), ["ping"]);

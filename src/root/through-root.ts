@@ -7,13 +7,19 @@ import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
-import { rootCheckIds } from "./tasks.ts";
+import { rootCheckIds, separateRootCheckIds } from "./tasks.ts";
 
 /** Fixes that begin an operation, which the service does. */
 export const fixesOfService: readonly string[] = ["apply_security_updates"];
 
 /** How old an answer about services that run what was replaced may be. */
 const needsAgeMs = 15_000;
+
+function outcomeIn(outcomes: Readonly<Record<string, Outcome>>, id: string): Outcome {
+  const outcome = outcomes[id];
+  if (outcome === undefined) throw new Error("root's side does not have this check, or has it switched off");
+  return outcome;
+}
 
 /** Checks that need root run together where they are asked for together: who asks later gets a later look. */
 export function healthThroughRoot(
@@ -23,7 +29,8 @@ export function healthThroughRoot(
   /** Monitoring plugins that root's settings give to root. */
   pluginIds: readonly string[] = [],
 ): Pick<RootSide, "openFix"> & { readonly checks: readonly Check[]; readonly fix: (fix: Fix) => Fix } {
-  const ids = rootCheckIds.filter((id) => checks.some((check) => check.id === id));
+  const isSeparate = (id: string): boolean => separateRootCheckIds.some((each) => each === id);
+  const ids = rootCheckIds.filter((id) => !isSeparate(id) && checks.some((check) => check.id === id));
   type Round = Promise<Readonly<Record<string, Outcome>>>;
   let latest: { readonly atMs: number; readonly round: Round; readonly left: Set<string> } | undefined;
   const outcomeOf = async (id: string, askedAtMs = clock.monotonicMs()): Promise<Outcome> => {
@@ -33,15 +40,19 @@ export function healthThroughRoot(
       const round = request("checks.run", { check_ids: ids }, signal).then(({ outcomes }) => outcomes);
       latest = { atMs: clock.monotonicMs(), round, left: new Set(ids.filter((each) => each !== id)) };
     }
-    const outcome = (await latest.round)[id];
-    if (outcome === undefined) throw new Error("root's side does not have this check, or has it switched off");
-    return outcome;
+    return outcomeIn(await latest.round, id);
   };
 
   return {
     checks: checks.map((check): Check => {
       if (ids.some((id) => id === check.id))
         return { ...check, run: (_settings, _signal, askedAtMs) => outcomeOf(check.id, askedAtMs) };
+      const separate = separateRootCheckIds.find((id) => id === check.id);
+      if (separate !== undefined) {
+        const ask = async (signal: AbortSignal): Promise<Outcome> =>
+          outcomeIn((await request("checks.run", { check_ids: [separate] }, signal)).outcomes, separate);
+        return { ...check, run: async (_, signal) => (await check.absent?.()) ?? (await ask(signal)) };
+      }
       if (!pluginIds.includes(check.id)) return check;
       // By itself: nobody else is to wait for it.
       const run = async (signal: AbortSignal): Promise<Outcome> =>

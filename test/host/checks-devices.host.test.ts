@@ -5,6 +5,7 @@ import { runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { recordKernelLines } from "./support/journal.ts";
 import { provoke } from "./support/provoke.ts";
+import { thinPoolReport } from "./support/recorded.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
@@ -70,4 +71,30 @@ describeOnHost("checks of devices and of what the kernel reports", (session) => 
       expect(see(await look())).toMatchObject({ status });
     }
   });
+
+  /** Installs a program that prints what was recorded. */
+  const installPrinting = (path: string, text: string) =>
+    session.host.writeFile(path, `#!/bin/sh\ncat <<'END'\n${text}\nEND\n`, 0o755);
+
+  provoke(
+    "lvm_thin",
+    "a pool that fills up, is full, is healthy again, and none, as LVM tells of them",
+    async (see) => {
+      const look = () => runCheck(session, "lvm_thin", { sysDir: "/root/with-lvm" });
+      expect(see(await runCheck(session, "lvm_thin"))).toMatchObject({ status: "skip" });
+      await session.host.writeFile("/root/with-lvm/block/dm-0/dm/uuid", "LVM-kbDXqmHXtKVm4cEb-tpool\n");
+      expect(await look()).toMatchObject({ status: "skip", message: "The programs of LVM are not installed" });
+      for (const [pool, found] of [
+        [
+          { data: "81.20", metadata: "12.00" },
+          { status: "warn", message: expect.stringContaining("81.2 % full") },
+        ],
+        [{ data: "100.00", metadata: "12.00", health: "out_of_data" }, { status: "fail" }],
+        [{ data: "31.20", metadata: "12.00" }, { status: "pass" }],
+      ] as const) {
+        await installPrinting("/usr/sbin/lvs", thinPoolReport(pool));
+        expect(see(await look())).toMatchObject(found);
+      }
+    },
+  );
 });

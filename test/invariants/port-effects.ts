@@ -36,6 +36,7 @@ import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
 import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
 import type { Units } from "#domain/ports/units.ts";
@@ -90,6 +91,7 @@ interface Ports {
   readonly Pressure: Pressure;
   readonly KernelTaint: KernelTaint;
   readonly Timers: Timers;
+  readonly ThinPools: ThinPools;
   readonly WindowStore: WindowStore;
 }
 
@@ -231,6 +233,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   Pressure: { read: none },
   KernelTaint: { flags: none },
   Timers: { list: none },
+  ThinPools: { arePresent: none, list: none },
   WindowStore: { load: none, save: none },
 };
 

@@ -12,6 +12,7 @@ import type {
 import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -24,6 +25,7 @@ import { firewallCheck } from "./checks/firewall.ts";
 import { inodeUsageCheck } from "./checks/inode-usage.ts";
 import { journalSizeCheck } from "./checks/journal-size.ts";
 import { kernelErrorsCheck } from "./checks/kernel-errors.ts";
+import { lvmThinCheck } from "./checks/lvm-thin.ts";
 import { memoryCheck } from "./checks/memory.ts";
 import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
 import { oomKillsCheck } from "./checks/oom-kills.ts";
@@ -61,6 +63,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly thinPools: ThinPools;
   readonly timers: Timers;
   readonly taint: KernelTaint;
   readonly pressure: Pressure;
@@ -93,6 +96,7 @@ const factories = {
   pressure: pressureCheck,
   kernel_errors: kernelErrorsCheck,
   timers: timersCheck,
+  lvm_thin: lvmThinCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

@@ -8,6 +8,8 @@ export interface RunOptions extends Partial<CheckSettings> {
   readonly aheadMs?: number;
   /** Where it finds what is usually below /proc, for what was recorded elsewhere. */
   readonly procDir?: string;
+  /** The same below /sys. */
+  readonly sysDir?: string;
 }
 
 /** The words that run a check inside the host against what is really there, and print its outcome as JSON. */

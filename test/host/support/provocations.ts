@@ -223,6 +223,14 @@ export const provocations = {
   timers: [
     { how: "a timer whose service fails, then succeeds", isReal: true, statuses: ["pass", "fail"], file: units },
   ],
+  lvm_thin: [
+    {
+      how: "a pool that fills up, is full, is healthy again, and none, as LVM tells of them",
+      isReal: false,
+      statuses: ["warn", "fail", "pass", "skip"],
+      file: devices,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

@@ -2,6 +2,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
+import { createThinPools } from "#adapters/lvm/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createContainerLimits } from "#adapters/procfs/cgroup.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
@@ -20,6 +21,7 @@ import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts"
 import { firewallCheck } from "#domain/health/checks/firewall.ts";
 import { inodeUsageCheck } from "#domain/health/checks/inode-usage.ts";
 import { kernelErrorsCheck } from "#domain/health/checks/kernel-errors.ts";
+import { lvmThinCheck } from "#domain/health/checks/lvm-thin.ts";
 import { memoryCheck } from "#domain/health/checks/memory.ts";
 import { networkConnectivityCheck } from "#domain/health/checks/network-connectivity.ts";
 import { oomKillsCheck } from "#domain/health/checks/oom-kills.ts";
@@ -33,8 +35,9 @@ import type { RunOptions } from "./check.ts";
 
 // Runs inside the guest: node run-check.ts ID OPTIONS. Prints the outcome as JSON.
 const [id = "", options = "{}"] = process.argv.slice(2);
-const { aheadMs = 0, procDir, ...settings } = JSON.parse(options) as RunOptions;
+const { aheadMs = 0, procDir, sysDir, ...settings } = JSON.parse(options) as RunOptions;
 const proc = procDir === undefined ? {} : { procDir };
+const sys = sysDir === undefined ? {} : { sysDir };
 const host = createHostFacts({ clock: systemClock });
 const cpuLoad = { minutePercent: host.cpuPercent };
 const limits = createContainerLimits();
@@ -68,6 +71,7 @@ const checks: readonly Check[] = [
     clock: { now: () => Date.now() + aheadMs },
     taint: createKernelTaint(proc),
   }),
+  lvmThinCheck({ thinPools: createThinPools({ exec, ...sys }) }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

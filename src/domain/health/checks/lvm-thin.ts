@@ -1,0 +1,55 @@
+import type { ThinPool, ThinPools } from "#domain/ports/thin-pools.ts";
+import { type Check, createIgnore, grade, skip, toGigabytes } from "../check.ts";
+import { combineFindings, type Finding } from "../findings.ts";
+
+const remedies: Readonly<Record<string, string>> = {
+  out_of_data: "is out of space: its volumes cannot be written (lvextend)",
+  metadata_read_only: "has read-only metadata: it is full or damaged (lvconvert --repair)",
+  failed: "has failed (lvconvert --repair)",
+};
+
+function judge(
+  { name, dataPercent, metadataPercent, health }: ThinPool,
+  limits: { warn: number; fail: number },
+): Finding {
+  if (health !== "") return { status: "fail", problem: `${name} ${remedies[health] ?? `is unhealthy: ${health}`}` };
+  const status = grade(Math.max(dataPercent, metadataPercent), limits);
+  const isData = dataPercent >= metadataPercent;
+  const problem = isData
+    ? `${name} is ${dataPercent} % full (lvextend, or remove volumes and snapshots)`
+    : `the metadata of ${name} is ${metadataPercent} % full (lvextend --poolmetadatasize)`;
+  return { status, problem };
+}
+
+const none = (): ReturnType<typeof skip> => skip("This host has no thin pool of LVM");
+
+/**
+ * Thin pools of LVM by what is used of their data and of their metadata: when one of them is full, no volume of the pool can be
+ * written. By default 80 % warns, 95 % fails, as does a pool that LVM says is unhealthy. `ignore` takes `group/pool`, and patterns.
+ */
+export const lvmThinCheck = (ports: { thinPools: ThinPools }): Check => ({
+  id: "lvm_thin",
+  name: "Thin pools of LVM",
+  category: "storage",
+  severity: "critical",
+  intervalMs: 10 * 60_000,
+  absent: async () => ((await ports.thinPools.arePresent()) ? undefined : none()),
+  async run({ warn = 80, fail = 95, ignore }, signal) {
+    if (!(await ports.thinPools.arePresent())) return none();
+    const all = await ports.thinPools.list(signal);
+    if (all === undefined) return skip("The programs of LVM are not installed");
+    const isIgnored = createIgnore(ignore);
+    const pools = all.filter(({ name }) => !isIgnored(name));
+    if (pools.length === 0) return all.length === 0 ? none() : skip("Settings ignore every thin pool");
+    const findings = pools.map((pool) => judge(pool, { warn, fail }));
+    return combineFindings(findings, "The thin pools have room", {
+      pools: pools.map(({ name, sizeBytes, dataPercent, metadataPercent, health }) => ({
+        name,
+        size_gb: toGigabytes(sizeBytes),
+        data_percent: dataPercent,
+        metadata_percent: metadataPercent,
+        health: health === "" ? "healthy" : health,
+      })),
+    });
+  },
+});
