@@ -1,11 +1,11 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { expect } from "vitest";
 import { runCommand } from "./commands.ts";
-import { runCheck } from "./support/check.ts";
+import { type RunOptions, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { recordKernelLines } from "./support/journal.ts";
 import { provoke } from "./support/provoke.ts";
-import { thinPoolReport } from "./support/recorded.ts";
+import { thinPoolReport, zpoolStatus } from "./support/recorded.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
@@ -97,4 +97,69 @@ describeOnHost("checks of devices and of what the kernel reports", (session) => 
       }
     },
   );
+
+  /** What the check says of one file system: the machine is shared, and others may have trouble of their own. */
+  const recordOf = async (path: string, options: RunOptions = {}) => {
+    const { status, details } = await runCheck(session, "filesystem_health", options);
+    const all = details["file_systems"] as { readonly path: string }[];
+    return { status, ...all.find((each) => each.path === path) };
+  };
+
+  provoke("filesystem_health", "an ext4 in which the kernel finds an error", async (see) => {
+    expect(see(await runCheck(session, "filesystem_health"))).toMatchObject({ status: "pass" });
+    await breakExt4("/mnt/broken", async () => {
+      expect(see(await recordOf("/mnt/broken"))).toMatchObject({
+        status: "fail",
+        type: "ext4",
+        errors: { errors: 1 },
+        last_error_at: expect.stringMatching(/^20/),
+      });
+      expect(await runCheck(session, "filesystem_health", { ignore: ["/mnt/broken"] })).toMatchObject({
+        status: "pass",
+      });
+    });
+  });
+
+  provoke(
+    "filesystem_health",
+    "a btrfs whose data is changed behind its back, until its counters are reset",
+    async (see) => {
+      const disk = await createSmallDisk(session, 128, ["mkfs.btrfs", "-q", "-m", "single", "-d", "single"]);
+      await disk.mount("/mnt/rotten");
+      try {
+        await session.shell("yes 'what was written' | head -c 1M > /mnt/rotten/file");
+        await disk.unmount();
+        const content = readFileSync(disk.image);
+        // In the middle of the file, which begins at a page.
+        content.write("something else!!", content.indexOf("what was written\n".repeat(1000)) + 300_000, "latin1");
+        writeFileSync(disk.image, content);
+        await disk.mount("/mnt/rotten");
+        expect(await recordOf("/mnt/rotten")).toMatchObject({ type: "btrfs", errors: {} });
+        expect(await session.shell("cat /mnt/rotten/file 2>&1 > /dev/null || true")).toMatch(/Input\/output error/);
+        const record = see(await recordOf("/mnt/rotten"));
+        expect(record).toMatchObject({ status: "warn", errors: { corruption_errs: expect.any(Number) } });
+        await session.shell("btrfs device stats -z /mnt/rotten");
+        expect(see(await recordOf("/mnt/rotten"))).toMatchObject({ status: "pass", errors: {}, scrub_ended_at: null });
+        // Read-only, since a scrub that may write would count anew what it cannot repair.
+        await session.shell("btrfs scrub start -Br /mnt/rotten || true");
+        expect(await recordOf("/mnt/rotten")).toMatchObject({ status: "fail", scrub_unrepaired: expect.any(Number) });
+      } finally {
+        await disk.unmount();
+        disk.dispose();
+      }
+    },
+  );
+
+  provoke("filesystem_health", "a pool of ZFS that has lost a disk, as ZFS tells of it", async (see) => {
+    await installPrinting("/usr/sbin/zpool", zpoolStatus);
+    await session.shell(
+      "mkdir -p /root/with-zfs/spl/kstat/zfs/tank && cp -r /proc/self/mountinfo /root/with-zfs/ && echo DEGRADED > /root/with-zfs/spl/kstat/zfs/tank/state",
+    );
+    expect(see(await recordOf("tank", { procDir: "/root/with-zfs" }))).toMatchObject({
+      status: "fail",
+      state: "DEGRADED",
+      errors: { read_errors: 4, checksum_errors: 2 },
+      missing_devices: 1,
+    });
+  });
 });

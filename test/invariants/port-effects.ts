@@ -9,6 +9,7 @@ import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
+import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
@@ -92,6 +93,7 @@ interface Ports {
   readonly KernelTaint: KernelTaint;
   readonly Timers: Timers;
   readonly ThinPools: ThinPools;
+  readonly FileSystemHealth: FileSystemHealth;
   readonly WindowStore: WindowStore;
 }
 
@@ -234,6 +236,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   KernelTaint: { flags: none },
   Timers: { list: none },
   ThinPools: { arePresent: none, list: none },
+  FileSystemHealth: { of: none, pools: none },
   WindowStore: { load: none, save: none },
 };
 

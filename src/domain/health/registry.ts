@@ -1,3 +1,4 @@
+import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
@@ -21,6 +22,7 @@ import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";
 import { dnsResolutionCheck } from "./checks/dns-resolution.ts";
 import { fileDescriptorsCheck } from "./checks/file-descriptors.ts";
+import { filesystemHealthCheck } from "./checks/filesystem-health.ts";
 import { firewallCheck } from "./checks/firewall.ts";
 import { inodeUsageCheck } from "./checks/inode-usage.ts";
 import { journalSizeCheck } from "./checks/journal-size.ts";
@@ -63,6 +65,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly fileSystemHealth: FileSystemHealth;
   readonly thinPools: ThinPools;
   readonly timers: Timers;
   readonly taint: KernelTaint;
@@ -97,6 +100,7 @@ const factories = {
   kernel_errors: kernelErrorsCheck,
   timers: timersCheck,
   lvm_thin: lvmThinCheck,
+  filesystem_health: filesystemHealthCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

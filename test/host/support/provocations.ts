@@ -231,6 +231,16 @@ export const provocations = {
       file: devices,
     },
   ],
+  filesystem_health: [
+    { how: "an ext4 in which the kernel finds an error", isReal: true, statuses: ["pass", "fail"], file: devices },
+    {
+      how: "a btrfs whose data is changed behind its back, until its counters are reset",
+      isReal: true,
+      statuses: ["warn", "pass"],
+      file: devices,
+    },
+    { how: "a pool of ZFS that has lost a disk, as ZFS tells of it", isReal: false, statuses: ["fail"], file: devices },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

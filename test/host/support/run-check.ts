@@ -1,5 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
+import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
@@ -18,6 +19,7 @@ import type { Check } from "#domain/health/check.ts";
 import { cpuLoadCheck } from "#domain/health/checks/cpu-load.ts";
 import { diskSpaceCheck } from "#domain/health/checks/disk-space.ts";
 import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts";
+import { filesystemHealthCheck } from "#domain/health/checks/filesystem-health.ts";
 import { firewallCheck } from "#domain/health/checks/firewall.ts";
 import { inodeUsageCheck } from "#domain/health/checks/inode-usage.ts";
 import { kernelErrorsCheck } from "#domain/health/checks/kernel-errors.ts";
@@ -72,6 +74,11 @@ const checks: readonly Check[] = [
     taint: createKernelTaint(proc),
   }),
   lvmThinCheck({ thinPools: createThinPools({ exec, ...sys }) }),
+  filesystemHealthCheck({
+    fileSystems,
+    clock: systemClock,
+    fileSystemHealth: createFileSystemHealth({ exec, ...proc }),
+  }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

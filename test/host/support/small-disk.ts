@@ -5,8 +5,10 @@ import { runCommand } from "../commands.ts";
 import { eventually } from "./eventually.ts";
 import type { Session } from "./session.ts";
 
-/** A disk of a few megabytes with ext4 that can be mounted anywhere in the host. */
+/** A disk of a few megabytes that can be mounted anywhere in the host. */
 export interface SmallDisk {
+  /** Its content, on this machine. */
+  readonly image: string;
   readonly mount: (path: string) => Promise<void>;
   readonly unmount: () => Promise<void>;
   /**
@@ -20,13 +22,19 @@ export interface SmallDisk {
   readonly dispose: () => void;
 }
 
-/** Makes a disk. It goes with the host, or when it is unmounted and disposed of. */
-export async function createSmallDisk(session: Pick<Session, "shell">, megabytes: number): Promise<SmallDisk> {
+const ext4 = ["mkfs.ext4", "-q", "-m", "0", "-I", "256"];
+
+/** Makes a disk, with ext4 unless another program is given. It goes with the host, or when it is unmounted and disposed of. */
+export async function createSmallDisk(
+  session: Pick<Session, "shell">,
+  megabytes: number,
+  make: readonly string[] = ext4,
+): Promise<SmallDisk> {
   const dir = mkdtempSync(join(tmpdir(), "steward-small-disk-"));
   const image = join(dir, "image");
   writeFileSync(image, "");
   truncateSync(image, megabytes * 2 ** 20);
-  await runCommand(["mkfs.ext4", "-q", "-m", "0", "-I", "256", image]);
+  await runCommand([...make, image]);
   let mounted = "";
 
   const mount = async (path: string): Promise<void> => {
@@ -58,6 +66,7 @@ export async function createSmallDisk(session: Pick<Session, "shell">, megabytes
   };
 
   return {
+    image,
     mount,
     unmount,
     async setTimes(inodes, epochSeconds) {

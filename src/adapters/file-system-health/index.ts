@@ -1,0 +1,107 @@
+import { readdir, readFile, realpath } from "node:fs/promises";
+import { basename, join } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
+import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
+import { isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
+import { parseZpoolStatus } from "./zpool.ts";
+
+const clean: FileSystemRecord = { errors: {}, lastErrorAt: null, missingDevices: 0, scrub: null };
+
+/** `write_errs 0` lines; those above 0. */
+export function parseErrorStats(text: string): readonly (readonly [kind: string, count: number])[] {
+  return [...text.matchAll(/^(\w+) (\d+)$/gm)].flatMap(([, kind = "", count]) =>
+    Number(count) === 0 ? [] : [[kind, Number(count)] as const],
+  );
+}
+
+/** /var/lib/btrfs/scrub.status.UUID, as btrfs-progs write it: a line for each device, of which the last to end counts. */
+export function parseScrubStatus(text: string): FileSystemRecord["scrub"] {
+  const devices = text.split("\n").flatMap((line) => {
+    const of = (name: string): number => Number(new RegExp(`\\|${name}:(\\d+)`).exec(line)?.[1] ?? 0);
+    if (of("t_start") === 0 || of("finished") !== 1) return [];
+    return { endedAt: (of("t_start") + of("duration")) * 1000, unrepaired: of("uncorrectable_errors") };
+  });
+  if (devices.length === 0) return null;
+  return {
+    endedAt: Math.max(...devices.map(({ endedAt }) => endedAt)),
+    unrepaired: devices.reduce((sum, { unrepaired }) => sum + unrepaired, 0),
+  };
+}
+
+/** Errors on record in files of the kernel; those of ZFS by its own program, which tells more. */
+export function createFileSystemHealth(ports: {
+  exec: Exec;
+  sysDir?: string;
+  procDir?: string;
+  scrubDir?: string;
+}): FileSystemHealth {
+  const { exec, sysDir = "/sys", procDir = "/proc", scrubDir = "/var/lib/btrfs" } = ports;
+  const list = async (path: string): Promise<readonly string[]> => (await orUndefined(readdir(path))) ?? [];
+
+  const ext4 = async (name: string): Promise<FileSystemRecord | undefined> => {
+    const dir = join(sysDir, "fs/ext4", name);
+    const count = await orUndefined(readFile(join(dir, "errors_count"), "latin1"));
+    if (count === undefined) return undefined;
+    if (Number(count) === 0) return clean;
+    const lastSeconds = Number(await readTextOrEmpty(join(dir, "last_error_time")));
+    return {
+      ...clean,
+      errors: { errors: Number(count) },
+      lastErrorAt: lastSeconds === 0 ? null : lastSeconds * 1000,
+    };
+  };
+
+  const btrfs = async (name: string): Promise<FileSystemRecord | undefined> => {
+    for (const id of await list(join(sysDir, "fs/btrfs"))) {
+      const dir = join(sysDir, "fs/btrfs", id);
+      if (!(await list(join(dir, "devices"))).includes(name)) continue;
+      const devices = (await list(join(dir, "devinfo"))).map((each) => join(dir, "devinfo", each));
+      const stats = await Promise.all(devices.map((each) => readTextOrEmpty(join(each, "error_stats"))));
+      const missing = await Promise.all(devices.map((each) => readTextOrEmpty(join(each, "missing"))));
+      const errors = stats.flatMap(parseErrorStats);
+      const scrub = await orUndefined(
+        readFile(join(scrubDir, `scrub.status.${id}`), "utf8"),
+        (error) => isNotFound(error) || isPermissionDenied(error),
+      );
+      return {
+        errors: Object.fromEntries(
+          [...Map.groupBy(errors, ([kind]) => kind)].map(([kind, all]) => [
+            kind,
+            all.reduce((sum, [, count]) => sum + count, 0),
+          ]),
+        ),
+        lastErrorAt: null,
+        missingDevices: missing.filter((each) => each.trim() === "1").length,
+        scrub: parseScrubStatus(scrub ?? ""),
+      };
+    }
+    return undefined;
+  };
+
+  const byState = async (name: string): Promise<ZfsPool> => {
+    const state = await readTextOrEmpty(join(procDir, "spl/kstat/zfs", name, "state"));
+    return { ...clean, name, state: state.trim() };
+  };
+
+  return {
+    async of({ device, type }) {
+      if (type !== "ext4" && type !== "btrfs") return undefined;
+      const real = await orUndefined(realpath(device));
+      return type === "ext4" ? ext4(basename(real ?? device)) : btrfs(basename(real ?? device));
+    },
+    async pools(signal) {
+      const dir = join(procDir, "spl/kstat/zfs");
+      const names = (await orUndefined(readdir(dir, { withFileTypes: true }))) ?? [];
+      const pools = names.filter((entry) => entry.isDirectory()).map(({ name }) => name);
+      if (pools.length === 0) return [];
+      const ended = await orUndefined(
+        exec(["zpool", "status", "--json", "--json-int"], { signal, timeoutMs: 20_000 }),
+        (error) => error instanceof CommandFailed && isNotFound(error.cause),
+      );
+      // Before OpenZFS 2.3 it knows no JSON.
+      return ended?.exitCode === 0 ? parseZpoolStatus(ended.stdout) : Promise.all(pools.map(byState));
+    },
+  };
+}

@@ -1,0 +1,100 @@
+import { expect, it } from "vitest";
+import type { FileSystemRecord } from "#domain/ports/file-system-health.ts";
+import { createFakeClock } from "../../../../test/fakes/clock.ts";
+import { createFakeFileSystemHealth, fakeRecord } from "../../../../test/fakes/file-system-health.ts";
+import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import type { CheckSettings } from "../check.ts";
+import { filesystemHealthCheck } from "./filesystem-health.ts";
+
+const { signal } = new AbortController();
+const clock = createFakeClock(Date.parse("2026-02-01T00:00:00Z"));
+const daysAgo = (days: number): number => clock.now() - days * 86_400_000;
+
+const mounted = createFakeFileSystems([
+  fakeFileSystem(),
+  fakeFileSystem({ path: "/data", device: "/dev/sdb", type: "btrfs" }),
+  fakeFileSystem({ path: "/tmp", device: "tmpfs", type: "tmpfs" }),
+]);
+const run = (
+  records: Readonly<Record<string, FileSystemRecord>>,
+  {
+    pools = [],
+    ...settings
+  }: Partial<CheckSettings> & { pools?: Parameters<typeof createFakeFileSystemHealth>[1] } = {},
+) =>
+  filesystemHealthCheck({
+    fileSystems: mounted,
+    fileSystemHealth: createFakeFileSystemHealth(records, pools),
+    clock,
+  }).run({ ignore: [], ...settings }, signal);
+const tank = { ...fakeRecord(), name: "tank", state: "ONLINE" };
+
+it("passes without errors, also where nobody ever scrubs", async () => {
+  expect(await run({ "/dev/sda1": fakeRecord(), "/dev/sdb": fakeRecord() }, { pools: [tank] })).toMatchObject({
+    status: "pass",
+    message: "No file system has errors on record",
+    details: {
+      file_systems: [
+        { path: "/", type: "ext4", errors: {}, missing_devices: 0, scrub_ended_at: null },
+        { path: "/data", type: "btrfs" },
+        { path: "tank", type: "zfs", state: "ONLINE" },
+      ],
+    },
+  });
+});
+
+it("fails for errors of ext4, and warns of those of a device that may have a mirror", async () => {
+  const lastErrorAt = Date.parse("2026-01-31T12:00:00Z");
+  expect(await run({ "/dev/sda1": fakeRecord({ errors: { errors: 3 }, lastErrorAt }) })).toMatchObject({
+    status: "fail",
+    message: "/ (ext4) has 3 errors on record (unmount it and run e2fsck)",
+    details: { file_systems: [{ errors: { errors: 3 }, last_error_at: "2026-01-31T12:00:00.000Z" }] },
+  });
+  expect(await run({ "/dev/sdb": fakeRecord({ errors: { read_errs: 1, corruption_errs: 2 } }) })).toMatchObject({
+    status: "warn",
+    message: "/data (btrfs) has 3 errors on record (btrfs scrub, then btrfs device stats -z)",
+  });
+});
+
+it("fails for what is missing or was not repaired", async () => {
+  expect(await run({ "/dev/sdb": fakeRecord({ missingDevices: 1 }) })).toMatchObject({
+    status: "fail",
+    message: "/data lacks 1 device",
+  });
+  const scrub = { endedAt: daysAgo(1), unrepaired: 2 };
+  expect(await run({ "/dev/sdb": fakeRecord({ scrub }) })).toMatchObject({
+    status: "fail",
+    message: "the last scrub of /data could not repair 2 errors",
+  });
+});
+
+it("knows the states of ZFS", async () => {
+  expect(await run({}, { pools: [{ ...tank, state: "DEGRADED" }] })).toMatchObject({
+    status: "warn",
+    message: "tank is DEGRADED (zpool status tank)",
+  });
+  expect(await run({}, { pools: [{ ...tank, state: "SUSPENDED" }] })).toMatchObject({ status: "fail" });
+});
+
+it("looks at the age of a scrub where settings say how old it may be", async () => {
+  const scrubbed = (days: number) => ({ "/dev/sdb": fakeRecord({ scrub: { endedAt: daysAgo(days), unrepaired: 0 } }) });
+  expect(await run(scrubbed(400))).toMatchObject({ status: "pass" });
+  expect(await run(scrubbed(34), { warn: 35 })).toMatchObject({ status: "pass" });
+  expect(await run(scrubbed(35), { warn: 35 })).toMatchObject({
+    status: "warn",
+    message: "/data: the last scrub ended 35 days ago",
+  });
+  expect(await run(scrubbed(70), { warn: 35, fail: 70 })).toMatchObject({ status: "fail" });
+  expect(await run({ "/dev/sdb": fakeRecord() }, { warn: 35 })).toMatchObject({
+    message: "/data: no scrub is on record",
+  });
+  expect(await run({ "/dev/sda1": fakeRecord() }, { warn: 35 })).toMatchObject({ status: "pass" });
+});
+
+it("leaves out what settings ignore, and is skipped where nothing keeps a record", async () => {
+  const bad = fakeRecord({ errors: { errors: 3 } });
+  expect(await run({ "/dev/sda1": bad, "/dev/sdb": fakeRecord() }, { ignore: ["/"] })).toMatchObject({
+    status: "pass",
+  });
+  expect(await run({})).toMatchObject({ status: "skip" });
+});

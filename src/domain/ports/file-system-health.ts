@@ -1,0 +1,26 @@
+import type { MountedFileSystem } from "./storage.ts";
+
+/** What a file system keeps of the errors that it has met, until somebody resets it. Times are epoch milliseconds. */
+export interface FileSystemRecord {
+  /** By kind, such as `corruption_errs`; kinds without errors are left out. */
+  readonly errors: Readonly<Record<string, number>>;
+  readonly lastErrorAt: number | null;
+  /** Devices of it that are not there. */
+  readonly missingDevices: number;
+  /** The end of the last scrub, and what that could not repair; null where none is on record. */
+  readonly scrub: { readonly endedAt: number; readonly unrepaired: number } | null;
+}
+
+/** A pool of ZFS. */
+export interface ZfsPool extends FileSystemRecord {
+  readonly name: string;
+  /** ZFS's word: `ONLINE` while all of it is there. */
+  readonly state: string;
+}
+
+export interface FileSystemHealth {
+  /** Undefined for a kind that keeps no record. */
+  readonly of: (mounted: Pick<MountedFileSystem, "device" | "type">) => Promise<FileSystemRecord | undefined>;
+  /** None without ZFS. Without root, or without JSON from `zpool`, a pool has its state alone. */
+  readonly pools: (signal: AbortSignal) => Promise<readonly ZfsPool[]>;
+}
