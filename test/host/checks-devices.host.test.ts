@@ -5,7 +5,7 @@ import { type RunOptions, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { recordKernelLines } from "./support/journal.ts";
 import { provoke } from "./support/provoke.ts";
-import { thinPoolReport, zpoolStatus } from "./support/recorded.ts";
+import { smartReports, smartScan, thinPoolReport, zpoolStatus } from "./support/recorded.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
@@ -162,4 +162,36 @@ describeOnHost("checks of devices and of what the kernel reports", (session) => 
       missing_devices: 1,
     });
   });
+
+  provoke(
+    "smart",
+    "disks of several makers, failing, worn and healthy, and none, as smartctl tells of them",
+    async (see) => {
+      const look = (ignore: readonly string[] = []) =>
+        runCheck(session, "smart", { sysDir: "/root/with-disks", ignore });
+      await session.shell("mkdir -p /root/with-disks/block/sda");
+      expect(see(await look())).toMatchObject({ status: "skip" });
+      for (const [device, report] of Object.entries(smartReports))
+        await session.host.writeFile(`/root/reports${device}`, JSON.stringify(report));
+      await session.host.writeFile("/root/reports/scan", smartScan);
+      const script = [
+        "#!/bin/sh",
+        "for last; do :; done",
+        'if [ "$last" = --scan ]; then exec cat /root/reports/scan; fi',
+        'exec cat "/root/reports$last"',
+      ];
+      await session.host.writeFile("/usr/sbin/smartctl", `${script.join("\n")}\n`, 0o755);
+      const all = await look();
+      expect(see(all)).toMatchObject({
+        status: "fail",
+        message: expect.stringContaining("/dev/nvme0 (WDC PC SN730 SDBQNTY-512G) is no longer reliable (replace it)"),
+      });
+      expect(all.message).toContain("/dev/sda (ST16000NM001G-2KK103) has 8 sectors that it cannot read");
+      expect(see(await look(["/dev/nvme0"]))).toMatchObject({ status: "warn" });
+      expect(see(await look(["/dev/nvme0", "/dev/sda", "/dev/sdb"]))).toMatchObject({
+        status: "pass",
+        details: { disks: [{ name: "/dev/sdc", temperature_celsius: 36 }] },
+      });
+    },
+  );
 });

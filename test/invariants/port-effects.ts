@@ -34,6 +34,7 @@ import type {
 } from "#domain/ports/plugins.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
+import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
 import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
@@ -94,6 +95,7 @@ interface Ports {
   readonly Timers: Timers;
   readonly ThinPools: ThinPools;
   readonly FileSystemHealth: FileSystemHealth;
+  readonly SmartDisks: SmartDisks;
   readonly WindowStore: WindowStore;
 }
 
@@ -237,6 +239,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   Timers: { list: none },
   ThinPools: { arePresent: none, list: none },
   FileSystemHealth: { of: none, pools: none },
+  SmartDisks: { canList: none, list: none },
   WindowStore: { load: none, save: none },
 };
 

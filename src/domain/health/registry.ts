@@ -12,6 +12,7 @@ import type {
 } from "#domain/ports/network.ts";
 import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
+import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
@@ -37,6 +38,7 @@ import { raidStatusCheck } from "./checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "./checks/read-only-filesystems.ts";
 import { rebootRequiredCheck } from "./checks/reboot-required.ts";
 import { securityUpdatesCheck } from "./checks/security-updates.ts";
+import { smartCheck } from "./checks/smart.ts";
 import { sshConfigCheck } from "./checks/ssh-config.ts";
 import { swapUsageCheck } from "./checks/swap-usage.ts";
 import { systemdFailedCheck } from "./checks/systemd-failed.ts";
@@ -65,6 +67,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;
   readonly thinPools: ThinPools;
   readonly timers: Timers;
@@ -101,6 +104,7 @@ const factories = {
   timers: timersCheck,
   lvm_thin: lvmThinCheck,
   filesystem_health: filesystemHealthCheck,
+  smart: smartCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

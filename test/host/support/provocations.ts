@@ -241,6 +241,14 @@ export const provocations = {
     },
     { how: "a pool of ZFS that has lost a disk, as ZFS tells of it", isReal: false, statuses: ["fail"], file: devices },
   ],
+  smart: [
+    {
+      how: "disks of several makers, failing, worn and healthy, and none, as smartctl tells of them",
+      isReal: false,
+      statuses: ["fail", "warn", "pass", "skip"],
+      file: devices,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

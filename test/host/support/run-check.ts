@@ -13,6 +13,7 @@ import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
+import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import type { Check } from "#domain/health/check.ts";
@@ -30,6 +31,7 @@ import { oomKillsCheck } from "#domain/health/checks/oom-kills.ts";
 import { pressureCheck } from "#domain/health/checks/pressure.ts";
 import { raidStatusCheck } from "#domain/health/checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "#domain/health/checks/read-only-filesystems.ts";
+import { smartCheck } from "#domain/health/checks/smart.ts";
 import { sshConfigCheck } from "#domain/health/checks/ssh-config.ts";
 import { swapUsageCheck } from "#domain/health/checks/swap-usage.ts";
 import { zombieProcessesCheck } from "#domain/health/checks/zombie-processes.ts";
@@ -79,6 +81,7 @@ const checks: readonly Check[] = [
     clock: systemClock,
     fileSystemHealth: createFileSystemHealth({ exec, ...proc }),
   }),
+  smartCheck({ smartDisks: createSmartDisks({ exec, ...sys }) }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);
