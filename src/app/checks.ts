@@ -9,6 +9,7 @@ import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
+import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
@@ -74,6 +75,7 @@ export function createHostChecks(parts: {
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
+    unitMemories: createUnitMemories(),
     smartDisks: createSmartDisks({ exec }),
     fileSystemHealth: createFileSystemHealth({ exec }),
     thinPools: createThinPools({ exec }),

@@ -3,6 +3,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
 import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { timersSuite } from "../ports/timers.suite.ts";
+import { runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -59,4 +60,25 @@ describeOnHost("checks of units and of what they use", (session) => {
       };
     });
   });
+
+  provoke(
+    "unit_memory",
+    "a unit that comes near to its limit and is well again, and no limits, as cgroup v2 tells of them",
+    async (see) => {
+      const look = () => runCheck(session, "unit_memory", { sysDir: "/root/with-v2" });
+      expect(see(await look())).toMatchObject({ status: "skip" });
+      const group = "/root/with-v2/fs/cgroup/system.slice/app.service";
+      await session.host.writeFile("/root/with-v2/fs/cgroup/cgroup.controllers", "cpu io memory pids\n");
+      await session.host.writeFile(`${group}/memory.max`, "1073741824\n");
+      await session.host.writeFile(`${group}/memory.stat`, "inactive_file 0\nactive_file 100000000\n");
+      for (const [bytes, status] of [
+        [1_090_000_000, "warn"],
+        [1_170_000_000, "fail"],
+        [600_000_000, "pass"],
+      ] as const) {
+        await session.host.writeFile(`${group}/memory.current`, `${bytes}\n`);
+        expect(see(await look())).toMatchObject({ status });
+      }
+    },
+  );
 });

@@ -41,6 +41,7 @@ import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
+import type { UnitMemories } from "#domain/ports/unit-memory.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 
@@ -96,6 +97,7 @@ interface Ports {
   readonly ThinPools: ThinPools;
   readonly FileSystemHealth: FileSystemHealth;
   readonly SmartDisks: SmartDisks;
+  readonly UnitMemories: UnitMemories;
   readonly WindowStore: WindowStore;
 }
 
@@ -240,6 +242,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ThinPools: { arePresent: none, list: none },
   FileSystemHealth: { of: none, pools: none },
   SmartDisks: { canList: none, list: none },
+  UnitMemories: { list: none },
   WindowStore: { load: none, save: none },
 };
 

@@ -16,6 +16,7 @@ import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
+import type { UnitMemories } from "#domain/ports/unit-memory.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
@@ -45,6 +46,7 @@ import { systemdFailedCheck } from "./checks/systemd-failed.ts";
 import { timeSyncCheck } from "./checks/time-sync.ts";
 import { timersCheck } from "./checks/timers.ts";
 import { tlsCertificatesCheck } from "./checks/tls-certificates.ts";
+import { unitMemoryCheck } from "./checks/unit-memory.ts";
 import { unitRestartLoopsCheck } from "./checks/unit-restart-loops.ts";
 import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
 
@@ -67,6 +69,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly unitMemories: UnitMemories;
   readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;
   readonly thinPools: ThinPools;
@@ -105,6 +108,7 @@ const factories = {
   lvm_thin: lvmThinCheck,
   filesystem_health: filesystemHealthCheck,
   smart: smartCheck,
+  unit_memory: unitMemoryCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

@@ -249,6 +249,14 @@ export const provocations = {
       file: devices,
     },
   ],
+  unit_memory: [
+    {
+      how: "a unit that comes near to its limit and is well again, and no limits, as cgroup v2 tells of them",
+      isReal: false,
+      statuses: ["warn", "fail", "pass", "skip"],
+      file: units,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

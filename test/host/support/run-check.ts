@@ -12,6 +12,7 @@ import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
+import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
@@ -34,6 +35,7 @@ import { readOnlyFilesystemsCheck } from "#domain/health/checks/read-only-filesy
 import { smartCheck } from "#domain/health/checks/smart.ts";
 import { sshConfigCheck } from "#domain/health/checks/ssh-config.ts";
 import { swapUsageCheck } from "#domain/health/checks/swap-usage.ts";
+import { unitMemoryCheck } from "#domain/health/checks/unit-memory.ts";
 import { zombieProcessesCheck } from "#domain/health/checks/zombie-processes.ts";
 import type { RunOptions } from "./check.ts";
 
@@ -82,6 +84,7 @@ const checks: readonly Check[] = [
     fileSystemHealth: createFileSystemHealth({ exec, ...proc }),
   }),
   smartCheck({ smartDisks: createSmartDisks({ exec, ...sys }) }),
+  unitMemoryCheck({ unitMemories: createUnitMemories(sys), clock: systemClock }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);
