@@ -250,7 +250,7 @@ describeOnHost("checks of processes and of the kernel's load", (session) => {
       const holders = [1, 2, 3, 4, 5].map((number) => `holder-${number}`);
       await withFileLimit(async ({ lower }) => {
         for (const unit of holders) {
-          const options = ["-q", `--unit=${unit}`, "-p", "LimitNOFILE=10000"];
+          const options = ["-q", `--unit=${unit}`, "-p", "LimitNOFILE=20000"];
           await session.host.exec(["systemd-run", ...options, "python3", "-c", program]);
         }
         await eventually(async () => expect(await used()).toBeGreaterThan(held));

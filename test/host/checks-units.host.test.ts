@@ -81,4 +81,30 @@ describeOnHost("checks of units and of what they use", (session) => {
       }
     },
   );
+
+  provoke(
+    "file_descriptors",
+    "programs with eight tenths and with all of the files open that they may have, until they end",
+    async (see) => {
+      const hold = (unit: string, files: number) => {
+        const program = `import time; files = [open('/dev/null') for _ in range(${files})]; time.sleep(3600)`;
+        const options = ["-q", `--unit=${unit}`, "-p", "LimitNOFILE=1000"];
+        return session.host.exec(["systemd-run", ...options, "python3", "-c", program]);
+      };
+      await hold("holder", 797);
+      await eventually(async () =>
+        expect(see(await check("file_descriptors"))).toMatchObject({
+          status: "warn",
+          message: expect.stringMatching(/^python3 \(\d+\) has 80 % of its files open: 800 of 1000 \(LimitNOFILE=\)$/),
+          details: { processes: [{ name: "python3", open: 800, limit: 1000, percent_used: 80 }] },
+        }),
+      );
+      await hold("greedy", 997);
+      await eventually(async () => expect(see(await check("file_descriptors"))).toMatchObject({ status: "fail" }));
+      await systemctl("stop", "greedy.service", "holder.service");
+      await eventually(async () =>
+        expect(see(await check("file_descriptors"))).toMatchObject({ status: "pass", details: { processes: [] } }),
+      );
+    },
+  );
 });

@@ -33,6 +33,7 @@ import type {
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
+import type { ProcessFiles } from "#domain/ports/process-files.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -98,6 +99,7 @@ interface Ports {
   readonly FileSystemHealth: FileSystemHealth;
   readonly SmartDisks: SmartDisks;
   readonly UnitMemories: UnitMemories;
+  readonly ProcessFiles: ProcessFiles;
   readonly WindowStore: WindowStore;
 }
 
@@ -243,6 +245,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   FileSystemHealth: { of: none, pools: none },
   SmartDisks: { canList: none, list: none },
   UnitMemories: { list: none },
+  ProcessFiles: { busiest: none },
   WindowStore: { load: none, save: none },
 };
 

@@ -12,6 +12,7 @@ import type {
 } from "#domain/ports/network.ts";
 import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
+import type { ProcessFiles } from "#domain/ports/process-files.ts";
 import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
@@ -69,6 +70,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly processFiles: ProcessFiles;
   readonly unitMemories: UnitMemories;
   readonly smartDisks: SmartDisks;
   readonly fileSystemHealth: FileSystemHealth;

@@ -71,6 +71,12 @@ export const provocations = {
       statuses: ["pass", "warn", "fail"],
       file: kernel,
     },
+    {
+      how: "programs with eight tenths and with all of the files open that they may have, until they end",
+      isReal: true,
+      statuses: ["warn", "fail", "pass"],
+      file: units,
+    },
   ],
   zombie_processes: [
     {

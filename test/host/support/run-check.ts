@@ -11,6 +11,7 @@ import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
 import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
+import { createProcessFiles } from "#adapters/procfs/process-files.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
 import { createUnitMemories } from "#adapters/procfs/unit-memory.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
@@ -62,7 +63,7 @@ const checks: readonly Check[] = [
   memoryCheck({ facts }),
   swapUsageCheck({ facts }),
   cpuLoadCheck({ facts }),
-  fileDescriptorsCheck({ facts }),
+  fileDescriptorsCheck({ facts, processFiles: createProcessFiles(proc) }),
   zombieProcessesCheck({ facts }),
   raidStatusCheck({ raidArrays: createRaidArrays(proc) }),
   networkConnectivityCheck({ routes: createDefaultRoutes() }),

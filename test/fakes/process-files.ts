@@ -1,0 +1,6 @@
+import type { ProcessFiles, ProcessFilesUse } from "#domain/ports/process-files.ts";
+
+/** Given in the order in which they are to be found. */
+export const createFakeProcessFiles = (processes: readonly ProcessFilesUse[] = []): ProcessFiles => ({
+  busiest: (most) => Promise.resolve(processes.slice(0, most)),
+});
