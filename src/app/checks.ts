@@ -5,6 +5,7 @@ import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
+import { createConntrack } from "#adapters/procfs/conntrack.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createKernelTaint } from "#adapters/procfs/kernel-taint.ts";
 import { createPressure } from "#adapters/procfs/pressure.ts";
@@ -76,6 +77,7 @@ export function createHostChecks(parts: {
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
+    conntrack: createConntrack(),
     processFiles: createProcessFiles(),
     unitMemories: createUnitMemories(),
     smartDisks: createSmartDisks({ exec }),

@@ -3,7 +3,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
 import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { timersSuite } from "../ports/timers.suite.ts";
-import { runCheck } from "./support/check.ts";
+import { checkCommand, parseOutcome, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -107,4 +107,32 @@ describeOnHost("checks of units and of what they use", (session) => {
       );
     },
   );
+
+  provoke("conntrack", "300 and 1200 connections in a network of its own, and settings that allow few", async (see) => {
+    const look = checkCommand("conntrack", { warn: 0.1, fail: 0.4 })
+      .map((word) => `'${word}'`)
+      .join(" ");
+    // Each datagram of its own sender is a connection. The table has room for some 260 000 wherever the kernel sets it.
+    const open = (count: number) =>
+      [
+        "import socket",
+        `for _ in range(${count}): socket.socket(socket.AF_INET, socket.SOCK_DGRAM).sendto(b'x', ('127.0.0.1', 9))`,
+      ].join("\n");
+    const script = [
+      "set -e",
+      "ip link set lo up",
+      "nft 'add table ip seen; add chain ip seen out { type filter hook output priority 0; }; add rule ip seen out ct state new counter'",
+      `${look}; echo`,
+      `python3 -c "${open(300)}"`,
+      `${look}; echo`,
+      `python3 -c "${open(1200)}"`,
+      look,
+    ];
+    await session.host.writeFile("/root/connections", `${script.join("\n")}\n`);
+    const said = await session.shell("unshare --net sh /root/connections");
+    const [idle, some, many] = said.split("\n").map(parseOutcome).map(see);
+    expect(idle).toMatchObject({ status: "pass" });
+    expect(some).toMatchObject({ status: "warn" });
+    expect(many).toMatchObject({ status: "fail", message: expect.stringContaining("new connections are dropped") });
+  });
 });

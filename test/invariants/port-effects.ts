@@ -9,6 +9,7 @@ import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
+import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
@@ -100,6 +101,7 @@ interface Ports {
   readonly SmartDisks: SmartDisks;
   readonly UnitMemories: UnitMemories;
   readonly ProcessFiles: ProcessFiles;
+  readonly Conntrack: Conntrack;
   readonly WindowStore: WindowStore;
 }
 
@@ -246,6 +248,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   SmartDisks: { canList: none, list: none },
   UnitMemories: { list: none },
   ProcessFiles: { busiest: none },
+  Conntrack: { usage: none },
   WindowStore: { load: none, save: none },
 };
 

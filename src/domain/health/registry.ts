@@ -1,3 +1,4 @@
+import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Journal } from "#domain/ports/journal.ts";
@@ -21,6 +22,7 @@ import type { UnitMemories } from "#domain/ports/unit-memory.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
+import { conntrackCheck } from "./checks/conntrack.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";
 import { dnsResolutionCheck } from "./checks/dns-resolution.ts";
@@ -70,6 +72,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly conntrack: Conntrack;
   readonly processFiles: ProcessFiles;
   readonly unitMemories: UnitMemories;
   readonly smartDisks: SmartDisks;
@@ -111,6 +114,7 @@ const factories = {
   filesystem_health: filesystemHealthCheck,
   smart: smartCheck,
   unit_memory: unitMemoryCheck,
+  conntrack: conntrackCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

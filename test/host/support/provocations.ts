@@ -263,6 +263,14 @@ export const provocations = {
       file: units,
     },
   ],
+  conntrack: [
+    {
+      how: "300 and 1200 connections in a network of its own, and settings that allow few",
+      isReal: true,
+      statuses: ["pass", "warn", "fail"],
+      file: units,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

@@ -6,6 +6,7 @@ import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createContainerLimits } from "#adapters/procfs/cgroup.ts";
+import { createConntrack } from "#adapters/procfs/conntrack.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
 import { createKernelLoad } from "#adapters/procfs/kernel-load.ts";
@@ -19,6 +20,7 @@ import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import type { Check } from "#domain/health/check.ts";
+import { conntrackCheck } from "#domain/health/checks/conntrack.ts";
 import { cpuLoadCheck } from "#domain/health/checks/cpu-load.ts";
 import { diskSpaceCheck } from "#domain/health/checks/disk-space.ts";
 import { fileDescriptorsCheck } from "#domain/health/checks/file-descriptors.ts";
@@ -86,6 +88,7 @@ const checks: readonly Check[] = [
   }),
   smartCheck({ smartDisks: createSmartDisks({ exec, ...sys }) }),
   unitMemoryCheck({ unitMemories: createUnitMemories(sys), clock: systemClock }),
+  conntrackCheck({ conntrack: createConntrack(proc) }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

@@ -1,0 +1,6 @@
+import type { Conntrack } from "#domain/ports/conntrack.ts";
+
+/** @param usage undefined: no connections are tracked. */
+export const createFakeConntrack = (usage?: Awaited<ReturnType<Conntrack["usage"]>>): Conntrack => ({
+  usage: () => Promise.resolve(usage),
+});
