@@ -1,4 +1,5 @@
 import { readFileSync } from "node:fs";
+import { availableParallelism } from "node:os";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
@@ -6,9 +7,8 @@ import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 import { createFollowThread } from "./follow-thread.ts";
-import { createPool, createThreadStarter, fromThreadFailure, type PoolLimits } from "./pool.ts";
+import { createPool, createThreadStarter, fromThreadFailure, type Pool, type PoolLimits } from "./pool.ts";
 import type { Fault, Root } from "./registry.ts";
-import { helpersAtOnce } from "./shared-search.ts";
 
 export interface JournalOptions {
   readonly dir: string | undefined;
@@ -32,7 +32,9 @@ const queryLimits: PoolLimits = {
   idleMs: 60_000,
   keptThreads: 1,
 };
-const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchesAtOnce, keptThreads: 0 };
+/** Where there are processors for them, as many threads again that help those that search. */
+const searchThreads = Math.min(Math.max(availableParallelism(), searchesAtOnce), 2 * searchesAtOnce);
+const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchThreads, keptThreads: 0 };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
 const batchLimits: PoolLimits = { ...searchLimits, threads: 1, waiting: 4096, jobMs: 1_000 };
 
@@ -75,17 +77,12 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
   };
   const never = new AbortController().signal;
   const setup = { roots: rootsOf(dir), directory: dir, readable };
-  const helpers = createPool(createThreadStarter(setup, tellOnce), {
-    ...searchLimits,
-    ...limits,
-    threads: helpersAtOnce,
-  });
   const startThread = createThreadStarter(setup, tellOnce, ({ search, port }, signal) => {
     // The search ends without help, too.
-    helpers.run({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
+    searches.runAside({ id: nextId(), kind: "help", search, port }, signal).catch(() => port.close());
   });
   const queries = createPool(startThread, { ...queryLimits, ...limits });
-  const searches = createPool(startThread, { ...searchLimits, ...limits });
+  const searches: Pool = createPool(startThread, { ...searchLimits, ...limits });
   const batches = createPool(startThread, { ...batchLimits, ...limits });
   const following = createFollowThread(startThread);
   const searchAll: Grep["matching"] = async (all) => {
@@ -114,7 +111,6 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
       matching: searchAll,
     },
     dispose() {
-      helpers.dispose();
       queries.dispose();
       searches.dispose();
       batches.dispose();

@@ -124,3 +124,22 @@ it("keeps as many threads as it is told when nothing is asked", async () => {
   threads.find(({ isEnded }) => !isEnded)?.events.onReply(answer(3));
   expect(await third).toEqual(answer(3));
 });
+
+it("runs a job aside only where a thread is free, and has it give up for one that would wait", async () => {
+  const { pool, asked, threads } = start({ threads: 2 });
+  const first = pool.run(job(1), never);
+  const aside = pool.runAside(job(2), never);
+  for (const thread of threads) thread.events.onReady?.();
+  await expect(pool.runAside(job(3), never)).rejects.toMatchObject({ name: "JournalUnavailable" });
+  const second = pool.run(job(4), never);
+  await expect(aside).rejects.toMatchObject({ name: "JournalUnavailable", message: "others wait for the thread" });
+  expect(asked()).toEqual(["query 1", "query 2", "cancel 2"]);
+  const third = pool.run(job(5), never);
+  expect(asked()).toEqual(["query 1", "query 2", "cancel 2"]);
+  threads[1]?.events.onReply(givenUp(2));
+  threads[1]?.events.onReply(answer(4));
+  threads[1]?.events.onReply(answer(5));
+  threads[0]?.events.onReply(answer(1));
+  expect(await Promise.all([first, second, third])).toEqual([answer(1), answer(4), answer(5)]);
+  expect(asked()).toEqual(["query 1", "query 2", "cancel 2", "query 4", "query 5"]);
+});

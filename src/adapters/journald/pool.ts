@@ -85,6 +85,7 @@ type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" | "helped" }
 
 interface Waiting {
   readonly job: Job;
+  readonly isAside: boolean;
   readonly resolve: (reply: JobReply) => void;
   readonly reject: (error: Error) => void;
 }
@@ -112,11 +113,18 @@ export interface PoolLimits {
 export interface Pool {
   /** @throws LogQueryRefused, JournalUnavailable, Error from the thread. */
   readonly run: (job: Job, signal: AbortSignal) => Promise<JobReply>;
+  /**
+   * The same in a thread that nothing else needs: it waits for none, and gives up when a job of {@link run} would wait.
+   * @throws JournalUnavailable where there is none.
+   */
+  readonly runAside: (job: Job, signal: AbortSignal) => Promise<JobReply>;
   readonly dispose: () => void;
 }
 
 /** How long a thread may take to give up a job; then it is ended, and what it has cached is lost. */
 const giveUpMs = 200;
+
+const callerGone = "the caller has gone";
 
 interface PoolState {
   readonly startThread: StartThread;
@@ -209,20 +217,30 @@ function freeLane(pool: PoolState): Lane | undefined {
   return free ?? (pool.lanes.size < pool.limits.threads ? openLane(pool) : undefined);
 }
 
+function begin(pool: PoolState, lane: Lane, waiting: Waiting): void {
+  clearTimeout(lane.idle);
+  lane.current = waiting;
+  lane.thread.send(waiting.job);
+  if (lane.isReady) watch(pool, lane, waiting);
+}
+
 function dispatch(pool: PoolState): void {
   while (pool.queue.length > 0) {
     const lane = freeLane(pool);
     const waiting = lane === undefined ? undefined : pool.queue.shift();
-    if (lane === undefined || waiting === undefined) return;
-    clearTimeout(lane.idle);
-    lane.current = waiting;
-    lane.thread.send(waiting.job);
-    if (lane.isReady) watch(pool, lane, waiting);
+    if (lane === undefined || waiting === undefined) break;
+    begin(pool, lane, waiting);
   }
+  const givingUp = [...pool.lanes].filter(({ isCancelled }) => isCancelled).length;
+  const wanted = Math.max(0, pool.queue.length - givingUp);
+  const aside = [...pool.lanes].flatMap(({ current, isCancelled }) =>
+    current?.isAside === true && !isCancelled ? [current] : [],
+  );
+  for (const waiting of aside.slice(0, wanted)) abandon(pool, waiting, "others wait for the thread");
 }
 
-function abandon(pool: PoolState, waiting: Waiting): void {
-  waiting.reject(new JournalUnavailable("the caller has gone"));
+function abandon(pool: PoolState, waiting: Waiting, why: string): void {
+  waiting.reject(new JournalUnavailable(why));
   const index = pool.queue.indexOf(waiting);
   if (index >= 0) pool.queue.splice(index, 1);
   const lane = [...pool.lanes].find(({ current }) => current === waiting);
@@ -232,21 +250,36 @@ function abandon(pool: PoolState, waiting: Waiting): void {
 /** Threads that take one job at a time; they are started when they are needed. */
 export function createPool(startThread: StartThread, limits: PoolLimits): Pool {
   const pool: PoolState = { startThread, limits, lanes: new Set(), queue: [], isDisposed: false };
+  /** @param place has the job begin, or wait. */
+  const start = (
+    { job, isAside, signal }: Pick<Waiting, "job" | "isAside"> & { readonly signal: AbortSignal },
+    place: (waiting: Waiting) => void,
+  ): Promise<JobReply> => {
+    if (pool.isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
+    if (signal.aborted) return Promise.reject(new JournalUnavailable(callerGone));
+    const { promise, resolve, reject } = Promise.withResolvers<JobReply>();
+    const waiting: Waiting = { job, isAside, resolve, reject };
+    const onAbort = (): void => abandon(pool, waiting, callerGone);
+    signal.addEventListener("abort", onAbort, { once: true });
+    place(waiting);
+    return promise.finally(() => signal.removeEventListener("abort", onAbort));
+  };
   return {
-    run(job, signal) {
-      if (pool.isDisposed) return Promise.reject(new JournalUnavailable("the service is stopping"));
-      if (signal.aborted) return Promise.reject(new JournalUnavailable("the caller has gone"));
-      if (pool.queue.length >= limits.waiting) {
-        return Promise.reject(new JournalUnavailable("too many log queries are waiting (try again later)"));
-      }
-      const { promise, resolve, reject } = Promise.withResolvers<JobReply>();
-      const waiting: Waiting = { job, resolve, reject };
-      const onAbort = (): void => abandon(pool, waiting);
-      signal.addEventListener("abort", onAbort, { once: true });
-      pool.queue.push(waiting);
-      dispatch(pool);
-      return promise.finally(() => signal.removeEventListener("abort", onAbort));
-    },
+    run: (job, signal) =>
+      start({ job, isAside: false, signal }, (waiting) => {
+        if (pool.queue.length >= limits.waiting) {
+          waiting.reject(new JournalUnavailable("too many log queries are waiting (try again later)"));
+          return;
+        }
+        pool.queue.push(waiting);
+        dispatch(pool);
+      }),
+    runAside: (job, signal) =>
+      start({ job, isAside: true, signal }, (waiting) => {
+        const lane = pool.queue.length === 0 ? freeLane(pool) : undefined;
+        if (lane === undefined) waiting.reject(new JournalUnavailable("no thread is free"));
+        else begin(pool, lane, waiting);
+      }),
     dispose() {
       pool.isDisposed = true;
       for (const waiting of pool.queue.splice(0)) waiting.reject(new JournalUnavailable("the service is stopping"));

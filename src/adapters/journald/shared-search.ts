@@ -34,7 +34,8 @@ const byHelper = 2;
 const sent = 3;
 const left = 4;
 
-export const helpersAtOnce = availableParallelism() - 1;
+/** One thread alone searches as fast on one processor. */
+export const isHelpful = availableParallelism() > 1;
 /** A search of fewer bytes is over before another thread has begun. */
 const minSharedBytes = 128 * 1024 * 1024;
 /** A helper is waited for as long as it may need for its last file; then this thread searches that one too. */

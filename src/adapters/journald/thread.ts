@@ -11,7 +11,7 @@ import { compileGrep, trimExpressions } from "./grep-postings.ts";
 import { createJournalctl } from "./journalctl.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import { createRegistry, type Fault, NoPermission } from "./registry.ts";
-import { helpersAtOnce } from "./shared-search.ts";
+import { isHelpful } from "./shared-search.ts";
 
 /**
  * What runs in a thread of the journal: queries, searches, followers. It reads files synchronously, which is the fastest
@@ -53,10 +53,9 @@ const engine = createEngine({
   onDamage,
   beforeRead: failIfCancelled,
   readable,
-  help:
-    helpersAtOnce > 0
-      ? { ask: (search, port) => reply({ kind: "help", search, port }, [port]), whileWaiting: failIfCancelled }
-      : undefined,
+  help: isHelpful
+    ? { ask: (search, port) => reply({ kind: "help", search, port }, [port]), whileWaiting: failIfCancelled }
+    : undefined,
 });
 const machineId = roots[0]?.machineId;
 const journalctl = createJournalctl({
