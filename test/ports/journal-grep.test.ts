@@ -1,4 +1,4 @@
-import { readdirSync } from "node:fs";
+import { closeSync, openSync, readdirSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
@@ -96,4 +96,44 @@ describe.skipIf(!canMakeJournals())("journal: searches", () => {
     expect(one).toEqual(searchMessages(file, { finder: undefined, isDecided: false, ...search }));
     file.close();
   });
+
+  it.each(["asc", "desc"] as const)("goes on to those behind the first that cannot be read, %s", (order) => {
+    const damaged = createLiveFolder();
+    const own = createEngine({ roots: [{ path: damaged.path }] });
+    try {
+      damaged.append("system.journal", entriesOfNow(entries));
+      const whole = answerOf(own, { ...everything, grep: "request", limit: 10_000 });
+      const path = join(damaged.path, "system.journal");
+      const file = openJournalFile(path, createBlockPool(16));
+      const { test } = compileGrep("request");
+      const search = { finder: undefined, isDecided: false, matches: test, onDamage: () => undefined };
+      const found = searchMessages(file, search) ?? new Float64Array(0);
+      file.close();
+      expect(found.length).toBe(whole.total);
+      // Forwards a page begins after a cursor.
+      const cursor = order === "asc" ? whole.logs[99]?.cursor : undefined;
+      const unreadable = order === "asc" ? found.subarray(100, 150) : found.subarray(-50);
+      for (const offset of unreadable) writeBytes(path, offset + entryRealtime, Buffer.alloc(8));
+      const shown = order === "asc" ? whole.logs.slice(150, 157) : whole.logs.slice(-57, -50).reverse();
+      const reader = createEngine({ roots: [{ path: damaged.path }] });
+      const { logs } = answerOf(reader, { ...everything, grep: "request", order, cursor, limit: 7 });
+      reader.dispose();
+      expect(logs).toEqual(shown);
+    } finally {
+      own.dispose();
+      damaged.remove();
+    }
+  });
 });
+
+/** Where in an entry its time is. */
+const entryRealtime = 24;
+
+function writeBytes(path: string, offset: number, bytes: Buffer): void {
+  const fd = openSync(path, "r+");
+  try {
+    writeSync(fd, bytes, 0, bytes.length, offset);
+  } finally {
+    closeSync(fd);
+  }
+}

@@ -6,7 +6,7 @@ import { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
 import { searchMessages } from "./journal-file/walk.ts";
 import type { Run } from "./merge.ts";
-import { countOf, intersection, toOffsets } from "./postings.ts";
+import { countOf, intersection, type Postings, toOffsets } from "./postings.ts";
 import { type Help, searchTogether } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 import { createFinder } from "./word-finder.ts";
@@ -88,24 +88,37 @@ export function searchFile(source: Source, expression: Expression): Float64Array
   }
 }
 
-/** Of the candidates of each file those whose message fits. */
-export function grepping(candidates: readonly Run[], pattern: string, help?: Help): readonly Run[] {
+export interface Grep<Selected extends object> {
+  readonly pattern: string;
+  /** Takes what is needed of the entries that fit: all of them would take much memory. */
+  readonly select: (run: Run) => Selected;
+  readonly help: Help | undefined;
+}
+
+/** @returns what was selected of the candidates of each file whose message fits. */
+export function grepping<Selected extends object>(
+  candidates: readonly Run[],
+  { pattern, select, help }: Grep<Selected>,
+): readonly Selected[] {
   const expression = compileGrep(pattern);
-  const searched = candidates.flatMap(({ source, postings }) =>
-    countOf(postings) > source.all().length * sparse ? [source] : [],
+  const search = (source: Source): Float64Array | undefined => searchFile(source, expression);
+  const fitting = ({ source, postings }: Run, offsets: Float64Array | undefined): Postings =>
+    offsets === undefined
+      ? { kind: "offsets", offsets: byEntries(source, toOffsets(postings), expression) }
+      : intersection([{ kind: "offsets", offsets }, postings]);
+  const isSparse = ({ source, postings }: Run): boolean => countOf(postings) <= source.all().length * sparse;
+  const use = (run: Run, offsets: Float64Array | undefined): Selected => {
+    const again = (): Postings => fitting(run, isSparse(run) ? undefined : search(run.source));
+    return select({ source: run.source, postings: fitting(run, offsets), again });
+  };
+  const searched = candidates.flatMap((run) => (isSparse(run) ? [] : [{ run, file: run.source.file }]));
+  const inAll = {
+    pattern,
+    searchFile: ({ run }: { readonly run: Run }) => search(run.source),
+    use: ({ run }: { readonly run: Run }, offsets: Float64Array | undefined) => use(run, offsets),
+  };
+  const found = new Map(
+    searchTogether(searched, inAll, help).map((selected, index) => [searched[index]?.run, selected]),
   );
-  const search = { pattern, searchFile: (source: Source) => searchFile(source, expression) };
-  const found = new Map(searchTogether(searched, search, help).map((offsets, index) => [searched[index], offsets]));
-  return candidates.map(({ source, postings }) => {
-    const offsets = found.get(source);
-    // Those of all files take much memory, and are not needed twice.
-    found.delete(source);
-    return {
-      source,
-      postings:
-        offsets === undefined
-          ? { kind: "offsets", offsets: byEntries(source, toOffsets(postings), expression) }
-          : intersection([{ kind: "offsets", offsets }, postings]),
-    };
-  });
+  return candidates.map((run) => found.get(run) ?? use(run, undefined));
 }

@@ -6,6 +6,8 @@ import type { Source } from "./source.ts";
 export interface Run {
   readonly source: Source;
   readonly postings: Postings;
+  /** Finds all of them where only those at one end are here. */
+  readonly again?: (() => Postings) | undefined;
 }
 
 export interface Found {
@@ -15,7 +17,7 @@ export interface Found {
 }
 
 interface Lane {
-  readonly run: Run;
+  run: Run;
   position: number;
   offset: number;
   at: Place;
@@ -40,12 +42,15 @@ export function* merge(
       const at = ordering.place(run.source, offset);
       if (at === undefined) continue;
       if (lane === undefined) return { run, position, offset, at };
+      lane.run = run;
       lane.position = position;
       lane.offset = offset;
       lane.at = at;
       return lane;
     }
-    return undefined;
+    if (run.again === undefined) return undefined;
+    const all = { source: run.source, postings: run.again() };
+    return enter(all, step > 0 ? count : countOf(all.postings) - count - 1, lane);
   };
 
   let lanes = runs.flatMap((run) => enter(run, step > 0 ? 0 : countOf(run.postings) - 1) ?? []);

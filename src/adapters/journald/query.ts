@@ -105,20 +105,28 @@ export function answer(
     const matched = matching(source, { ...query, boots });
     return [{ source, postings: matched === undefined ? window : inWindow(source, matched, window, query) }];
   });
-  const fitting = grep === undefined ? indexed : grepping(indexed, grep, help);
-  const runs = fitting.filter(({ postings }) => countOf(postings) > 0);
-  const total = runs.reduce((sum, { source, postings }) => {
-    const hidden = copies.get(source);
-    return sum + countOf(postings) - (hidden === undefined ? 0 : countCopies(postings, hidden));
-  }, 0);
-
   const isForward = order === "asc" && cursor !== undefined;
   const from = cursor === undefined ? undefined : ordering.locate(cursor);
-  const wanted = from === undefined ? runs : runs.map((run) => beyond(run, from, order, ordering));
+  const select = (run: Run): Selected => {
+    const hidden = copies.get(run.source);
+    return {
+      count: countOf(run.postings) - (hidden === undefined ? 0 : countCopies(run.postings, hidden)),
+      run: from === undefined ? run : beyond(run, from, order, ordering),
+    };
+  };
+  const selectShown = (run: Run): Selected => {
+    const { count, run: wanted } = select(run);
+    const most = query.entry === undefined ? limit + 1 + (copies.get(run.source)?.length ?? 0) : Infinity;
+    return { count, run: firstOf(wanted, most, isForward) };
+  };
+  const selected =
+    grep === undefined ? indexed.map(select) : grepping(indexed, { pattern: grep, select: selectShown, help });
+  const total = selected.reduce((sum, { count }) => sum + count, 0);
   const isWanted = isAskedFor(query);
   const entries: Found[] = [];
   let hasMore = false;
-  for (const found of merge(wanted, isForward ? "forwards" : "backwards", ordering)) {
+  const runs = selected.flatMap(({ run }) => (countOf(run.postings) > 0 ? [run] : []));
+  for (const found of merge(runs, isForward ? "forwards" : "backwards", ordering)) {
     if (isHidden(copies.get(found.source), found.offset) || !isWanted(found.place)) continue;
     if (entries.length === limit) {
       hasMore = true;
@@ -133,7 +141,24 @@ export function answer(
   );
 }
 
-function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order"], { place }: Ordering): Run {
+interface Selected {
+  /** How many entries fit, wherever a page begins. */
+  readonly count: number;
+  /** Those that may be shown. */
+  readonly run: Run;
+}
+
+/** Those that come first in an order, so many of them, in memory of their own. */
+function firstOf({ source, postings, again }: Run, most: number, isForward: boolean): Run {
+  const count = countOf(postings);
+  const kept = Math.min(most, count);
+  const part = isForward ? between(postings, 0, kept) : between(postings, count - kept, count);
+  const offsets = Float64Array.from(toOffsets(part));
+  return { source, postings: { kind: "offsets", offsets }, again: kept === count ? undefined : again };
+}
+
+function beyond({ source, postings, again }: Run, cursor: Place, order: LogQuery["order"], ordering: Ordering): Run {
+  const { place } = ordering;
   const reaches = (least: number) => (offset: number) => {
     const at = place(source, offset);
     return at && comparePlaces(at, cursor) >= least;
@@ -143,7 +168,8 @@ function beyond({ source, postings }: Run, cursor: Place, order: LogQuery["order
     const from = source.firstWhere(part, reaches(isForward ? 1 : 0));
     return isForward ? betweenSimple(part, from, countOf(part)) : betweenSimple(part, 0, from);
   });
-  return { source, postings: cut };
+  const cutAgain = again && (() => beyond({ source, postings: again() }, cursor, order, ordering).postings);
+  return { source, postings: cut, again: cutAgain };
 }
 
 function nextCursor(last: Found | undefined, { order, cursor }: LogQuery, hasMore: boolean): string | null {

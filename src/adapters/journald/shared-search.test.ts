@@ -20,8 +20,9 @@ function together(help: (Omit<Help, "whileWaiting"> & Partial<Help>) | undefined
     return Float64Array.of(Number(path));
   };
   const helped = help && { whileWaiting: () => expect.fail("nothing is waited for"), ...help };
-  const results = searchTogether(own, { pattern: "a", searchFile }, helped);
-  return { results: results.map((offsets) => [...(offsets ?? [])]), searched: searched.join("") };
+  const use = (_: SearchedFile, offsets: Float64Array | undefined): readonly number[] => [...(offsets ?? [])];
+  const results = searchTogether(own, { pattern: "a", searchFile, use }, helped);
+  return { results, searched: searched.join("") };
 }
 
 const searchFile = ({ path }: SearchedFile): Float64Array => Float64Array.of(Number(path));

@@ -44,33 +44,51 @@ const [waitMs, maxWaits] = [20, 100];
 const claim = (taken: Int32Array, index: number, who: number): boolean =>
   Atomics.compareExchange(taken, index, free, who) === free;
 
-/** Searches files, together with other threads where there is much to search. @returns what each file gave. */
-export function searchTogether<File extends Searchable>(
+/**
+ * Searches files, together with other threads where there is much to search. What a file gives is used at once: that of all
+ * files would take much memory.
+ * @returns what was made of each file.
+ */
+export function searchTogether<File extends Searchable, Used extends object>(
   sources: readonly File[],
-  { pattern, searchFile }: { readonly pattern: string; readonly searchFile: SearchFile<File> },
+  {
+    pattern,
+    searchFile,
+    use,
+  }: { readonly pattern: string } & {
+    readonly searchFile: SearchFile<File>;
+    readonly use: (source: File, offsets: Float64Array | undefined) => Used;
+  },
   help: Help | undefined,
-): readonly (Float64Array | undefined)[] {
+): readonly Used[] {
+  const searchAlone = (source: File): Used => use(source, searchFile(source));
   const size = sources.reduce((sum, { file }) => sum + file.size, 0);
-  if (help === undefined || sources.length < 2 || size < minSharedBytes) return sources.map(searchFile);
+  if (help === undefined || sources.length < 2 || size < minSharedBytes) return sources.map(searchAlone);
   const taken = new Int32Array(new SharedArrayBuffer(sources.length * Int32Array.BYTES_PER_ELEMENT));
   const files = sources.map(({ file }) => ({ inode: file.inode, entries: file.header.entries }));
   const { port1, port2 } = new MessageChannel();
+  const results = new Map<File, Used>();
+  const receive = (): void => {
+    for (let next = receiveMessageOnPort(port1); next !== undefined; next = receiveMessageOnPort(port1)) {
+      const { index, offsets } = next.message as Found;
+      const source = sources[index];
+      if (source !== undefined) results.set(source, use(source, offsets));
+    }
+  };
   try {
     help.ask({ pattern, files, taken }, port2);
-    const results = sources.map((source, index) => (claim(taken, index, byAsker) ? searchFile(source) : undefined));
+    for (const [index, source] of sources.entries()) {
+      if (claim(taken, index, byAsker)) results.set(source, searchAlone(source));
+      receive();
+    }
     for (let index = 0; index < sources.length; index += 1) {
       for (let waits = 0; waits < maxWaits && Atomics.load(taken, index) === byHelper; waits += 1) {
         help.whileWaiting();
         Atomics.wait(taken, index, byHelper, waitMs);
       }
     }
-    for (let next = receiveMessageOnPort(port1); next !== undefined; next = receiveMessageOnPort(port1)) {
-      const { index, offsets } = next.message as Found;
-      results[index] = offsets;
-    }
-    return sources.map((source, index) =>
-      Atomics.load(taken, index) === byAsker ? results[index] : (results[index] ?? searchFile(source)),
-    );
+    receive();
+    return sources.map((source) => results.get(source) ?? searchAlone(source));
   } finally {
     for (let index = 0; index < taken.length; index += 1) claim(taken, index, byAsker);
     port1.close();
