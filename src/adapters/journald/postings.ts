@@ -233,19 +233,34 @@ function intersectTwo(short: Float64Array, long: Postings): Float64Array {
     }
     return found.subarray(0, filled);
   }
-  const other = toOffsets(long);
-  let [s, o] = [0, 0];
-  while (s < short.length && o < other.length) {
-    const a = short[s] ?? 0;
-    const b = other[o] ?? 0;
-    if (a === b) {
-      found[filled] = a;
-      filled += 1;
+  const length = countOf(long);
+  let s = 0;
+  for (let from = 0; from < length && s < short.length; from += comparedAtOnce) {
+    const other = piece(long, from);
+    let o = 0;
+    while (s < short.length && o < other.length) {
+      const a = short[s] ?? 0;
+      const b = other[o] ?? 0;
+      if (a === b) {
+        found[filled] = a;
+        filled += 1;
+      }
+      if (a <= b) s += 1;
+      if (b <= a) o += 1;
     }
-    if (a <= b) s += 1;
-    if (b <= a) o += 1;
   }
   return found.subarray(0, filled);
+}
+
+const comparedAtOnce = 8192;
+const compared = new Float64Array(comparedAtOnce);
+
+/** Entries from a position on, as many as are compared at once, until the next call. */
+function piece(postings: Simple, from: number): Float64Array {
+  const to = Math.min(from + comparedAtOnce, countOf(postings));
+  if (postings.kind === "offsets") return postings.offsets.subarray(from, to);
+  const count = postings.list.read(postings.from + from, compared.subarray(0, to - from));
+  return compared.subarray(0, count);
 }
 
 export function intersection(all: readonly Postings[]): Postings {

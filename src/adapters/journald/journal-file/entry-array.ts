@@ -6,6 +6,10 @@ const wordRange = 2 ** 32;
 /** The file begins with its header, so that no entry is at its first byte. */
 const nowhere = 0;
 
+/** Items on their way from a file. */
+const piece = Buffer.from(new ArrayBuffer(64 * 1024));
+const pieceWords = new Uint32Array(piece.buffer);
+
 interface Segment {
   readonly offset: number;
   readonly first: number;
@@ -20,6 +24,8 @@ export interface EntryList {
   readonly at: (position: number) => number;
   readonly lowerBound: (offset: number) => number;
   readonly slice: (from: number, to: number) => Float64Array;
+  /** Fills memory with offsets from a position on. @returns how many there were. */
+  readonly read: (from: number, into: Float64Array) => number;
 }
 
 export const noEntries: EntryList = {
@@ -27,6 +33,7 @@ export const noEntries: EntryList = {
   at: () => nowhere,
   lowerBound: () => 0,
   slice: () => new Float64Array(0),
+  read: () => 0,
 };
 
 interface EntryListOptions {
@@ -68,7 +75,7 @@ function segmentsOf(
 export function createEntryList(file: JournalFile, options: EntryListOptions): EntryList {
   const { leading, onDamage } = options;
   const itemSize = file.isCompact ? 4 : 8;
-  const { view, seek, copy } = file.blocks;
+  const { view, seek, readInto } = file.blocks;
   const head = leading === undefined ? 0 : 1;
   const { segments, length } = segmentsOf(file, options, { itemSize, head });
 
@@ -102,6 +109,37 @@ export function createEntryList(file: JournalFile, options: EntryListOptions): E
 
   const at = (position: number): number => readable(() => itemAt(position), nowhere);
 
+  const readPiece = (offset: number, size: number): true => {
+    if (readInto(piece.subarray(0, size), offset) < size) throw new DamagedJournal("end of file", offset);
+    return true;
+  };
+
+  const read = (from: number, into: Float64Array): number => {
+    const end = Math.min(from + into.length, length);
+    let position = from;
+    if (position < head && position < end) {
+      into[0] = leading ?? 0;
+      position += 1;
+    }
+    while (position < end) {
+      const segment = segmentOf(position);
+      if (segment === undefined) break;
+      const next = segments[segments.indexOf(segment) + 1]?.first ?? length;
+      const count = Math.min(end - position, next - position, Math.floor(piece.length / itemSize));
+      const start = segment.offset + (position - segment.first) * itemSize;
+      if (!readable(() => readPiece(start, count * itemSize), false)) break;
+      const to = position - from;
+      if (itemSize === 4) into.set(pieceWords.subarray(0, count), to);
+      else {
+        for (let index = 0; index < count; index += 1) {
+          into[to + index] = (pieceWords[2 * index] ?? 0) + (pieceWords[2 * index + 1] ?? 0) * wordRange;
+        }
+      }
+      position += count;
+    }
+    return position - from;
+  };
+
   return {
     length,
     at,
@@ -117,36 +155,10 @@ export function createEntryList(file: JournalFile, options: EntryListOptions): E
       }
       return from;
     },
+    read,
     slice(from, to) {
-      const offsets = new Float64Array(Math.max(0, to - from));
-      let position = from;
-      let filled = 0;
-      if (position < head && filled < offsets.length) {
-        offsets[filled] = leading ?? 0;
-        filled += 1;
-        position += 1;
-      }
-      while (position < to) {
-        const segment = segmentOf(position);
-        if (segment === undefined) break;
-        const next = segments[segments.indexOf(segment) + 1]?.first ?? length;
-        const count = Math.min(to, next) - position;
-        const bytes = readable(
-          () => copy(segment.offset + (position - segment.first) * itemSize, count * itemSize),
-          undefined,
-        );
-        if (bytes === undefined) break;
-        const words = new Uint32Array(bytes.buffer, bytes.byteOffset, (count * itemSize) / 4);
-        if (itemSize === 4) offsets.set(words, filled);
-        else {
-          for (let index = 0; index < count; index += 1) {
-            offsets[filled + index] = (words[2 * index] ?? 0) + (words[2 * index + 1] ?? 0) * wordRange;
-          }
-        }
-        filled += count;
-        position += count;
-      }
-      return filled === offsets.length ? offsets : offsets.subarray(0, filled);
+      const offsets = new Float64Array(Math.max(0, Math.min(to, length) - from));
+      return offsets.subarray(0, read(from, offsets));
     },
   };
 }

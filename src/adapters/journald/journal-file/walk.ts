@@ -30,6 +30,8 @@ interface Memory {
   readonly words: Uint32Array;
   readonly messages: Uint32Array;
   readonly matches: Uint32Array;
+  /** What was found; it grows where that does not fit. */
+  found: Float64Array;
 }
 
 let kept: Memory | undefined;
@@ -39,7 +41,8 @@ function memoryFor(size: number): Memory {
   if (kept === undefined || kept.messages.length < length) {
     const piece = kept?.piece ?? Buffer.from(new ArrayBuffer(pieceSize));
     const words = new Uint32Array(piece.buffer);
-    kept = { piece, words, messages: new Uint32Array(length), matches: new Uint32Array(length) };
+    const found = kept?.found ?? new Float64Array(pieceSize / 64);
+    kept = { piece, words, messages: new Uint32Array(length), matches: new Uint32Array(length), found };
   }
   kept.messages.fill(0, 0, length);
   kept.matches.fill(0, 0, length);
@@ -54,12 +57,13 @@ const isMarked = (marks: Uint32Array, offset: number): boolean =>
   ((marks[offset >>> 8] ?? 0) & (1 << ((offset >>> 3) & 31))) !== 0;
 
 /** Decides on one message after another, and then on the entries that have them. */
-function createVisitor(file: JournalFile, search: Search, { piece, words, messages, matches }: Memory) {
+function createVisitor(file: JournalFile, search: Search, memory: Memory) {
+  const { piece, words, messages, matches } = memory;
   const { finder, isDecided, onDamage } = search;
   const skip = payloadOffset(file);
   const itemWords = file.isCompact ? 1 : 4;
   const packed: { readonly at: number; readonly size: number; readonly offset: number }[] = [];
-  const found: number[] = [];
+  let count = 0;
   /** Whether some text that fits may be that of several entries. */
   let isShared = false;
 
@@ -93,8 +97,18 @@ function createVisitor(file: JournalFile, search: Search, { piece, words, messag
     }
   };
 
+  const addFound = (offset: number): void => {
+    if (count === memory.found.length) {
+      const larger = new Float64Array(2 * count);
+      larger.set(memory.found);
+      memory.found = larger;
+    }
+    memory.found[count] = offset;
+    count += 1;
+  };
+
   return {
-    found,
+    found: () => memory.found.subarray(0, count),
     visitData(at: number, size: number, offset: number): void {
       if (piece[at + 1] !== 0) packed.push({ at, size, offset });
       else if (size >= skip + prefix.length) {
@@ -128,7 +142,7 @@ function createVisitor(file: JournalFile, search: Search, { piece, words, messag
       for (let word = first; word < end; word += itemWords) {
         const item = words[word] ?? 0;
         if (!isMarked(messages, item) || (itemWords > 1 && words[word + 1] !== 0)) continue;
-        if (isMarked(matches, item)) found.push(offset);
+        if (isMarked(matches, item)) addFound(offset);
         return;
       }
     },
@@ -137,7 +151,8 @@ function createVisitor(file: JournalFile, search: Search, { piece, words, messag
 
 /**
  * Searches the messages of a file in one pass, object after object.
- * @returns offsets of the entries whose first message fits, in their order; undefined for a file that is too large.
+ * @returns offsets of the entries whose first message fits, in their order, until the next search; undefined for a file that
+ *   is too large.
  * @throws DamagedJournal where the objects do not follow each other.
  */
 export function searchMessages(file: JournalFile, search: Search): Float64Array | undefined {
@@ -185,5 +200,5 @@ export function searchMessages(file: JournalFile, search: Search): Float64Array 
     if (length < layout.objectHeaderSize) throw new DamagedJournal("end of file", base);
     base += walkPiece(base, length);
   }
-  return Float64Array.from(visitor.found);
+  return visitor.found();
 }
