@@ -1,5 +1,5 @@
 import type { EtcScope, RollbackResult } from "#contract/updates.ts";
-import type { PackageChange, Progress } from "#domain/ports/packages.ts";
+import { type PackageChange, type Progress, TransactionUnseen } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
@@ -68,7 +68,12 @@ export async function rollBack(
     await backend.create({ id: safetySnapshotId, description, kind: "before_rollback", changes, progress }, signal);
   }
   progress.step(40, "return to the snapshot");
-  const outcome = await backend.rollback(snapshotId, { id, progress, etc, isPartial }, signal);
+  const goBack = () => backend.rollback(snapshotId, { id, progress, etc, isPartial }, signal);
+  const outcome = await goBack().catch((error: unknown) => {
+    if (!(error instanceof TransactionUnseen)) throw error;
+    progress.line(`${error.message}; waiting for its end`);
+    return goBack();
+  });
   const { isDone, reason, packages, filesRestored, filesLeft, requiresReboot } = outcome;
   // So that the safety snapshot leads back what the rollback has changed, and no more.
   await backend.recordChanges(safetySnapshotId, signal);

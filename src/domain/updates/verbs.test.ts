@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { PackageFileMissing } from "#domain/ports/packages.ts";
+import { PackageFileMissing, TransactionUnseen } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import { fakeCondition } from "../../../test/api/conditions.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
@@ -127,6 +127,45 @@ describe("a rollback that is taken up again", () => {
     // After what it has left was taken away.
     expect([...fake.interrupted]).toEqual([]);
     expect(await attempt()).toEqual(result);
+  });
+});
+
+describe("a rollback in which the end of a transaction was not seen", () => {
+  const unseen = (times: number) => {
+    let asked = 0;
+    const host = setUp((backend) => ({
+      async rollback(...given) {
+        const outcome = await backend.rollback(...given);
+        asked += 1;
+        if (asked <= times) throw new TransactionUnseen("systemd did not tell how it ended");
+        return outcome;
+      },
+    }));
+    const prepare = async (): Promise<string> => {
+      host.fake.host.packages = [fakePackage("editor", "1.0")];
+      const { id } = await host.verbs["snapshots.create"]({ description: "" }, host.work);
+      host.fake.host.packages = [fakePackage("editor", "1.1")];
+      await host.clock.advance(1000);
+      return id;
+    };
+    return { ...host, prepare };
+  };
+
+  it("goes on from what that has left, and tells all that was changed", async () => {
+    const { verbs, work, lines, fake, prepare } = unseen(1);
+    const snapshotId = await prepare();
+    expect(await verbs["updates.rollback"]({ snapshotId }, work)).toMatchObject({
+      success: true,
+      packages: [{ name: "editor", from: "1.1", to: "1.0" }],
+    });
+    expect(fake.host.packages).toEqual([fakePackage("editor", "1.0")]);
+    expect(lines).toContain("systemd did not tell how it ended; waiting for its end");
+  });
+
+  it("ends with that error where it is so again", async () => {
+    const { verbs, work, prepare } = unseen(2);
+    const snapshotId = await prepare();
+    await expect(verbs["updates.rollback"]({ snapshotId }, work)).rejects.toThrow(TransactionUnseen);
   });
 });
 
