@@ -352,6 +352,39 @@ describe("snapshots: packages", () => {
       expect(await backend.rollback(id, touched, signal)).toEqual(outcome);
     });
 
+    it("leave alone what others changed while packages changed, where it belongs to a package that the update left", async () => {
+      const { backend, etc, files, setPackages, write, read } = setUpReal();
+      files.owners.set("app.conf", "app").set("tool.conf", "tool");
+      const tool = presentPackage("tool", "1");
+      setPackages([app, tool]);
+      for (const path of ["app.conf", "tool.conf", "made.conf"]) write(path, "then");
+      await create(backend, { kind: "before_update" });
+      setPackages([app2, tool]);
+      for (const path of ["app.conf", "made.conf"]) write(path, "by the update");
+      write("tool.conf", "by others meanwhile");
+      await backend.recordChanges(id, signal);
+      expect(await backend.rollback(id, touched, signal)).toMatchObject({
+        isDone: true,
+        filesRestored: 2,
+        filesLeft: [join(etc, "tool.conf")],
+      });
+      expect(["app.conf", "made.conf", "tool.conf"].map(read)).toEqual(["then", "then", "by others meanwhile"]);
+    });
+
+    it("undo a rollback of all files, also of packages that it left", async () => {
+      const { backend, files, write, read } = setUpReal();
+      files.owners.set("app.conf", "app");
+      write("app.conf", "then");
+      await create(backend);
+      write("app.conf", "by others");
+      await create(backend, { id: other, kind: "before_rollback" });
+      await backend.rollback(id, transaction, signal);
+      expect(read("app.conf")).toBe("then");
+      await backend.recordChanges(other, signal);
+      await backend.rollback(other, { ...touched, id: "back-2" }, signal);
+      expect(read("app.conf")).toBe("by others");
+    });
+
     it("know what later transactions touched, also a rollback, and what came between", async () => {
       const { backend, write, read } = setUpReal();
       for (const path of ["twice", "later", "between"]) write(path, "0");
@@ -472,6 +505,28 @@ describe("snapshots: packages", () => {
     });
     expect(await keeper.read(etc, signal)).toEqual(before);
     expect([read("both"), lstatSync(join(etc, "both")).mode & 0o777]).toEqual(["content", 0o640]);
+  });
+
+  it("leave the labels of SELinux to its policy: another one is no change, and none is kept", async () => {
+    const { backend, etc, write } = setUpReal();
+    const keeper = createAttributes({ exec });
+    const label = async (type: string): Promise<void> => {
+      const value = Buffer.from(`system_u:object_r:${type}:s0\0`).toString("base64");
+      const entry = { type: "file", uid: 0, gid: 0, mode: 0o644, mtimeMs: 0 } as const;
+      await using folder = await open(etc);
+      const attributes = { "SCHILY.xattr.security.selinux": value };
+      await keeper.write({ folder, name: "labelled" }, { ...entry, attributes }, Buffer.from("text"));
+      const words = ["--directory", etc, "--format=posix", "--xattrs", "--xattrs-include=*", "--create", "labelled"];
+      expect((await exec(["/usr/bin/tar", ...words])).stdout).toContain(
+        `security.selinux=system_u:object_r:${type}:s0`,
+      );
+    };
+    await label("shadow_t");
+    write("plain", "text");
+    await create(backend);
+    await label("etc_t");
+    expect((await backend.diff(id, signal)).files).toEqual([]);
+    expect(await keeper.read(etc, signal)).toEqual(new Map());
   });
 
   it("tell what was brought back before somebody took the lock, and nothing of a lock that was held from the first", async () => {

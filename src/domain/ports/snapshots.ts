@@ -85,7 +85,10 @@ export interface SnapshotBackend {
     options: { readonly id: string; readonly progress: Progress },
     signal: AbortSignal,
   ) => Promise<void>;
-  /** After the transaction that the snapshot was taken for: records what it changed of the files. */
+  /**
+   * After the transaction that the snapshot was taken for: records what it changed of the files. After an update that is not what
+   * belongs to packages that it left alone.
+   */
   readonly recordChanges: (id: string, signal: AbortSignal) => Promise<void>;
   readonly remove: (id: string, signal: AbortSignal) => Promise<void>;
   readonly diff: (id: string, signal: AbortSignal) => Promise<SnapshotDiff>;

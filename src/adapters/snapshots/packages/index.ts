@@ -13,7 +13,7 @@ import { compareFile } from "./compare-file.ts";
 import { createSnapshot, keepAhead } from "./create.ts";
 import { isSnapshotId, type Manifest } from "./manifest.ts";
 import { diffPackages } from "./plan.ts";
-import { findForeign, rollBack } from "./rollback.ts";
+import { configurationSince, findForeign, rollBack } from "./rollback.ts";
 import { createStore, packageKey } from "./store.ts";
 import { recordChanges } from "./touched.ts";
 import { compareTrees, readTree } from "./tree.ts";
@@ -63,7 +63,16 @@ export function createPackageSnapshots(ports: {
       if (files.missing !== undefined && wanted.length > 0) await keepAhead(host, wanted, options, signal);
     },
 
-    recordChanges: async (id, signal) => recordChanges(host, id, await readTree(etc, signal, attributes)),
+    async recordChanges(id, signal) {
+      const manifest = await readManifest(host, id);
+      const now = await readTree(etc, signal, attributes);
+      // A rollback restores whatever it is told to; an update changes no configuration of packages that it leaves alone.
+      const { isOfOthers } =
+        manifest.kind === "before_update"
+          ? await configurationSince(host, manifest, await files.present(signal), signal)
+          : { isOfOthers: () => false };
+      recordChanges(host, manifest, now, isOfOthers);
+    },
 
     async remove(id, signal) {
       const own = join(directory, id);

@@ -138,27 +138,39 @@ export async function restoreTree(
 }
 
 const restoreconBatch = 500;
+const followMs = 60_000;
 
 const followers = [
   { files: /^systemd\//, argv: ["/usr/bin/systemctl", "daemon-reload"] },
   { files: /^ld\.so\.conf/, argv: ["/usr/sbin/ldconfig"] },
 ] as const;
 
+/** Where the kernel shows that SELinux is on, whether it enforces or only reports. */
+const selinuxFile = "/sys/fs/selinux/enforce";
+
+/** Lets the host follow files that were restored. @param selinux another file that says whether labels are to be set. */
 export const createRefresh =
-  ({ exec }: { exec: Exec }) =>
+  ({ exec, selinux = selinuxFile }: { readonly exec: Exec; readonly selinux?: string }) =>
   async (paths: readonly string[], signal: AbortSignal): Promise<readonly string[]> => {
     const faults: string[] = [];
-    for (const { files, argv } of followers) {
-      if (!paths.some((path) => files.test(path))) continue;
-      const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: 60_000 });
-      if (exitCode !== 0) faults.push(`${argv.join(" ")}: ${stderr.trim()}`);
-    }
-    if (existsSync("/sys/fs/selinux/enforce")) {
+    const run = async (what: string, argv: Parameters<Exec>[0]): Promise<void> => {
+      try {
+        const { exitCode, stderr } = await exec(argv, { signal, timeoutMs: followMs });
+        if (exitCode !== 0) faults.push(`${what}: ${stderr.trim() || `exit code ${exitCode}`}`);
+      } catch (error) {
+        // What was restored is, whether or not this program can be run.
+        signal.throwIfAborted();
+        faults.push(`${what}: ${errorMessage(error)}`);
+      }
+    };
+    // Before what reads them.
+    if (existsSync(selinux)) {
       for (let at = 0; at < paths.length; at += restoreconBatch) {
         const batch = paths.slice(at, at + restoreconBatch).map((path) => `/etc/${path}`);
-        const { exitCode, stderr } = await exec(["/usr/sbin/restorecon", "-F", "-i", "--", ...batch], { signal });
-        if (exitCode !== 0) faults.push(`restorecon: ${stderr.trim()}`);
+        await run("restorecon", ["/usr/sbin/restorecon", "-F", "-i", "--", ...batch]);
       }
     }
+    for (const { files, argv } of followers)
+      if (paths.some((path) => files.test(path))) await run(argv.join(" "), argv);
     return faults;
   };

@@ -39,6 +39,25 @@ interface Before {
   readonly isUnrecorded?: boolean;
 }
 
+/** Whose a configuration file is, in the snapshot or now: of packages that have changed since, or of others alone. */
+export async function configurationSince(
+  { files }: Pick<RollbackHost, "files">,
+  manifest: Manifest,
+  packages: readonly PresentPackage[],
+  signal: AbortSignal,
+) {
+  const changed = new Set(diffPackages(manifest.packages, packages).map(({ name }) => name));
+  const then = new Map(manifest.etc.map((entry) => [entry.path, entry.type === "file" ? entry.package : undefined]));
+  const owners = await files.configFiles(signal);
+  const ownersOf = (path: string): readonly string[] =>
+    [then.get(path), owners.get(path)].filter((owner) => owner !== undefined);
+  return {
+    isOfChanged: (path: string): boolean => ownersOf(path).some((owner) => changed.has(owner)),
+    isOfOthers: (path: string): boolean =>
+      ownersOf(path).length > 0 && ownersOf(path).every((owner) => !changed.has(owner)),
+  };
+}
+
 /** What differs of the files because of something else than transactions and their packages. */
 export async function findForeign(
   host: RollbackHost,
@@ -47,12 +66,8 @@ export async function findForeign(
   signal: AbortSignal,
 ): Promise<{ readonly foreign: ReadonlySet<string>; readonly isUnrecorded: boolean }> {
   const touched = await touchedSince(host, manifest);
-  const changed = new Set(diffPackages(manifest.packages, now.packages).map(({ name }) => name));
-  const then = new Map(manifest.etc.map((entry) => [entry.path, entry.type === "file" ? entry.package : undefined]));
-  const owners = await host.files.configFiles(signal);
-  const isConfig = (path: string): boolean =>
-    [then.get(path), owners.get(path)].some((owner) => owner !== undefined && changed.has(owner));
-  const foreign = foreignPaths({ was: manifest.etc, now: now.entries }, touched ?? new Map(), isConfig);
+  const { isOfChanged } = await configurationSince(host, manifest, now.packages, signal);
+  const foreign = foreignPaths({ was: manifest.etc, now: now.entries }, touched ?? new Map(), isOfChanged);
   return { foreign, isUnrecorded: touched === undefined };
 }
 

@@ -7,10 +7,18 @@ import { compareTrees, isSameEntry, type TreeEntry } from "./tree.ts";
 
 const recordOf = ({ directory }: Catalogue, id: string): string => join(directory, id, "changes.json");
 
-/** @param now the files when the transaction was over. */
-export async function recordChanges(catalogue: Catalogue, id: string, now: readonly TreeEntry[]): Promise<void> {
-  const { etc } = await readManifest(catalogue, id);
-  const changed = new Set(compareTrees(etc, now).map(({ path }) => path));
+/**
+ * @param now the files when the transaction was over.
+ * @param isOfOthers whether a file is none that the transaction may have changed.
+ */
+export function recordChanges(
+  catalogue: Catalogue,
+  { id, etc }: Pick<Manifest, "id" | "etc">,
+  now: readonly TreeEntry[],
+  isOfOthers: (path: string) => boolean,
+): void {
+  const differing = compareTrees(etc, now).map(({ path }) => path);
+  const changed = new Set(differing.filter((path) => !isOfOthers(path)));
   const entries = now.filter(({ path }) => changed.has(path));
   const there = new Set(entries.map(({ path }) => path));
   const changes: Changes = { entries, removed: [...changed].filter((path) => !there.has(path)) };
