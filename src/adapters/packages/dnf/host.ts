@@ -9,10 +9,11 @@ import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { contentMark, databaseFiles, rememberByMark, sortedNames } from "../common/marks.ts";
 import { type Argv, hostPlaces, type PackagePorts } from "../common/ports.ts";
-import { createPattern, nevraOf, splitVersion } from "../common/rpm/names.ts";
+import { createPattern, formsOf } from "../common/rpm/names.ts";
 import { byName, NoLists } from "../common/rpm/offers.ts";
+import { type InstalledRpm, installedFormat, parseInstalled } from "../common/rpm/queries.ts";
 import { createTransactions } from "../common/transactions.ts";
-import { type InstalledRpm, installedFormat, parseExcludes, parseInstalled, parseVersionLocks } from "./lists.ts";
+import { parseExcludes, parseVersionLocks } from "./lists.ts";
 import { dnfOutput, failureReason } from "./output.ts";
 
 export interface DnfPlaces {
@@ -74,13 +75,6 @@ export interface RpmDatabase {
 }
 
 const automatic: ReadonlySet<string> = new Set(["dependency", "weak-dependency", "clean"]);
-
-function formsOf(found: PackageVersion): readonly string[] {
-  const { name, architecture, version } = found;
-  const { epoch, version: main, release } = splitVersion(version);
-  const whole = `${name}-${epoch}:${main}-${release}`;
-  return [name, `${name}.${architecture}`, nevraOf(found), `${whole}.${architecture}`, whole, `${name}-${main}`];
-}
 
 export const toInstalled = (state: RpmDatabase): readonly InstalledPackage[] =>
   toInstalledPackages(state, ({ reason }) => !automatic.has(reason));

@@ -1,13 +1,15 @@
 import { realpathSync } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { join } from "node:path";
-import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
+import type { PackageManager, SystemRelease } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
 import { comparePackageVersions, nameAndArchitecture, nevraOf, splitVersion } from "../common/rpm/names.ts";
 import { changesTo, isSecurityStep, newestOf, type Offers as RpmOffers } from "../common/rpm/offers.ts";
+import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
+import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
 import {
   type Dnf,
   type DnfPlaces,
@@ -17,12 +19,12 @@ import {
   toInstalled,
   withoutRepositories,
 } from "./host.ts";
-import { availableFormat, parseAdvisories, parseCheckUpdate, parseOffered } from "./lists.ts";
+import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 import { scriptFailures } from "./output.ts";
 import { createDnfPackageFiles } from "./package-files.ts";
 import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { replay, telling } from "./replay.ts";
-import { changesOf, simulate, sizesOf, type TableRow } from "./simulation.ts";
+import { askOffered, createSimulate } from "./simulation.ts";
 
 type Offers = RpmOffers<RpmDatabase>;
 
@@ -64,29 +66,11 @@ function createOffers({ ask, database, places }: Dnf): Asks<Offers> {
   };
 }
 
-/** How often what takes the place of others is left out before it is seen that there is no way without it. */
-const mostRounds = 5;
-
-async function upgradeRows(
-  dnf: Dnf,
-  { type }: UpdateRequest,
-  operands: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly TableRow[]> {
-  const words = ["upgrade", ...(operands.length > 0 ? ["--", ...operands] : [])];
-  const excluded = new Set<string>();
-  for (let round = 1; ; round += 1) {
-    const rows = await simulate(dnf, [...[...excluded].map((name) => `--exclude=${name}`), ...words], signal);
-    const taking = rows.filter(({ kind, replaces }) => kind === "install" && replaces.length > 0);
-    if (type !== "packages" || taking.length === 0 || round > mostRounds) return rows;
-    for (const { name } of taking) excluded.add(name);
-  }
-}
-
 function createDnf(ports: ManagerPorts): PackageManager {
   const dnf = openDnf(ports);
   const { ask, tryAsking, database } = dnf;
   const offers = createOffers(dnf);
+  const simulate = createSimulate(dnf);
 
   return createRpmManager(
     {
@@ -109,8 +93,8 @@ function createDnf(ports: ManagerPorts): PackageManager {
 
       async plan(request, wanted, { packages }, signal) {
         const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
-        const changes = changesOf(await upgradeRows(dnf, request, operands, signal), packages);
-        return { changes, removals: changes, sizes: () => sizesOf(dnf, changes, packages, signal) };
+        const changes = changesOf(await upgradeRows(simulate, request, operands, signal), packages);
+        return { changes, removals: changes, sizes: () => sizesOf(askOffered(dnf), changes, packages, signal) };
       },
 
       change: (unit, changes, options, signal) => replay(dnf, { unit, changes, ...options }, signal),

@@ -1,10 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { missingOf } from "../common/package-files.ts";
-import { isExact, marksFor, shellLines } from "./package-files.ts";
+import { isExact, shellLines } from "./package-files.ts";
 
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
-const marked = { ...app, isManual: true, isHeld: false };
 
 describe("returning to packages", () => {
   it("does what is missing and nothing else", () => {
@@ -35,15 +34,5 @@ describe("returning to packages", () => {
     expect(isExact(replacing, { install, remove: [] })).toBe(false);
     expect(isExact(tableOf(row), { install, remove: [] })).toBe(true);
     expect(isExact(tableOf(row), { install, remove: [lib] })).toBe(false);
-  });
-
-  it("marks what is marked otherwise", () => {
-    const wanted = [marked, { ...lib, isManual: false, isHeld: false }];
-    expect(marksFor(wanted, wanted)).toEqual([]);
-    const present = wanted.map((each) => ({ ...each, isManual: !each.isManual }));
-    expect(marksFor(wanted, present)).toEqual([
-      { verb: "install", names: ["app-1:1.0-1.noarch"] },
-      { verb: "remove", names: ["lib-2.0-1.x86_64"] },
-    ]);
   });
 });

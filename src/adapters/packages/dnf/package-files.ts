@@ -1,15 +1,16 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { InstalledPackage, PackageFiles } from "#domain/ports/packages.ts";
+import type { PackageFiles } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { createPackageFiles, type Missing } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
 import { fileNameOf, isJust, rpmFiles } from "../common/rpm/package-files.ts";
+import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
+import { marksFor } from "../common/rpm/table.ts";
 import { asResult } from "../common/transactions.ts";
 import { type Dnf, toInstalled, withoutRepositories } from "./host.ts";
-import { availableFormat, parseOffered } from "./lists.ts";
 import { failureReason, scriptFailures } from "./output.ts";
 import { changingArgv, telling } from "./replay.ts";
 import { parseSummary, parseTable } from "./simulation.ts";
@@ -47,20 +48,6 @@ export function isExact(text: string, missing: Missing): boolean {
     ...row.replaces.map((nevra) => `-${nevra}`),
   ]);
   return isJust(done, missing);
-}
-
-export function marksFor(
-  wanted: readonly InstalledPackage[],
-  present: readonly InstalledPackage[],
-): readonly { readonly verb: "install" | "remove"; readonly names: readonly string[] }[] {
-  const now = new Map(present.map((each) => [nevraOf(each), each.isManual]));
-  const changed = wanted.filter((each) => now.has(nevraOf(each)) && now.get(nevraOf(each)) !== each.isManual);
-  const names = (isManual: boolean): readonly string[] =>
-    changed.filter((each) => each.isManual === isManual).map(nevraOf);
-  return [
-    { verb: "install" as const, names: names(true) },
-    { verb: "remove" as const, names: names(false) },
-  ].filter((mark) => mark.names.length > 0);
 }
 
 export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFiles {

@@ -5,10 +5,11 @@ import type { OnLine, Repairs } from "../common/ports.ts";
 import { type Findings, leftovers } from "../common/rpm/findings.ts";
 import { isPackageName, nameAndArchitecture, nevraOf } from "../common/rpm/names.ts";
 import { demandNoRemoval } from "../common/rpm/offers.ts";
+import { changesOf, sizesOf } from "../common/rpm/table.ts";
 import { cannotAsk, type Dnf, withoutRepositories } from "./host.ts";
 import { hasTransactions, isUnfinished, parseCheck, unfinishedIn } from "./lists.ts";
 import { changingArgv, replay } from "./replay.ts";
-import { changesOf, simulate, sizesOf } from "./simulation.ts";
+import { askOffered, createSimulate } from "./simulation.ts";
 
 export async function findingsOf({ tryAsking, database }: Dnf, signal: AbortSignal): Promise<Findings> {
   const list = await tryAsking([withoutRepositories, "history", "list"], signal);
@@ -53,6 +54,7 @@ async function wordsFor(dnf: Dnf, reinstalled: readonly string[], signal: AbortS
 
 export function createRepairs(dnf: Dnf): Repairs {
   const { database, places, transact } = dnf;
+  const simulate = createSimulate(dnf);
 
   const change = (unit: string, description: string, words: readonly string[], signal: AbortSignal): Promise<string> =>
     transact({ unit, description, argv: changingArgv(dnf, ...words), locks: [places.transactionLock] }, signal);
@@ -63,14 +65,14 @@ export function createRepairs(dnf: Dnf): Repairs {
     if (words.at(-1) === "--") return { ...plan, obstacle: "nothing that could be installed would fix it" };
     const { packages } = await database(signal);
     return orObstacle(plan, async () => {
-      const rows = await simulate(dnf, words, signal);
+      const rows = await simulate(words, signal);
       const again = rows.filter(({ kind }) => kind === "reinstall");
       const changes = [
         ...changesOf(rows, packages),
         ...again.map(({ name, architecture, version }) => ({ name, architecture, from: version, to: version })),
       ];
       demandNoRemoval("dnf", changes);
-      const { downloadBytes } = await sizesOf(dnf, changes, packages, signal);
+      const { downloadBytes } = await sizesOf(askOffered(dnf), changes, packages, signal);
       return { ...plan, changes: changes.map((each) => ({ ...each, to: each.to ?? "" })), downloadBytes };
     });
   };

@@ -1,9 +1,8 @@
 import { describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
 import { leftovers } from "../common/rpm/findings.ts";
-import type { InstalledRpm } from "./lists.ts";
+import type { InstalledRpm } from "../common/rpm/queries.ts";
 import { parseStep, storedTransaction, telling } from "./replay.ts";
-import { changesOf, type TableRow } from "./simulation.ts";
 
 const installed = (name: string, version: string, reason = "user"): InstalledRpm => ({
   name,
@@ -18,14 +17,6 @@ const change = (name: string, from: string | null, to: string | null): PackageCh
   from,
   to,
   isSecurity: false,
-});
-const row = (kind: TableRow["kind"], name: string, version: string, replaces: readonly string[] = []): TableRow => ({
-  kind,
-  name,
-  architecture: "noarch",
-  version,
-  repository: "base",
-  replaces,
 });
 const actions = (...given: Parameters<typeof storedTransaction>): unknown => {
   const { rpms } = JSON.parse(storedTransaction(...given)) as { rpms: readonly Record<string, string>[] };
@@ -58,27 +49,6 @@ describe("a stored transaction", () => {
 
   it.each([change("a b", null, "1-1"), change("a", null, "1"), change("a", "1-1\n", null)])("refuses %j", (wrong) => {
     expect(() => storedTransaction([wrong], [])).toThrow(/as the name of a package/);
-  });
-});
-
-describe("changes", () => {
-  it("are one for a kernel that comes and the one that goes for it", () => {
-    const present = [installed("kernel", "1-1"), installed("kernel", "2-1")];
-    expect(changesOf([row("install", "kernel", "3-1"), row("remove", "kernel", "1-1")], present)).toEqual([
-      { name: "kernel", architecture: "noarch", from: "1-1", to: "3-1" },
-    ]);
-    expect(changesOf([row("install", "kernel", "3-1")], present)).toEqual([
-      { name: "kernel", architecture: "noarch", from: null, to: "3-1" },
-    ]);
-  });
-
-  it("have what is replaced as removed, once", () => {
-    const rows = [row("install", "new", "2-1", ["old-1-1.noarch"]), row("upgrade", "app", "2-1", ["old-1-1.noarch"])];
-    expect(changesOf(rows, [installed("app", "1-1"), installed("old", "1-1")])).toEqual([
-      { name: "new", architecture: "noarch", from: null, to: "2-1" },
-      { name: "app", architecture: "noarch", from: "1-1", to: "2-1" },
-      { name: "old", architecture: "noarch", from: "1-1", to: null },
-    ]);
   });
 });
 

@@ -1,25 +1,19 @@
 import { mkdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { type PackageVersion, type Progress, UpdateRefused } from "#domain/ports/packages.ts";
+import type { Progress } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../common/changes.ts";
 import type { Argv, OnLine } from "../common/ports.ts";
-import { isPackageName, nameAndArchitecture, nevraOf, parseNevra } from "../common/rpm/names.ts";
+import { nameAndArchitecture } from "../common/rpm/names.ts";
+import type { InstalledRpm } from "../common/rpm/queries.ts";
+import { checked } from "../common/rpm/table.ts";
 import { longestMs } from "../common/transactions.ts";
 import { type Dnf, withoutRepositories } from "./host.ts";
-import type { InstalledRpm } from "./lists.ts";
 
 interface StoredAction {
   readonly action: "Install" | "Upgrade" | "Upgraded" | "Removed";
   readonly nevra: string;
   readonly reason: string;
   readonly repo_id: "";
-}
-
-function checked(found: PackageVersion): string {
-  const nevra = nevraOf(found);
-  if (!isPackageName(found.name) || parseNevra(nevra) === undefined)
-    throw new UpdateRefused(`cannot use ${JSON.stringify(nevra)} as the name of a package`);
-  return nevra;
 }
 
 /** Keeps reasons; new packages count as dependencies, unless they replace something that a user asked for. */

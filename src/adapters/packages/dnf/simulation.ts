@@ -1,19 +1,9 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { UpdateRefused } from "#domain/ports/packages.ts";
-import type { PlainChange } from "../common/changes.ts";
-import { nameAndArchitecture, nevraOf, parseNevra } from "../common/rpm/names.ts";
+import { availableFormat } from "../common/rpm/queries.ts";
+import type { Asking, Simulate, TableRow } from "../common/rpm/table.ts";
 import type { Dnf } from "./host.ts";
-import { availableFormat, type InstalledRpm, parseOffered } from "./lists.ts";
 import { failureReason } from "./output.ts";
-
-export interface TableRow {
-  readonly kind: "install" | "upgrade" | "downgrade" | "reinstall" | "remove";
-  readonly name: string;
-  readonly architecture: string;
-  readonly version: string;
-  readonly repository: string;
-  readonly replaces: readonly string[];
-}
 
 /** Headings of the table. What dnf skips or has broken is listed below others, and is not done. */
 const headings: readonly (readonly [RegExp, TableRow["kind"] | undefined])[] = [
@@ -73,64 +63,22 @@ export function parseSummary(text: string): number {
   return counted.reduce((sum, line) => sum + Number(/(\d+) Packages?$/.exec(line)?.[1] ?? 0), 0);
 }
 
-export function changesOf(rows: readonly TableRow[], installed: readonly InstalledRpm[]): readonly PlainChange[] {
-  const newest = new Map(installed.map((each) => [nameAndArchitecture(each), each.version]));
-  const removed = [
-    ...rows.filter(({ kind }) => kind === "remove"),
-    ...rows.flatMap(({ replaces }) => replaces.flatMap((nevra) => parseNevra(nevra) ?? [])),
-  ];
-  const gone = new Map(removed.map((each) => [nameAndArchitecture(each), each]));
-  const changes = rows.flatMap((row): readonly PlainChange[] => {
-    const { kind, name, architecture, version } = row;
-    if (kind === "remove" || kind === "reinstall") return [];
-    if (kind !== "install")
-      return [{ name, architecture, from: newest.get(nameAndArchitecture(row)) ?? null, to: version }];
-    const from = gone.get(nameAndArchitecture(row))?.version ?? null;
-    gone.delete(nameAndArchitecture(row));
-    return [{ name, architecture, from, to: version }];
-  });
-  const removals = [...gone.values()].map(({ name, architecture, version }): PlainChange => {
-    return { name, architecture, from: version, to: null };
-  });
-  return [...changes, ...removals];
-}
+/** What dnf would do, by the table that it shows. */
+export const createSimulate =
+  ({ tryAsking }: Pick<Dnf, "tryAsking">): Simulate =>
+  async (words, signal) => {
+    // Quiet, dnf would not tell what it would do.
+    const { exitCode, stdout, stderr } = await tryAsking(["--assumeno", "--verbose", ...words], signal);
+    const rows = parseTable(stdout);
+    if (rows !== undefined) {
+      if (rows.length !== parseSummary(stdout)) throw new CommandFailed("cannot read what dnf would do");
+      return rows;
+    }
+    if (exitCode === 0 || /^Error: No packages marked for (?:upgrade|install)/m.test(stderr)) return [];
+    throw new UpdateRefused(failureReason(stderr, exitCode));
+  };
 
-export async function simulate(
-  { tryAsking }: Pick<Dnf, "tryAsking">,
-  words: readonly string[],
-  signal: AbortSignal,
-): Promise<readonly TableRow[]> {
-  // Quiet, dnf would not tell what it would do.
-  const { exitCode, stdout, stderr } = await tryAsking(["--assumeno", "--verbose", ...words], signal);
-  const rows = parseTable(stdout);
-  if (rows !== undefined) {
-    if (rows.length !== parseSummary(stdout)) throw new CommandFailed("cannot read what dnf would do");
-    return rows;
-  }
-  if (exitCode === 0 || /^Error: No packages marked for (?:upgrade|install)/m.test(stderr)) return [];
-  throw new UpdateRefused(failureReason(stderr, exitCode));
-}
-
-export async function sizesOf(
-  { ask }: Pick<Dnf, "ask">,
-  changes: readonly PlainChange[],
-  installed: readonly InstalledRpm[],
-  signal: AbortSignal,
-): Promise<{ readonly downloadBytes: number; readonly diskBytes: number }> {
-  const wanted = changes.flatMap(({ name, architecture, to }) =>
-    to === null ? [] : [{ name, architecture, version: to }],
-  );
-  const words = ["repoquery", `--queryformat=${availableFormat}`, "--", ...wanted.map(nevraOf)];
-  const offered = new Map(
-    (wanted.length === 0 ? [] : parseOffered(await ask(words, signal))).map((each) => [nevraOf(each), each]),
-  );
-  const present = new Map(installed.map((each) => [nevraOf(each), each.bytes]));
-  const sums = { downloadBytes: 0, diskBytes: 0 };
-  for (const found of offered.values()) {
-    sums.downloadBytes += found.downloadBytes;
-    sums.diskBytes += found.bytes;
-  }
-  for (const { name, architecture, from } of changes)
-    if (from !== null) sums.diskBytes -= present.get(nevraOf({ name, architecture, version: from })) ?? 0;
-  return sums;
-}
+export const askOffered =
+  ({ ask }: Pick<Dnf, "ask">): Asking =>
+  (nevras, signal) =>
+    ask(["repoquery", `--queryformat=${availableFormat}`, "--", ...nevras], signal);

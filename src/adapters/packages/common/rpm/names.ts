@@ -88,3 +88,11 @@ export function createPattern(pattern: string): (text: string) => boolean {
 }
 
 export const withoutZeroEpoch = (version: string): string => version.replace(/^0+:/, "");
+
+/** All that a pattern in settings of dnf may match of a package. */
+export function formsOf(found: PackageVersion): readonly string[] {
+  const { name, architecture, version } = found;
+  const { epoch, version: main, release } = splitVersion(version);
+  const whole = `${name}-${epoch}:${main}-${release}`;
+  return [name, `${name}.${architecture}`, nevraOf(found), `${whole}.${architecture}`, whole, `${name}-${main}`];
+}

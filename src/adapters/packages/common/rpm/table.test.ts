@@ -1,0 +1,55 @@
+import { describe, expect, it } from "vitest";
+import type { InstalledRpm } from "./queries.ts";
+import { changesOf, marksFor, type TableRow } from "./table.ts";
+
+const installed = (name: string, version: string, reason = "user"): InstalledRpm => ({
+  name,
+  version,
+  architecture: "noarch",
+  reason,
+  bytes: 1,
+});
+const row = (kind: TableRow["kind"], name: string, version: string, replaces: readonly string[] = []): TableRow => ({
+  kind,
+  name,
+  architecture: "noarch",
+  version,
+  repository: "base",
+  replaces,
+});
+
+describe("changes", () => {
+  it("are one for a kernel that comes and the one that goes for it", () => {
+    const present = [installed("kernel", "1-1"), installed("kernel", "2-1")];
+    expect(changesOf([row("install", "kernel", "3-1"), row("remove", "kernel", "1-1")], present)).toEqual([
+      { name: "kernel", architecture: "noarch", from: "1-1", to: "3-1" },
+    ]);
+    expect(changesOf([row("install", "kernel", "3-1")], present)).toEqual([
+      { name: "kernel", architecture: "noarch", from: null, to: "3-1" },
+    ]);
+  });
+
+  it("have what is replaced as removed, once", () => {
+    const rows = [row("install", "new", "2-1", ["old-1-1.noarch"]), row("upgrade", "app", "2-1", ["old-1-1.noarch"])];
+    expect(changesOf(rows, [installed("app", "1-1"), installed("old", "1-1")])).toEqual([
+      { name: "new", architecture: "noarch", from: null, to: "2-1" },
+      { name: "app", architecture: "noarch", from: "1-1", to: "2-1" },
+      { name: "old", architecture: "noarch", from: "1-1", to: null },
+    ]);
+  });
+});
+
+describe("marks", () => {
+  it("are set where they are otherwise", () => {
+    const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
+    const lib = { name: "lib", version: "2.0-1", architecture: "x86_64" };
+    const marked = { ...app, isManual: true, isHeld: false };
+    const wanted = [marked, { ...lib, isManual: false, isHeld: false }];
+    expect(marksFor(wanted, wanted)).toEqual([]);
+    const present = wanted.map((each) => ({ ...each, isManual: !each.isManual }));
+    expect(marksFor(wanted, present)).toEqual([
+      { verb: "install", names: ["app-1:1.0-1.noarch"] },
+      { verb: "remove", names: ["lib-2.0-1.x86_64"] },
+    ]);
+  });
+});
