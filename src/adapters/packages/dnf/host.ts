@@ -1,4 +1,4 @@
-import { readFile, stat } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult } from "#adapters/exec/index.ts";
@@ -7,8 +7,9 @@ import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
-import { contentMark, databaseFiles, rememberByMark, sortedNames } from "../common/marks.ts";
+import { rememberByMark } from "../common/marks.ts";
 import { type Argv, hostPlaces, type PackagePorts } from "../common/ports.ts";
+import { databaseMark } from "../common/rpm/marks.ts";
 import { createPattern, formsOf } from "../common/rpm/names.ts";
 import { byName, NoLists } from "../common/rpm/offers.ts";
 import { type InstalledRpm, installedFormat, parseInstalled } from "../common/rpm/queries.ts";
@@ -37,7 +38,7 @@ function dnfPlaces(root = "/"): DnfPlaces {
     dnf: ["/usr/bin/dnf", ...(isTree ? [`--installroot=${root}`] : [])],
     rpm: ["/usr/bin/rpm", ...(isTree ? ["--root", root] : [])],
     databases: [below("var/lib/rpm"), below("usr/lib/sysimage/rpm")],
-    history: below("var/lib/dnf"),
+    history: below("var/lib/dnf/history.sqlite"),
     lists: below("var/cache/dnf"),
     transactionLock: below("var/lib/dnf/rpmdb_lock.pid"),
     listsLocks: [below("var/cache/dnf/metadata_lock.pid"), below("var/cache/dnf/download_lock.pid")],
@@ -51,21 +52,6 @@ function dnfPlaces(root = "/"): DnfPlaces {
 const onlyAsking = ["--cacheonly", "--quiet", "--setopt=exit_on_lock=1", "--setopt=logfilelevel=0"] as const;
 /** Questions about what is installed: no list is needed. */
 export const withoutRepositories = "--disablerepo=*";
-
-/** A text that changes when rpm's database or dnf's history does, and not because somebody reads them. */
-async function databaseMark({ databases, history }: DnfPlaces): Promise<string> {
-  const files = await databaseFiles(databases);
-  const journal = join(history, "history.sqlite-wal");
-  const hasJournal = (await orUndefined(stat(journal))) !== undefined;
-  // As long as there is a journal, changes are in there, and the file itself is written by readers.
-  const last = hasJournal ? journal : join(history, "history.sqlite");
-  return (await Promise.all([...files, last].map(contentMark))).join("\n");
-}
-
-export async function listsMark({ lists }: DnfPlaces): Promise<string> {
-  const names = await sortedNames(lists);
-  return (await Promise.all(names.map((name) => contentMark(join(lists, name, "repodata", "repomd.xml"))))).join("\n");
-}
 
 export interface RpmDatabase {
   readonly packages: readonly InstalledRpm[];
@@ -119,7 +105,7 @@ export function openDnf(ports: PackagePorts) {
     tryAsking,
 
     database: async (signal: AbortSignal): Promise<RpmDatabase> => {
-      const mark = await databaseMark(where);
+      const mark = await databaseMark(where.databases, where.history);
       const packages = await remembered(mark, async () => {
         // What is excluded is there all the same.
         const all = [withoutRepositories, "--disableexcludes=all"];

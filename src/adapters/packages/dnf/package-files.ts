@@ -1,14 +1,13 @@
 import { mkdir, readdir, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { PackageFiles } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { createPackageFiles, type Missing } from "../common/package-files.ts";
 import type { PackagePorts } from "../common/ports.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { orWithoutLists } from "../common/rpm/offers.ts";
-import { fileNameOf, isJust, rpmFiles } from "../common/rpm/package-files.ts";
+import { cachedIn, rpmFiles } from "../common/rpm/package-files.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
-import { marksFor } from "../common/rpm/table.ts";
+import { isExactly, marksFor } from "../common/rpm/table.ts";
 import { asResult } from "../common/transactions.ts";
 import { type Dnf, toInstalled, withoutRepositories } from "./host.ts";
 import { failureReason, scriptFailures } from "./output.ts";
@@ -43,11 +42,7 @@ export const shellLines = ({ install, remove }: Missing): string =>
 export function isExact(text: string, missing: Missing): boolean {
   const rows = parseTable(text);
   if (rows === undefined || rows.length !== parseSummary(text)) return false;
-  const done = rows.flatMap((row) => [
-    `${row.kind === "remove" ? "-" : "+"}${nevraOf(row)}`,
-    ...row.replaces.map((nevra) => `-${nevra}`),
-  ]);
-  return isJust(done, missing);
+  return isExactly(rows, missing);
 }
 
 export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFiles {
@@ -59,10 +54,7 @@ export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFil
     database,
     toInstalled,
 
-    async cached(wanted) {
-      const repositories = (await orUndefined(readdir(places.lists))) ?? [];
-      return repositories.map((name) => join(places.lists, name, "packages", fileNameOf(wanted)));
-    },
+    cached: cachedIn(places.lists),
 
     async offered(wanted, signal) {
       const words = ["repoquery", ...all, "--available", `--queryformat=${availableFormat}`, "--"];
@@ -94,7 +86,8 @@ export function createDnfPackageFiles(dnf: Dnf, ports: PackagePorts): PackageFil
 
     async mark(unit, wanted, signal) {
       const description = "Steward marks packages as in a snapshot (dnf mark)";
-      for (const { verb, names } of marksFor(wanted, toInstalled(await database(signal)))) {
+      for (const { isManual, names } of marksFor(wanted, toInstalled(await database(signal)))) {
+        const verb = isManual ? "install" : "remove";
         const argv = changingArgv(dnf, withoutRepositories, "mark", verb, "--", ...names);
         await transact({ unit, description, argv, locks }, signal);
       }

@@ -95,7 +95,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
         return { version, releaseDate: "", isSecurity: next.isSecurity, changelog: "" };
       },
 
-      updaters: ["os-update.timer"],
+      updaters: () => Promise.resolve(["os-update.timer"]),
       asksReboot: async (signal) => (await zypper.tryInstalled(["needs-rebooting"], signal)).exitCode === rebootCode,
     },
     ports,

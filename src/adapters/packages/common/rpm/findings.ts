@@ -18,6 +18,20 @@ export interface Findings {
   readonly remaining: readonly PackageVersion[];
 }
 
+/** @param unfinished what the last transaction was to do, if it was begun and has no end. */
+export function toFindings(
+  found: Pick<Findings, "unmet" | "duplicates">,
+  unfinished: { readonly brought: readonly PackageVersion[]; readonly removed: readonly PackageVersion[] } | undefined,
+  { packages }: Pick<RpmState, "packages">,
+): Findings {
+  const { brought, removed } = unfinished ?? { brought: [], removed: [] };
+  const present = new Set(packages.map(nevraOf));
+  const missing = brought.filter((each) => !present.has(nevraOf(each)));
+  const remaining = removed.filter((each) => present.has(nevraOf(each)));
+  const isLeft = found.duplicates.length + missing.length + remaining.length > 0;
+  return { ...found, isInterrupted: unfinished !== undefined && isLeft, brought, missing, remaining };
+}
+
 /** The version that an interrupted transaction was to remove, which may be the newer one. */
 export const leftovers = ({ duplicates, brought }: Pick<Findings, "duplicates" | "brought">): readonly PlainChange[] =>
   duplicates.map(({ old, kept }) => {

@@ -64,8 +64,7 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
   readonly refresh: (onLine: OnLine, signal: AbortSignal) => Promise<void>;
   readonly release: Asks<SystemRelease | undefined>;
   readonly asksReboot: Asks<boolean>;
-  /** Timers that install updates. */
-  readonly updaters: readonly string[];
+  readonly updaters: PackageManager["otherUpdaters"];
 }
 
 const listsMs = 10_000;
@@ -135,7 +134,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
       return (await host.writer()) === undefined ? describeFindings(await findings(signal)) : [];
     },
 
-    otherUpdaters: () => Promise.resolve(host.updaters),
+    otherUpdaters: host.updaters,
     restartNeeds: async (signal) => ({
       requiresReboot: (await ports.needsReboot(signal)) || (await host.asksReboot(signal)),
       units: await staleUnits(signal),

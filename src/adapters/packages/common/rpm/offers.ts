@@ -4,11 +4,13 @@ import {
   type PackageManager,
   type PackageVersion,
   type SecurityUpdate,
+  type SystemRelease,
   UpdateRefused,
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../changes.ts";
+import { rememberByMark } from "../marks.ts";
 import type { Asks } from "../ports.ts";
-import { comparePackageVersions, nameAndArchitecture, nevraOf } from "./names.ts";
+import { comparePackageVersions, nameAndArchitecture, nevraOf, splitVersion } from "./names.ts";
 
 export interface AdvisedRpm extends PackageVersion {
   /** `FEDORA-2026-0123456789`, `openSUSE-2026-123`. */
@@ -104,6 +106,38 @@ export interface Offers<State> {
   /** Versions that close security holes, newer than what is installed, those of held packages too. */
   readonly advised: readonly AdvisedRpm[];
   readonly database: State;
+}
+
+/** What dnf offers, asked again when what it depends on has changed. @param host.mark of lists and settings. */
+export function createOffers<State extends RpmState>(host: {
+  readonly database: Asks<State>;
+  readonly mark: () => Promise<string>;
+  readonly updates: Asks<readonly PackageVersion[]>;
+  readonly advisories: Asks<readonly AdvisedRpm[]>;
+}): Asks<Offers<State>> {
+  const remembered = rememberByMark<Omit<Offers<State>, "database">>();
+
+  const askOffers = async (state: State, signal: AbortSignal): Promise<Omit<Offers<State>, "database">> => {
+    const newest = newestOf(state);
+    const offered = await host.updates(signal);
+    const advised = (await host.advisories(signal)).filter((each) => {
+      const found = newest.get(nameAndArchitecture(each));
+      return found !== undefined && comparePackageVersions(each.version, found.version) > 0;
+    });
+    return { updates: changesTo(offered, newest, advised), advised };
+  };
+
+  return async (signal) => {
+    const state = await host.database(signal);
+    const mark = `${state.mark}\n${await host.mark()}`;
+    return { ...(await remembered(mark, () => askOffers(state, signal))), database: state };
+  };
+}
+
+export function releaseOf(next: PackageVersion, { advised, database }: Offers<RpmState>): SystemRelease {
+  const from = newestOf(database).get(nameAndArchitecture(next))?.version ?? null;
+  const isSecurity = isSecurityStep(next, advised, from);
+  return { version: splitVersion(next.version).version, releaseDate: "", isSecurity, changelog: "" };
 }
 
 export const changesTo = (

@@ -48,8 +48,8 @@ describe("marks", () => {
     expect(marksFor(wanted, wanted)).toEqual([]);
     const present = wanted.map((each) => ({ ...each, isManual: !each.isManual }));
     expect(marksFor(wanted, present)).toEqual([
-      { verb: "install", names: ["app-1:1.0-1.noarch"] },
-      { verb: "remove", names: ["lib-2.0-1.x86_64"] },
+      { isManual: true, names: ["app-1:1.0-1.noarch"] },
+      { isManual: false, names: ["lib-2.0-1.x86_64"] },
     ]);
   });
 });

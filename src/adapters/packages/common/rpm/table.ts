@@ -5,7 +5,9 @@ import {
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
 import type { PlainChange } from "../changes.ts";
+import type { Missing } from "../package-files.ts";
 import { isPackageName, nameAndArchitecture, nevraOf, parseNevra } from "./names.ts";
+import { isJust } from "./package-files.ts";
 import { type InstalledRpm, parseOffered } from "./queries.ts";
 
 /** A line of the table in which dnf tells what it would do. */
@@ -89,19 +91,27 @@ export async function sizesOf(
   return sums;
 }
 
+/** Packages whose mark is to be changed: one group of those that become manual, and one of the others. */
 export function marksFor(
   wanted: readonly InstalledPackage[],
   present: readonly InstalledPackage[],
-): readonly { readonly verb: "install" | "remove"; readonly names: readonly string[] }[] {
+): readonly { readonly isManual: boolean; readonly names: readonly string[] }[] {
   const now = new Map(present.map((each) => [nevraOf(each), each.isManual]));
   const changed = wanted.filter((each) => now.has(nevraOf(each)) && now.get(nevraOf(each)) !== each.isManual);
-  const names = (isManual: boolean): readonly string[] =>
-    changed.filter((each) => each.isManual === isManual).map(nevraOf);
-  return [
-    { verb: "install" as const, names: names(true) },
-    { verb: "remove" as const, names: names(false) },
-  ].filter((mark) => mark.names.length > 0);
+  return [true, false]
+    .map((isManual) => ({ isManual, names: changed.filter((each) => each.isManual === isManual).map(nevraOf) }))
+    .filter((mark) => mark.names.length > 0);
 }
+
+/** Whether a transaction would do just what is missing. */
+export const isExactly = (rows: readonly TableRow[], missing: Missing): boolean =>
+  isJust(
+    rows.flatMap((row) => [
+      `${row.kind === "remove" ? "-" : "+"}${nevraOf(row)}`,
+      ...row.replaces.map((nevra) => `-${nevra}`),
+    ]),
+    missing,
+  );
 
 /** @throws UpdateRefused for what is not a name of a package. */
 export function checked(found: PackageVersion): string {
