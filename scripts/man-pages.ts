@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { manPages } from "#cli/commands/man-pages.ts";
-import { documentedProgram } from "#cli/documented-program.ts";
+import { documentedProgram } from "#cli/program.ts";
 
 const { version } = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 const [folder] = process.argv.slice(2);

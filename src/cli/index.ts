@@ -1,7 +1,7 @@
 import { CommanderError } from "commander";
 import { createClient } from "#client/index.ts";
 import { lazy } from "#kernel/async.ts";
-import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/nagios.ts";
+import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/check.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./commands/plugins/call.ts";
 import type { HostRun } from "./contexts/ask.ts";
 import { severalHosts } from "./contexts/choice.ts";
@@ -9,22 +9,18 @@ import { planningFetch } from "./contexts/guard.ts";
 import { runForAll } from "./contexts/run-for-all.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts/store.ts";
 import type { Command } from "./core/command.ts";
-import { connect, connectToOne, isNamed } from "./core/connect.ts";
+import { connect, connectToOne, createFileWarnings, isNamed } from "./core/connect.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
-import { patientFetch } from "./core/fetch.ts";
-import type { LocalCommands } from "./core/local.ts";
 import { nobody } from "./core/person.ts";
-import type { CommandPorts, Connection, ConnectOptions, Person, ServiceOptions } from "./core/ports.ts";
-import { createFileWarnings } from "./core/private-files.ts";
-import { exitCode, type Io, screenOf } from "./output/output.ts";
-import { cleanIo, printable } from "./output/terminal.ts";
-import { createProgram } from "./program.ts";
+import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person, ServiceOptions } from "./core/ports.ts";
+import { patientFetch } from "./core/transport.ts";
+import { cleanIo, exitCode, type Io, printable, screenOf } from "./output/output.ts";
+import { createProgram, inertProgram } from "./program.ts";
 
 export { NeedsDecision } from "./core/errors.ts";
-export type { LocalCommands, PluginConfirmation, PluginReport } from "./core/local.ts";
-export { createPerson } from "./core/person.ts";
-export { readInput } from "./core/standard-input.ts";
-export { cleanIo, ioOfProcess } from "./output/terminal.ts";
+export { createPerson, readInput } from "./core/person.ts";
+export type { LocalCommands, PluginConfirmation, PluginReport } from "./core/ports.ts";
+export { cleanIo, ioOfProcess } from "./output/output.ts";
 
 const serviceOptionsOf = (command: Command): ServiceOptions => command.optsWithGlobals();
 
@@ -51,12 +47,7 @@ export async function runCli(given: CliPorts): Promise<number> {
   const shared = { contexts, usesFile };
   if (!mayMeanSeveral(argv)) return runOnce({ ...ports, ...shared });
   try {
-    const program = createProgram(inertPorts(ports, contexts), {
-      version: ports.version,
-      writeErr: io.err,
-      isWhole: true,
-    });
-    const several = severalHosts(program, argv, contexts);
+    const several = severalHosts(inertProgram(ports.version), argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, ...shared });
     const local = { ...ports.local, readInput: lazy(ports.local.readInput) };
     const run = ({ signal, isDryRun, ...host }: HostRun): Promise<number> =>
@@ -72,21 +63,6 @@ const cleanPerson = (person: Person, io: Io): Person => ({
   ...person,
   ask: (question) => person.ask(printable(question, screenOf(io).hasErrorColours)),
 });
-
-/** Ports for a tree of commands of which none is run. */
-function inertPorts(ports: Pick<CommandPorts, "io" | "now" | "environment" | "local">, contexts: ContextStore) {
-  const connect = (): Promise<never> => Promise.reject(new Error("cannot connect: no command runs"));
-  return {
-    ...ports,
-    contexts,
-    person: nobody,
-    finish: () => undefined,
-    given: serviceOptionsOf,
-    connect,
-    connectTo: connect,
-    isNamed: () => false,
-  };
-}
 
 /** A client of one of several hosts. In a dry run a call that would change the host is asked for its plan instead. */
 async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDryRun: boolean): Promise<Connection> {

@@ -1,40 +1,31 @@
-import { addAlertsCommands } from "./commands/alerts.ts";
+import { addAlertsCommands, addNotifyCommands } from "./commands/alerts.ts";
 import { addApiCommands } from "./commands/api.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addChatCommand } from "./commands/chat.ts";
 import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
-import { addConfigCommands } from "./commands/config.ts";
 import { addConnectorsCommands } from "./commands/connectors.ts";
 import { addContextCommands } from "./commands/contexts.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addKeysCommands } from "./commands/keys.ts";
 import { addLogsCommand } from "./commands/logs.ts";
-import { addNotifyCommands } from "./commands/notify.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
 import { addOperationsCommands } from "./commands/operations.ts";
 import { addPluginsCommands } from "./commands/plugins/index.ts";
 import { addRebootCommands } from "./commands/reboot.ts";
+import { addConfigCommands, addServeCommand, addTaskCommand } from "./commands/service.ts";
 import { addServicesCommands } from "./commands/services.ts";
 import { addRollbackCommand, addSnapshotsCommands } from "./commands/snapshots.ts";
 import { addStatusCommand } from "./commands/status.ts";
-import { addTaskCommand } from "./commands/task.ts";
 import { addTracesCommands } from "./commands/traces.ts";
 import { addUpdatesCommands } from "./commands/updates.ts";
+import { createContextStore } from "./contexts/store.ts";
 import { Command } from "./core/command.ts";
+import { type CommandNode, describeCommand } from "./core/command-tree.ts";
+import { nobody } from "./core/person.ts";
 import type { CommandPorts } from "./core/ports.ts";
 import { oneLine } from "./output/output.ts";
-
-function addServeCommand(program: Command, { local }: Pick<CommandPorts, "local">): void {
-  program
-    .command("serve")
-    .description("run the service")
-    .option("--config <file>", "settings file (STEWARD_CONFIG; /etc/steward/config.yaml where it exists)")
-    .option("--new-admin-key", "make a further admin key at the start, for when the first one was lost")
-    .option("--safe-mode", "start without any plugin")
-    .action((options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => local.serve(options));
-}
 
 export function createProgram(
   ports: CommandPorts,
@@ -110,3 +101,39 @@ export function createProgram(
   program.helpCommand("help [command]", "what a command does");
   return program;
 }
+
+const never = (): Promise<never> => Promise.reject(new Error("cannot run a command: this tree is for reading"));
+
+/** The tree of all commands, for what reads it: nothing in it can be run. */
+export const inertProgram = (version: string): Command =>
+  createProgram(
+    {
+      io: { out: () => undefined, err: () => undefined },
+      now: () => 0,
+      environment: {},
+      person: nobody,
+      local: {
+        serve: never,
+        runTask: never,
+        checkConfig: never,
+        localService: never,
+        egress: never,
+        checkPlugin: never,
+        pluginConfirmation: never,
+        stackHost: never,
+        audit: { list: never, verify: never },
+        readInput: never,
+        runChecks: never,
+        redact: never,
+      },
+      finish: () => undefined,
+      connect: never,
+      connectTo: never,
+      isNamed: () => false,
+      contexts: createContextStore({}),
+      given: () => ({}),
+    },
+    { version, writeErr: () => undefined, isWhole: true },
+  );
+
+export const documentedProgram = (version: string): CommandNode => describeCommand(inertProgram(version));

@@ -1,6 +1,6 @@
 import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
-import { textWidth } from "#cli/output/text-width.ts";
+import { textWidth } from "#cli/output/text.ts";
 import { commandLineOn } from "./support/command-line.ts";
 import { eventually } from "./support/eventually.ts";
 import { buildPackage, makePackageSources, type PackageRecipe } from "./support/package-sources.ts";

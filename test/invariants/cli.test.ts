@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { allCommands, type CommandNode } from "#cli/core/command-tree.ts";
-import { documentedProgram } from "#cli/documented-program.ts";
+import { documentedProgram } from "#cli/program.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { filesBelow, read } from "./project.ts";
@@ -97,7 +97,7 @@ it("writes to the outputs of the process in one place, which lets nothing but te
     // What a shell prints at Ctrl-C.
     "src/cli/core/person.ts": 1,
     // They take what `cleanIo` gives them.
-    "src/cli/output/terminal.ts": 3,
+    "src/cli/output/output.ts": 3,
     // The version, and the wait for what was printed.
     "src/main.ts": 2,
   });

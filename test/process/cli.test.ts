@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { textWidth } from "#cli/output/text-width.ts";
+import { textWidth } from "#cli/output/text.ts";
 import { runProgram, runSteward } from "./support/program.ts";
 import { baseEnvironment, mainFile, makeFolder, type RunningService, startService } from "./support/service.ts";
 import { runInTerminal, type Step } from "./support/terminal.ts";

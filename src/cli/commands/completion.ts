@@ -1,8 +1,232 @@
 import { Argument } from "commander";
 import type { Command } from "../core/command.ts";
-import { describeCommand } from "../core/command-tree.ts";
+import { allCommands, type CommandNode, describeCommand, type OptionNode } from "../core/command-tree.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { completionScripts } from "./completion-scripts.ts";
+
+/** A word of a POSIX shell. */
+const word = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;
+const words = (list: readonly string[]): string => word(list.join(" "));
+const pathText = ({ path }: CommandNode): string => path.join(" ");
+const takesValue = ({ value }: OptionNode): boolean => value !== "none";
+
+const everywhere = (root: CommandNode): readonly OptionNode[] => root.options.filter(takesValue);
+
+const ownOptions = ({ options, preset }: CommandNode): readonly OptionNode[] => {
+  const others = preset?.options.filter(({ names }) => !options.some((each) => each.names[0] === names[0])) ?? [];
+  return [...options, ...others];
+};
+
+const optionsAt = (node: CommandNode, root: CommandNode): readonly OptionNode[] =>
+  node === root ? node.options : [...ownOptions(node), ...everywhere(root)];
+
+const choicesOf = (node: CommandNode): readonly string[] => [
+  ...node.commands.map(({ name }) => name),
+  ...node.arguments.flatMap(({ choices }) => choices),
+];
+
+const valueOptions = (root: CommandNode): readonly (readonly [names: readonly string[], OptionNode, CommandNode])[] =>
+  allCommands(root).flatMap((node) =>
+    ownOptions(node)
+      .filter(takesValue)
+      .map((option) => [option.names, option, node] as const),
+  );
+
+/** A `case` branch for the value of each option, by what the option takes. */
+const valueBranches = (root: CommandNode, indent: string, complete: (value: OptionNode) => string): readonly string[] =>
+  valueOptions(root).map(([names, option, { path }]) => {
+    const patterns = names.map((name) => word([...path, name].join(" "))).join("|");
+    return `${indent}${patterns}) ${complete(option)} ;;`;
+  });
+
+const wantsFiles = (node: CommandNode): boolean =>
+  node.arguments.some(({ term }) => /^[<[](file|dir|folder)/.test(term));
+
+const optionsWithValue = (root: CommandNode): readonly string[] => [
+  ...new Set(valueOptions(root).flatMap(([names]) => names)),
+];
+
+// What bash and zsh read in the same way. `path` is the one word that zsh has for itself.
+
+const wordsWalk = (root: CommandNode): string => `    if [[ -n $previous ]]; then
+      previous=
+      continue
+    fi
+    case $each in
+    ${optionsWithValue(root).map(word).join("|")}) previous=$each ;;
+    -*) ;;
+    *)
+      case "\${route:+$route }$each" in
+      ${allCommands(root).slice(1).map(pathText).map(word).join("|")}) route="\${route:+$route }$each" ;;
+      esac
+      ;;
+    esac`;
+
+const afterOption = (root: CommandNode, values: readonly string[]): string => `    case " ${everywhere(root)
+  .flatMap(({ names }) => names)
+  .join(" ")} " in
+    *" $previous "*) each=$previous ;;
+    *) each="\${route:+$route }$previous" ;;
+    esac
+    case $each in
+${values.join("\n")}
+    esac`;
+
+function bash(root: CommandNode): string {
+  const nodes = allCommands(root);
+  const values = valueBranches(root, "    ", ({ value, choices }) => {
+    if (value === "choice") return `COMPREPLY=($(compgen -W ${words(choices)} -- "$current")); return`;
+    if (value === "file") return 'compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return';
+    if (value === "folder") return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$current")); return';
+    return "return";
+  });
+  const lists = nodes.map((node) => {
+    const flags = optionsAt(node, root).flatMap(({ names }) => names);
+    const files = wantsFiles(node) ? "; files=1" : "";
+    return `    ${word(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${files} ;;`;
+  });
+  return `# bash completion for steward, made by: steward completion bash
+_steward() {
+  local current previous route commands options files at each
+  COMPREPLY=()
+  current=\${COMP_WORDS[COMP_CWORD]}
+  previous=
+  route=
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    each=\${COMP_WORDS[at]}
+${wordsWalk(root)}
+  done
+  if [[ -n $previous ]]; then
+${afterOption(root, values)}
+    return
+  fi
+  case $route in
+${lists.join("\n")}
+  esac
+  case $current in
+  -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
+  *)
+    COMPREPLY=($(compgen -W "$commands" -- "$current"))
+    if [[ -n $files ]]; then
+      compopt -o filenames
+      COMPREPLY+=($(compgen -f -- "$current"))
+    fi
+    ;;
+  esac
+}
+complete -F _steward steward
+`;
+}
+
+const described = (name: string, description: string): string => word(`${name.replaceAll(":", "\\:")}:${description}`);
+
+function zsh(root: CommandNode): string {
+  const nodes = allCommands(root);
+  const values = valueBranches(root, "      ", ({ value, choices }) => {
+    if (value === "choice") return `compadd -- ${choices.map(word).join(" ")}; return`;
+    if (value === "file") return "_files; return";
+    return value === "folder" ? "_files -/; return" : "return 1";
+  });
+  const lists = nodes.map((node) => {
+    const commands = [
+      ...node.commands.map(({ name, description }) => described(name, description)),
+      ...node.arguments.flatMap(({ choices, description }) => choices.map((choice) => described(choice, description))),
+    ];
+    const options = optionsAt(node, root).flatMap(({ names, description }) =>
+      names.map((name) => described(name, description)),
+    );
+    const files = wantsFiles(node) ? "; files=1" : "";
+    return `    ${word(pathText(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${files} ;;`;
+  });
+  return `#compdef steward
+# zsh completion for steward, made by: steward completion zsh
+_steward() {
+  local current previous route each files
+  local -a commands options
+  current=\${words[CURRENT]}
+  previous=
+  route=
+  # The array of words has the program first.
+  for each in "\${(@)words[2,CURRENT-1]}"; do
+${wordsWalk(root)}
+  done
+  if [[ -n $previous ]]; then
+${afterOption(root, values)}
+    return 1
+  fi
+  case $route in
+${lists.join("\n")}
+  esac
+  if [[ $current == -* ]]; then
+    _describe -o option options
+  else
+    (( \${#commands} )) && _describe command commands
+    [[ -n $files ]] && _files
+  fi
+}
+if [[ $funcstack[1] == _steward ]]; then
+  _steward "$@"
+else
+  compdef _steward steward
+fi
+`;
+}
+
+/** A word of fish, in which a backslash stands for itself but before a quote or another one. */
+const fishWord = (text: string): string => `'${text.replaceAll("\\", "\\\\").replaceAll("'", "\\'")}'`;
+
+function fish(root: CommandNode): string {
+  const nodes = allCommands(root);
+  const lines = nodes.flatMap((node) => {
+    const at = `-n ${fishWord(`__steward_at ${fishWord(pathText(node))}`)}`;
+    const below = [
+      ...node.commands.map(({ name, description }) => [name, description] as const),
+      ...node.arguments.flatMap(({ choices, description }) => choices.map((choice) => [choice, description] as const)),
+    ].map(([name, description]) => `complete -c steward ${at} -a ${fishWord(name)} -d ${fishWord(description)}`);
+    const options = optionsAt(node, root).map(({ names, description, value, choices }) => {
+      const spelled = names.map((name) => (name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
+      const takes = {
+        none: "",
+        text: " -x",
+        file: " -r -F",
+        folder: " -x -a '(__fish_complete_directories)'",
+        choice: ` -x -a ${fishWord(choices.join(" "))}`,
+      }[value];
+      return `complete -c steward ${at} ${spelled.join(" ")}${takes} -d ${fishWord(description)}`;
+    });
+    const files = wantsFiles(node) ? [`complete -c steward ${at} -F`] : [];
+    return [...below, ...options, ...files];
+  });
+  return `# fish completion for steward, made by: steward completion fish
+function __steward_path
+    set -l path
+    set -l skips 0
+    set -l known ${nodes.slice(1).map(pathText).map(fishWord).join(" ")}
+    for each in (commandline -opc)[2..-1]
+        if test $skips = 1
+            set skips 0
+            continue
+        end
+        switch $each
+            case ${optionsWithValue(root).map(fishWord).join(" ")}
+                set skips 1
+            case '-*'
+            case '*'
+                if contains -- (string join ' ' $path $each) $known
+                    set -a path $each
+                end
+        end
+    end
+    string join ' ' $path
+end
+function __steward_at
+    test (__steward_path | string collect --allow-empty) = "$argv[1]"
+end
+complete -c steward -f
+${lines.join("\n")}
+`;
+}
+
+export const completionScripts = { bash, zsh, fish } as const;
 
 const places = {
   bash: "/etc/bash_completion.d/steward",

@@ -3,11 +3,11 @@ import type { ConnectorStatus } from "#contract/connectors.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { formatAge } from "../output/figures.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatAge } from "../output/text.ts";
 
 const styles: Readonly<Record<ConnectorStatus, Style>> = {
   connected: "green",

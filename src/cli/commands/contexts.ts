@@ -1,7 +1,6 @@
 import { resolve } from "node:path";
 import { defined } from "#kernel/values.ts";
-import { asAddress } from "../contexts/address.ts";
-import { assertName, type Context, contextNamed, localName } from "../contexts/store.ts";
+import { asAddress, assertName, type Context, contextNamed, localName } from "../contexts/store.ts";
 import { valueCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { explainError } from "../core/errors.ts";
@@ -13,7 +12,6 @@ type Ports = Pick<CommandPorts, "io" | "finish" | "given" | "local" | "contexts"
 
 const testTimeoutMs = 10_000;
 
-/** A context in JSON. */
 const listed = (name: string, { url, keyFile, cacert, cert, certKey }: Context, isCurrent: boolean) => ({
   name,
   url,

@@ -1,17 +1,77 @@
 import { ApiError } from "#client/index.ts";
 import { streamChecks } from "#client/stream.ts";
-import { type FixResult, type HealthCheckList, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
+import {
+  type CheckStatus,
+  type FixResult,
+  type HealthCheckList,
+  type HealthCheckResult,
+  isUnhealthy,
+} from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { untilAborted } from "#kernel/async.ts";
+import { counted } from "#kernel/text.ts";
 import type { Command } from "../core/command.ts";
-import { commandFor } from "../core/command-for.ts";
+import { commandFor } from "../core/connect.ts";
 import { explainError, Interrupted, isRefused, NoKey } from "../core/errors.ts";
-import { patientFetch } from "../core/fetch.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
-import { exitCode, oneLine, printJson } from "../output/output.ts";
+import { patientFetch } from "../core/transport.ts";
+import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
-import { printFixed, printResults, sumInWords } from "./doctor-view.ts";
+import { paint, type Style } from "../output/screen.ts";
+import { fitText } from "../output/text.ts";
+
+const signs: Readonly<Record<CheckStatus, { readonly sign: string; readonly style: Style | undefined }>> = {
+  pass: { sign: "✓", style: "green" },
+  warn: { sign: "!", style: "yellow" },
+  fail: { sign: "✗", style: "red" },
+  skip: { sign: "-", style: "dim" },
+};
+
+const signColumns = 2;
+const statusColumns = 5;
+const gap = 2;
+const fewestMessageColumns = 12;
+
+export function printResults(io: Io, results: readonly HealthCheckResult[]): void {
+  const screen = screenOf(io);
+  const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
+  const ids = results.map(({ check_id: id }) => id.length);
+  const room = columns - signColumns - statusColumns - gap - fewestMessageColumns;
+  const idColumns = Math.max(4, Math.min(Math.max(...ids), room));
+  for (const category of new Set(results.map((result) => result.category))) {
+    io.out(`${paint(screen, "bold", oneLine(category))}\n`);
+    for (const result of results.filter((each) => each.category === category)) {
+      const { sign, style } = signs[result.status];
+      const head = `${fitText(oneLine(result.check_id), idColumns).padEnd(idColumns)}  `;
+      const message = fitText(oneLine(result.message), columns - signColumns - statusColumns - idColumns - gap);
+      io.out(`${paint(screen, style, `${sign} ${result.status.padEnd(statusColumns)}`)}${head}${message}\n`);
+    }
+  }
+}
+
+export function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
+  const screen = screenOf(io);
+  const count = (status: CheckStatus): number => results.filter((result) => result.status === status).length;
+  const [failed, warned, skipped] = [count("fail"), count("warn"), count("skip")];
+  const fixable = results.filter((each) => each.fixable && isUnhealthy(each)).length;
+  const left = skipped === 0 ? "" : `, ${skipped} skipped`;
+  if (failed + warned === 0) {
+    return `${paint(screen, "green", "All is well")}: ${counted(results.length, "check")}${left}\n`;
+  }
+  const parts = [failed === 0 ? "" : `${failed} failed`, warned === 0 ? "" : `${warned} warned`].filter(Boolean);
+  const help = fixable === 0 ? "" : `; ${fixable} can be fixed (--fix)`;
+  const found = paint(screen, failed > 0 ? "red" : "yellow", `Found trouble: ${parts.join(", ")}`);
+  return `${found} of ${counted(results.length, "check")}${left}${help}\n`;
+}
+
+export function printFixed(io: Io, { success, message, steps }: FixResult): void {
+  const screen = screenOf(io);
+  for (const { action, status, message: came } of steps) {
+    io.out(`  ${status}: ${oneLine(action)}${came === "" ? "" : `: ${oneLine(came)}`}\n`);
+  }
+  io.out(`${paint(screen, success ? "green" : "red", success ? "fixed" : "not fixed")}: ${oneLine(message)}\n`);
+}
 
 interface DoctorOptions {
   readonly fix?: boolean;
@@ -26,7 +86,6 @@ interface DoctorOptions {
 const progressText = (count: number, { check_id: id, status }: Pick<HealthCheckResult, "check_id" | "status">) =>
   `${count} checked, the last: ${id} ${status}`;
 
-/** Runs what is due, and shows results while they come. */
 async function askService({ io }: CommandPorts, connection: Connection, { check }: DoctorOptions) {
   const { client } = connection;
   if (check !== undefined) {
@@ -68,7 +127,6 @@ async function checkHere({ io, local, person }: CommandPorts): Promise<HealthChe
 
 interface Found {
   readonly results: readonly HealthCheckResult[];
-  /** Undefined where there is no service that could fix anything. */
   readonly connection: Connection | undefined;
   /** Why a service that was not reached cannot start. */
   readonly startFaults: readonly string[];
@@ -119,7 +177,6 @@ interface FixOutcome {
   readonly check: HealthCheckResult;
   /** Null where the key may not fix it. */
   readonly plan: Plan | null;
-  /** Null where it was not run. */
   readonly fix: Omit<FixResult, "check"> | null;
 }
 

@@ -27,7 +27,6 @@ const state = (key: Answer<"listKeys">["keys"][number], now: number): string => 
   return key.expires_at !== null && Date.parse(key.expires_at) <= now ? "expired" : "good";
 };
 
-/** @throws Error when there is no certificate in the file. */
 function certificateIn(path: string): { client_cert_sha256: string } {
   try {
     return { client_cert_sha256: new X509Certificate(readFileSync(path)).fingerprint256 };

@@ -102,7 +102,6 @@ async function follow(
   throw new Interrupted();
 }
 
-/** One entry, whose message comes in parts. */
 async function wholeEntry({ client }: Connection, cursor: string): Promise<LogEntry | undefined> {
   const parts: string[] = [];
   for (let offset: number | undefined = 0; ; ) {

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { allCommands } from "../core/command-tree.ts";
-import { documentedProgram } from "../documented-program.ts";
+import { documentedProgram } from "../program.ts";
 import { manPages } from "./man-pages.ts";
 
 const root = documentedProgram("1.2.3");

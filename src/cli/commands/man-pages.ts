@@ -86,7 +86,6 @@ const taggedList = (entries: readonly (readonly [string, string])[]): string =>
 
 interface Edition {
   readonly version: string;
-  /** YYYY-MM-DD. */
   readonly date: string;
 }
 

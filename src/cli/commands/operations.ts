@@ -5,10 +5,10 @@ import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { formatAge, formatSpan } from "../output/figures.ts";
 import { type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatAge, formatSpan } from "../output/text.ts";
 
 const styles: Readonly<Record<OperationStatus, Style | undefined>> = {
   queued: undefined,

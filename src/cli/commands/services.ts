@@ -3,11 +3,11 @@ import { formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { formatAge } from "../output/figures.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatAge } from "../output/text.ts";
 
 type ServiceList = Answer<"listServices">;
 const statuses = ["all", "active", "inactive", "failed"] as const;

@@ -7,10 +7,10 @@ import { type Command, repeated } from "../core/command.ts";
 import { runLong } from "../core/operation-follow.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { formatAge } from "../output/figures.ts";
 import { type Io, oneLine, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
+import { formatAge } from "../output/text.ts";
 import { printChanges } from "./updates.ts";
 
 function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: number): void {

@@ -5,10 +5,9 @@ import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { formatSpan } from "../output/figures.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint, type Style } from "../output/screen.ts";
-import { fitText } from "../output/text-width.ts";
+import { fitText, formatSpan } from "../output/text.ts";
 
 /** What a key may not see is left out. */
 interface HostStatus {

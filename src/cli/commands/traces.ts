@@ -8,7 +8,7 @@ import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
-import { fitText } from "../output/text-width.ts";
+import { fitText } from "../output/text.ts";
 
 interface ListOptions {
   readonly service?: string;
@@ -35,7 +35,6 @@ function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
   if (traces.length === 0) io.out("no traces\n");
 }
 
-/** Prints the spans of a trace as a tree, each with the time that it took. */
 function printTrace(io: Io, { spans }: Answer<"getTrace">): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;

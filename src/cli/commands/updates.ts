@@ -4,11 +4,11 @@ import { counted } from "#kernel/text.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, repeated } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { formatSpan } from "../output/figures.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatSpan } from "../output/text.ts";
 import { printOperations } from "./operations.ts";
 
 interface ApplyOptions extends PlannedOptions {

@@ -2,11 +2,35 @@ import { CommanderError } from "commander";
 import type { Plan } from "#contract/operation.ts";
 import { explainError, isOutOfReach, isRefused } from "../core/errors.ts";
 import { exitCode, type Io, oneLine } from "../output/output.ts";
+import type { Cell } from "../output/screen.ts";
 import type { SeveralHosts } from "./choice.ts";
-import { type Collected, collect } from "./collect.ts";
 import { PlanShown } from "./guard.ts";
 
-/** One command line, run for one host. */
+export interface CollectedTable {
+  readonly head: readonly string[];
+  readonly rows: readonly (readonly Cell[])[];
+}
+
+/** Collects what a command writes; tables as their cells. */
+function collect() {
+  const collected = {
+    text: "",
+    trouble: "",
+    tables: [] as CollectedTable[],
+    io: {
+      out(more: string): void {
+        collected.text += more;
+      },
+      err(more: string): void {
+        collected.trouble += more;
+      },
+      table: (head: readonly string[], rows: readonly (readonly Cell[])[]): void =>
+        void collected.tables.push({ head, rows }),
+    },
+  };
+  return collected;
+}
+
 export interface HostRun {
   readonly name: string;
   readonly argv: readonly string[];
@@ -29,13 +53,10 @@ export interface HostResult {
   readonly name: string;
   /** Meaningless where there is a fault. */
   readonly code: number;
-  readonly collected: Collected;
+  readonly collected: ReturnType<typeof collect>;
   readonly plan: Plan | undefined;
   readonly fault: Fault | undefined;
 }
-
-/** Runs a command for one host. @throws what ended it instead of an exit code. */
-export type RunForHost = (each: HostRun) => Promise<number>;
 
 const withoutName = (said: string): readonly string[] =>
   said
@@ -80,8 +101,7 @@ function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): 
   };
 }
 
-/** Runs a command for one host, and collects what it writes. */
-export async function askHost(run: RunForHost, asked: Asked): Promise<HostResult> {
+export async function askHost(run: (each: HostRun) => Promise<number>, asked: Asked): Promise<HostResult> {
   const { several, name, isDryRun, interrupted } = asked;
   const collected = collect();
   const ended = { name, code: exitCode.couldNotRun, collected, plan: undefined, fault: undefined };
@@ -95,7 +115,7 @@ export async function askHost(run: RunForHost, asked: Asked): Promise<HostResult
     return code === "over" ? { ...ended, fault: faultOfTime(asked) } : { ...ended, code };
   } catch (error) {
     if (error instanceof PlanShown) return { ...ended, code: exitCode.fine, plan: error.plan };
-    const fault = signal.aborted ? faultOfTime(asked) : faultOfError(asked, collected.trouble(), error);
+    const fault = signal.aborted ? faultOfTime(asked) : faultOfError(asked, collected.trouble, error);
     return { ...ended, fault };
   }
 }

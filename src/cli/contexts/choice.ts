@@ -3,7 +3,6 @@ import { pluginCallOf } from "../commands/plugins/call.ts";
 import type { Command } from "../core/command.ts";
 import { type ContextStore, contextNamed, localName } from "./store.ts";
 
-/** The same command line for several hosts. */
 export interface SeveralHosts {
   readonly names: readonly string[];
   /** What is run for each, without what names the hosts. */
@@ -117,7 +116,6 @@ function shortFlagsOf(options: readonly Option[], word: string): readonly Flag[]
   return flags;
 }
 
-/** The flags of a command line, also short ones within a word, without their values. */
 function flagsOf(leaf: Command, words: readonly string[]): readonly Flag[] {
   const options = acceptedOptions(leaf);
   const flags: Flag[] = [];
@@ -134,7 +132,6 @@ function flagsOf(leaf: Command, words: readonly string[]): readonly Flag[] {
   return flags;
 }
 
-/** @throws Error where a command is for one host, or the hosts are named twice. */
 function assertForSeveral({ path, leaf }: ReturnType<typeof leafOf>, { rest, isAll, context }: Split): void {
   if (isAll && context !== undefined)
     throw new Error("cannot tell which hosts are meant: --all and --context both name some (leave one out)");

@@ -4,7 +4,6 @@ import { apiBase } from "#contract/limits.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
 import { asPlan } from "../core/plan.ts";
 
-/** Thrown instead of changing a host. */
 export class PlanShown extends Error {
   override readonly name = "PlanShown";
   readonly plan: Plan;
@@ -23,16 +22,12 @@ const rows = Object.values<Operation>(operations).map((operation) => {
   return { operation, pattern: new RegExp(`^${parts.join("[^/]+")}$`) };
 });
 
-/** Whether a call changes anything; one that is not in the table may. */
 function changes(method: string, path: string): boolean {
   const found = rows.find(({ operation, pattern }) => operation.method === method && pattern.test(path));
   return found?.operation.effect !== "read";
 }
 
-/**
- * `fetch` that changes nothing: what would is asked for as a dry run.
- * @throws PlanShown with the plan.
- */
+/** `fetch` that changes nothing: what would is asked for as a dry run. @throws PlanShown with the plan. */
 export function planningFetch(inner: typeof globalThis.fetch): typeof globalThis.fetch {
   return async (input, init = {}) => {
     const url = new URL(input instanceof Request ? input.url : input);

@@ -1,43 +1,61 @@
+import { orElse } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { planLines } from "../core/plan.ts";
 import { exitCode, type Io, printJson, screenOf, severalLines } from "../output/output.ts";
-import { paint } from "../output/screen.ts";
+import { type Cell, paint } from "../output/screen.ts";
 import { printRows, printTable } from "../output/table.ts";
-import type { HostResult } from "./ask.ts";
-import { mergeTables, parseAnswer } from "./collect.ts";
+import type { CollectedTable, HostResult } from "./ask.ts";
+
+export function mergeTables(
+  results: readonly { readonly name: string; readonly collected: { readonly tables: readonly CollectedTable[] } }[],
+): readonly CollectedTable[] {
+  const merged = new Map<string, { head: readonly string[]; rows: (readonly Cell[])[] }>();
+  for (const { name, collected } of results) {
+    for (const { head, rows } of collected.tables) {
+      const key = head.join("\n");
+      const into = merged.get(key) ?? { head: ["host", ...head], rows: [] };
+      merged.set(key, into);
+      into.rows.push(...rows.map((row) => [name, ...row]));
+    }
+  }
+  return [...merged.values()];
+}
+
+/** JSON output as data: one value, one for each line, or the text itself. */
+export function parseAnswer(text: string): unknown {
+  const parse = (each: string): unknown => JSON.parse(each);
+  const lines = (): unknown[] => text.split("\n").filter(Boolean).map(parse);
+  return orElse(() => parse(text), orElse(lines, text));
+}
 
 const indented = (lines: readonly string[]): string => lines.map((line) => `  ${line}\n`).join("");
 
 /** What a command printed, without the plan in front of it, which has been shown already. */
 function resultText({ collected, plan }: HostResult): string {
-  const text = collected.text();
+  const { text } = collected;
   const shown = plan === undefined ? "" : indented(planLines(plan));
   return (text.startsWith(shown) ? text.slice(shown.length) : text).trimEnd();
 }
 
 const hasAnswered = ({ fault }: HostResult): boolean => fault === undefined;
 
+const printNamed = (io: Io, name: string, lines: readonly string[]): void =>
+  io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n${indented(lines)}`);
+
 function printAnswers(io: Io, results: readonly HostResult[]): void {
   const answered = results.filter(hasAnswered);
-  for (const { head, rows } of mergeTables(
-    answered.map(({ name, collected }) => ({ name, tables: collected.tables() })),
-  ))
-    printRows(io, head, rows);
+  for (const { head, rows } of mergeTables(answered)) printRows(io, head, rows);
   const said = answered.map((each) => ({ name: each.name, text: resultText(each) })).filter(({ text }) => text !== "");
   if (said.every(({ text }) => !text.includes("\n"))) {
     if (said.length > 0) printTable(io, said, { host: ({ name }) => name, answer: ({ text }) => text });
     return;
   }
-  for (const { name, text } of said) {
-    io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n`);
-    io.out(indented(text.split("\n")));
-  }
+  for (const { name, text } of said) printNamed(io, name, text.split("\n"));
 }
 
-/** Prints what hosts wrote to standard error, and exit codes that say more than that there is trouble. */
 function printTrouble(io: Io, results: readonly HostResult[]): void {
   for (const { name, code, collected } of results.filter(hasAnswered)) {
-    for (const line of severalLines(collected.trouble()).split("\n"))
+    for (const line of severalLines(collected.trouble).split("\n"))
       if (line !== "") io.err(`${name}: ${line.replace(/^steward: /, "")}\n`);
     if (code !== exitCode.fine && code !== exitCode.foundTrouble) io.err(`${name}: it ended with exit code ${code}\n`);
   }
@@ -58,16 +76,12 @@ function printFaults(io: Io, results: readonly HostResult[]): void {
 
 const toJson = ({ name, code, collected, plan, fault }: HostResult, isDone: boolean): object => {
   if (fault !== undefined) return { context: name, ok: false, error: fault.text };
-  const answer = plan === undefined || isDone ? parseAnswer(collected.text()) : plan;
+  const answer = plan === undefined || isDone ? parseAnswer(collected.text) : plan;
   return { context: name, ok: true, exit_code: code, answer };
 };
 
 export function printPlans(io: Io, results: readonly HostResult[]): void {
-  for (const { name, plan } of results) {
-    if (plan === undefined) continue;
-    io.out(`${paint(screenOf(io), "bold", `${name}:`)}\n`);
-    io.out(indented(planLines(plan)));
-  }
+  for (const { name, plan } of results) if (plan !== undefined) printNamed(io, name, planLines(plan));
 }
 
 export function printResults(

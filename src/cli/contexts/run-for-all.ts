@@ -1,14 +1,15 @@
 import { counted } from "#kernel/text.ts";
 import { exitCode, type Io } from "../output/output.ts";
 import { startProgress } from "../output/progress.ts";
-import { askHost, type Fault, type HostResult, lookAt, type RunForHost } from "./ask.ts";
+import { askHost, type Fault, type HostResult, type HostRun, lookAt } from "./ask.ts";
 import type { SeveralHosts } from "./choice.ts";
 import { printPlans, printResults } from "./print.ts";
 
 interface AllPorts {
   readonly several: SeveralHosts;
   readonly io: Io;
-  readonly run: RunForHost;
+  /** Runs a command for one host. @throws what ended it instead of an exit code. */
+  readonly run: (each: HostRun) => Promise<number>;
   readonly interrupted: AbortSignal;
 }
 
@@ -59,11 +60,10 @@ function sumOf(results: readonly HostResult[]): number {
   return isFine ? exitCode.fine : exitCode.foundTrouble;
 }
 
-/** The usage error; a command line that is faulty is so for every host, but a plugin may be missing at some. */
 function usageOf({ isPlugin }: SeveralHosts, results: readonly HostResult[]): string | undefined {
   const [first, ...others] = results.filter((each) => hasFault(each, "usage"));
-  const text = first?.collected.trouble();
-  const isTheSame = others.length + 1 === results.length && others.every((each) => each.collected.trouble() === text);
+  const text = first?.collected.trouble;
+  const isTheSame = others.length + 1 === results.length && others.every((each) => each.collected.trouble === text);
   return !isPlugin || isTheSame ? text : undefined;
 }
 

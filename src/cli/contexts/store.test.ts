@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { mergeTables, parseAnswer } from "./collect.ts";
+import { mergeTables, parseAnswer } from "./print.ts";
 import { chooseContext, parseContexts, writtenContexts } from "./store.ts";
 
 it.each([
@@ -44,8 +44,8 @@ it.each([
 it("puts tables of the same columns together, the host in front", () => {
   const table = (...rows: string[][]) => [{ head: ["unit", "state"], rows }];
   const merged = mergeTables([
-    { name: "web1", tables: table(["a", "up"], ["b", "up"]) },
-    { name: "web2", tables: [...table(["a", "down"]), { head: ["other"], rows: [["x"]] }] },
+    { name: "web1", collected: { tables: table(["a", "up"], ["b", "up"]) } },
+    { name: "web2", collected: { tables: [...table(["a", "down"]), { head: ["other"], rows: [["x"]] }] } },
   ]);
   expect(merged).toEqual([
     {

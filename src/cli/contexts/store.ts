@@ -5,7 +5,6 @@ import { writeFileAtomic } from "#adapters/files/index.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { defined, isRecord } from "#kernel/values.ts";
 
-/** A service of another host: how it is reached, and the file with its key. */
 export interface Context {
   readonly url: string;
   /** May be missing where a client certificate says who asks. */
@@ -21,22 +20,10 @@ export interface Contexts {
   readonly all: Readonly<Record<string, Context>>;
 }
 
-export interface ContextStore {
-  readonly file: string;
-  /** @throws Error when the file cannot be read or is malformed. */
-  readonly read: () => Contexts;
-  readonly write: (contexts: Contexts) => void;
-  /** Keeps a key that was given as text. @returns the path of its file. */
-  readonly writeKey: (name: string, key: string) => string;
-  /** Removes a key that `writeKey` has written; other files stay. */
-  readonly removeKey: (context: Context) => void;
-}
-
 export const localName = "local";
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const members = { url: "url", key_file: "keyFile", cacert: "cacert", cert: "cert", cert_key: "certKey" } as const;
 
-/** @throws Error when a context cannot have this name. */
 export function assertName(name: string): void {
   if (name === localName) throw new Error(`cannot call a context ${localName}: that is the service of this host`);
   if (!nameForm.test(name))
@@ -92,7 +79,9 @@ function writePrivate(path: string, text: string): void {
   writeFileAtomic(path, text);
 }
 
-export function createContextStore(environment: Readonly<Record<string, string | undefined>>): ContextStore {
+export type ContextStore = ReturnType<typeof createContextStore>;
+
+export function createContextStore(environment: Readonly<Record<string, string | undefined>>) {
   const folder = folderOf(environment);
   const file = join(folder, "contexts.yaml");
   const keys = join(folder, "keys");
@@ -100,7 +89,8 @@ export function createContextStore(environment: Readonly<Record<string, string |
 
   return {
     file,
-    read() {
+    /** @throws Error when the file cannot be read or is malformed. */
+    read: (): Contexts => {
       let text: string;
       try {
         text = readFileSync(file, "utf8");
@@ -114,15 +104,15 @@ export function createContextStore(environment: Readonly<Record<string, string |
         throw faulty(error);
       }
     },
-    write(contexts) {
-      writePrivate(file, stringify(writtenContexts(contexts)));
-    },
-    writeKey(name, key) {
+    write: (contexts: Contexts): void => writePrivate(file, stringify(writtenContexts(contexts))),
+    /** Keeps a key that was given as text. @returns the path of its file. */
+    writeKey: (name: string, key: string): string => {
       const path = join(keys, name);
       writePrivate(path, `${key}\n`);
       return path;
     },
-    removeKey({ keyFile }) {
+    /** Removes a key that `writeKey` has written; other files stay. */
+    removeKey: ({ keyFile }: Context): void => {
       if (keyFile !== undefined && dirname(keyFile) === keys) rmSync(keyFile, { force: true });
     },
   };
@@ -136,11 +126,6 @@ export function contextNamed({ all }: Contexts, name: string): Context {
   throw new Error(`cannot find the context ${name}: ${there} (steward context add makes one)`);
 }
 
-export interface ServiceChoice {
-  readonly context?: string | undefined;
-  readonly url?: string | undefined;
-}
-
 /**
  * Which service is meant, by the first that names one: the command line (`--context` or `--url`); the environment
  * (`STEWARD_CONTEXT`, or `STEWARD_URL` and `STEWARD_API_KEY`); the current context.
@@ -148,7 +133,7 @@ export interface ServiceChoice {
  * @throws Error where one level names two: the key of one must not go to the other.
  */
 export function chooseContext(
-  given: ServiceChoice,
+  given: { readonly context?: string | undefined; readonly url?: string | undefined },
   environment: Readonly<Record<string, string | undefined>>,
   current: () => string | undefined,
 ): string | undefined {
@@ -171,6 +156,32 @@ export function chooseContext(
   return known(used === localName ? undefined : used);
 }
 
-/** Whether a command line may be for several hosts, before it is parsed. */
 export const mayMeanSeveral = (argv: readonly string[]): boolean =>
   argv.some((word) => word === "--all" || word.includes(","));
+
+const parsed = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined);
+
+/**
+ * Requests go to the root of an address: a path in it would be dropped, and the key would go to whatever is there.
+ * @throws Error where it says more than which host and which port.
+ */
+export function assertBare(url: string): void {
+  const address = parsed(url);
+  // Whoever uses the address reports one that does not parse.
+  if (address === undefined) return;
+  const { origin, username, password, search, hash, pathname } = address;
+  if (username !== "" || password !== "" || search !== "" || hash !== "")
+    throw new Error(`cannot use ${origin} with what stands around it: an address is such as https://web1:8470`);
+  if (pathname !== "/" && pathname !== "")
+    throw new Error(
+      `cannot use ${origin}${pathname}: a service has no path in its address (give it a host or a port of its own, such as https://web1:8470)`,
+    );
+}
+
+export function asAddress(url: string): string {
+  const address = parsed(url);
+  if (address === undefined || !["http:", "https:"].includes(address.protocol))
+    throw new Error(`cannot use ${JSON.stringify(url)}: an address is such as https://web1:8470`);
+  assertBare(url);
+  return url.replace(/\/+$/, "");
+}

@@ -5,10 +5,10 @@ import type { Input, Plan } from "#contract/operation.ts";
 import { exitCode, type Io, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import type { Command } from "./command.ts";
-import { patientFetch } from "./fetch.ts";
 import { type LongOptions, runLong } from "./operation-follow.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
 import type { CommandPorts } from "./ports.ts";
+import { patientFetch } from "./transport.ts";
 
 interface Shown<T> {
   readonly print: (io: Io, answer: T) => void;
@@ -18,21 +18,30 @@ interface Shown<T> {
   readonly json?: string;
 }
 
+/** Prints a value, and ends the command by it. */
+function show<T>(
+  { io, finish }: Pick<CommandPorts, "io" | "finish">,
+  command: Command,
+  { print, isTrouble }: Shown<T>,
+  value: T,
+): void {
+  if (isTrouble) finish(isTrouble(value) ? exitCode.foundTrouble : exitCode.fine);
+  if (command.opts()["json"]) printJson(io, value);
+  else print(io, value);
+}
+
 /** Commander calls an action with the arguments, the options and the command. */
 const givenOf = <Given extends unknown[]>(all: readonly unknown[]): Given => all.slice(0, -1) as Given;
 
 /** Adds `--json` and an action that prints what it makes. @param call.make gets the arguments of the command, then its options. */
 export function valueCommand<Given extends unknown[], T>(
-  { io, finish }: Pick<CommandPorts, "io" | "finish">,
+  ports: Pick<CommandPorts, "io" | "finish">,
   command: Command,
   call: Shown<T> & { readonly make: (...given: Given) => Promise<T> | T },
 ): void {
-  command.json(call.json).action(async (...all: unknown[]) => {
-    const value = await call.make(...givenOf<Given>(all));
-    if (call.isTrouble) finish(call.isTrouble(value) ? exitCode.foundTrouble : exitCode.fine);
-    if (command.opts()["json"]) printJson(io, value);
-    else call.print(io, value);
-  });
+  command
+    .json(call.json)
+    .action(async (...all: unknown[]) => show(ports, command, call, await call.make(...givenOf<Given>(all))));
 }
 
 /** {@link valueCommand} with an answer of the service. @param call.isSlow whether the answer may begin after minutes. */
@@ -54,12 +63,6 @@ export function answerCommand<Given extends unknown[], T>(
   });
 }
 
-interface ChangeOptions {
-  readonly dryRun?: boolean;
-  readonly yes?: boolean;
-  readonly json?: boolean;
-}
-
 /**
  * Adds `--dry-run`, `--json` and an action that changes something.
  * @param call.change makes the call, or its dry run; it gets the arguments of the command, then its options.
@@ -78,7 +81,7 @@ export function changeCommand<Given extends unknown[], T>(
   if (call.question) command.yes();
   command.json().action(async (...all: unknown[]) => {
     const given = givenOf<Given>(all);
-    const { dryRun, yes, json } = command.opts<ChangeOptions>();
+    const { dryRun, yes, json } = command.opts<PlannedOptions>();
     const { client } = await connect(command);
     if (dryRun || (call.question && !yes)) {
       const plan = asPlan(await call.change(client, { dry_run: true }, ...given));
@@ -89,10 +92,7 @@ export function changeCommand<Given extends unknown[], T>(
         if (!(await isWanted(ports, question, {}))) return finish(exitCode.foundTrouble);
       }
     }
-    const answer = await call.change(client, { dry_run: false }, ...given);
-    if (call.isTrouble) finish(call.isTrouble(answer) ? exitCode.foundTrouble : exitCode.fine);
-    if (json) return printJson(io, answer);
-    call.print(io, answer);
+    show(ports, command, call, await call.change(client, { dry_run: false }, ...given));
   });
 }
 

@@ -1,24 +1,8 @@
-import type { Argument, Option } from "commander";
+import type { Argument, Help, Option } from "commander";
 import type { Command } from "./command.ts";
 
-export type ValueKind = "none" | "file" | "folder" | "choice" | "text";
-
-export interface OptionNode {
-  /** As help has it: `-n, --lines <count>`. */
-  readonly flags: string;
-  /** Each spelling: `-n`, `--lines`. */
-  readonly names: readonly string[];
-  readonly description: string;
-  readonly value: ValueKind;
-  readonly choices: readonly string[];
-}
-
-export interface ArgumentNode {
-  /** As usage has it: `[id]`. */
-  readonly term: string;
-  readonly description: string;
-  readonly choices: readonly string[];
-}
+export type OptionNode = ReturnType<typeof optionNode>;
+export type ArgumentNode = ReturnType<typeof argumentNode>;
 
 export interface CommandNode {
   /** The words that lead to it, without the name of the program. */
@@ -35,7 +19,6 @@ export interface CommandNode {
   readonly preset: CommandNode | undefined;
 }
 
-/** Wide enough that help breaks no line. */
 const unbroken = 100_000;
 
 /** What was added to the help of a command, which commander gives only by printing it. */
@@ -55,32 +38,38 @@ function notesOf(command: Command): string {
   return printed.slice(help.formatHelp(command, help).length).trim();
 }
 
-const termOf = (argument: Argument): string => {
-  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
-  return argument.required ? `<${name}>` : `[${name}]`;
-};
+const sentence = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
 
-function valueKind({ required, optional, argChoices, flags }: Option): ValueKind {
+function argumentNode(argument: Argument, help: Help) {
+  const name = `${argument.name()}${argument.variadic ? "..." : ""}`;
+  return {
+    /** As usage has it: `[id]`. */
+    term: argument.required ? `<${name}>` : `[${name}]`,
+    description: sentence(help.argumentDescription(argument)),
+    choices: argument.argChoices ?? [],
+  };
+}
+
+function valueKind({ required, optional, argChoices, flags }: Option) {
   if (!required && !optional) return "none";
   if (argChoices !== undefined) return "choice";
   if (/<file>|\[file\]/.test(flags)) return "file";
   return /<dir>|\[dir\]/.test(flags) ? "folder" : "text";
 }
 
-function optionNode(option: Option): OptionNode {
-  const { flags, short, long, description, argChoices = [] } = option;
+function optionNode(option: Option, help: Help) {
+  const { flags, short, long, argChoices = [] } = option;
   return {
+    /** As help has it: `-n, --lines <count>`. */
     flags,
+    /** Each spelling: `-n`, `--lines`. */
     names: [short, long].filter((name) => name !== undefined),
-    description,
+    description: sentence(help.optionDescription(option)),
     value: valueKind(option),
     choices: argChoices,
   };
 }
 
-const sentence = (text: string): string => text.replaceAll(/\s+/g, " ").trim();
-
-/** The tree of commands below one, without those that help hides. */
 export function describeCommand(command: Command, path: readonly string[] = []): CommandNode {
   const help = command.createHelp();
   const visible = (help.visibleCommands(command) as Command[]).filter((each) => each.name() !== "help");
@@ -90,19 +79,12 @@ export function describeCommand(command: Command, path: readonly string[] = []):
     name: command.name(),
     description: sentence(command.description()),
     usage: sentence(help.commandUsage(command)),
-    arguments: command.registeredArguments.map((argument) => ({
-      term: termOf(argument),
-      description: sentence(help.argumentDescription(argument)),
-      choices: argument.argChoices ?? [],
-    })),
-    options: help
-      .visibleOptions(command)
-      .map((option) => ({ ...optionNode(option), description: sentence(help.optionDescription(option)) })),
+    arguments: command.registeredArguments.map((argument) => argumentNode(argument, help)),
+    options: help.visibleOptions(command).map((option) => optionNode(option, help)),
     notes: notesOf(command),
     commands,
     preset: commands.find(({ name }) => name === command.preset?.name()),
   };
 }
 
-/** The command and all below it. */
 export const allCommands = (node: CommandNode): readonly CommandNode[] => [node, ...node.commands.flatMap(allCommands)];

@@ -1,7 +1,6 @@
 import { Command as BaseCommand, InvalidArgumentError, Option } from "commander";
 import { oneLine } from "../output/output.ts";
 
-/** Parses an integer option within bounds. */
 export const integer =
   (minimum: number, maximum: number) =>
   (text: string): number => {
@@ -10,7 +9,6 @@ export const integer =
     throw new InvalidArgumentError(`it must be a whole number from ${minimum} to ${maximum}`);
   };
 
-/** Collects the values of an option that may be repeated. */
 export const repeated = (value: string, list: readonly string[] = []): readonly string[] => [...list, value];
 
 /** Commander's command, with what several commands say in the same words. */
@@ -25,18 +23,15 @@ export class Command extends BaseCommand {
     return new Command(name);
   }
 
-  /** Adds text below the lists of the help. */
   notes(text: string): this {
     return this.addHelpText("after", `\n${text}`);
   }
 
-  /** Adds an option that takes one of some words. */
   choice(flags: string, description: string, choices: readonly string[], preset?: string): this {
     const option = new Option(flags, description).choices(choices);
     return this.addOption(preset === undefined ? option : option.default(preset));
   }
 
-  /** Adds the option for how much a list shows. */
   limit({ minimum, maximum, default: preset }: { minimum: number; maximum: number; default: number }): this {
     return this.option("-n, --limit <count>", "at most so many", integer(minimum, maximum), preset);
   }

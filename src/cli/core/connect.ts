@@ -1,9 +1,10 @@
-import { accessSync, constants, lstatSync, readFileSync } from "node:fs";
+import { accessSync, constants, lstatSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { dirname } from "node:path";
+import type { Client } from "#client/index.ts";
 import { createClient } from "#client/index.ts";
-import { errnoCode, errorMessage } from "#kernel/errors.ts";
-import { assertBare } from "../contexts/address.ts";
+import { errnoCode, errorMessage, orElse } from "#kernel/errors.ts";
 import {
+  assertBare,
   type Context,
   type ContextStore,
   type Contexts,
@@ -11,12 +12,79 @@ import {
   contextNamed,
   localName,
 } from "../contexts/store.ts";
-import { rememberNamed } from "./command-for.ts";
 import { NoKey, NoService } from "./errors.ts";
-import type { AdminKey, LocalService } from "./local.ts";
-import type { Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
-import { type CertificateOptions, fetchWith, givenCertificates, useCertificates } from "./tls.ts";
-import { unixFetch, unixOrigin, unixPath, unixWebSocket } from "./unix-socket.ts";
+import type { AdminKey, Connection, ConnectOptions, LocalService, ServiceOptions } from "./ports.ts";
+import {
+  type CertificateOptions,
+  fetchWith,
+  givenCertificates,
+  unixFetch,
+  unixOrigin,
+  unixPath,
+  unixWebSocket,
+  useCertificates,
+} from "./transport.ts";
+
+/** Options that say which service is asked. None is a secret: a key is named by its file. */
+const flags = {
+  context: "--context",
+  url: "--url",
+  keyFile: "--key-file",
+  cacert: "--cacert",
+  cert: "--cert",
+  key: "--key",
+} as const satisfies Record<keyof ServiceOptions, string>;
+
+// Functions that name commands get a client, not the command line.
+const optionsOf = new WeakMap<Client, ServiceOptions>();
+
+/** A word quoted for a shell. */
+export const quoted = (word: string): string =>
+  /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
+
+/** A command to paste that asks the same service with the same key as the client. */
+export function commandFor(client: Client, words: string): string {
+  const options = optionsOf.get(client) ?? {};
+  const named = Object.entries(flags).flatMap(([name, flag]) => {
+    const value = options[name as keyof ServiceOptions];
+    return value === undefined ? [] : [flag, quoted(value)];
+  });
+  return ["steward", ...named, words].join(" ");
+}
+
+const everybodyMay = [
+  [0o004, "read"],
+  [0o002, "change"],
+] as const;
+
+/** Whether everybody may traverse every directory above a file. */
+function isReachable(path: string): boolean {
+  for (let folder = dirname(path); ; folder = dirname(folder)) {
+    if ((statSync(folder).mode & 0o001) === 0) return false;
+    if (folder === "/") return true;
+  }
+}
+
+/** Undefined also for pipes, and for a file that whoever reads it reports. */
+const openFileWarning = (path: string): string | undefined =>
+  orElse(() => {
+    const real = realpathSync(path);
+    const stat = statSync(real);
+    const can = everybodyMay.filter(([bit]) => (stat.mode & bit) !== 0).map(([, verb]) => verb);
+    if (!stat.isFile() || can.length === 0 || !isReachable(real)) return undefined;
+    return `warning: every user of this host can ${can.join(" and ")} ${path} (chmod o= ${quoted(path)})`;
+  }, undefined);
+
+/** Warns once of each file that everybody may read or change. */
+export function createFileWarnings(err: (text: string) => void): (path: string) => void {
+  const seen = new Set<string>();
+  return (path) => {
+    if (seen.has(path)) return;
+    seen.add(path);
+    const warning = openFileWarning(path);
+    if (warning !== undefined) err(`steward: ${warning}\n`);
+  };
+}
 
 const keyShape = /^stw_[0-9A-Za-z]{8}_[0-9A-Za-z]+$/;
 
@@ -39,14 +107,7 @@ function readKey(path: string, usesFile: ServiceSource["usesFile"]): string {
   }
 }
 
-const isReadable = (path: string): boolean => {
-  try {
-    accessSync(path, constants.R_OK);
-    return true;
-  } catch {
-    return false;
-  }
-};
+const isReadable = (path: string): boolean => orElse(() => accessSync(path, constants.R_OK) === undefined, false);
 
 interface ServiceSource {
   readonly options: ServiceOptions;
@@ -109,15 +170,13 @@ const writableByOthers = 0o022;
 /** Whether this user may open the socket, and only root or this user can have created it. */
 function isOpenable(path: string): boolean {
   const own = new Set([0, process.getuid?.()]);
-  try {
+  return orElse(() => {
     const [dir, socket] = [lstatSync(dirname(path)), lstatSync(path)];
     if (!dir.isDirectory() || !own.has(dir.uid) || (dir.mode & writableByOthers) !== 0) return false;
     if (!socket.isSocket() || !own.has(socket.uid)) return false;
     accessSync(path, constants.W_OK);
     return true;
-  } catch {
-    return false;
-  }
+  }, false);
 }
 
 type Service = Pick<Connection, "url" | "key" | "allow" | "fetch" | "openSocket">;
@@ -209,7 +268,7 @@ function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions
   };
   const connection = allow === undefined ? given : { ...given, fetch: guarded };
   const client = createClient(connection);
-  rememberNamed(client, options);
+  optionsOf.set(client, options);
   return { ...connection, client };
 }
 

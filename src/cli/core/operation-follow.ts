@@ -7,7 +7,7 @@ import type { Input } from "#contract/operation.ts";
 import { isUnsuccessful, type OperationDetail, type OperationEntry } from "#contract/operation-entry.ts";
 import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
 import { bar, startProgress } from "../output/progress.ts";
-import { commandFor } from "./command-for.ts";
+import { commandFor } from "./connect.ts";
 import { Interrupted, isOutOfReach, isRefused } from "./errors.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
 
@@ -41,7 +41,6 @@ const printsSteps = (io: Io): boolean => !screenOf(io).showsProgress && io.table
 const isOver = ({ status, finished_at: finishedAt }: OperationEntry): boolean =>
   status === "done" || status === "failed" || finishedAt !== null;
 
-/** Repeats a call until it succeeds, as long as its errors may be temporary. */
 async function askPatiently<T>(
   ask: () => Promise<T>,
   options: {
@@ -109,7 +108,6 @@ export async function followOperation(
   }
 }
 
-/** Prints why an operation failed, or returns its result. */
 export function reportOperation({ io, finish }: FollowPorts, operation: OperationEntry): unknown {
   const { id, kind, error, result, status } = operation;
   if (status === "done") return result;

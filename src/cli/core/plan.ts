@@ -4,10 +4,7 @@ import { formatBytes } from "#kernel/text.ts";
 import { type Io, oneLine, paintError, screenOf } from "../output/output.ts";
 import type { Person } from "./ports.ts";
 
-/**
- * The plan in the answer to a dry run.
- * @throws Error when it is something else: the operation has then been done.
- */
+/** The plan in the answer to a dry run. @throws Error when it is something else: the operation has then been done. */
 export function asPlan(answer: unknown): Plan {
   if (describeMismatch(Plan, answer) === undefined) return answer as Plan;
   throw new Error("cannot show a plan: the service answered a dry run with something else");
@@ -44,10 +41,7 @@ export function ioOfPlan(
   return json || isUnseen ? { ...io, out: io.err } : io;
 }
 
-/**
- * Whether the plan is to be carried out: asks, unless `--yes` was given.
- * @throws Error when there is nobody to ask.
- */
+/** Whether the plan is to be carried out: asks, unless `--yes` was given. @throws Error when there is nobody to ask. */
 export async function isWanted(
   { io, person }: { readonly io: Io; readonly person: Person },
   question: string,

@@ -2,7 +2,6 @@ import { type LogEntry, priorityNames } from "#contract/logs.ts";
 import { jsonText, oneLine, severalLines } from "./output.ts";
 import { paint, type Screen, type Style } from "./screen.ts";
 
-/** Formats of journalctl. */
 export const logOutputs = ["short", "short-iso", "cat", "json"] as const;
 export type LogOutput = (typeof logOutputs)[number];
 
@@ -26,7 +25,6 @@ const warning = priorityNames.indexOf("warning");
 const notice = priorityNames.indexOf("notice");
 const debug = priorityNames.indexOf("debug");
 
-/** The colours of journalctl. */
 function styleOf(priority: number): Style | undefined {
   if (priority <= err) return "red";
   if (priority === warning) return "yellow";

@@ -1,10 +1,9 @@
-import { type Cell, paint, plainScreen, type Screen, type Style } from "./screen.ts";
+import { type Cell, paint, plainScreen, type Screen, type Style, screenOfProcess } from "./screen.ts";
 
 /** Where a command writes; tests pass their own. */
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
-  /** Overwrites the current line of standard error. */
   readonly redraw?: ((text: string) => void) | undefined;
   /** A pipe when left out. */
   readonly screen?: Screen;
@@ -12,7 +11,6 @@ export interface Io {
   readonly table?: (head: readonly string[], rows: readonly (readonly Cell[])[]) => void;
 }
 
-/** Exit codes of every command. */
 export const exitCode = {
   fine: 0,
   foundTrouble: 1,
@@ -31,7 +29,6 @@ export const paintError = (io: Pick<Io, "screen">, style: Style, text: string): 
 /** What JSON does not escape, but a terminal or a reader would interpret. */
 const unescaped = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu;
 
-/** JSON that a terminal can show safely, ended by a line break. */
 export const jsonText = (value: unknown, indent = 0): string => {
   const text = JSON.stringify(value, null, indent);
   return `${text.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`;
@@ -70,3 +67,39 @@ const withoutControls = (text: string): string =>
     .replaceAll(sequences, "")
     .replaceAll(/(?![\n\t])\p{Cc}/gu, "\ufffd")
     .replaceAll(turns, "");
+
+const esc = String.raw`\u001b`;
+/** The styles that `paint` writes. Text that holds one can only become bold or coloured. */
+const ownStyles = new RegExp(`(${esc}\\[(?:[124]|2[24]|3[1-69])m)`, "u");
+
+const clearLine = "\r\u001b[K";
+
+/** Text without anything that a terminal interprets but line breaks, tabs and, where there are colours, styles. */
+export function printable(text: string, hasColours: boolean): string {
+  if (!hasColours) return severalLines(text);
+  return text
+    .split(ownStyles)
+    .map((part, at) => (at % 2 === 1 ? part : severalLines(part)))
+    .join("");
+}
+
+/** The only way to the outputs of this process: nothing but text reaches a terminal, wherever a command had it from. */
+export function cleanIo(io: Io): Io {
+  const { screen, redraw } = io;
+  return {
+    ...io,
+    out: (text) => io.out(printable(text, screen?.hasColours === true)),
+    err: (text) => io.err(printable(text, screen?.hasErrorColours === true)),
+    ...(redraw && { redraw: (text: string) => redraw(printable(text, screen?.hasErrorColours === true)) }),
+  };
+}
+
+/** The outputs of a process, unfiltered ({@link cleanIo}). */
+export function ioOfProcess({ stdout, stderr, env }: Readonly<Pick<NodeJS.Process, "stdout" | "stderr" | "env">>): Io {
+  return {
+    out: (text) => stdout.write(text),
+    err: (text) => stderr.write(text),
+    redraw: (text) => stderr.write(`${clearLine}${text}`),
+    screen: screenOfProcess({ stdout, stderr, environment: env }),
+  };
+}

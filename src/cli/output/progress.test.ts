@@ -2,7 +2,7 @@ import { stripVTControlCharacters } from "node:util";
 import { expect, it } from "vitest";
 import { startProgress } from "./progress.ts";
 import { plainScreen } from "./screen.ts";
-import { textWidth } from "./text-width.ts";
+import { textWidth } from "./text.ts";
 
 it("fits the terminal that it is shown on, also where standard output is a file", () => {
   let text = "";

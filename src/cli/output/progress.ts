@@ -1,11 +1,5 @@
 import { type Io, oneLine, screenOf } from "./output.ts";
-import { fitText } from "./text-width.ts";
-
-/** A line about work in progress, which is removed at its end; nothing in a pipe. */
-export interface Progress {
-  readonly show: (text: string) => void;
-  readonly end: () => void;
-}
+import { fitText } from "./text.ts";
 
 const frames = ["⠋", "⠙", "⠹", "⠸", "⠼", "⠴", "⠦", "⠧", "⠇", "⠏"] as const;
 const frameMs = 100;
@@ -16,9 +10,10 @@ export function bar(percent: number, columns: number): string {
   return `${"█".repeat(full)}${"░".repeat(columns - full)}`;
 }
 
-export function startProgress(io: Io, first: string): Progress {
+/** Shows a line about work in progress, which is removed at its end; nothing in a pipe. */
+export function startProgress(io: Io, first: string) {
   const screen = screenOf(io);
-  if (!screen.showsProgress) return { show: () => undefined, end: () => undefined };
+  if (!screen.showsProgress) return { show: (_text: string): void => undefined, end: (): void => undefined };
   let text = first;
   let turn = 0;
   const draw = (): void => {
@@ -29,18 +24,21 @@ export function startProgress(io: Io, first: string): Progress {
   draw();
   const timer = setInterval(draw, frameMs);
   return {
-    show(next) {
+    show(next: string): void {
       text = next;
     },
-    end() {
+    end(): void {
       clearInterval(timer);
       io.redraw?.("");
     },
   };
 }
 
-/** Shows progress during some work. */
-export async function withProgress<T>(io: Io, text: string, work: (progress: Progress) => Promise<T>): Promise<T> {
+export async function withProgress<T>(
+  io: Io,
+  text: string,
+  work: (progress: ReturnType<typeof startProgress>) => Promise<T>,
+): Promise<T> {
   const progress = startProgress(io, text);
   try {
     return await work(progress);

@@ -5,7 +5,6 @@ export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan" | "unde
 export type Cell = string | number | { readonly text: string; readonly style: Style | undefined };
 
 export interface Screen {
-  /** Whether standard output is a terminal. */
   readonly isTerminal: boolean;
   /** Characters per line; undefined where nothing is cut. */
   readonly columns: () => number | undefined;
@@ -31,7 +30,6 @@ interface Output {
 }
 
 const fewestColumns = 20;
-/** Used when a terminal does not tell its width. */
 const usualColumns = 80;
 
 /** Read each time: windows are resized. */

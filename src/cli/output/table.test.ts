@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { plainScreen, type Screen } from "./screen.ts";
 import { printRows } from "./table.ts";
-import { fitText, textWidth } from "./text-width.ts";
+import { fitText, textWidth } from "./text.ts";
 
 const narrow = (columns: number, hasColours = false): Screen => ({
   ...plainScreen,

@@ -1,10 +1,9 @@
 import { type Io, oneLine, screenOf } from "./output.ts";
 import { type Cell, paint, type Style } from "./screen.ts";
-import { fitText, textWidth } from "./text-width.ts";
+import { fitText, textWidth } from "./text.ts";
 
 const gap = "  ";
 const fewestColumns = 10;
-/** Columns that are never dropped. */
 const fewestCells = 2;
 
 const cellText = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.text : String(cell));
@@ -26,7 +25,6 @@ function fitWidths(natural: readonly number[], columns: number | undefined): rea
   return widths;
 }
 
-/** Writes a table of cells; on a terminal it is cut to the width. */
 export function printRows(io: Io, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   if (io.table !== undefined) {
     io.table(head, rows);

@@ -1,5 +1,5 @@
 import { allCommands, type CommandNode } from "#cli/core/command-tree.ts";
-import { documentedProgram } from "#cli/documented-program.ts";
+import { documentedProgram } from "#cli/program.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { fill } from "./hostile-service.ts";

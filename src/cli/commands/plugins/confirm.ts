@@ -1,7 +1,6 @@
 import type { Command } from "../../core/command.ts";
-import type { Confirmed, PluginConfirmation } from "../../core/local.ts";
 import { ioOfPlan, isWanted } from "../../core/plan.ts";
-import type { CommandPorts } from "../../core/ports.ts";
+import type { CommandPorts, Confirmed, PluginConfirmation } from "../../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
 

@@ -36,11 +36,9 @@ interface NewPlugin {
   readonly type: PluginType;
   readonly language: PluginLanguage;
   readonly author: string;
-  /** The directory in which its directory is made. */
   readonly parent: string;
 }
 
-/** The values of the placeholders in the templates. */
 function wordsOf({ name, type, language, author }: NewPlugin): Readonly<Record<string, string>> {
   const { exec, test, runTest, memory } = files[language];
   return {

@@ -1,6 +1,6 @@
 import { Readable } from "node:stream";
 import { describe, expect, it } from "vitest";
-import { readInput } from "./standard-input.ts";
+import { readInput } from "./person.ts";
 
 const stream = (...chunks: readonly (string | Buffer)[]) => Readable.from(chunks, { objectMode: false });
 

@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
-import { formatAge, formatSpan } from "./figures.ts";
 import { bar } from "./progress.ts";
+import { formatAge, formatSpan } from "./text.ts";
 
 it.each([
   [0, "0 s"],

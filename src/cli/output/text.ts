@@ -22,7 +22,6 @@ export const textWidth = (text: string): number =>
     ? text.length
     : charactersOf(text).reduce((width, character) => width + widthOfCharacter(character), 0);
 
-/** Text cut to so many columns; cut text ends with an ellipsis. */
 export function fitText(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
   let width = 0;
@@ -34,3 +33,27 @@ export function fitText(text: string, columns: number): string {
   }
   return columns < 1 ? "" : `${fitting}…`;
 }
+
+const steps = [
+  ["d", 86_400],
+  ["h", 3600],
+  ["min", 60],
+  ["s", 1],
+] as const;
+
+export function formatSpan(seconds: number): string {
+  let rest = Math.max(0, Math.round(seconds));
+  const parts: string[] = [];
+  for (const [unit, size] of steps) {
+    const count = Math.floor(rest / size);
+    rest -= count * size;
+    // What follows a gap would be out of proportion.
+    if (parts.length > 0 && count === 0) break;
+    if (count > 0) parts.push(`${count} ${unit}`);
+    if (parts.length === 2) break;
+  }
+  return parts.join(" ") || "0 s";
+}
+
+export const formatAge = (timestamp: string, now: number): string =>
+  `${formatSpan((now - Date.parse(timestamp)) / 1000)} ago`;

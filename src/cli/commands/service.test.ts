@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { Command } from "../core/command.ts";
-import type { TaskOutcome } from "../core/local.ts";
-import { addTaskCommand } from "./task.ts";
+import type { TaskOutcome } from "../core/ports.ts";
+import { addTaskCommand } from "./service.ts";
 
 const runWith = async (outcome: TaskOutcome, argv: readonly string[]) => {
   const ids: string[] = [];

@@ -43,3 +43,32 @@ Exit code: 0 written, 1 a name could not be resolved and is left out.`)
       for (const line of unresolved) io.err(`${line}\n`);
     });
 }
+
+type TaskPorts = Pick<CommandPorts, "finish"> & {
+  readonly local: Pick<CommandPorts["local"], "runTask">;
+};
+
+/** Hidden commands that units run: `steward task run <id>` for an operation that outlives the service. */
+export function addTaskCommand(program: Command, { local, finish }: TaskPorts): void {
+  const task = program.command("task", { hidden: true });
+  task
+    .command("run")
+    .description("do an operation that has been written down")
+    .argument("<id>", "id of the operation")
+    .option("--asked-by <user>", "do it as root for this user's service, or answer what that asks")
+    .action(async (id: string, { askedBy }: { readonly askedBy?: string }) => {
+      const outcome = await local.runTask(id, askedBy);
+      // An operation that has failed says so itself; for the unit in which root does it, the task was done.
+      finish(outcome === "failed" && askedBy === undefined ? exitCode.foundTrouble : exitCode.fine);
+    });
+}
+
+export function addServeCommand(program: Command, { local }: Pick<CommandPorts, "local">): void {
+  program
+    .command("serve")
+    .description("run the service")
+    .option("--config <file>", "settings file (STEWARD_CONFIG; /etc/steward/config.yaml where it exists)")
+    .option("--new-admin-key", "make a further admin key at the start, for when the first one was lost")
+    .option("--safe-mode", "start without any plugin")
+    .action((options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => local.serve(options));
+}
