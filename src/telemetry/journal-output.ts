@@ -21,7 +21,6 @@ const prefixes: ReadonlyMap<number, string> = new Map([
   [60, "<2>"],
 ]);
 
-/** Mark of a line that is important, but not a warning. */
 export const noticeMark = "<5>";
 
 /** Makes pino set `lastLevel` before it writes each line. */

@@ -4,7 +4,6 @@ import { errnoCode } from "#kernel/errors.ts";
 /** Text that may wait for a slow reader; then new lines are dropped. */
 const maxWaitingBytes = 4 * 1024 * 1024;
 const retryMs = 20;
-/** Attempts of `writeNow`. */
 const maxTries = 250;
 
 export type LineWriter = ReturnType<typeof createLineWriter>;
@@ -77,7 +76,6 @@ export function createLineWriter(fd: number, write: typeof writeSync = writeSync
       }
       throw new Error("cannot write a line: the output does not take it");
     },
-    /** Lines lost because the output was not read. */
     dropped: (): number => dropped,
   };
 }

@@ -1,8 +1,13 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { randomBytes } from "node:crypto";
-import type { Attributes, OpenSpan, RequestSpan, SpanKind, Tracer } from "./tracing.ts";
-import { spanOf, within } from "./tracing.ts";
-import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
+import {
+  type Attributes,
+  createTracer,
+  formatTraceparent,
+  parseTraceparent,
+  type SpanKind,
+  type SpanMaker,
+  type TraceHeaders,
+} from "./tracing.ts";
 
 export interface LocalSpan {
   readonly traceId: string;
@@ -23,13 +28,8 @@ export interface LocalTracingOptions {
   /** Routes that are never traced, since they are polled. */
   readonly ignored: ReadonlySet<string>;
   readonly monotonicMs: () => number;
-  /** Traces per second. */
   readonly perRoute?: number;
   readonly perSecond?: number;
-}
-
-export interface LocalTracer extends Tracer {
-  readonly takes: (route: string) => boolean;
 }
 
 const secondMs = 1000;
@@ -45,17 +45,15 @@ interface Root {
   readonly spans: LocalSpan[];
   /** False where the caller decided not to keep the trace. */
   readonly isSampled: boolean;
+  isBegun: boolean;
   isOver: boolean;
 }
 
-interface Scope {
+interface Place {
   readonly root: Root;
   readonly spanId: string;
 }
 
-const one = (header: string | string[] | undefined): string => (typeof header === "string" ? header : "");
-
-/** Limits traces per second, of each route and in total. */
 function createSampler({ ignored, monotonicMs, perRoute = 1, perSecond = 5 }: LocalTracingOptions) {
   const taken = new Map<string, number>();
   let total = 0;
@@ -77,97 +75,59 @@ function createSampler({ ignored, monotonicMs, perRoute = 1, perSecond = 5 }: Lo
   };
 }
 
-/** Samples a few requests per second, without an SDK. An untraced request costs no more than a counter. */
-export function createLocalTracer(options: LocalTracingOptions): LocalTracer {
-  const { onTrace } = options;
-  const active = new AsyncLocalStorage<Scope>();
-  const takes = createSampler(options);
-
-  const current = (): Scope | undefined => {
-    const scope = active.getStore();
-    return scope?.root.isOver === true ? undefined : scope;
+function below(traceparent = "", tracestate = ""): Place {
+  const parent = parseTraceparent(traceparent);
+  const root: Root = {
+    traceId: parent?.traceId ?? randomBytes(traceIdBytes).toString("hex"),
+    traceState: parent === undefined ? "" : tracestate,
+    offsetNs: BigInt(Date.now()) * 1_000_000n - process.hrtime.bigint(),
+    spans: [],
+    isSampled: parent?.isSampled ?? true,
+    isBegun: false,
+    isOver: false,
   };
+  return { root, spanId: parent?.spanId ?? "" };
+}
 
-  const open = (
-    root: Root,
-    place: Pick<LocalSpan, "parentSpanId" | "kind" | "name">,
-    given: Attributes,
-    onEnd?: () => void,
-  ): OpenSpan => {
+export type LocalTracer = ReturnType<typeof createLocalTracer>;
+
+/** Samples a few requests per second, without an SDK. An untraced request costs no more than a counter. */
+export function createLocalTracer(options: LocalTracingOptions) {
+  const start: SpanMaker<Place>["start"] = (kind, name, given, { root, spanId: parentSpanId }) => {
+    const { traceId, traceState, offsetNs, spans } = root;
     const spanId = randomBytes(spanIdBytes).toString("hex");
-    const startNs = process.hrtime.bigint() + root.offsetNs;
+    const startNs = process.hrtime.bigint() + offsetNs;
+    const isRoot = !root.isBegun;
+    root.isBegun = true;
     let attributes = given;
     let isFailed = false;
-    const scope: Scope = { root, spanId };
-    return {
-      set(more) {
+    const span = {
+      traceId,
+      set(more: Attributes) {
         attributes = { ...attributes, ...more };
       },
-      fail(type) {
+      fail(type: string) {
         attributes = { ...attributes, "error.type": type };
         isFailed = true;
       },
-      run: (work) => active.run(scope, work),
       end() {
         if (root.isOver) return;
-        const { traceId, traceState, offsetNs, spans } = root;
         const endNs = process.hrtime.bigint() + offsetNs;
         // There is always room for the root, which ends last.
-        if (spans.length < maxSpans || onEnd !== undefined)
-          spans.push({ traceId, traceState, spanId, ...place, startNs, endNs, isFailed, attributes });
-        onEnd?.();
+        if (spans.length < maxSpans || isRoot)
+          spans.push({ traceId, traceState, spanId, parentSpanId, name, kind, startNs, endNs, isFailed, attributes });
+        if (!isRoot) return;
+        root.isOver = true;
+        if (root.isSampled) options.onTrace(spans);
       },
     };
+    return { span, inside: { root, spanId } };
   };
 
-  const openRoot = (
-    kind: LocalSpan["kind"],
-    name: string,
-    attributes: Attributes,
-    headers: { readonly traceparent: string; readonly tracestate: string },
-  ): RequestSpan => {
-    const parent = parseTraceparent(headers.traceparent);
-    const root: Root = {
-      traceId: parent?.traceId ?? randomBytes(traceIdBytes).toString("hex"),
-      traceState: parent === undefined ? "" : headers.tracestate,
-      offsetNs: BigInt(Date.now()) * 1_000_000n - process.hrtime.bigint(),
-      spans: [],
-      isSampled: parent?.isSampled ?? true,
-      isOver: false,
-    };
-    const onEnd = (): void => {
-      root.isOver = true;
-      if (root.isSampled) onTrace(root.spans);
-    };
-    const span = open(root, { parentSpanId: parent?.spanId ?? "", kind, name }, attributes, onEnd);
-    return { ...span, traceId: root.traceId };
-  };
+  const headers = ({ root: { traceId, traceState, isSampled }, spanId }: Place): TraceHeaders => ({
+    traceparent: formatTraceparent({ traceId, spanId, isSampled }),
+    ...(traceState !== "" && { tracestate: traceState }),
+  });
 
-  const begin: Tracer["begin"] = (kind, name, attributes) => {
-    const scope = current();
-    if (scope === undefined) return undefined;
-    return open(scope.root, { parentSpanId: scope.spanId, kind, name }, attributes);
-  };
-
-  return {
-    takes,
-    request: (name, attributes, headers) =>
-      openRoot("server", name, attributes, {
-        traceparent: one(headers["traceparent"]),
-        tracestate: one(headers["tracestate"]),
-      }),
-    operation: (name, attributes, traceparent = "", work) =>
-      within(openRoot("internal", name, attributes, { traceparent, tracestate: "" }), work),
-    begin,
-    span: spanOf(begin),
-    headers() {
-      const scope = current();
-      if (scope === undefined) return {};
-      const { traceId, traceState, isSampled } = scope.root;
-      return {
-        traceparent: formatTraceparent({ traceId, spanId: scope.spanId, isSampled }),
-        ...(traceState !== "" && { tracestate: traceState }),
-      };
-    },
-  };
+  return { ...createTracer({ below, start, headers }), takes: createSampler(options) };
 }

@@ -3,7 +3,6 @@ import type { LineWriter } from "./line-writer.ts";
 
 export type { Logger };
 
-/** Members that are redacted in log lines. */
 const secretPaths = [
   "api_key",
   "*.api_key",
@@ -32,7 +31,6 @@ function createTimestamp(): () => string {
 }
 
 export interface Logs {
-  /** Redacts secrets. */
   readonly log: Logger;
   /** For request lines, whose members are a closed list without secrets: redaction would be their most expensive part. */
   readonly requestLog: Logger;
@@ -50,4 +48,23 @@ export function createLogs(options: { level: string; writer: Pick<LineWriter, "w
     options.writer,
   );
   return { requestLog, log: requestLog.child({}, { redact: { paths: secretPaths, censor: "[secret]" } }) };
+}
+
+const quietMs = 60_000;
+const maxRemembered = 100;
+
+/** Limits each message to once a minute: with a full disk every request fails. */
+export function onceAMinute(
+  say: (message: string, details?: string) => void,
+  monotonicMs: () => number,
+): (message: string, details?: string) => void {
+  const saidAt = new Map<string, number>();
+  return (message, details) => {
+    const now = monotonicMs();
+    const last = saidAt.get(message);
+    if (last !== undefined && now - last < quietMs) return;
+    if (saidAt.size >= maxRemembered) saidAt.clear();
+    saidAt.set(message, now);
+    say(message, details);
+  };
 }

@@ -20,7 +20,6 @@ export interface ModelCallSample {
   readonly connector: string;
   readonly result: string;
   readonly seconds: number;
-  /** Undefined without an answer. */
   readonly tokens: { readonly input: number; readonly output: number } | undefined;
 }
 
@@ -160,7 +159,6 @@ function healthMetrics({ counter, gauge, histogram }: Instruments) {
       statuses.remove({ check });
       durations.remove({ check });
     },
-    /** Pending updates, all or for security. */
     updatesAvailable: (kind: "all" | "security", count: number): void => updates.set({ kind }, count),
     fixRun: (fix: string, isSuccess: boolean): void => fixes.inc({ fix, result: isSuccess ? "success" : "failure" }),
   };

@@ -1,9 +1,7 @@
 import { AsyncLocalStorage } from "node:async_hooks";
 import { TraceFlags } from "@opentelemetry/api";
 import type { ReadableSpan, SpanExporter, SpanProcessor } from "@opentelemetry/sdk-trace";
-import { toError } from "#kernel/errors.ts";
-
-export type SpanResult = "exported" | "dropped";
+import { type CollectorPorts, createCollector } from "./collector.ts";
 
 export interface QueueLimits {
   /** Spans that may wait; further ones are dropped. */
@@ -12,9 +10,7 @@ export interface QueueLimits {
   readonly delayMs: number;
   /** Attempts per batch; the pause between grows from `delayMs`. */
   readonly attempts: number;
-  /** How long the collector has to work before `onBack`. */
   readonly calmMs: number;
-  /** Longest duration of `close`. */
   readonly closeMs: number;
 }
 
@@ -27,62 +23,18 @@ const defaultQueueLimits: QueueLimits = {
   closeMs: 1_500,
 };
 
-export interface QueuePorts {
-  /** Makes an exporter, also after each failure: one that reconnects may wait for minutes. */
+export interface QueuePorts extends CollectorPorts {
   readonly connect: () => SpanExporter;
-  readonly onSpans: (result: SpanResult, count: number) => void;
-  /** The first failure after success. */
-  readonly onLost: (error: unknown) => void;
-  readonly onBack: () => void;
   readonly limits?: Partial<QueueLimits>;
-}
-
-export interface SpanQueue {
-  readonly processor: SpanProcessor;
-  readonly close: () => Promise<void>;
 }
 
 const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
 
-/** @returns why the collector did not accept the spans. */
-function exportSpans(exporter: SpanExporter, spans: ReadableSpan[]): Promise<Error | undefined> {
-  return new Promise((resolve) => {
-    try {
-      exporter.export(spans, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
-    } catch (error) {
-      resolve(toError(error));
-    }
-  });
-}
-
-function createConnection({ connect, onLost, onBack }: QueuePorts, calmMs: number) {
-  let exporter = connect();
-  let lostAtMs: number | undefined;
-  return {
-    isLost: () => lostAtMs !== undefined,
-    send: (spans: ReadableSpan[]) => exportSpans(exporter, spans),
-    judge(error: Error | undefined): void {
-      if (error === undefined) {
-        if (lostAtMs === undefined || performance.now() - lostAtMs < calmMs) return;
-        lostAtMs = undefined;
-        onBack();
-        return;
-      }
-      if (lostAtMs === undefined) onLost(error);
-      lostAtMs = performance.now();
-      const old = exporter;
-      exporter = connect();
-      // Its errors have been reported with the last result.
-      void old.shutdown().catch(() => undefined);
-    },
-  };
-}
-
 /** Sends spans to the collector, one batch at a time, with a bounded queue. What does not fit or is not accepted is dropped and counted. */
-export function createSpanQueue(ports: QueuePorts): SpanQueue {
+export function createSpanQueue(ports: QueuePorts) {
   const { onSpans, limits = {} } = ports;
   const { waiting, batch, delayMs, attempts, calmMs, closeMs } = { ...defaultQueueLimits, ...limits };
-  const connection = createConnection(ports, calmMs);
+  const collector = createCollector(ports.connect, ports, calmMs);
   let queue: ReadableSpan[] = [];
   let sending: ReadableSpan[] = [];
   let timer: NodeJS.Timeout | undefined;
@@ -92,9 +44,9 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     sending = queue.slice(0, batch);
     queue = queue.slice(batch);
     for (let attempt = 1; ; attempt += 1) {
-      const error = await connection.send(sending);
+      const error = await collector.send(sending);
       if (isClosed) return;
-      connection.judge(error);
+      collector.judge(error);
       if (error === undefined) onSpans("exported", sending.length);
       else if (attempt >= attempts) onSpans("dropped", sending.length);
       else {
@@ -121,11 +73,10 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     if (queue.length > 0 && sending.length === 0) timer ??= setTimeout(flush, delayMs).unref();
   });
 
-  /** Sends what waits without retries. */
   const sendAll = async (): Promise<void> => {
     for (let spans = queue.splice(0, batch); spans.length > 0; spans = queue.splice(0, batch)) {
       sending = spans;
-      const error = await connection.send(spans);
+      const error = await collector.send(spans);
       sending = [];
       onSpans(error === undefined ? "exported" : "dropped", spans.length);
       if (error !== undefined) return;
@@ -139,31 +90,23 @@ export function createSpanQueue(ports: QueuePorts): SpanQueue {
     // A batch under way is sent again: a duplicate is better than a loss.
     queue = [...sending, ...queue];
     sending = [];
-    // There is no point in waiting for a collector that has just failed.
-    if (!connection.isLost()) {
-      const late = Promise.withResolvers<void>();
-      const deadline = setTimeout(late.resolve, closeMs);
-      await Promise.race([sendAll(), late.promise]);
-      clearTimeout(deadline);
-    }
+    await collector.finish(sendAll, closeMs);
     const left = sending.length + queue.length;
     if (left > 0) onSpans("dropped", left);
     queue = [];
   };
 
-  return {
-    processor: {
-      onStart: () => undefined,
-      onEnd(span) {
-        if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0 || isClosed) return;
-        if (queue.length >= waiting) return onSpans("dropped", 1);
-        queue.push(span);
-        if (queue.length >= batch && sending.length === 0) flush();
-        else schedule();
-      },
-      forceFlush: () => Promise.resolve(),
-      shutdown: close,
+  const processor: SpanProcessor = {
+    onStart: () => undefined,
+    onEnd(span) {
+      if ((span.spanContext().traceFlags & TraceFlags.SAMPLED) === 0 || isClosed) return;
+      if (queue.length >= waiting) return onSpans("dropped", 1);
+      queue.push(span);
+      if (queue.length >= batch && sending.length === 0) flush();
+      else schedule();
     },
-    close,
+    forceFlush: () => Promise.resolve(),
+    shutdown: close,
   };
+  return { processor, close };
 }

@@ -1,6 +1,5 @@
-import { AsyncLocalStorage } from "node:async_hooks";
 import { hostname } from "node:os";
-import type { Context, Span as SdkSpan } from "@opentelemetry/api";
+import type { Context } from "@opentelemetry/api";
 import {
   createTraceState,
   SpanKind as Kinds,
@@ -13,9 +12,16 @@ import { defaultResource, resourceFromAttributes } from "@opentelemetry/resource
 import type { SpanExporter } from "@opentelemetry/sdk-trace";
 import { ParentBasedSampler, TraceIdRatioBasedSampler, TracerProvider } from "@opentelemetry/sdk-trace";
 import { createSpanQueue, type QueueLimits, type QueuePorts } from "./otlp-queue.ts";
-import type { OpenSpan, RequestSpan, Span, SpanKind, TraceHeaders, Tracer, Tracing } from "./tracing.ts";
-import { spanOf, tracesUrl, within } from "./tracing.ts";
-import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
+import {
+  type Attributes,
+  createTracer,
+  formatTraceparent,
+  parseTraceparent,
+  type SpanMaker,
+  type TraceHeaders,
+  type Tracing,
+  tracesUrl,
+} from "./tracing.ts";
 
 export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
   /** Over HTTP the path `/v1/traces` may be left out. */
@@ -30,9 +36,8 @@ export interface OtlpOptions extends Omit<QueuePorts, "connect"> {
 const answerMs = 10_000;
 const maxTextLength = 1024;
 
-const kinds: Readonly<Record<SpanKind, Kinds>> = { internal: Kinds.INTERNAL, client: Kinds.CLIENT };
+const kinds = { internal: Kinds.INTERNAL, client: Kinds.CLIENT, server: Kinds.SERVER } as const;
 
-/** Imports only the exporter of the protocol. */
 async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() => SpanExporter> {
   if (protocol === "grpc") {
     const { OTLPTraceExporter } = await import("@opentelemetry/exporter-trace-otlp-grpc");
@@ -46,10 +51,7 @@ async function exporterMaker({ endpoint, protocol }: OtlpOptions): Promise<() =>
   return () => new OTLPTraceExporter({ url: tracesUrl(endpoint), timeoutMillis: answerMs });
 }
 
-const firstOf = (header: string | string[] | undefined): string | undefined =>
-  typeof header === "string" ? header : undefined;
-
-function remoteContext(traceparent: string | undefined, tracestate?: string): Context {
+function below(traceparent: string | undefined, tracestate: string | undefined): Context {
   const parent = traceparent === undefined ? undefined : parseTraceparent(traceparent);
   if (parent === undefined) return ROOT_CONTEXT;
   return trace.setSpanContext(ROOT_CONTEXT, {
@@ -61,8 +63,8 @@ function remoteContext(traceparent: string | undefined, tracestate?: string): Co
   });
 }
 
-function headersOf(context: Context | undefined): TraceHeaders {
-  const current = context && trace.getSpanContext(context);
+function headersOf(context: Context): TraceHeaders {
+  const current = trace.getSpanContext(context);
   if (current === undefined) return {};
   const { traceId, spanId, traceFlags, traceState } = current;
   const isSampled = (traceFlags & TraceFlags.SAMPLED) !== 0;
@@ -72,20 +74,6 @@ function headersOf(context: Context | undefined): TraceHeaders {
     ...(tracestate !== "" && { tracestate }),
   };
 }
-
-interface Scope {
-  readonly context: Context;
-  /** The request or operation with which the trace began. */
-  readonly root: { isOver: boolean };
-}
-
-const asSpan = (span: SdkSpan): Span => ({
-  set: (attributes) => void span.setAttributes(attributes),
-  fail(type) {
-    span.setAttribute("error.type", type);
-    span.setStatus({ code: SpanStatusCode.ERROR });
-  },
-});
 
 /** Traces by OpenTelemetry's SDK, sent over OTLP. To be imported only with a collector. */
 export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> {
@@ -104,51 +92,18 @@ export async function createOtlpTracing(options: OtlpOptions): Promise<Tracing> 
     spanProcessors: [queue.processor],
   });
   const sdk = provider.getTracer("steward", options.version);
-  const active = new AsyncLocalStorage<Scope>();
-
-  /** Undefined outside of a trace, and in what goes on after its end, such as timers. */
-  const current = (): Scope | undefined => {
-    const scope = active.getStore();
-    return scope?.root.isOver === true ? undefined : scope;
-  };
-
-  const open = (span: SdkSpan, { context: parent, root }: Scope): OpenSpan => {
-    const scope = { context: trace.setSpan(parent, span), root };
-    return { ...asSpan(span), run: (work) => active.run(scope, work), end: () => span.end() };
-  };
-
-  const openRoot = (span: SdkSpan, context: Context): RequestSpan => {
-    const root = { isOver: false };
-    return {
-      ...open(span, { context, root }),
+  const start: SpanMaker<Context>["start"] = (kind, name, attributes, context) => {
+    const span = sdk.startSpan(name, { kind: kinds[kind], attributes }, context);
+    const made = {
       traceId: span.spanContext().traceId,
-      end() {
-        root.isOver = true;
-        span.end();
+      set: (more: Attributes) => void span.setAttributes(more),
+      fail(type: string) {
+        span.setAttribute("error.type", type);
+        span.setStatus({ code: SpanStatusCode.ERROR });
       },
+      end: () => span.end(),
     };
+    return { span: made, inside: trace.setSpan(context, span) };
   };
-
-  const begin: Tracer["begin"] = (kind, name, attributes) => {
-    const scope = current();
-    if (scope === undefined) return undefined;
-    return open(sdk.startSpan(name, { kind: kinds[kind], attributes }, scope.context), scope);
-  };
-
-  return {
-    tracer: {
-      request(name, attributes, headers) {
-        const parent = remoteContext(firstOf(headers["traceparent"]), firstOf(headers["tracestate"]));
-        return openRoot(sdk.startSpan(name, { kind: Kinds.SERVER, attributes }, parent), parent);
-      },
-      operation(name, attributes, traceparent, work) {
-        const parent = remoteContext(traceparent);
-        return within(openRoot(sdk.startSpan(name, { kind: Kinds.INTERNAL, attributes }, parent), parent), work);
-      },
-      begin,
-      span: spanOf(begin),
-      headers: () => headersOf(current()?.context),
-    },
-    close: queue.close,
-  };
+  return { tracer: createTracer({ below, start, headers: headersOf }), close: queue.close };
 }

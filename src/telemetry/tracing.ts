@@ -1,3 +1,5 @@
+import { AsyncLocalStorage } from "node:async_hooks";
+
 /** Attributes by OpenTelemetry's semantic conventions. Never foreign texts, paths, queries or headers, which may hold secrets. */
 export type Attributes = Readonly<Record<string, string | number | boolean | string[] | undefined>>;
 
@@ -41,16 +43,13 @@ export interface Tracer {
     traceparent: string | undefined,
     work: (span: Span) => Promise<T>,
   ) => Promise<T>;
-  /** Runs work in a span, which fails with it. */
   readonly span: <T>(
     kind: SpanKind,
     name: string,
     attributes: Attributes,
     work: (span: Span) => Promise<T>,
   ) => Promise<T>;
-  /** Begins a span that is ended by hand; undefined outside of a trace. */
   readonly begin: (kind: SpanKind, name: string, attributes: Attributes) => OpenSpan | undefined;
-  /** Headers for requests to other programs; none outside of a trace. */
   readonly headers: () => TraceHeaders;
 }
 
@@ -59,7 +58,9 @@ export interface Tracing {
   readonly close: () => Promise<void>;
 }
 
-export async function within<T>(span: OpenSpan, work: (span: Span) => Promise<T>): Promise<T> {
+const nowhere: Span = { set: () => undefined, fail: () => undefined };
+
+async function within<T>(span: OpenSpan, work: (span: Span) => Promise<T>): Promise<T> {
   try {
     return await span.run(() => work(span));
   } catch (error) {
@@ -70,14 +71,68 @@ export async function within<T>(span: OpenSpan, work: (span: Span) => Promise<T>
   }
 }
 
-const nowhere: Span = { set: () => undefined, fail: () => undefined };
+/** What a tracer is made of. A `Place` is where in a trace spans begin. */
+export interface SpanMaker<Place> {
+  /** Below the span of a caller; that of a new trace without one. */
+  readonly below: (traceparent: string | undefined, tracestate: string | undefined) => Place;
+  readonly start: (
+    kind: SpanKind | "server",
+    name: string,
+    attributes: Attributes,
+    place: Place,
+  ) => { readonly span: Omit<RequestSpan, "run">; readonly inside: Place };
+  readonly headers: (place: Place) => TraceHeaders;
+}
 
-export const spanOf =
-  (begin: Tracer["begin"]): Tracer["span"] =>
-  (kind, name, attributes, work) => {
-    const span = begin(kind, name, attributes);
-    return span === undefined ? work(nowhere) : within(span, work);
+export function createTracer<Place>({ below, start, headers }: SpanMaker<Place>): Tracer {
+  const active = new AsyncLocalStorage<{ readonly place: Place; readonly root: { isOver: boolean } }>();
+
+  /** Undefined outside of a trace, and in what goes on after its end, such as timers. */
+  const current = () => {
+    const scope = active.getStore();
+    return scope?.root.isOver === true ? undefined : scope;
   };
+
+  const open = (root: { isOver: boolean }, ...given: Parameters<typeof start>): RequestSpan => {
+    const { span, inside } = start(...given);
+    return { ...span, run: (work) => active.run({ place: inside, root }, work) };
+  };
+
+  const openRoot = (...given: Parameters<typeof start>): RequestSpan => {
+    const root = { isOver: false };
+    const span = open(root, ...given);
+    return {
+      ...span,
+      end() {
+        root.isOver = true;
+        span.end();
+      },
+    };
+  };
+
+  const begin: Tracer["begin"] = (kind, name, attributes) => {
+    const scope = current();
+    return scope && open(scope.root, kind, name, attributes, scope.place);
+  };
+
+  return {
+    request(name, attributes, { traceparent, tracestate }) {
+      const one = (header: string | string[] | undefined) => (typeof header === "string" ? header : undefined);
+      return openRoot("server", name, attributes, below(one(traceparent), one(tracestate)));
+    },
+    operation: (name, attributes, traceparent, work) =>
+      within(openRoot("internal", name, attributes, below(traceparent, undefined)), work),
+    begin,
+    span(kind, name, attributes, work) {
+      const span = begin(kind, name, attributes);
+      return span === undefined ? work(nowhere) : within(span, work);
+    },
+    headers() {
+      const scope = current();
+      return scope === undefined ? {} : headers(scope.place);
+    },
+  };
+}
 
 /** The name of an error: its message may hold anything. */
 export const errorTypeOf = (error: unknown): string => (error instanceof Error ? error.name : "unknown");
@@ -89,3 +144,27 @@ export function tracesUrl(endpoint: string): string {
   if (!url.pathname.endsWith(`/${tracesPath}`)) url.pathname = `${url.pathname.replace(/\/$/, "")}/${tracesPath}`;
   return url.href;
 }
+
+export interface TraceParent {
+  /** 32 hex digits. */
+  readonly traceId: string;
+  /** 16 hex digits. */
+  readonly spanId: string;
+  readonly isSampled: boolean;
+}
+
+const pattern = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/;
+const sampledFlag = 1;
+
+const isZero = (digits: string): boolean => /^0+$/.test(digits);
+
+/** Parses `traceparent` (https://www.w3.org/TR/trace-context/#traceparent-header), also of later versions; undefined when malformed. */
+export function parseTraceparent(text: string): TraceParent | undefined {
+  const [, version, traceId = "", spanId = "", flags = "", rest] = pattern.exec(text) ?? [];
+  if (version === undefined || version === "ff" || (version === "00" && rest !== undefined)) return undefined;
+  if (isZero(traceId) || isZero(spanId)) return undefined;
+  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & sampledFlag) === sampledFlag };
+}
+
+export const formatTraceparent = ({ traceId, spanId, isSampled }: TraceParent): string =>
+  `00-${traceId}-${spanId}-${isSampled ? "01" : "00"}`;

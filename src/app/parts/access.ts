@@ -11,7 +11,7 @@ import { watchedStore } from "#domain/access/watched-store.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
-import { onceAMinute } from "#telemetry/repeated-trouble.ts";
+import { onceAMinute } from "#telemetry/logger.ts";
 import type { AuditPart } from "./audit.ts";
 
 /** Administrators make keys, so all have a budget. */

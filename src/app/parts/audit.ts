@@ -9,7 +9,7 @@ import { loggedMember } from "#domain/audit/root-requests.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import { hasRootSide } from "#root/places.ts";
-import { onceAMinute } from "#telemetry/repeated-trouble.ts";
+import { onceAMinute } from "#telemetry/logger.ts";
 
 const headIntervalMs = 10 * 60_000;
 

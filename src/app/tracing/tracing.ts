@@ -10,7 +10,7 @@ import type { ConnectorDiscovery, ConnectorPlan } from "#domain/ports/connectors
 import type { OperationSpec } from "#domain/ports/operations.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import type { SpanResult } from "#telemetry/otlp-queue.ts";
+import type { SpanResult } from "#telemetry/metrics.ts";
 import type { Tracer, Tracing } from "#telemetry/tracing.ts";
 import * as traced from "./traced-ports.ts";
 

@@ -29,14 +29,14 @@ export interface Member {
   readonly isRequired: boolean;
 }
 
-export const kebab = (name: string): string =>
+const kebab = (name: string): string =>
   name
     .replaceAll(/(?<=[a-z0-9])[A-Z]/g, (letter) => `-${letter}`)
     .replaceAll("_", "-")
     .toLowerCase();
 
 /** The members of an operation. An answer in pieces is for programs that read events, so it is not asked for. */
-export function membersOf(operation: Operation): readonly Member[] {
+function membersOf(operation: Operation): readonly Member[] {
   return (["params", "query", "body"] as const).flatMap((part) => {
     const schema: unknown = operation[part];
     const properties = isRecord(schema) && isRecord(schema["properties"]) ? schema["properties"] : {};
@@ -61,7 +61,7 @@ const choicesOf = ({ enum: choices }: Schema): readonly string[] | undefined =>
   Array.isArray(choices) ? choices.map(String) : undefined;
 
 /** Whether a word of the command line can stand for it; what cannot goes into `--data`. */
-export const isFlat = (member: Member): boolean =>
+const isFlat = (member: Member): boolean =>
   typesOf(member).some((type) => ["string", "integer", "number", "boolean"].includes(String(type))) ||
   (typesOf(member).includes("array") && itemsOf(member)?.["type"] === "string");
 
@@ -86,13 +86,13 @@ function descriptionOf({ schema }: Member): string {
   return [said, hasDefault ? `(default: ${JSON.stringify(preset)})` : ""].filter(Boolean).join(" ");
 }
 
-export function argumentOf(member: Member): Argument {
+function argumentOf(member: Member): Argument {
   const argument = new Argument(`<${member.word}>`, descriptionOf(member));
   const choices = choicesOf(member.schema);
   return choices === undefined ? argument : argument.choices(choices);
 }
 
-export function optionsOf(member: Member): readonly Option[] {
+function optionsOf(member: Member): readonly Option[] {
   const { word, schema } = member;
   const types = typesOf(member);
   const description = descriptionOf(member);
@@ -111,7 +111,7 @@ export function optionsOf(member: Member): readonly Option[] {
   return [isInteger || types.includes("number") ? option.argParser(numberIn(schema, isInteger)) : option];
 }
 
-export const optionKey = ({ word }: Member): string =>
+const optionKey = ({ word }: Member): string =>
   word.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 type Input = Record<"params" | "query" | "body", Record<string, unknown>>;

@@ -226,7 +226,7 @@ ${lines.join("\n")}
 `;
 }
 
-export const completionScripts = { bash, zsh, fish } as const;
+const completionScripts = { bash, zsh, fish } as const;
 
 const places = {
   bash: "/etc/bash_completion.d/steward",

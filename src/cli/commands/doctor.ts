@@ -33,7 +33,7 @@ const statusColumns = 5;
 const gap = 2;
 const fewestMessageColumns = 12;
 
-export function printResults(io: Io, results: readonly HealthCheckResult[]): void {
+function printResults(io: Io, results: readonly HealthCheckResult[]): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
   const ids = results.map(({ check_id: id }) => id.length);
@@ -50,7 +50,7 @@ export function printResults(io: Io, results: readonly HealthCheckResult[]): voi
   }
 }
 
-export function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
+function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
   const screen = screenOf(io);
   const count = (status: CheckStatus): number => results.filter((result) => result.status === status).length;
   const [failed, warned, skipped] = [count("fail"), count("warn"), count("skip")];
@@ -65,7 +65,7 @@ export function sumInWords(io: Io, results: readonly HealthCheckResult[]): strin
   return `${found} of ${counted(results.length, "check")}${left}${help}\n`;
 }
 
-export function printFixed(io: Io, { success, message, steps }: FixResult): void {
+function printFixed(io: Io, { success, message, steps }: FixResult): void {
   const screen = screenOf(io);
   for (const { action, status, message: came } of steps) {
     io.out(`  ${status}: ${oneLine(action)}${came === "" ? "" : `: ${oneLine(came)}`}\n`);

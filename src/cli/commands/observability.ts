@@ -103,7 +103,7 @@ function stackFiles(folder: string, host: StackHost): ReadonlyMap<string, string
  * Writes the files of the observability stack for this host.
  * @throws Error when they cannot be written, or one of them is there already; nothing is written then.
  */
-export function makeStack(folder: string, host: StackHost): { path: string; files: readonly string[] } {
+function makeStack(folder: string, host: StackHost): { path: string; files: readonly string[] } {
   // It is written into unit files and settings of several languages; what would need quotes in one of them is refused.
   if (!/^\/[\w./@+-]+$/.test(folder)) {
     throw new Error(

@@ -39,7 +39,7 @@ const flags = {
 const optionsOf = new WeakMap<Client, ServiceOptions>();
 
 /** A word quoted for a shell. */
-export const quoted = (word: string): string =>
+const quoted = (word: string): string =>
   /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", String.raw`'\''`)}'`;
 
 /** A command to paste that asks the same service with the same key as the client. */

@@ -8,13 +8,13 @@ import { WebSocket as Socket } from "ws";
 import { errorMessage } from "#kernel/errors.ts";
 
 /** What Node's own `fetch` is made of, with more to set: large, and few calls take it. */
-export const loadUndici = () => import("undici");
+const loadUndici = () => import("undici");
 
 /**
  * `fetch` through another dispatcher. The response is read to its end first; the service bounds its size.
  * @throws TypeError for a `Request` object, or a body that is not a string.
  */
-export const fetchThrough =
+const fetchThrough =
   (dispatcherOf: () => Promise<Dispatcher>): typeof globalThis.fetch =>
   async (input, init = {}) => {
     if (input instanceof Request) throw new TypeError("expected an address, got a Request");

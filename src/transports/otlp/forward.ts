@@ -1,12 +1,13 @@
+import { setTimeout as sleep } from "node:timers/promises";
+import { type CollectorPorts, createCollector } from "#telemetry/collector.ts";
+
 export interface ForwardLimits {
   /** Bytes that may wait; further requests are dropped. */
   readonly waitingBytes: number;
   /** Attempts per request; the pause between grows from `pauseMs`. */
   readonly attempts: number;
   readonly pauseMs: number;
-  /** How long the collector has to work before `onBack`. */
   readonly calmMs: number;
-  /** Longest duration of `close`. */
   readonly closeMs: number;
 }
 
@@ -23,19 +24,11 @@ interface Parcel {
   readonly spans: number;
 }
 
-export interface ForwardPorts {
+export interface ForwardPorts extends CollectorPorts {
   /** Over HTTP with the path `/v1/traces`. */
   readonly url: string;
   readonly protocol: "http" | "grpc";
-  readonly onSpans: (result: "exported" | "dropped", count: number) => void;
-  readonly onLost: (error: unknown) => void;
-  readonly onBack: () => void;
   readonly limits?: Partial<ForwardLimits>;
-}
-
-export interface Forwarder {
-  readonly forward: (bytes: Uint8Array, spans: number) => void;
-  readonly close: () => Promise<void>;
 }
 
 const answerMs = 10_000;
@@ -47,13 +40,8 @@ const component = "steward_forwarder";
 const asIs = { serializeRequest: (bytes: Uint8Array) => bytes, deserializeResponse: () => ({}) };
 const uncounted = { name: "span", countItems: () => 0 } as const;
 
-interface Delegate {
-  readonly export: (bytes: Uint8Array, done: (result: { code: number; error?: Error }) => void) => void;
-  readonly shutdown: () => Promise<void>;
-}
-
 /** The SDK's own transport, with its headers, TLS and compression; only the needed one is loaded. */
-async function delegateMaker({ url, protocol }: ForwardPorts): Promise<() => Delegate> {
+async function delegateMaker({ url, protocol }: ForwardPorts) {
   const options = { url, timeoutMillis: answerMs };
   if (protocol === "grpc") {
     const { convertLegacyOtlpGrpcOptions, createOtlpGrpcExportDelegate } = await import(
@@ -71,55 +59,25 @@ async function delegateMaker({ url, protocol }: ForwardPorts): Promise<() => Del
   return () => createOtlpHttpExportDelegate(configuration, asIs, component, uncounted, undefined);
 }
 
-const exportBytes = (delegate: Delegate, bytes: Uint8Array): Promise<Error | undefined> =>
-  new Promise((resolve) => {
-    delegate.export(bytes, ({ code, error }) => resolve(code === 0 ? undefined : (error ?? new Error("no answer"))));
-  });
+export type Forwarder = Awaited<ReturnType<typeof createForwarder>>;
 
-/** Its errors have been reported with the last result. */
-const shutdown = (delegate: Delegate): void => void delegate.shutdown().catch(() => undefined);
-
-/**
- * Forwards requests to another collector, one at a time, with a bounded queue. What does not fit, and what the collector does not
- * accept after some attempts, is dropped and counted.
- */
-export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
-  const { onSpans, onLost, onBack, limits = {} } = ports;
+/** Forwards requests to another collector, one at a time, with a bounded queue. What cannot be sent is dropped and counted. */
+export async function createForwarder(ports: ForwardPorts) {
+  const { onSpans, limits = {} } = ports;
   const { waitingBytes, attempts, pauseMs, calmMs, closeMs } = { ...defaultLimits, ...limits };
-  const connect = await delegateMaker(ports);
+  const collector = createCollector<Uint8Array>(await delegateMaker(ports), ports, calmMs);
   const stopped = new AbortController();
   const queue: Parcel[] = [];
-  let delegate = connect();
   let bytesLeft = waitingBytes;
   let running: Promise<void> | undefined;
-  let lostAtMs: number | undefined;
 
   const pause = (ms: number): Promise<void> =>
-    new Promise((resolve) => {
-      const timer = setTimeout(resolve, ms).unref();
-      stopped.signal.addEventListener("abort", () => {
-        clearTimeout(timer);
-        resolve();
-      });
-    });
-
-  const judge = (error: Error | undefined): void => {
-    if (error !== undefined) {
-      if (lostAtMs === undefined) onLost(error);
-      lostAtMs = performance.now();
-      // A channel that has failed retries only after minutes.
-      shutdown(delegate);
-      delegate = connect();
-    } else if (lostAtMs !== undefined && performance.now() - lostAtMs >= calmMs) {
-      lostAtMs = undefined;
-      onBack();
-    }
-  };
+    sleep(ms, undefined, { ref: false, signal: stopped.signal }).catch(() => undefined);
 
   const deliver = async ({ bytes, spans }: Parcel): Promise<void> => {
     for (let attempt = 1; attempt <= attempts; attempt += 1) {
-      const error = await exportBytes(delegate, bytes);
-      judge(error);
+      const error = await collector.send(bytes);
+      collector.judge(error);
       if (error === undefined) return onSpans("exported", spans);
       // After `close` nothing is retried.
       if (stopped.signal.aborted) break;
@@ -138,23 +96,17 @@ export async function createForwarder(ports: ForwardPorts): Promise<Forwarder> {
   };
 
   return {
-    forward(bytes, spans) {
+    forward(bytes: Uint8Array, spans: number) {
       if (bytes.length > bytesLeft || stopped.signal.aborted) return onSpans("dropped", spans);
       bytesLeft -= bytes.length;
       queue.push({ bytes, spans });
       running ??= run();
     },
-    async close() {
+    async close(): Promise<void> {
       stopped.abort();
-      // There is no point in waiting for a collector that has just failed.
-      if (lostAtMs === undefined) {
-        const late = Promise.withResolvers<void>();
-        const deadline = setTimeout(late.resolve, closeMs);
-        await Promise.race([running, late.promise]);
-        clearTimeout(deadline);
-      }
+      await collector.finish(() => running, closeMs);
       for (const { spans } of queue.splice(0)) onSpans("dropped", spans);
-      shutdown(delegate);
+      collector.shutdown();
     },
   };
 }

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { formatTraceparent, parseTraceparent } from "./tracing-context.ts";
+import { formatTraceparent, parseTraceparent } from "./tracing.ts";
 
 const traceId = "0af7651916cd43dd8448eb211c80319c";
 const spanId = "b7ad6b7169203331";

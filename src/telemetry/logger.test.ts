@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { onceAMinute } from "./repeated-trouble.ts";
+import { onceAMinute } from "./logger.ts";
 
 it("says the same once a minute, and another thing at once", () => {
   const said: string[] = [];
