@@ -2,6 +2,7 @@ import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
+import { createTemperatures } from "#adapters/hwmon/index.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
 import { createPluginRunner, type PluginUser } from "#adapters/monitoring-plugin/index.ts";
 import { createPacketFilter } from "#adapters/netfilter/index.ts";
@@ -77,6 +78,7 @@ export function createHostChecks(parts: {
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
+    temperatures: createTemperatures(),
     conntrack: createConntrack(),
     processFiles: createProcessFiles(),
     unitMemories: createUnitMemories(),

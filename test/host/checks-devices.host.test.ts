@@ -194,4 +194,28 @@ describeOnHost("checks of devices and of what the kernel reports", (session) => 
       });
     },
   );
+
+  provoke(
+    "temperature",
+    "a processor that gets hot, too hot and cool again, and none, as the kernel's drivers tell of it",
+    async (see) => {
+      const look = () => runCheck(session, "temperature", { sysDir: "/root/with-sensors" });
+      expect(see(await look())).toMatchObject({ status: "skip" });
+      const chip = "/root/with-sensors/class/hwmon/hwmon0";
+      for (const [file, text] of [
+        ["name", "coretemp"],
+        ["temp1_label", "Package id 0"],
+        ["temp1_crit", "100000"],
+      ] as const)
+        await session.host.writeFile(`${chip}/${file}`, `${text}\n`);
+      for (const [celsius, status] of [
+        [96, "warn"],
+        [101, "fail"],
+        [50, "pass"],
+      ] as const) {
+        await session.host.writeFile(`${chip}/temp1_input`, `${celsius}000\n`);
+        expect(see(await look())).toMatchObject({ status });
+      }
+    },
+  );
 });

@@ -40,6 +40,7 @@ import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
 import type { DiskCleanup, FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { Temperatures } from "#domain/ports/temperatures.ts";
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
@@ -102,6 +103,7 @@ interface Ports {
   readonly UnitMemories: UnitMemories;
   readonly ProcessFiles: ProcessFiles;
   readonly Conntrack: Conntrack;
+  readonly Temperatures: Temperatures;
   readonly WindowStore: WindowStore;
 }
 
@@ -249,6 +251,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   UnitMemories: { list: none },
   ProcessFiles: { busiest: none },
   Conntrack: { usage: none },
+  Temperatures: { list: none },
   WindowStore: { load: none, save: none },
 };
 

@@ -16,6 +16,7 @@ import type { Pressure } from "#domain/ports/pressure.ts";
 import type { ProcessFiles } from "#domain/ports/process-files.ts";
 import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { FileSystems, RaidArrays } from "#domain/ports/storage.ts";
+import type { Temperatures } from "#domain/ports/temperatures.ts";
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { UnitMemories } from "#domain/ports/unit-memory.ts";
@@ -46,6 +47,7 @@ import { smartCheck } from "./checks/smart.ts";
 import { sshConfigCheck } from "./checks/ssh-config.ts";
 import { swapUsageCheck } from "./checks/swap-usage.ts";
 import { systemdFailedCheck } from "./checks/systemd-failed.ts";
+import { temperatureCheck } from "./checks/temperature.ts";
 import { timeSyncCheck } from "./checks/time-sync.ts";
 import { timersCheck } from "./checks/timers.ts";
 import { tlsCertificatesCheck } from "./checks/tls-certificates.ts";
@@ -72,6 +74,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly temperatures: Temperatures;
   readonly conntrack: Conntrack;
   readonly processFiles: ProcessFiles;
   readonly unitMemories: UnitMemories;
@@ -115,6 +118,7 @@ const factories = {
   smart: smartCheck,
   unit_memory: unitMemoryCheck,
   conntrack: conntrackCheck,
+  temperature: temperatureCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

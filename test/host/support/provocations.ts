@@ -271,6 +271,14 @@ export const provocations = {
       file: units,
     },
   ],
+  temperature: [
+    {
+      how: "a processor that gets hot, too hot and cool again, and none, as the kernel's drivers tell of it",
+      isReal: false,
+      statuses: ["skip", "warn", "fail", "pass"],
+      file: devices,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

@@ -1,6 +1,7 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
+import { createTemperatures } from "#adapters/hwmon/index.ts";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
@@ -38,6 +39,7 @@ import { readOnlyFilesystemsCheck } from "#domain/health/checks/read-only-filesy
 import { smartCheck } from "#domain/health/checks/smart.ts";
 import { sshConfigCheck } from "#domain/health/checks/ssh-config.ts";
 import { swapUsageCheck } from "#domain/health/checks/swap-usage.ts";
+import { temperatureCheck } from "#domain/health/checks/temperature.ts";
 import { unitMemoryCheck } from "#domain/health/checks/unit-memory.ts";
 import { zombieProcessesCheck } from "#domain/health/checks/zombie-processes.ts";
 import type { RunOptions } from "./check.ts";
@@ -89,6 +91,7 @@ const checks: readonly Check[] = [
   smartCheck({ smartDisks: createSmartDisks({ exec, ...sys }) }),
   unitMemoryCheck({ unitMemories: createUnitMemories(sys), clock: systemClock }),
   conntrackCheck({ conntrack: createConntrack(proc) }),
+  temperatureCheck({ temperatures: createTemperatures(sys) }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

@@ -1,0 +1,44 @@
+import { expect, it } from "vitest";
+import { createFakeTemperatures, fakeSensor } from "../../../../test/fakes/temperatures.ts";
+import type { CheckSettings } from "../check.ts";
+import { temperatureCheck } from "./temperature.ts";
+
+const { signal } = new AbortController();
+const run = (sensors: Parameters<typeof createFakeTemperatures>[0], settings: Partial<CheckSettings> = {}) =>
+  temperatureCheck({ temperatures: createFakeTemperatures(sensors) }).run({ ignore: [], ...settings }, signal);
+
+it("passes below what the hardware calls critical, and names the hottest", async () => {
+  const board = fakeSensor({ name: "acpitz temp1", celsius: 120, criticalCelsius: null });
+  expect(await run([fakeSensor({ celsius: 94.9 }), board])).toEqual({
+    status: "pass",
+    message: "Nothing is too hot: 120 °C at most (acpitz temp1)",
+    details: {
+      sensors: [
+        { name: "coretemp Package id 0", temperature_celsius: 94.9, critical_celsius: 100 },
+        { name: "acpitz temp1", temperature_celsius: 120, critical_celsius: null },
+      ],
+    },
+  });
+});
+
+it("warns near to it, and fails at it, or where the hardware says so", async () => {
+  expect(await run([fakeSensor({ celsius: 95 })])).toMatchObject({
+    status: "warn",
+    message: "coretemp Package id 0 has 95 °C (check fans and air flow)",
+  });
+  expect(await run([fakeSensor({ celsius: 100 })])).toMatchObject({ status: "fail" });
+  expect(await run([fakeSensor({ isAlarming: true })])).toMatchObject({ status: "fail" });
+});
+
+it("takes limits from the settings for all sensors, and leaves out what they ignore", async () => {
+  const board = fakeSensor({ name: "acpitz temp1", celsius: 60, criticalCelsius: null });
+  expect(await run([board], { warn: 60, fail: 70 })).toMatchObject({ status: "warn" });
+  expect(await run([board], { warn: 50, fail: 60 })).toMatchObject({ status: "fail" });
+  expect(await run([fakeSensor({ celsius: 100 }), board], { ignore: ["coretemp *"] })).toMatchObject({
+    status: "pass",
+  });
+});
+
+it("skips without a sensor", async () => {
+  expect(await run([])).toMatchObject({ status: "skip", message: "This host has no temperature sensor" });
+});

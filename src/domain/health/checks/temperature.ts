@@ -1,0 +1,45 @@
+import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
+import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
+import { combineFindings, type Finding, passing } from "../findings.ts";
+
+/** So near to its limit a processor slows down already. */
+const nearCelsius = 5;
+const mostListed = 50;
+const never = Number.POSITIVE_INFINITY;
+
+function judge({ name, celsius, criticalCelsius, isAlarming }: TemperatureSensor, settings: CheckSettings): Finding {
+  const critical = criticalCelsius ?? never;
+  const problem = `${name} has ${celsius} °C (check fans and air flow)`;
+  if (isAlarming || celsius >= (settings.fail ?? critical)) return { status: "fail", problem };
+  return celsius >= (settings.warn ?? critical - nearCelsius) ? { status: "warn", problem } : passing;
+}
+
+/**
+ * Sensors of processors, boards and disks. Fails at the temperature that the hardware calls critical, and warns 5 °C below; `warn` and
+ * `fail` are °C for all sensors in place of that, also for those without a limit of their own. `ignore` takes names of sensors, and
+ * patterns, such as `nvme *`.
+ */
+export const temperatureCheck = (ports: { temperatures: Temperatures }): Check => ({
+  id: "temperature",
+  name: "Temperature",
+  category: "system",
+  severity: "high",
+  intervalMs: 2 * 60_000,
+  async run(settings) {
+    const isIgnored = createIgnore(settings.ignore);
+    const sensors = (await ports.temperatures.list()).filter(({ name }) => !isIgnored(name));
+    if (sensors.length === 0) return skip("This host has no temperature sensor");
+    const hottest = sensors.reduce((a, b) => (b.celsius > a.celsius ? b : a));
+    return combineFindings(
+      sensors.map((sensor) => judge(sensor, settings)),
+      `Nothing is too hot: ${hottest.celsius} °C at most (${hottest.name})`,
+      {
+        sensors: sensors.slice(0, mostListed).map(({ name, celsius, criticalCelsius }) => ({
+          name,
+          temperature_celsius: celsius,
+          critical_celsius: criticalCelsius,
+        })),
+      },
+    );
+  },
+});

@@ -1,0 +1,14 @@
+import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
+
+/** A processor that is not busy. */
+export const fakeSensor = (given: Partial<TemperatureSensor> = {}): TemperatureSensor => ({
+  name: "coretemp Package id 0",
+  celsius: 45,
+  criticalCelsius: 100,
+  isAlarming: false,
+  ...given,
+});
+
+export const createFakeTemperatures = (sensors: readonly TemperatureSensor[] = []): Temperatures => ({
+  list: () => Promise.resolve(sensors),
+});
