@@ -20,6 +20,7 @@ import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
+import { createClockOffsets } from "#adapters/time-daemons/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { checkPlan, pluginSettings } from "#config/checks.ts";
@@ -78,6 +79,7 @@ export function createHostChecks(parts: {
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
+    clockOffsets: createClockOffsets({ exec }),
     temperatures: createTemperatures(),
     conntrack: createConntrack(),
     processFiles: createProcessFiles(),

@@ -218,4 +218,34 @@ describeOnHost("checks of devices and of what the kernel reports", (session) => 
       }
     },
   );
+
+  provoke("clock_offset", "a clock that chrony is far from, near to, and none, as chronyc tells of it", async (see) => {
+    const look = () => runCheck(session, "clock_offset");
+    expect(see(await look())).toMatchObject({ status: "skip" });
+    await session.shell("mkdir /run/chrony");
+    for (const [seconds, status] of [
+      ["1.500000000", "fail"],
+      ["-0.150000000", "warn"],
+      ["0.000012345", "pass"],
+    ] as const) {
+      const tracking = [
+        "C0000201",
+        "192.0.2.1",
+        "3",
+        "1767258000.123",
+        seconds,
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+        "0",
+        "64.2",
+      ];
+      await installPrinting("/usr/bin/chronyc", [...tracking, "Normal"].join(","));
+      expect(see(await look())).toMatchObject({ status, details: { program: "chrony", server: "192.0.2.1" } });
+    }
+    await session.shell("rmdir /run/chrony");
+  });
 });

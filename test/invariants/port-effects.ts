@@ -8,6 +8,7 @@ import type { AuditLog } from "#domain/ports/audit.ts";
 import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
+import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
@@ -104,6 +105,7 @@ interface Ports {
   readonly ProcessFiles: ProcessFiles;
   readonly Conntrack: Conntrack;
   readonly Temperatures: Temperatures;
+  readonly ClockOffsets: ClockOffsets;
   readonly WindowStore: WindowStore;
 }
 
@@ -252,6 +254,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ProcessFiles: { busiest: none },
   Conntrack: { usage: none },
   Temperatures: { list: none },
+  ClockOffsets: { canRead: none, read: none },
   WindowStore: { load: none, save: none },
 };
 

@@ -1,3 +1,4 @@
+import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
@@ -23,6 +24,7 @@ import type { UnitMemories } from "#domain/ports/unit-memory.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
+import { clockOffsetCheck } from "./checks/clock-offset.ts";
 import { conntrackCheck } from "./checks/conntrack.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";
@@ -74,6 +76,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly clockOffsets: ClockOffsets;
   readonly temperatures: Temperatures;
   readonly conntrack: Conntrack;
   readonly processFiles: ProcessFiles;
@@ -119,6 +122,7 @@ const factories = {
   unit_memory: unitMemoryCheck,
   conntrack: conntrackCheck,
   temperature: temperatureCheck,
+  clock_offset: clockOffsetCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */

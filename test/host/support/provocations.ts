@@ -279,6 +279,14 @@ export const provocations = {
       file: devices,
     },
   ],
+  clock_offset: [
+    {
+      how: "a clock that chrony is far from, near to, and none, as chronyc tells of it",
+      isReal: false,
+      statuses: ["skip", "fail", "warn", "pass"],
+      file: devices,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

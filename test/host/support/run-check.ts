@@ -20,7 +20,9 @@ import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createSmartDisks } from "#adapters/smartctl/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
+import { createClockOffsets } from "#adapters/time-daemons/index.ts";
 import type { Check } from "#domain/health/check.ts";
+import { clockOffsetCheck } from "#domain/health/checks/clock-offset.ts";
 import { conntrackCheck } from "#domain/health/checks/conntrack.ts";
 import { cpuLoadCheck } from "#domain/health/checks/cpu-load.ts";
 import { diskSpaceCheck } from "#domain/health/checks/disk-space.ts";
@@ -92,6 +94,7 @@ const checks: readonly Check[] = [
   unitMemoryCheck({ unitMemories: createUnitMemories(sys), clock: systemClock }),
   conntrackCheck({ conntrack: createConntrack(proc) }),
   temperatureCheck({ temperatures: createTemperatures(sys) }),
+  clockOffsetCheck({ clockOffsets: createClockOffsets({ exec }) }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

@@ -1,0 +1,7 @@
+import type { ClockOffset, ClockOffsets } from "#domain/ports/clock-offsets.ts";
+
+/** @param found undefined: no program knows. */
+export const createFakeClockOffsets = (found?: ClockOffset): ClockOffsets => ({
+  canRead: () => Promise.resolve(found !== undefined),
+  read: () => Promise.resolve(found),
+});
