@@ -18,7 +18,7 @@ import { endWithStarter } from "#app/starter.ts";
 import { cleanIo, ioOfProcess, type LocalCommands, NeedsDecision, type PluginReport } from "#cli/index.ts";
 import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
 import { type Config, configFile, type Environment, loadConfig } from "#config/load.ts";
-import { builtInCheckIds } from "#domain/health/registry.ts";
+import { reservedCheckIds } from "#domain/health/registry.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import type { FoundPlugin } from "#domain/ports/plugins.ts";
 import { createPluginConfirmation } from "#root/confirm-plugin.ts";
@@ -104,7 +104,7 @@ type LocalAudit = LocalCommands["audit"];
 /** What commands do in this process with the whole of the service, instead of asking it. */
 export function createLocalCommands({ version, environment }: { version: string; environment: Environment }) {
   const load = (file?: string): Config =>
-    loadConfig({ file, environment, isRoot: process.getuid?.() === 0, builtInCheckIds });
+    loadConfig({ file, environment, isRoot: process.getuid?.() === 0, builtInCheckIds: reservedCheckIds });
 
   /** What root does for a service without rights is said by settings that only root can change. */
   function requireSettingsOfRoot(): void {

@@ -91,7 +91,7 @@ export function createHostChecks(parts: {
     pressure: createPressure(),
   });
   const checks = [
-    ...builtIn,
+    ...builtIn.filter(({ id }) => !plugins.some((plugin) => plugin.id === id)),
     ...plugins.map((plugin) => pluginCheck({ ...plugin, runner: plugin.isRoots ? ownRunner : runner })),
   ];
   const plan = checkPlan(settings);
@@ -103,10 +103,16 @@ export function createHostChecks(parts: {
       cleanup: createDiskCleanup({ exec, clock }),
     });
   if (rootSide === undefined) return { checks, fixes, plan };
-  const rootPlugins = plugins.filter(({ isRoots }) => isRoots).map(({ id }) => id);
-  const through = healthThroughRoot(checks, rootSide, clock, rootPlugins);
+  const idsOf = (isRoots: boolean) => plugins.filter((plugin) => plugin.isRoots === isRoots).map(({ id }) => id);
+  const ownPlugins = idsOf(false);
+  const through = healthThroughRoot(
+    checks.filter(({ id }) => !ownPlugins.includes(id)),
+    rootSide,
+    clock,
+    idsOf(true),
+  );
   return {
-    checks: through.checks,
+    checks: checks.map((check) => through.checks.find(({ id }) => id === check.id) ?? check),
     fixes: (given) => fixes(given).map(through.fix),
     openElsewhere: through.openFix,
     plan,

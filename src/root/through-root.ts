@@ -30,6 +30,7 @@ export function healthThroughRoot(
   pluginIds: readonly string[] = [],
 ): Pick<RootSide, "openFix"> & { readonly checks: readonly Check[]; readonly fix: (fix: Fix) => Fix } {
   const isSeparate = (id: string): boolean => separateRootCheckIds.some((each) => each === id);
+  const isPlugin = (id: string): boolean => pluginIds.includes(id);
   const ids = rootCheckIds.filter((id) => !isSeparate(id) && checks.some((check) => check.id === id));
   type Round = Promise<Readonly<Record<string, Outcome>>>;
   let latest: { readonly atMs: number; readonly round: Round; readonly left: Set<string> } | undefined;
@@ -47,13 +48,13 @@ export function healthThroughRoot(
     checks: checks.map((check): Check => {
       if (ids.some((id) => id === check.id))
         return { ...check, run: (_settings, _signal, askedAtMs) => outcomeOf(check.id, askedAtMs) };
-      const separate = separateRootCheckIds.find((id) => id === check.id);
+      const separate = separateRootCheckIds.find((id) => id === check.id && !isPlugin(id));
       if (separate !== undefined) {
         const ask = async (signal: AbortSignal): Promise<Outcome> =>
           outcomeIn((await request("checks.run", { check_ids: [separate] }, signal)).outcomes, separate);
         return { ...check, run: async (_, signal) => (await check.absent?.()) ?? (await ask(signal)) };
       }
-      if (!pluginIds.includes(check.id)) return check;
+      if (!isPlugin(check.id)) return check;
       // By itself: nobody else is to wait for it.
       const run = async (signal: AbortSignal): Promise<Outcome> =>
         (await request("monitoring.run", { check_id: check.id }, signal)).outcome;

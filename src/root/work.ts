@@ -94,7 +94,9 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
     "checks.run": ({ check_ids: ids }, { signal }) =>
       withRootHealth(parts.config, async (health) => {
         const outcomes: Record<string, Outcome> = {};
-        for (const id of ids) {
+        // A plugin in the place of a check is not root's because the check is.
+        const plugins = pluginSettings(parts.config.settings).map(({ id }) => id);
+        for (const id of ids.filter((each) => !plugins.includes(each))) {
           const outcome = await runOnce(health, id, signal);
           if (outcome !== undefined) outcomes[id] = outcome;
         }

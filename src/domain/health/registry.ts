@@ -125,8 +125,27 @@ const factories = {
   clock_offset: clockOffsetCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
-/** Ids of the checks that come with the service, on whichever host: no plugin may take one of them. */
+/** Ids of the checks that come with the service, on whichever host. */
 export const builtInCheckIds: readonly string[] = [...Object.keys(factories), ...packageManagers.map(statusCheckId)];
+
+/** Younger than settings that may have a plugin of the same name, which then takes the place of the check. */
+const youngCheckIds: readonly (keyof typeof factories)[] = [
+  "pressure",
+  "kernel_errors",
+  "timers",
+  "lvm_thin",
+  "filesystem_health",
+  "smart",
+  "unit_memory",
+  "conntrack",
+  "temperature",
+  "clock_offset",
+];
+
+/** Ids that settings cannot give to a plugin. */
+export const reservedCheckIds: readonly string[] = builtInCheckIds.filter(
+  (id) => !youngCheckIds.some((young) => young === id),
+);
 
 export const builtInChecks = (ports: CheckPorts): readonly Check[] =>
   Object.values(factories).map((create) => create(ports));

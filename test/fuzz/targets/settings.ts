@@ -6,7 +6,7 @@ import { stringify } from "yaml";
 import { SettingsFaulty } from "#config/faults.ts";
 import { type Config, loadConfig } from "#config/load.ts";
 import { Settings } from "#config/settings.ts";
-import { builtInCheckIds } from "#domain/health/registry.ts";
+import { reservedCheckIds } from "#domain/health/registry.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { wordsOfSchema, yamlWords } from "../words.ts";
 
@@ -46,7 +46,7 @@ export const target: FuzzTarget = {
           file,
           environment: {},
           isRoot: true,
-          builtInCheckIds,
+          builtInCheckIds: reservedCheckIds,
         });
       } catch (error) {
         if (error instanceof SettingsFaulty) return error;
