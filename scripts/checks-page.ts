@@ -92,10 +92,9 @@ function checks(): readonly { readonly id: string; readonly source: string }[] {
       .map((name) => [basename(name, ".ts"), read(`checks/${name}`)]),
   );
   const factories = new Map(
-    [...registry.matchAll(/import \{ (\w+)(?:, \w+)* \} from "\.\/checks\/([\w-]+)\.ts"/g)].map(([, name, file]) => [
-      name,
-      file,
-    ]),
+    [...registry.matchAll(/import \{ (?:type \w+, )?(\w+)(?:, \w+)* \} from "\.\/checks\/([\w-]+)\.ts"/g)].map(
+      ([, name, file]) => [name, file],
+    ),
   );
   return [...registry.matchAll(/^ {2}\w+: (\w+Check),$/gm)].map(([, factory]) => {
     const file = factories.get(factory) ?? "";

@@ -1,5 +1,6 @@
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
+import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createTemperatures } from "#adapters/hwmon/index.ts";
@@ -25,6 +26,7 @@ import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
+import { probeTargets } from "#config/probes.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { FixerPorts } from "#domain/health/fixer.ts";
@@ -79,6 +81,9 @@ export function createHostChecks(parts: {
     ssh: createSshServer({ exec }),
     sockets: createListeningSockets(),
     filter: createPacketFilter({ exec }),
+    endpoints: probeTargets(settings)
+      .filter(({ target }) => target.kind !== "unit")
+      .map(({ name, target }) => ({ name, probe: createComponentProbe({ target, readUnit: units.read }) })),
     clockOffsets: createClockOffsets({ exec }),
     temperatures: createTemperatures(),
     conntrack: createConntrack(),

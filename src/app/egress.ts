@@ -29,7 +29,7 @@ export function egressTargets({ settings }: Pick<Config, "settings">): readonly 
     host: hostOf(server.url),
   }));
   const probes = probeTargets(settings).flatMap(({ name, target }) => {
-    if (target.kind === "unit") return [];
+    if (target.kind === "unit" || target.kind === "dns") return [];
     return [{ purpose: `probe ${name}`, host: target.kind === "tcp" ? target.host : hostOf(target.url) }];
   });
   const endpoint = settings.tracing?.endpoint;

@@ -25,6 +25,13 @@ const ProbeEntry = Strict({
   prometheus: Type.Optional(
     text("Prometheus that has to be well: `http://127.0.0.1:9090`. It is taken to evaluate the alerts, see `alerts`."),
   ),
+  dns: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$",
+      examples: ["www.example.org"],
+      description: "Name that has to have an address: `www.example.org`.",
+    }),
+  ),
   statuses: Type.Optional(
     Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
       minItems: 1,

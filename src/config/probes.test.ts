@@ -13,6 +13,7 @@ describe("probes of the settings", () => {
     const given = settings(
       { name: "site", http: "https://example.org/", statuses: [200, 401], timeout: "1500ms", certificate_days: 14 },
       { name: "db", tcp: "[::1]:5432" },
+      { name: "zone", dns: "www.example.org", timeout: "2s" },
       { name: "web", unit: "nginx.service" },
       { name: "traces", collector: "http://127.0.0.1:4318" },
       { name: "prom", prometheus: "https://prom.example.org", ca_file: "/etc/ca.pem", timeout: "9s" },
@@ -30,6 +31,7 @@ describe("probes of the settings", () => {
         },
       },
       { name: "db", target: { kind: "tcp", host: "::1", port: 5432, timeoutMs: 5000 } },
+      { name: "zone", target: { kind: "dns", hostname: "www.example.org", timeoutMs: 2000 } },
       { name: "web", target: { kind: "unit", unit: "nginx.service" } },
       { name: "traces", target: { kind: "collector", url: "http://127.0.0.1:4318", timeoutMs: 5000 } },
       {
@@ -41,7 +43,7 @@ describe("probes of the settings", () => {
   });
 
   it.each<[ProbeEntry, string]>([
-    [{ name: "a" }, "name: needs one of http, tcp, unit, collector, prometheus, and no more"],
+    [{ name: "a" }, "name: needs one of http, tcp, unit, collector, prometheus, dns, and no more"],
     [{ name: "a", tcp: "a:1", unit: "a.service" }, "name: needs one of"],
     [{ name: "ops", tcp: "a:1" }, "name: ops is a component of the service itself"],
     [{ name: "a", tcp: "5432" }, "tcp: must be host:port"],

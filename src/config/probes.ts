@@ -10,7 +10,7 @@ const defaultTimeoutMs = 5_000;
 /** Less than the timeout of all probes. */
 const longestTimeoutMs = 9_000;
 
-const kinds = ["http", "tcp", "unit", "collector", "prometheus"] as const;
+const kinds = ["http", "tcp", "unit", "collector", "prometheus", "dns"] as const;
 type Kind = (typeof kinds)[number];
 
 const givenKinds = (entry: ProbeEntry): readonly Kind[] => kinds.filter((kind) => entry[kind] !== undefined);
@@ -26,7 +26,8 @@ export type ProbeTarget =
   | (HttpTarget & { readonly kind: "http"; readonly statuses?: readonly number[] })
   | (HttpTarget & { readonly kind: "collector" | "prometheus" })
   | { readonly kind: "tcp"; readonly host: string; readonly port: number; readonly timeoutMs: number }
-  | { readonly kind: "unit"; readonly unit: string };
+  | { readonly kind: "unit"; readonly unit: string }
+  | { readonly kind: "dns"; readonly hostname: string; readonly timeoutMs: number };
 
 /** Undefined for a faulty entry. */
 function targetOf(entry: ProbeEntry): ProbeTarget | undefined {
@@ -37,6 +38,7 @@ function targetOf(entry: ProbeEntry): ProbeTarget | undefined {
   if (collector !== undefined) return { kind: "collector", url: collector, ...shared };
   if (prometheus !== undefined) return { kind: "prometheus", url: prometheus, ...shared };
   if (unit !== undefined) return { kind: "unit", unit };
+  if (entry.dns !== undefined) return { kind: "dns", hostname: entry.dns, timeoutMs };
   const address = parseListen(tcp ?? "");
   return address === undefined ? undefined : { kind: "tcp", ...address, timeoutMs };
 }

@@ -178,3 +178,19 @@ describe("a unit", () => {
     });
   });
 });
+
+describe("a name", () => {
+  const dns = (hostname: string) => find({ kind: "dns", hostname, timeoutMs });
+
+  it("is well while it has an address", async () => {
+    expect(await dns("localhost")).toEqual(well);
+  });
+
+  it("is unhealthy without one", async () => {
+    // Never a name, RFC 6761.
+    expect(await dns("nothing.invalid")).toMatchObject({
+      healthy: false,
+      reason: expect.stringMatching(/^no address (for nothing\.invalid|within 2 s)$/),
+    });
+  });
+});

@@ -1,3 +1,4 @@
+import { lookup as lookupAddress } from "node:dns/promises";
 import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import { connect } from "node:net";
@@ -6,6 +7,7 @@ import { readTextFile } from "#adapters/files/index.ts";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { healthy, type Probe, type ProbeResult, unhealthy } from "#domain/ports/probe.ts";
 import type { Unit } from "#domain/ports/units.ts";
+import { untilAborted } from "#kernel/async.ts";
 import { toDay } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
@@ -134,6 +136,23 @@ async function probeTcp(target: TcpTarget, signal: AbortSignal): Promise<ProbeRe
   });
 }
 
+export interface DnsTarget {
+  readonly hostname: string;
+  readonly timeoutMs: number;
+}
+
+/** By the host's own resolver, with /etc/hosts, as other programs find the name. */
+async function probeDns({ hostname, timeoutMs }: DnsTarget, signal: AbortSignal): Promise<ProbeResult> {
+  const over = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]);
+  try {
+    await untilAborted(lookupAddress(hostname), over);
+    return healthy;
+  } catch (error) {
+    if (signal.aborted) throw error;
+    return unhealthy(over.aborted ? `no address within ${timeoutMs / 1000} s` : `no address for ${hostname}`);
+  }
+}
+
 export type ReadUnit = (name: string) => Promise<Pick<Unit, "loadState" | "activeState" | "subState" | "result">>;
 
 const runs: readonly string[] = ["active", "reloading", "refreshing", "activating"];
@@ -149,6 +168,7 @@ async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
 export type ProbeTarget =
   | (HttpTarget & { readonly kind: "http"; readonly statuses?: readonly number[] })
   | (TcpTarget & { readonly kind: "tcp" })
+  | (DnsTarget & { readonly kind: "dns" })
   | { readonly kind: "unit"; readonly unit: string }
   | (HttpTarget & { readonly kind: "collector" | "prometheus" });
 
@@ -163,6 +183,8 @@ export function createComponentProbe(ports: { readonly target: ProbeTarget; read
       return (signal) => probePrometheus(target, signal);
     case "tcp":
       return (signal) => probeTcp(target, signal);
+    case "dns":
+      return (signal) => probeDns(target, signal);
     case "unit":
       return () => probeUnit(target.unit, readUnit);
   }

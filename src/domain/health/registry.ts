@@ -29,6 +29,7 @@ import { conntrackCheck } from "./checks/conntrack.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";
 import { dnsResolutionCheck } from "./checks/dns-resolution.ts";
+import { type Endpoint, endpointsCheck } from "./checks/endpoints.ts";
 import { fileDescriptorsCheck } from "./checks/file-descriptors.ts";
 import { filesystemHealthCheck } from "./checks/filesystem-health.ts";
 import { firewallCheck } from "./checks/firewall.ts";
@@ -76,6 +77,7 @@ export interface CheckPorts {
   readonly ssh: SshServer;
   readonly sockets: ListeningSockets;
   readonly filter: PacketFilter;
+  readonly endpoints: readonly Endpoint[];
   readonly clockOffsets: ClockOffsets;
   readonly temperatures: Temperatures;
   readonly conntrack: Conntrack;
@@ -123,6 +125,7 @@ const factories = {
   conntrack: conntrackCheck,
   temperature: temperatureCheck,
   clock_offset: clockOffsetCheck,
+  endpoints: endpointsCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host. */
@@ -140,6 +143,7 @@ const youngCheckIds: readonly (keyof typeof factories)[] = [
   "conntrack",
   "temperature",
   "clock_offset",
+  "endpoints",
 ];
 
 /** Ids that settings cannot give to a plugin. */

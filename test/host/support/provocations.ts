@@ -287,6 +287,14 @@ export const provocations = {
       file: devices,
     },
   ],
+  endpoints: [
+    {
+      how: "a web server, a port and a name of the settings, before and after the server starts",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: units,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

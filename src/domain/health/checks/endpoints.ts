@@ -1,0 +1,50 @@
+import type { Probe } from "#domain/ports/probe.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { counted } from "#kernel/text.ts";
+import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
+import { combineFindings } from "../findings.ts";
+
+/** An address of the settings, and how to ask it. */
+export interface Endpoint {
+  readonly name: string;
+  readonly probe: Probe;
+}
+
+/**
+ * The addresses of `probes` in the settings, over HTTP, TCP and DNS: fails for one that does not answer as it should, or whose certificate
+ * ends too soon. With `warn` or `fail`, an answer that takes so many milliseconds counts as well. `ignore` takes names of probes.
+ */
+export function endpointsCheck(ports: { endpoints: readonly Endpoint[]; clock: Pick<Clock, "monotonicMs"> }): Check {
+  const { endpoints, clock } = ports;
+
+  const ask = async ({ name, probe }: Endpoint, { warn, fail }: CheckSettings, signal: AbortSignal) => {
+    const startedAtMs = clock.monotonicMs();
+    const reason = await probe(signal).then(
+      (result) => (result.healthy ? undefined : (result.reason ?? "it is unhealthy")),
+      errorMessage,
+    );
+    const latencyMs = Math.round(clock.monotonicMs() - startedAtMs);
+    if (reason !== undefined) return { name, latencyMs, status: "fail", problem: `${name}: ${reason}` } as const;
+    const status =
+      latencyMs >= (fail ?? latencyMs + 1) ? "fail" : latencyMs >= (warn ?? latencyMs + 1) ? "warn" : "pass";
+    return { name, latencyMs, status, problem: `${name} took ${latencyMs} ms to answer` } as const;
+  };
+
+  return {
+    id: "endpoints",
+    name: "Addresses that have to answer",
+    category: "network",
+    severity: "high",
+    intervalMs: 2 * 60_000,
+    async run(settings, signal) {
+      const isIgnored = createIgnore(settings.ignore);
+      const asked = endpoints.filter(({ name }) => !isIgnored(name));
+      if (asked.length === 0) return skip("The settings name no address to ask (probes)");
+      const findings = await Promise.all(asked.map((endpoint) => ask(endpoint, settings, signal)));
+      return combineFindings(findings, `${counted(findings.length, "address", "addresses")} as they should be`, {
+        endpoints: findings.map(({ name, status, latencyMs }) => ({ name, status, latency_ms: latencyMs })),
+      });
+    },
+  };
+}
