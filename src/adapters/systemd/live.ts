@@ -14,6 +14,7 @@ import { readMemory } from "./mirror.ts";
 import {
   blankUnit,
   conditionIn,
+  isOnDemand,
   type MirroredUnit,
   parseListedUnit,
   startingOf,
@@ -88,7 +89,8 @@ async function withStay({ call }: Session, unit: MirroredUnit): Promise<UnitStat
     await call(calls.getAll(path, kind), ([value]) => {
       ofKind = value;
     });
-  return { ...state, staysActive: staysActive(name, properties, ofKind) };
+  const stays = staysActive(name, properties, ofKind);
+  return { ...state, staysActive: stays, ...(isOnDemand(properties, ofKind) && { isOnDemand: true }) };
 }
 
 async function unitStates(systemd: Systemd, also: readonly string[]): Promise<readonly UnitState[]> {

@@ -121,6 +121,13 @@ const isEmpty = (value: unknown): boolean => !Array.isArray(value) || value.leng
 /** Kinds of units that are active because something runs, is mounted or waits. */
 const kindsThatStay = /\.(?:service|socket|mount|automount|swap|timer|path)$/;
 
+/** Whether a call of its bus name or a connection starts a unit, so that it may end while nobody needs it. */
+export function isOnDemand(properties: unknown, ofKind: unknown): boolean {
+  const triggers = member(properties, "TriggeredBy");
+  const bySocket = Array.isArray(triggers) && triggers.some((name) => text(name).endsWith(".socket"));
+  return bySocket || text(member(ofKind, "BusName")) !== "";
+}
+
 /** Whether an active unit has no reason to end by itself. @param ofKind the properties of its own kind. */
 export function staysActive(name: string, properties: unknown, ofKind: unknown): boolean {
   const of = (property: string): unknown => member(properties, property);
@@ -128,8 +135,8 @@ export function staysActive(name: string, properties: unknown, ofKind: unknown):
   // Without a file it mirrors a mount that others make and remove.
   if (of("Transient") === true || of("StopWhenUnneeded") === true || text(of("FragmentPath")) === "") return false;
   if (/^user-\d+\.slice$/.test(text(member(ofKind, "Slice")))) return false;
-  const isOnDemand = !isEmpty(of("TriggeredBy")) || text(member(ofKind, "BusName")) !== "";
-  return !isOnDemand || ["WantedBy", "RequiredBy", "UpheldBy"].some((property) => !isEmpty(of(property)));
+  const isStarted = !isEmpty(of("TriggeredBy")) || isOnDemand(properties, ofKind);
+  return !isStarted || ["WantedBy", "RequiredBy", "UpheldBy"].some((property) => !isEmpty(of(property)));
 }
 
 const readers: Readonly<Record<string, (value: unknown) => Partial<MirroredUnit>>> = {

@@ -45,6 +45,8 @@ export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeStat
    * that only group or mirror others (targets, slices, scopes, devices).
    */
   readonly staysActive: boolean;
+  /** Whether a call of its bus name or a connection starts it: it may end while nobody needs it, also where something wants it. */
+  readonly isOnDemand?: true;
 }
 
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */

@@ -2,7 +2,7 @@ import type { CheckStatus } from "#contract/checks.ts";
 import { statusRank } from "#contract/checks.ts";
 import type { GuardedBy } from "#domain/common/guarded-by.ts";
 import type { ListeningSockets } from "#domain/ports/network.ts";
-import { type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import { type UnitState, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 
 /** A TCP port, or a UDP port that somebody chose, at which programs wait. */
 export interface Listener {
@@ -20,7 +20,9 @@ export interface Condition {
   >;
   /** By name; undefined without an answer of systemd. */
   readonly units:
-    | Readonly<Record<string, { readonly state: string; readonly activeState: string; readonly staysActive: boolean }>>
+    | Readonly<
+        Record<string, { readonly state: string } & Pick<UnitState, "activeState" | "staysActive" | "isOnDemand">>
+      >
     | undefined;
   readonly failedUnits: Readonly<Record<string, { readonly result: string }>>;
   readonly listeners: readonly Listener[];
@@ -50,9 +52,9 @@ async function readListeners(sockets: ListeningSockets): Promise<readonly Listen
 async function readUnits(units: Pick<Units, "states" | "failed">, also: readonly string[]) {
   try {
     const [states, failed = []] = await Promise.all([units.states(also), units.failed()]);
-    const entries = states?.map(({ name, loadState, activeState, subState, staysActive }) => {
+    const entries = states?.map(({ name, loadState, activeState, subState, staysActive, isOnDemand }) => {
       const state = loadState === "not-found" ? "not found" : `${activeState} (${subState})`;
-      return [name, { state, activeState, staysActive }] as const;
+      return [name, { state, activeState, staysActive, ...(isOnDemand && { isOnDemand }) }] as const;
     });
     return {
       units: entries && Object.fromEntries(entries),
@@ -97,6 +99,8 @@ export interface Worsening {
   /** Whether it counts only when it lasts: units that are starting, resources that are short. */
   readonly mustLast: boolean;
   readonly unit?: string;
+  /** Whether the unit has only ended, and something starts it when it is needed: it counts where it does not start again. */
+  readonly mayHaveEnded?: true;
 }
 
 /** Units that were active and are to be active again. */
@@ -116,7 +120,9 @@ function worseUnits(before: Condition, now: Condition, removesPackages: boolean)
     const text = `unit ${unit}: was ${before.units?.[unit]?.state}, now ${state}${result ? `, result ${result}` : ""}`;
     // `auto-restart` comes between two runs of a service that ends again and again.
     const mustLast = ["activating", "deactivating"].includes(activeState) && !state.includes("auto-restart");
-    return [{ key: `unit ${unit}`, text, mustLast, unit }];
+    const mayHaveEnded =
+      before.units?.[unit]?.isOnDemand === true && activeState === "inactive" && state !== "not found";
+    return [{ key: `unit ${unit}`, text, mustLast, unit, ...(mayHaveEnded && { mayHaveEnded }) }];
   });
   const failed = Object.entries(now.failedUnits)
     .filter(([unit]) => before.failedUnits[unit] === undefined && !known.includes(unit))

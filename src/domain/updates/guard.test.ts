@@ -33,7 +33,7 @@ async function watched(looks: readonly State[], minutes?: number) {
   const worse = await watchAfter(
     { before, removesPackages: false, ...guardTimesOf(minutes) },
     {
-      condition: { look },
+      condition: { look, restart: () => Promise.reject(new Error("nothing is started here")) },
       clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) },
     },
     signal,
@@ -80,5 +80,51 @@ describe("the time of the guard", () => {
   it("is shorter after a rollback, and never longer than settings say", () => {
     expect(timesAfterRollback(guardTimesOf(undefined))).toEqual({ guardMs: 60_000, enoughMs: 30_000 });
     expect(timesAfterRollback(guardTimesOf(0.05))).toEqual({ guardMs: 3_000, enoughMs: 3_000 });
+  });
+});
+
+describe("a unit that something starts on demand", () => {
+  const units = { "idle.service": { state: "active (running)", activeState: "active", staysActive: true } } as const;
+  const onDemand: Condition = {
+    ...fakeCondition(),
+    units: { "idle.service": { ...units["idle.service"], isOnDemand: true } },
+  };
+  const ended = fakeCondition({ units: { "idle.service": "inactive" } });
+  const failed = fakeCondition({ units: { "idle.service": "failed" } });
+
+  /** Ends at these looks, and is what `starts` says when it is started. */
+  async function watchedEnds(first: Condition, endsAt: readonly number[], starts: boolean) {
+    const clock = createFakeClock();
+    let [count, isUp] = [0, true];
+    const restarted: string[] = [];
+    const worse = await watchAfter(
+      { before: onDemand, removesPackages: false, ...guardTimesOf(undefined) },
+      {
+        condition: {
+          look() {
+            count += 1;
+            if (endsAt.includes(count)) isUp = false;
+            return Promise.resolve(isUp ? onDemand : first);
+          },
+          restart(unit) {
+            restarted.push(unit);
+            isUp = starts;
+            return starts ? Promise.resolve() : Promise.reject(new Error("it does not start"));
+          },
+        },
+        clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) },
+      },
+      signal,
+    );
+    return { restarted: restarted.length, worse: worse.map(({ key }) => key), looks: count };
+  }
+
+  it("may end while nobody needs it, however often, and is started again", async () => {
+    expect(await watchedEnds(ended, [2, 5], true)).toEqual({ restarted: 2, worse: [], looks: 7 });
+  });
+
+  it("counts where it does not start, and where it has failed", async () => {
+    expect(await watchedEnds(ended, [2], false)).toEqual({ restarted: 1, worse: ["unit idle.service"], looks: 3 });
+    expect(await watchedEnds(failed, [2], true)).toEqual({ restarted: 0, worse: ["unit idle.service"], looks: 3 });
   });
 });

@@ -41,7 +41,7 @@ export interface Watch extends GuardTimes {
  */
 export async function watchAfter(
   { before, removesPackages, guardMs, enoughMs }: Watch,
-  ports: { readonly condition: Pick<HostCondition, "look">; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
+  ports: { readonly condition: HostCondition; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
   signal: AbortSignal,
 ): Promise<readonly Worsening[]> {
   const { condition, clock } = ports;
@@ -60,6 +60,13 @@ export async function watchAfter(
       return [{ key: "host", text: "the host cannot be looked at", mustLast: false }];
     }
   };
+  /** Starts what has ended since nobody needed it. One that does not start is worse in the next look, too. */
+  const startEnded = async (found: readonly Worsening[]): Promise<void> => {
+    for (const { key, unit, mayHaveEnded } of found) {
+      if (unit === undefined || mayHaveEnded !== true || since.has(key)) continue;
+      await condition.restart(unit, signal).catch(() => signal.throwIfAborted());
+    }
+  };
   await clock.sleep(Math.min(settleMs, guardMs / 3), signal);
   for (;;) {
     signal.throwIfAborted();
@@ -71,8 +78,9 @@ export async function watchAfter(
       return firstMs !== undefined && (!mustLast || nowMs - firstMs >= mustLastMs);
     });
     if (decided.length > 0) return decided;
+    await startEnded(worse);
     since = new Map(worse.map(({ key }) => [key, since.get(key) ?? nowMs]));
-    wasWorse ||= worse.length > 0;
+    wasWorse ||= worse.some(({ mayHaveEnded }) => mayHaveEnded !== true);
     const leftMs = startedAtMs + (wasWorse ? guardMs : enoughMs) - nowMs;
     if (leftMs <= 0) {
       late += 1;
