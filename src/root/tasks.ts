@@ -4,7 +4,7 @@ import { Choice } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
-import type { PackageManager, PackageVersion, SystemRelease } from "#domain/ports/packages.ts";
+import type { PackageManager, PackageVersion, SystemRelease, TransactionPlan } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -24,17 +24,19 @@ const Nothing = Type.Object({}, closed);
 /** No character that ends a string elsewhere. */
 const plainText = "^[^\\u0000]*$";
 
+const UpdateRequest = Type.Object(
+  {
+    type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
+    isSecurityOnly: Type.Boolean(),
+    names: Type.Optional(PackageNames),
+  },
+  closed,
+);
+
 export const rootOperations = {
   "updates.apply": Type.Object(
     {
-      request: Type.Object(
-        {
-          type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
-          isSecurityOnly: Type.Boolean(),
-          names: Type.Optional(PackageNames),
-        },
-        closed,
-      ),
+      request: UpdateRequest,
       takesSnapshot: Type.Boolean(),
       isGuarded: Type.Boolean(),
       requiresFull: Type.Optional(Type.Boolean()),
@@ -103,6 +105,12 @@ export const rootTasks = {
   "services.reset_failed": { effect: "write", input: ServiceRequest },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   "packages.restart_needs": { effect: "read", input: Nothing },
+  /** Of a package manager that tells root alone what it would do. */
+  "packages.simulate": {
+    effect: "read",
+    input: Type.Object({ request: UpdateRequest }, closed),
+    timeoutMs: 5 * minuteMs,
+  },
   /** Of an image-based system, whose tool answers root alone. */
   "packages.release": { effect: "read", input: Nothing },
   /** Which processes run replaced code: their maps are readable for root alone. */
@@ -164,6 +172,7 @@ interface Outputs {
   fix: { readonly steps: readonly FixStepReport[]; readonly after: Outcome };
   "services.restart": { readonly jobResult: string };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
+  "packages.simulate": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };
   "stale.find": StaleProcesses;
   "reboot.state": RebootSchedule;

@@ -139,6 +139,23 @@ it("asks root what has to be restarted, and not again at once", async () => {
   expect(asked.map(([name]) => name)).toEqual(["packages.restart_needs", "packages.refresh", "packages.restart_needs"]);
 });
 
+it("has root plan where only root can, and nowhere else", async () => {
+  const plan = { changes: [], downloadBytes: 7, diskBytes: 0 };
+  const { request, asked } = asker({ "packages.simulate": plan });
+  const own = createFakePackageManager();
+  const wanted = { type: "all", isSecurityOnly: false, names: undefined } as const;
+  const simulate = (manager: typeof own | (typeof own & { isPlannedByRoot: true }), names?: readonly string[]) =>
+    managerThroughRoot(manager, request, createFakeClock()).simulate({ ...wanted, names }, never);
+  expect(await simulate(own)).toMatchObject({ downloadBytes: 0 });
+  expect(asked).toEqual([]);
+  expect(await simulate({ ...own, isPlannedByRoot: true })).toBe(plan);
+  expect(await simulate({ ...own, isPlannedByRoot: true }, ["web"])).toBe(plan);
+  expect(asked).toEqual([
+    ["packages.simulate", { request: { type: "all", isSecurityOnly: false } }],
+    ["packages.simulate", { request: { type: "all", isSecurityOnly: false, names: ["web"] } }],
+  ]);
+});
+
 it("lists what root keeps, and changes none of it", async () => {
   const backend = snapshotsThroughRoot(asker({ "snapshots.list": { snapshots: [] }, "snapshots.verify": {} }).request);
   expect(await backend.list(never)).toEqual([]);

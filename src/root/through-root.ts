@@ -1,6 +1,6 @@
 import type { Check, Outcome } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
-import type { PackageManager } from "#domain/ports/packages.ts";
+import type { PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -111,6 +111,10 @@ export function managerThroughRoot(
       await request("packages.refresh", {}, signal);
       known = undefined;
     },
+    ...(manager.isPlannedByRoot === true && {
+      simulate: ({ names, ...asked }: UpdateRequest, signal: AbortSignal) =>
+        request("packages.simulate", { request: { ...asked, ...(names && { names: [...names] }) } }, signal),
+    }),
     ...(manager.isImageBased === true && {
       release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
     }),

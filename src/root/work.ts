@@ -174,6 +174,8 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
       await updates().manager.refresh(noProgress, signal);
       return {};
     },
+    "packages.simulate": ({ request: { names, ...request } }, { signal }) =>
+      updates().manager.simulate({ ...request, names }, signal),
     "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),
     "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),

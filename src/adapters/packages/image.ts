@@ -124,6 +124,7 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
   return {
     ...manager,
     isImageBased: true,
+    isPlannedByRoot: undefined,
     oldKernels: undefined,
     knowsSecurity: false,
     // Without `present` there is no snapshot either: nothing could return to it.

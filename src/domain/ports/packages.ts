@@ -176,6 +176,8 @@ export interface PackageManager {
   readonly knowsSecurity: boolean;
   /** What would change packages throws {@link ImageBased}; only root can ask for the next release. */
   readonly isImageBased?: true;
+  /** Whether only root can {@link simulate}, although nothing is changed. */
+  readonly isPlannedByRoot?: true | undefined;
   readonly commands: ManagerCommands;
   readonly files: PackageFiles;
   /** Undefined where the manager removes them itself, or knows of none. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
+import { createSlots } from "#kernel/async.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
@@ -50,6 +51,10 @@ function dnfPlaces(root = "/"): DnfPlaces {
 }
 
 const onlyAsking = ["--cacheonly", "--quiet", "--setopt=exit_on_lock=1", "--setopt=logfilelevel=0"] as const;
+/** The exit code of a dnf that did not get a lock. */
+const lockedCode = 200;
+const longestWaitMs = 60_000;
+const betweenLooksMs = 500;
 /** Questions about what is installed: no list is needed. */
 export const withoutRepositories = "--disablerepo=*";
 
@@ -71,13 +76,25 @@ export const cannotAsk = ({ exitCode, stderr }: CommandResult): CommandFailed =>
 const programs = ["dnf", "dnf-3", "dnf-automatic", "yum", "microdnf", "packagekitd"];
 
 export function openDnf(ports: PackagePorts) {
-  const { exec, root, places = hostPlaces } = ports;
+  const { exec, clock, root, places = hostPlaces } = ports;
+  const inTurn = createSlots(1);
   const where = dnfPlaces(root);
   const locks = createPidLocks(programs);
   const remembered = rememberByMark<readonly InstalledRpm[]>();
 
+  /** Also a question takes the lock of the lists for a moment, and fails where another one has it. */
+  const whenUnlocked = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
+    const startedAtMs = clock.monotonicMs();
+    for (;;) {
+      const result = await askWhole({ exec, manager: "dnf" }, [...where.dnf, ...onlyAsking, ...words], signal);
+      const isOver = clock.monotonicMs() - startedAtMs >= longestWaitMs;
+      if (result.exitCode !== lockedCode || isOver) return result;
+      await clock.sleep(betweenLooksMs, signal);
+    }
+  };
+
   const tryAsking = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
-    const result = await askWhole({ exec, manager: "dnf" }, [...where.dnf, ...onlyAsking, ...words], signal);
+    const result = await inTurn(() => whenUnlocked(words, signal));
     if (/^Error: Cache-only enabled but no cache for /m.test(result.stderr))
       throw new NoLists(cannotAsk(result).message);
     return result;

@@ -35,7 +35,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
   const offers = offersOf(dnf);
   const simulate = createSimulate(dnf);
 
-  return createRpmManager(
+  const manager = createRpmManager(
     {
       name: "dnf",
       commands: {
@@ -82,6 +82,8 @@ function createDnf(ports: ManagerPorts): PackageManager {
     },
     ports,
   );
+  // What it would do it tells nobody else, whatever the answer to its question is.
+  return { ...manager, isPlannedByRoot: true };
 }
 
 const program = "/usr/bin/dnf";

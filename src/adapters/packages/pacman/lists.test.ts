@@ -68,6 +68,15 @@ describe("package lists", () => {
     expect(await currentLists(places)).toMatchObject({ isOwn: true, at: 3_000_000 });
   });
 
+  it("can be read by everybody, also where they were made by a process that keeps its files to itself", async () => {
+    await mkdir(join(places.lists, "sync"), { recursive: true, mode: 0o700 });
+    await prepareLists(places);
+    const modes = await Promise.all(
+      [places.lists, join(places.lists, "sync")].map(async (path) => (await stat(path)).mode & 0o777),
+    );
+    expect(modes).toEqual([0o755, 0o755]);
+  });
+
   it("are not taken back from who has fetched others since", async () => {
     await write(places.databases, "core.db", "old", 1000);
     await prepareLists(places);

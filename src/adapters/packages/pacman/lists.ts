@@ -1,4 +1,16 @@
-import { copyFile, mkdir, readdir, readlink, rename, rm, stat, symlink, utimes, writeFile } from "node:fs/promises";
+import {
+  chmod,
+  copyFile,
+  mkdir,
+  readdir,
+  readlink,
+  rename,
+  rm,
+  stat,
+  symlink,
+  utimes,
+  writeFile,
+} from "node:fs/promises";
 import { join } from "node:path";
 import { orUndefined } from "#kernel/errors.ts";
 import type { PacmanPlaces } from "./host.ts";
@@ -57,8 +69,15 @@ export async function currentLists(
 export const listsMark = async ({ databases }: PackageLists): Promise<string> =>
   `${databases}\n${markOf(await filesIn(databases))}`;
 
+/** For everybody, as lists are, whatever the process that makes it keeps from others. */
+async function makeReadable(folder: string): Promise<void> {
+  await mkdir(folder, { recursive: true });
+  await chmod(folder, 0o755);
+}
+
 export async function prepareLists({ lists, databases }: Pick<PacmanPlaces, "lists" | "databases">): Promise<void> {
-  await mkdir(join(lists, "sync"), { recursive: true, mode: 0o755 });
+  await makeReadable(lists);
+  await makeReadable(join(lists, "sync"));
   const [link, target] = [join(lists, "local"), join(databases, "local")];
   if ((await orUndefined(readlink(link))) === target) return;
   await rm(link, { force: true });
@@ -82,11 +101,12 @@ export const stampLists = (places: Pick<PacmanPlaces, "lists">): Promise<void> =
 /** Copies lists, each at once and with its time, by which pacman knows whether the server has another one. */
 async function copyLists(from: string, to: string): Promise<void> {
   const [source, target] = [join(from, "sync"), join(to, "sync")];
-  await mkdir(target, { recursive: true, mode: 0o755 });
+  await makeReadable(target);
   for (const { name } of await filesIn(from)) {
     const part = join(target, `.${name}.steward`);
     await copyFile(join(source, name), part);
-    const { atime, mtime } = await stat(join(source, name));
+    const { atime, mtime, mode } = await stat(join(source, name));
+    await chmod(part, mode);
     await utimes(part, atime, mtime);
     await rename(part, join(target, name));
   }

@@ -50,7 +50,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
   const offers = createOffers(zypper);
   const findings = createFindings(zypper);
 
-  return createRpmManager(
+  const manager = createRpmManager(
     {
       name: "zypper",
       commands: {
@@ -100,6 +100,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
     },
     ports,
   );
+  return { ...manager, isPlannedByRoot: true };
 }
 
 export const zypper: Backend = {
