@@ -24,7 +24,8 @@ const packagesOfSuite: Readonly<Record<Suite, readonly string[]>> = {
   bookworm: ["libzypp1722"],
   // From Debian 13 on these are no longer in the base system; monitoring plugins are written in perl.
   trixie: ["e2fsprogs", "libzypp1735", "perl"],
-  sid: ["e2fsprogs", "libzypp1735", "openssh-client", "perl"],
+  // Dnf 5 is not in a release yet.
+  sid: ["dnf5", "e2fsprogs", "libzypp1735", "openssh-client", "perl"],
 };
 
 /**

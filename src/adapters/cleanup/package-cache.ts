@@ -31,9 +31,11 @@ export const packageCaches: readonly PackageCache[] = [
     removes: /^(?:[^/]+\.d?deb|partial\/[^/]+)$/,
     keeps: /^(?:lock|partial|auxfiles(?:\/.*)?)$/,
   },
-  ...["/var/cache/dnf", "/var/cache/libdnf5"].map((folder) => ({
-    folder,
-    program: "/usr/bin/dnf",
+  ...[
+    { folder: "/var/cache/dnf", program: "/usr/bin/dnf" },
+    { folder: "/var/cache/libdnf5", program: "/usr/bin/dnf5" },
+  ].map((cache) => ({
+    ...cache,
     args: ["--quiet", "clean", "packages"],
     removes: /\.rpm$/,
     keeps: /^/,

@@ -1,41 +1,58 @@
-import { existsSync, readFileSync } from "node:fs";
-import { type PackageManager, type PackageManagerName, packageManagers } from "#domain/ports/packages.ts";
+import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { basename } from "node:path";
+import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
 import { apt } from "./apt/index.ts";
 import type { Backend, ManagerPorts } from "./common/ports.ts";
 import { dnf } from "./dnf/index.ts";
+import { dnf5 } from "./dnf5/index.ts";
 import { findImageTools, onImage } from "./image.ts";
 import { pacman } from "./pacman/index.ts";
 import { zypper } from "./zypper/index.ts";
 
-export const backends: Readonly<Record<PackageManagerName, Backend>> = { apt, dnf, zypper, pacman };
+/** By program, in the order in which they are looked for. Both generations of dnf are called `dnf` outwardly. */
+export const backends: Readonly<Record<PackageManagerName | "dnf5", Backend>> = { apt, dnf, dnf5, zypper, pacman };
+
+/**
+ * The package manager among the programs of a host: the host's `dnf` is whichever dnf has that name, and dnf5 alone is used as well.
+ * @param realPath where a path leads; undefined where nothing is.
+ */
+export function chooseBackend(
+  realPath: (path: string) => string | undefined,
+  isSuse: () => boolean,
+): Backend | undefined {
+  const named = realPath(dnf.program);
+  const isDnf5 = named === undefined || named === realPath(dnf5.program);
+  const isThere = ({ program, probe }: Backend): boolean => [program, probe[0]].every((path) => realPath(path));
+  const [first, ...others] = Object.values(backends)
+    .filter((each) => each !== (isDnf5 ? dnf : dnf5))
+    .filter(isThere);
+  // Dnf can be installed on hosts of the SUSE family as well, and is a guest there.
+  return first !== apt && others.includes(zypper) && isSuse() ? zypper : first;
+}
 
 const osRelease = "/etc/os-release";
-/** Whether a host is of the SUSE family: dnf can be installed there as well, and is a guest. */
 const isSuse = (): boolean =>
   existsSync(osRelease) && /^ID(?:_LIKE)?=.*\bsuse\b|^ID=.*\bsle/m.test(readFileSync(osRelease, "utf8"));
 
-function findManager(): PackageManagerName | undefined {
-  const isThere = ({ program, probe }: Backend): boolean => existsSync(program) && existsSync(probe[0]);
-  const [first, ...others] = packageManagers.filter((name) => isThere(backends[name]));
-  return first === "dnf" && others.includes("zypper") && isSuse() ? "zypper" : first;
-}
+const findBackend = (): Backend | undefined =>
+  chooseBackend((path) => orUndefinedSync(() => realpathSync(path)), isSuse);
 
 /** The packages of this host, through the manager that it has. The one place that decides whether they may be changed. */
 export function createHostPackageManager(ports: ManagerPorts): PackageManager | undefined {
-  const name = findManager();
-  const manager = name && backends[name].open(ports);
+  const manager = findBackend()?.open(ports);
   const tools = findImageTools();
   return manager === undefined || tools.length === 0 ? manager : onImage(manager, tools, ports.exec);
 }
 
 /** Whether the host's package manager answers; not expected on a host that has none. */
 export function createPackageManagerProbe({ exec }: Pick<ManagerPorts, "exec">): Probe {
-  const name = findManager();
+  const found = findBackend();
   return async (signal) => {
-    if (name === undefined) return { healthy: false, expected: false, reason: "no package manager on this host" };
-    const { exitCode, stderr } = await exec(backends[name].probe, { signal, timeoutMs: 10_000 });
+    if (found === undefined) return { healthy: false, expected: false, reason: "no package manager on this host" };
+    const { exitCode, stderr } = await exec(found.probe, { signal, timeoutMs: 10_000 });
     if (exitCode === 0) return { healthy: true, expected: true };
-    return { healthy: false, expected: true, reason: `${name} does not answer: ${stderr.trim()}` };
+    return { healthy: false, expected: true, reason: `${basename(found.program)} does not answer: ${stderr.trim()}` };
   };
 }

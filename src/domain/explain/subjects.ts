@@ -9,7 +9,13 @@ export interface Subjects {
 }
 
 const aptUnits = ["apt-daily.service", "apt-daily-upgrade.service", "unattended-upgrades.service"];
-const dnfUnits = ["dnf-makecache.service", "dnf-automatic.service", "dnf-automatic-install.service"];
+const dnfUnits = [
+  "dnf-makecache.service",
+  "dnf-automatic.service",
+  "dnf-automatic-install.service",
+  "dnf5-makecache.service",
+  "dnf5-automatic.service",
+];
 
 /** Units of a check that it does not name; those missing on the host are just not found. */
 const belonging: Readonly<Record<string, readonly string[]>> = {

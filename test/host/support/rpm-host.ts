@@ -101,9 +101,14 @@ export async function makeRpmRoot({ host, shell }: Pick<Session, "host" | "shell
 /** Dnf as an administrator uses it in the tree. */
 export const dnfWords = ["dnf", `--installroot=${rpmRoot}`, "--releasever=9", "--assumeyes", "--quiet"] as const;
 
+/** The same with dnf5. */
+export const dnf5Words = ["dnf5", ...dnfWords.slice(1)] as const;
+
 export type DnfWork = PackageWork;
 export type DnfAnswer<T> = PackageAnswer<T>;
 
 /** The adapter of dnf on the tree. */
 export const dnfAdapter = createPackageWork("dnf", rpmRoot);
 export const { command: dnfCommand, work: dnf } = dnfAdapter;
+/** The adapter of dnf5 on the tree. */
+export const dnf5Adapter = createPackageWork("dnf5", rpmRoot);

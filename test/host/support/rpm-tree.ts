@@ -55,6 +55,8 @@ export interface RpmTree {
   readonly markAutomatic: (name: string) => Promise<unknown>;
   /** Holds `steady` at its new version, where that is said outside of what the adapter restores. */
   readonly holdSteady?: () => Promise<unknown>;
+  /** Words without which the host's rpm installs nothing; those of Debian's releases unless given. */
+  readonly rpmWords?: readonly string[];
   /** Writes the lists of the repository anew, of the files that are there now. */
   readonly relist: (more?: readonly Advisory[]) => Promise<unknown>;
 }
@@ -98,7 +100,7 @@ export function testLists({ shell }: Host, { root, verbs, lists, install, relist
 /** Tests of what is done with the files of packages. */
 export function testPackageFiles(session: Host, tree: RpmTree): void {
   const { shell } = session;
-  const { name: manager, root, verbs, install, remove, relist } = tree;
+  const { name: manager, root, verbs, install, remove, relist, rpmWords = ["--force-debian"] } = tree;
   const { work, result, check, all, simulate, commit } = verbs;
 
   it("returns to exact versions from the files of packages", async () => {
@@ -186,7 +188,7 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     await result({ verb: "installMissing" });
     expect(await check(`${manager}_status`)).toMatchObject({ status: "pass" });
     const file = rpmFile("hopeless", "1.0");
-    await session.host.exec(["rpm", "--root", root, "--force-debian", "--install", "--nodeps", file]);
+    await session.host.exec(["rpm", "--root", root, ...rpmWords, "--install", "--nodeps", file]);
     expect(await result({ verb: "planMissing" })).toMatchObject({
       changes: [],
       obstacle: expect.stringContaining("nowhere-to-be-had"),

@@ -9,14 +9,9 @@ import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
 import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
-import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
+import { packageStatusCheck, statusCheckId } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
-import {
-  type PackageManager,
-  packageManagers,
-  type TransactionPlan,
-  type UpdateRequest,
-} from "#domain/ports/packages.ts";
+import type { PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
@@ -33,12 +28,11 @@ const counted: Exec = (...words) => {
   return exec(...words);
 };
 function open(): PackageManager {
-  const known = packageManagers.find((each) => each === name);
+  const known = Object.entries(backends).find(([program]) => program === name)?.[1];
   const needsReboot = () => Promise.resolve(false);
   const ports = { exec: counted, clock: systemClock, lockWaitMs: 3000, needsReboot, root };
-  const manager = known && backends[known].open(ports);
-  if (manager === undefined) throw new Error(`no package manager is called ${name}`);
-  return manager;
+  if (known === undefined) throw new Error(`no package manager is called ${name}`);
+  return known.open(ports);
 }
 const manager = open();
 const { files } = manager;
@@ -110,7 +104,7 @@ async function fetchAll(names: readonly string[], folder: string) {
 async function countAgain(): Promise<number> {
   const look = async () => [
     await manager.updates(signal),
-    await check(`${name}_status`),
+    await check(statusCheckId(manager.name)),
     await check("security_updates"),
     await manager.refreshedAt(),
   ];
@@ -128,7 +122,7 @@ async function goOn(id: string, plan: TransactionPlan): Promise<GoneOn> {
   const rest = { ...plan, changes: plan.changes.filter((change) => !done.includes(change)) };
   const committed = await manager.commit(rest, { id, progress }, signal);
   const left = await manager.audit(signal);
-  const { status } = await check(`${name}_status`);
+  const { status } = await check(statusCheckId(manager.name));
   return { repaired, committed, installed: await manager.installed(signal), left, status };
 }
 

@@ -1,8 +1,11 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import type { Client } from "#client/index.ts";
 import { createClient } from "#client/index.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import type { Host, HostOptions } from "../host.ts";
 import { bootHost } from "../host.ts";
+import { ensureImage } from "../image.ts";
+import type { Suite } from "../recipe.ts";
 import { requireHost } from "../requirements.ts";
 import type { RunningService, ServiceOptions } from "../service.ts";
 
@@ -18,15 +21,37 @@ export interface Session {
   readonly shell: (line: string) => Promise<string>;
 }
 
+/**
+ * Builds the image of a Debian that the other tests do not run on.
+ * @returns why there is none; in CI that is an error.
+ */
+export async function missingImage(suite: Suite): Promise<string | undefined> {
+  const required = requireHost();
+  if (!required.available) return required.reason;
+  try {
+    await ensureImage(suite, (line) => void process.stdout.write(`${line}\n`));
+    return undefined;
+  } catch (error) {
+    if (process.env["CI"] === "true") throw error;
+    return errorMessage(error);
+  }
+}
+
 /** A suite on a host of its own. Where no host can run, it is skipped and says why; in CI it fails instead. */
 export function describeOnHost(
   name: string,
   suite: (session: Session) => void,
-  options: Pick<HostOptions, "fileSystem" | "privateNetwork"> & Pick<ServiceOptions, "config" | "user"> = {},
+  options: Pick<HostOptions, "suite" | "fileSystem" | "privateNetwork"> &
+    Pick<ServiceOptions, "config" | "user"> & {
+      /** Why the host cannot be had, as {@link missingImage} says. */
+      readonly missing?: string | undefined;
+    } = {},
 ): void {
+  const { missing, ...wanted } = options;
   const required = requireHost();
-  if (!required.available) process.stdout.write(`skipped: ${name}: ${required.reason}\n`);
-  describe.skipIf(!required.available)(name, () => {
+  const reason = required.available ? missing : required.reason;
+  if (reason !== undefined) process.stdout.write(`skipped: ${name}: ${reason}\n`);
+  describe.skipIf(reason !== undefined)(name, () => {
     let booted: Host | undefined;
     let started: RunningService | undefined;
 
@@ -40,7 +65,7 @@ export function describeOnHost(
     };
 
     beforeAll(async () => {
-      const { config, user, ...hostOptions } = options;
+      const { config, user, ...hostOptions } = wanted;
       booted = await bootHost(hostOptions);
       started = await booted.startService({
         env: { STEWARD_RATE_LIMITS: "off" },

@@ -29,10 +29,9 @@ export const keptFolder = ({ stateDir, places = hostPlaces }: ManagerPorts): str
 /** A package manager that a host may have: all that one folder beside this one exports. */
 export interface Backend {
   readonly program: string;
-  /** A question to its database that is answered wherever it works. */
+  /** A question that is answered wherever it works, whoever asks. */
   readonly probe: Argv;
-  /** @returns undefined where the program is another one of that name. */
-  readonly open: (ports: ManagerPorts) => PackageManager | undefined;
+  readonly open: (ports: ManagerPorts) => PackageManager;
 }
 
 export type Argv = readonly [program: string, ...args: string[]];

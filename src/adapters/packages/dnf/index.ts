@@ -1,4 +1,3 @@
-import { realpathSync } from "node:fs";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
@@ -86,11 +85,8 @@ function createDnf(ports: ManagerPorts): PackageManager {
   return { ...manager, isPlannedByRoot: true };
 }
 
-const program = "/usr/bin/dnf";
-
 export const dnf: Backend = {
-  program,
+  program: "/usr/bin/dnf",
   probe: ["/usr/bin/rpm", "--query", "rpm"],
-  // Its fifth version is another program of the same name: words, output and history are different.
-  open: (ports) => (realpathSync(program).endsWith("dnf5") ? undefined : createDnf(ports)),
+  open: createDnf,
 };

@@ -1,0 +1,110 @@
+import { realpathSync } from "node:fs";
+import type { PackageManager } from "#domain/ports/packages.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
+import { marksOf } from "../common/marks.ts";
+import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
+import { createRpmManager } from "../common/rpm/manager.ts";
+import { listsAt, listsMark } from "../common/rpm/marks.ts";
+import { nevraOf } from "../common/rpm/names.ts";
+import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
+import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
+import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
+import { asResult, unitFor } from "../common/transactions.ts";
+import { asksReboot, parseAdvisories, parseCheckUpgrade } from "./answers.ts";
+import {
+  type Dnf5,
+  openDnf5,
+  probe,
+  program,
+  type RpmDatabase,
+  toInstalled,
+  withoutHolds,
+  withoutRepositories,
+} from "./host.ts";
+import { isUnresolved, scriptFailures } from "./output.ts";
+import { createDnf5PackageFiles } from "./package-files.ts";
+import { createRepairs, findingsOf, refresh, restoreReasons } from "./repairs.ts";
+import { replay, telling } from "./replay.ts";
+import { askOffered, createSimulate } from "./simulation.ts";
+import { createUpdaters } from "./updaters.ts";
+
+/** Whether the host's `dnf` is this one, and not dnf 4 or none. */
+const isTheDnf = (): boolean => orUndefinedSync(() => realpathSync("/usr/bin/dnf")) === realpathSync(program);
+
+function offersOf({ ask, database, places }: Dnf5): Asks<Offers<RpmDatabase>> {
+  return createOffers({
+    database,
+    mark: async () => `${await listsMark(places.lists)}\n${await marksOf(places.settings)}`,
+    updates: async (signal) => parseCheckUpgrade(await ask(["check-upgrade", "--json"], signal)),
+    // Those that are held have holes as well.
+    advisories: async (signal) =>
+      parseAdvisories(await ask([withoutHolds, "advisory", "list", "--json", "--security", "--updates"], signal)),
+  });
+}
+
+function createDnf5(ports: ManagerPorts): PackageManager {
+  const dnf5 = openDnf5(ports);
+  const { ask, tryAsking, database, places } = dnf5;
+  const offers = offersOf(dnf5);
+  const simulate = createSimulate(dnf5);
+  const name = isTheDnf() ? "dnf" : "dnf5";
+
+  const manager = createRpmManager(
+    {
+      name: "dnf",
+      commands: {
+        finisher: name,
+        finish: "",
+        installMissing: `${name} install`,
+        refreshLists: `${name} makecache`,
+        unhold: `${name} versionlock delete, or its line in excludepkgs,`,
+      },
+      database,
+      toInstalled,
+      offers,
+      listsAt: () => listsAt(places.lists),
+      repairs: createRepairs(dnf5),
+      files: createDnf5PackageFiles(dnf5, ports),
+      writer: dnf5.writer,
+      findings: (signal) => findingsOf(dnf5, signal),
+
+      async plan(request, wanted, { packages }, signal) {
+        const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
+        const changes = changesOf(await upgradeRows(simulate, request, operands, signal), packages);
+        return { changes, removals: changes, sizes: () => sizesOf(askOffered(dnf5), changes, packages, signal) };
+      },
+
+      change: (unit, changes, options, signal) => replay(dnf5, { unit, changes, ...options }, signal),
+      isRefusal: isUnresolved,
+      scriptFailures,
+      telling,
+      refresh: (onLine, signal) => refresh(dnf5, onLine, signal),
+
+      async release(signal) {
+        const query = ["repoquery", "--upgrades", "--latest-limit=1", "--whatprovides=system-release"];
+        const [next] = parseOffered(await ask([...query, `--queryformat=${availableFormat}\\n`], signal));
+        return next && releaseOf(next, await offers(signal));
+      },
+
+      updaters: createUpdaters({ exec: ports.exec, settings: places.automatic }),
+      // Where its plugin is there, dnf5 knows by what was installed since the start.
+      asksReboot: async (signal) =>
+        asksReboot((await tryAsking([withoutRepositories, "needs-restarting", "--json"], signal)).stdout),
+    },
+    ports,
+  );
+
+  return {
+    ...manager,
+    async repair(transaction, signal) {
+      const repaired = await manager.repair(transaction, signal);
+      if (!repaired.isDone) return repaired;
+      return asResult(
+        () => restoreReasons(dnf5, unitFor(transaction.id), signal),
+        () => "",
+      );
+    },
+  };
+}
+
+export const dnf5: Backend = { program, probe, open: createDnf5 };
