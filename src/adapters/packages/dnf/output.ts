@@ -1,4 +1,4 @@
-import { joinFailures } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/rpm/scripts.ts";
 import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;
@@ -6,12 +6,6 @@ const most = 3;
 /** Where a terminal would show only what follows the last return. */
 const terminalLines = (text: string): readonly string[] =>
   text.split("\n").map((line) => line.replace(/\r+$/, "").replace(/^.*\r/, "").trimEnd());
-
-export interface ScriptError {
-  readonly name: string;
-  readonly script: string;
-  readonly said: string | undefined;
-}
 
 /** Rpm tells of a step, and what was printed before belongs to another one. */
 const step = /^ +\S[^:]* : .* \d+\/\d+$/;
@@ -32,10 +26,7 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   return errors;
 }
 
-const describeScript = ({ name, script, said }: ScriptError): string =>
-  `${name}: its ${script} script failed${said === undefined ? "" : ` (${said})`}`;
-
-export const scriptFailures = (text: string): string => joinFailures(parseScriptErrors(text).map(describeScript));
+export const scriptFailures = scriptFailuresBy(parseScriptErrors);
 
 function ownWords(lines: readonly string[]): readonly string[] {
   const words: string[] = [];

@@ -1,13 +1,7 @@
-import { joinFailures } from "../common/asking.ts";
+import { type ScriptError, scriptFailuresBy } from "../common/rpm/scripts.ts";
 import type { OutputReader } from "../common/transactions.ts";
 
 const most = 3;
-
-export interface ScriptError {
-  readonly name: string;
-  readonly script: string;
-  readonly said: string | undefined;
-}
 
 /** Scripts that failed. Dnf5 goes on after those that run when the files of a package are there already. */
 export function parseScriptErrors(text: string): readonly ScriptError[] {
@@ -23,10 +17,7 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
   return errors;
 }
 
-const describeScript = ({ name, script, said }: ScriptError): string =>
-  `${name}: its ${script} script failed${said === undefined ? "" : ` (${said})`}`;
-
-export const scriptFailures = (text: string): string => joinFailures(parseScriptErrors(text).map(describeScript));
+export const scriptFailures = scriptFailuresBy(parseScriptErrors);
 
 function mistrusted(text: string): readonly string[] {
   const found = text.matchAll(/^OpenPGP check for package "(\S+)" .*has failed: (.*)$/gm);
