@@ -4,6 +4,7 @@ import type { PackageManager, PackageManagerName } from "#domain/ports/packages.
 import type { Probe } from "#domain/ports/probe.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { apt } from "./apt/index.ts";
+import { contentMark } from "./common/marks.ts";
 import type { Backend, ManagerPorts } from "./common/ports.ts";
 import { dnf } from "./dnf/index.ts";
 import { dnf5 } from "./dnf5/index.ts";
@@ -46,13 +47,27 @@ export function createHostPackageManager(ports: ManagerPorts): PackageManager | 
   return manager === undefined || tools.length === 0 ? manager : onImage(manager, tools, ports.exec);
 }
 
-/** Whether the host's package manager answers; not expected on a host that has none. */
-export function createPackageManagerProbe({ exec }: Pick<ManagerPorts, "exec">): Probe {
+/** How long an answer stands while neither program nor databases have changed. */
+const answerKeptMs = 10 * 60_000;
+
+/**
+ * Whether the host's package manager answers; not expected on a host that has none. Starting its program costs more than all else that
+ * the service does at rest, so it is asked again when something has changed, at each probe after a failure, and every ten minutes.
+ */
+export function createPackageManagerProbe({ exec, clock }: Pick<ManagerPorts, "exec" | "clock">): Probe {
   const found = findBackend();
+  let answered: { readonly mark: string; readonly atMs: number } | undefined;
   return async (signal) => {
     if (found === undefined) return { healthy: false, expected: false, reason: "no package manager on this host" };
-    const { exitCode, stderr } = await exec(found.probe, { signal, timeoutMs: 10_000 });
-    if (exitCode === 0) return { healthy: true, expected: true };
-    return { healthy: false, expected: true, reason: `${basename(found.program)} does not answer: ${stderr.trim()}` };
+    const { program, probe, databases } = found;
+    const mark = (await Promise.all([probe[0], ...databases].map(contentMark))).join("\n");
+    const nowMs = clock.monotonicMs();
+    if (answered?.mark === mark && nowMs - answered.atMs < answerKeptMs) return { healthy: true, expected: true };
+    answered = undefined;
+    const { exitCode, stderr } = await exec(probe, { signal, timeoutMs: 10_000 });
+    if (exitCode !== 0)
+      return { healthy: false, expected: true, reason: `${basename(program)} does not answer: ${stderr.trim()}` };
+    answered = { mark, atMs: nowMs };
+    return { healthy: true, expected: true };
   };
 }

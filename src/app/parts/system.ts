@@ -19,7 +19,7 @@ export function createSystemPart(ports: {
 }
 
 export function buildHost(
-  { config, log, metrics }: PartContext,
+  { config, log, metrics, clock }: PartContext,
   { traced, prober }: { readonly traced: TracedParts; readonly prober: Pick<Prober, "probeNow"> },
 ) {
   const host = openHost(config.settings, {
@@ -36,7 +36,7 @@ export function buildHost(
       if (isFirst) log.warn({ path, what }, "journal file not wholly readable");
     },
   });
-  return { ...host, probe: opsProbe(host.systemd.probe, createPackageManagerProbe({ exec: traced.exec })) };
+  return { ...host, probe: opsProbe(host.systemd.probe, createPackageManagerProbe({ exec: traced.exec, clock })) };
 }
 
 export type BuiltHost = ReturnType<typeof buildHost>;

@@ -194,5 +194,6 @@ function createApt(ports: AptPorts): PackageManager {
 export const apt = {
   program: "/usr/bin/apt-get",
   probe: ["/usr/bin/dpkg-query", "--show", "dpkg"],
+  databases: [aptPaths.status],
   open: createApt,
 } as const satisfies Backend;

@@ -31,6 +31,8 @@ export interface Backend {
   readonly program: string;
   /** A question that is answered wherever it works, whoever asks. */
   readonly probe: Argv;
+  /** Files or directories that change when packages do, where they are there. */
+  readonly databases: readonly string[];
   readonly open: (ports: ManagerPorts) => PackageManager;
 }
 

@@ -2,7 +2,7 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
-import { listsAt, listsMark } from "../common/rpm/marks.ts";
+import { listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
@@ -88,5 +88,6 @@ function createDnf(ports: ManagerPorts): PackageManager {
 export const dnf: Backend = {
   program: "/usr/bin/dnf",
   probe: ["/usr/bin/rpm", "--query", "rpm"],
+  databases: rpmDatabases,
   open: createDnf,
 };

@@ -4,7 +4,7 @@ import { orUndefinedSync } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
-import { listsAt, listsMark } from "../common/rpm/marks.ts";
+import { listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
@@ -107,4 +107,4 @@ function createDnf5(ports: ManagerPorts): PackageManager {
   };
 }
 
-export const dnf5: Backend = { program, probe, open: createDnf5 };
+export const dnf5: Backend = { program, probe, databases: rpmDatabases, open: createDnf5 };

@@ -75,5 +75,6 @@ function createPacman(ports: ManagerPorts): PackageManager {
 export const pacman: Backend = {
   program: "/usr/bin/pacman",
   probe: ["/usr/bin/pacman", "--query", "pacman"],
+  databases: ["/var/lib/pacman/local"],
   open: createPacman,
 };

@@ -3,6 +3,7 @@ import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
+import { rpmDatabases } from "../common/rpm/marks.ts";
 import { splitVersion } from "../common/rpm/names.ts";
 import { changesTo, newestOf, type Offers } from "../common/rpm/offers.ts";
 import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
@@ -106,5 +107,6 @@ function createZypper(ports: ManagerPorts): PackageManager {
 export const zypper: Backend = {
   program: "/usr/bin/zypper",
   probe: ["/usr/bin/rpm", "--query", "rpm"],
+  databases: rpmDatabases,
   open: createZypper,
 };

@@ -3,6 +3,13 @@ import { join } from "node:path";
 import { orUndefined } from "#kernel/errors.ts";
 import { contentMark, databaseFiles, sortedNames } from "../marks.ts";
 
+/** Of rpm 4.16 and later, where distributions keep them. */
+export const rpmDatabases = [
+  "/var/lib/rpm/rpmdb.sqlite",
+  "/usr/lib/sysimage/rpm/rpmdb.sqlite",
+  "/usr/lib/sysimage/rpm/Packages.db",
+];
+
 /**
  * A text that changes when rpm's database or the history does, and not because somebody reads them.
  * @param history the file of its database.
