@@ -34,6 +34,14 @@ const machineId = "/etc/machine-id";
 const isSettled = (mark: string, lookedAtMs: number): boolean =>
   mark.split("\n").every((line) => Number(/ (\d+)$/.exec(line)?.[1] ?? 0) / 1e6 < lookedAtMs - settledAfterMs);
 
+/** What apt is asked about, marked before it is asked. */
+interface Looked {
+  readonly entries: readonly DpkgEntry[];
+  readonly sourcesMark: string;
+  readonly installedMark: string;
+  readonly lookedAtMs: number;
+}
+
 /** What could be updated, asked of apt and remembered until its lists, its settings or what is installed change. */
 export function createOffers(ports: {
   readonly exec: Exec;
@@ -47,10 +55,10 @@ export function createOffers(ports: {
   const answers = stateDir === undefined ? undefined : createKeptAnswers(join(stateDir, "packages"));
   const remembered = rememberByMark<readonly Offer[]>();
 
-  const sourcesMark = (): Promise<string> =>
+  const markSources = (): Promise<string> =>
     marksOf([paths.lists, ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
-  const installedMark = async (): Promise<string> =>
-    `${await marksOf([paths.status, paths.updates])}\n${await sourcesMark()}`;
+  const markInstalled = async (): Promise<string> =>
+    `${await marksOf([paths.status, paths.updates])}\n${await markSources()}`;
 
   const question = (words: readonly string[]) => ["/usr/bin/apt-cache", ...onlyAsking, "policy", ...words] as const;
 
@@ -61,30 +69,37 @@ export function createOffers(ports: {
   };
 
   const answerTo = async (
-    asked: { readonly name: string; readonly words: readonly string[]; readonly mark: () => Promise<string> },
+    asked: {
+      readonly name: string;
+      readonly words: readonly string[];
+      readonly before: string;
+      readonly markAfter: () => Promise<string>;
+      readonly lookedAtMs: number;
+    },
     signal: AbortSignal,
   ): Promise<string> => {
-    const { name, words, mark } = asked;
+    const { name, words, before, markAfter, lookedAtMs } = asked;
     if (answers === undefined) return ask(words, signal);
-    const lookedAtMs = now();
-    const before = await mark();
     const key = [...question(words), before].join("\n");
     const kept = await answers.recall(name, key);
     if (kept !== undefined) return kept;
     const answer = await ask(words, signal);
-    if (isSettled(before, lookedAtMs) && (await mark()) === before) await answers.keep(name, key, answer);
+    if (isSettled(before, lookedAtMs) && (await markAfter()) === before) await answers.keep(name, key, answer);
     return answer;
   };
 
-  const askOffers = async (entries: readonly DpkgEntry[], signal: AbortSignal): Promise<readonly Offer[]> => {
+  const askOffers = async (looked: Looked, signal: AbortSignal): Promise<readonly Offer[]> => {
+    const { entries, sourcesMark, installedMark, lookedAtMs } = looked;
     const native = nativeArchitecture(entries);
     const installed = entries.filter(({ state }) => state === "installed");
     const byWord = new Map(installed.map((entry) => [wordFor(entry, native), entry]));
     const words = [...byWord.keys()].filter(isPackageName);
     // Each builds apt's index of all packages in memory, which is what takes the time.
+    const asSources = { name: "sources", words: [], before: sourcesMark, markAfter: markSources, lookedAtMs };
+    const asVersions = { name: "versions", words: ["--", ...words], before: installedMark, markAfter: markInstalled };
     const [asFiles, asPolicies] = await Promise.all([
-      answerTo({ name: "sources", words: [], mark: sourcesMark }, signal),
-      words.length === 0 ? "" : answerTo({ name: "versions", words: ["--", ...words], mark: installedMark }, signal),
+      answerTo(asSources, signal),
+      words.length === 0 ? "" : answerTo({ ...asVersions, lookedAtMs }, signal),
     ]);
     const files = parsePackageFiles(asFiles);
     const policies = parsePolicies(changing(asPolicies));
@@ -98,9 +113,11 @@ export function createOffers(ports: {
   };
 
   return async (signal) => {
+    const lookedAtMs = now();
     const { entries, mark: databaseMark } = await database();
-    const mark = `${databaseMark}\n${await sourcesMark()}`;
-    return remembered(mark, () => askOffers(entries, signal));
+    const sourcesMark = await markSources();
+    const installedMark = `${databaseMark}\n${sourcesMark}`;
+    return remembered(installedMark, () => askOffers({ entries, sourcesMark, installedMark, lookedAtMs }, signal));
   };
 }
 
