@@ -49,6 +49,14 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
   let lost = 0;
   let fault: string | undefined;
 
+  let stopSync: Dispose | undefined;
+  const syncSoon = (): void => {
+    stopSync ??= clock.every(syncEveryMs, () => {
+      stopSync?.();
+      stopSync = undefined;
+      syncAppender(log);
+    });
+  };
   const flush = (): void => {
     try {
       for (let next = waiting[0]; next !== undefined; next = waiting[0]) {
@@ -64,9 +72,10 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
     } catch (error) {
       fault = `audit log ${log.path} cannot be written: ${errorMessage(error)}`;
       throw error;
+    } finally {
+      if (!log.isSynced) syncSoon();
     }
   };
-  const stop = clock.every(syncEveryMs, () => syncAppender(log));
   const attempt = <T>(work: () => T): T | undefined => {
     try {
       return work();
@@ -105,7 +114,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       }
     },
     dispose() {
-      stop();
+      stopSync?.();
       closeAppender(log);
     },
   };
