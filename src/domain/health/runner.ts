@@ -63,7 +63,10 @@ export interface CheckRunner {
   readonly dispose: Dispose;
 }
 
+/** Checks that fall due within one tick start together. */
 const tickMs = 1_000;
+/** Old runs are forgotten now and then, however seldom checks run. */
+const longestWaitMs = 60 * 60_000;
 /** The first runs are spread over this time, later ones over the interval. */
 const firstRoundMs = 10_000;
 
@@ -95,7 +98,7 @@ export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
   const { intervalMs, timeoutMs } = plan.checks[check.id] ?? {};
-  // Due checks are looked for every tick.
+  // Due checks are looked for at most every tick.
   const usualMs = Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs);
   return {
     check,
@@ -232,6 +235,17 @@ function runDue(running: Running): void {
   states.prune();
 }
 
+/** Waits for the next due check, in whole ticks. */
+function schedule(running: Running): void {
+  const { clock, entries } = running;
+  const waitMs = Math.min(longestWaitMs, ...entries.map(({ dueAtMs }) => dueAtMs - clock.monotonicMs()));
+  running.stop?.();
+  running.stop = clock.every(Math.max(1, Math.ceil(waitMs / tickMs)) * tickMs, () => {
+    runDue(running);
+    schedule(running);
+  });
+}
+
 function start(running: Running): void {
   const { clock, entries } = running;
   const nowMs = clock.monotonicMs();
@@ -240,7 +254,7 @@ function start(running: Running): void {
     entry.dueAtMs = nowMs + share * Math.min(firstRoundMs, entry.intervalMs / 2);
     entry.placeMs = nowMs + share * entry.intervalMs;
   }
-  running.stop = clock.every(tickMs, () => runDue(running));
+  schedule(running);
 }
 
 function remove(running: Running, entry: Entry): void {
@@ -264,6 +278,7 @@ function add(running: Running, check: Check): Dispose {
   if (running.stop !== undefined) {
     entry.placeMs = clock.monotonicMs();
     entry.dueAtMs = entry.placeMs + entry.intervalMs;
+    schedule(running);
     run(running, entry, "unasked").catch(onTrouble);
   }
   return () => remove(running, entry);
