@@ -44,11 +44,13 @@ export function createListeningSockets(procDir = "/proc"): ListeningSockets {
       if (wanted.size === 0) return found;
       let looked = 0;
       for (const pid of readdirSync(procDir).filter((name) => /^\d+$/.test(name))) {
-        for (const fd of ifInReach(() => readdirSync(join(procDir, pid, "fd")), [])) {
+        // Not joined: of thousands of paths that is a third of the time.
+        const folder = `${procDir}/${pid}/fd`;
+        for (const fd of ifInReach(() => readdirSync(folder), [])) {
           if (found.size === wanted.size || looked >= maxDescriptors) return found;
           looked += 1;
           if (looked % batchSize === 0) await nextTurn();
-          const inode = wanted.get(ifInReach(() => readlinkSync(join(procDir, pid, "fd", fd)), ""));
+          const inode = wanted.get(ifInReach(() => readlinkSync(`${folder}/${fd}`), ""));
           if (inode === undefined || found.has(inode)) continue;
           const name = ifInReach(() => readFileSync(join(procDir, pid, "comm"), "utf8").trim(), "");
           if (name !== "") found.set(inode, name);
