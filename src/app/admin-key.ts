@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { dirname } from "node:path";
 import { listenersAt } from "#adapters/sockets/open-ports.ts";
-import { readServiceFile } from "#config/service-file.ts";
+import { readServiceFile } from "#config/places.ts";
 
 const defaultPort = 80;
 const root = 0;

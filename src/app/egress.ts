@@ -1,11 +1,11 @@
 import { isIP } from "node:net";
 import { providers } from "#adapters/llm/providers.ts";
-import { isAddressOrNetwork, isLoopbackAddress } from "#config/address.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
+import { readServiceFile } from "#config/places.ts";
 import { probeTargets } from "#config/probes.ts";
-import { readServiceFile } from "#config/service-file.ts";
+import { isAddressOrNetwork, isLoopbackAddress } from "#config/text.ts";
 
 export interface EgressTarget {
   readonly purpose: string;

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { writeFileAtomic } from "#adapters/files/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { Config } from "#config/load.ts";
-import { adminKeyFile } from "#config/service-file.ts";
+import { adminKeyFile } from "#config/places.ts";
 import { roles } from "#contract/scopes.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
 

@@ -5,9 +5,9 @@ import { hostname } from "node:os";
 import { join } from "node:path";
 import { readTextFile } from "#adapters/files/index.ts";
 import { certName } from "#adapters/tls/files.ts";
-import { localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
+import { localUrl } from "#config/text.ts";
 
 function certificateOf({ tls, stateDir }: Pick<Config, "tls" | "stateDir">): string | undefined {
   if (tls === "off") return undefined;

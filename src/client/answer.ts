@@ -1,8 +1,30 @@
 import type { TSchema } from "typebox";
+import type { ErrorCode } from "#contract/errors.ts";
 import { type Operation, Plan } from "#contract/operation.ts";
 import { OperationEntry } from "#contract/operation-entry.ts";
 import { isRecord } from "#kernel/values.ts";
-import { ApiError } from "./error.ts";
+
+export class ApiError extends Error {
+  override readonly name = "ApiError";
+  readonly code: ErrorCode | "UNREADABLE";
+  readonly status: number;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+  readonly requestId: string | undefined;
+
+  constructor(answer: {
+    code: ErrorCode | "UNREADABLE";
+    message: string;
+    status: number;
+    details?: Readonly<Record<string, unknown>> | undefined;
+    requestId?: string | undefined;
+  }) {
+    super(answer.message);
+    this.code = answer.code;
+    this.status = answer.status;
+    this.details = answer.details;
+    this.requestId = answer.requestId;
+  }
+}
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -83,14 +105,12 @@ export function notAnAnswer(response: Pick<Response, "status" | "headers"> | und
     code: "UNREADABLE",
     message: `cannot read the answer: it is not an answer of Steward (${why})`,
     status: response?.status ?? 0,
-    details: undefined,
     requestId: response?.headers.get("X-Request-Id") ?? undefined,
   });
 }
 
 type Head = Pick<Response, "status" | "headers">;
 
-/** @throws ApiError */
 export function parseJson(text: string, response?: Head): unknown {
   try {
     return JSON.parse(text);
@@ -99,7 +119,6 @@ export function parseJson(text: string, response?: Head): unknown {
   }
 }
 
-/** @throws ApiError for text that does not match the schema. */
 export function parseAs(schema: TSchema, text: string, response?: Head): unknown {
   const value = parseJson(text, response);
   const mismatch = describeMismatch(schema, value);

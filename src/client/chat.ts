@@ -61,5 +61,5 @@ export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEven
   }
   const { status } = response;
   const requestId = response.headers.get("X-Request-Id") ?? undefined;
-  throw new ApiError({ code: "UNREADABLE", message: "the answer broke off", status, details: undefined, requestId });
+  throw new ApiError({ code: "UNREADABLE", message: "the answer broke off", status, requestId });
 }

@@ -3,11 +3,11 @@ import { errorStatus, isErrorCode } from "#contract/errors.ts";
 import { type OperationName, operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Input, Operation } from "#contract/operation.ts";
+import type { OperationEntry } from "#contract/operation-entry.ts";
 import { isRecord } from "#kernel/values.ts";
-import { readAnswer } from "./answer.ts";
-import { ApiError } from "./error.ts";
+import { ApiError, isAccepted, readAnswer } from "./answer.ts";
 
-export { ApiError } from "./error.ts";
+export { ApiError } from "./answer.ts";
 
 type Table = typeof operations;
 
@@ -41,7 +41,7 @@ export function readApiError(response: Response, text: string): ApiError {
     // Not JSON: not an answer of the service.
   }
   const message = `cannot read the answer: status ${status}, not an error body of Steward`;
-  return new ApiError({ code: "UNREADABLE", message, status, details: undefined, requestId });
+  return new ApiError({ code: "UNREADABLE", message, status, requestId });
 }
 
 function address(base: string, operation: Operation, input: Readonly<Record<string, unknown>>): URL {
@@ -103,4 +103,26 @@ export function createClient(options: ClientOptions): Client {
   ]);
   // Each method has the type that its row gives it.
   return Object.fromEntries(methods) as Client;
+}
+
+export type LongOperationName = {
+  readonly [K in keyof Table]: Table[K] extends { readonly outlives: true } ? K : never;
+}[keyof Table];
+
+/**
+ * Begins an operation that outlives its request, without waiting. The same idempotency key begins nothing else.
+ * @returns the operation, or the answer when the service needed none.
+ * @throws ApiError when the service refuses; errors of `fetch` when it cannot be reached.
+ */
+export async function beginOperation<K extends LongOperationName>(
+  options: ClientOptions,
+  name: K,
+  input: Partial<Input<Table[K]>>,
+  idempotencyKey: string,
+): Promise<{ readonly operation: OperationEntry } | { readonly answer: unknown }> {
+  const row: Operation = operations[name];
+  const headers = { Prefer: "respond-async", "Idempotency-Key": idempotencyKey };
+  const response = await request(options, row, { ...input }, headers);
+  const body = await readAnswer(row, input, response);
+  return isAccepted(row, response) ? { operation: body as OperationEntry } : { answer: body };
 }

@@ -16,20 +16,17 @@ export interface LogStreamOptions extends Transport {
   readonly grep?: string;
   readonly cursor?: string;
   readonly signal?: AbortSignal;
-  /** Called before each connection; an error ends the stream. */
   readonly allow?: (() => Promise<void>) | undefined;
   /** Called with lost frames, and with errors after which the stream goes on. */
   readonly onNotice?: (notice: DroppedFrame | ErrorFrame) => void;
   readonly onConnection?: (state: "lost" | "back") => void;
 }
 
-/** Replacements of the global `fetch` and `WebSocket`. */
 export interface Transport {
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly openSocket?: ((address: URL) => WebSocket) | undefined;
 }
 
-/** Entries that wait for a slow reader before the connection is closed until they are read. */
 const maxWaiting = 10_000;
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
@@ -81,13 +78,12 @@ function finalError(closed: CloseEvent | undefined, lastError: ErrorFrame | unde
       code: "UNAUTHORIZED",
       message: closed?.reason ?? "key ended",
       status,
-      details: undefined,
       requestId: undefined,
     });
   }
   if (status !== closeCodes.policyViolation || lastError === undefined) return undefined;
   const { code, message, details } = lastError.error;
-  return new ApiError({ code, message, status, details, requestId: undefined });
+  return new ApiError({ code, message, status, details });
 }
 
 /** A connection as a queue of frames, until the signal fires. */

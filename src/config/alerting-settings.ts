@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { Choice, Options, Strict } from "#contract/schema.ts";
+import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 
 export const strict = { additionalProperties: false } as const;
 export const text = (description: string) => Type.String({ minLength: 1, description });
@@ -12,43 +12,39 @@ const ProbeEntry = Strict({
     examples: ["database"],
     description: "Name of the component in the health status, the metrics and what people are told.",
   }),
-  http: Type.Optional(text("Address that has to answer, http or https. Redirects are not followed.")),
-  tcp: Type.Optional(text("Port that has to take connections: `127.0.0.1:5432`.")),
-  unit: Type.Optional(
-    Type.String({
+  ...optional({
+    http: text("Address that has to answer, http or https. Redirects are not followed."),
+    tcp: text("Port that has to take connections: `127.0.0.1:5432`."),
+    unit: Type.String({
       pattern: "^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]{0,240}\\.(service|socket|timer|mount|path|target)$",
       examples: ["nginx.service"],
       description: "Unit of systemd that has to run: `nginx.service`.",
     }),
-  ),
-  collector: Type.Optional(text("OpenTelemetry collector that has to take traces over HTTP: `http://127.0.0.1:4318`.")),
-  prometheus: Type.Optional(
-    text("Prometheus that has to be well: `http://127.0.0.1:9090`. It is taken to evaluate the alerts, see `alerts`."),
-  ),
-  dns: Type.Optional(
-    Type.String({
+    collector: text("OpenTelemetry collector that has to take traces over HTTP: `http://127.0.0.1:4318`."),
+    prometheus: text(
+      "Prometheus that has to be well: `http://127.0.0.1:9090`. It is taken to evaluate the alerts, see `alerts`.",
+    ),
+    dns: Type.String({
       pattern: "^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$",
       examples: ["www.example.org"],
       description: "Name that has to have an address: `www.example.org`.",
     }),
-  ),
-  statuses: Type.Optional(
-    Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
+    statuses: Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
       minItems: 1,
       description: "Of http: statuses that are well; 200 to 299 unless given.",
     }),
-  ),
-  timeout: Type.Optional(
-    Type.String({
+    timeout: Type.String({
       pattern: "^[1-9][0-9]*(ms|s)$",
       examples: ["5s"],
       description: "How long the answer may take; `5s` unless given.",
     }),
-  ),
-  ca_file: Type.Optional(text("Of an address over https: certificates to trust, PEM.")),
-  certificate_days: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: 365, description: "How many days its certificate has to be good for." }),
-  ),
+    ca_file: text("Of an address over https: certificates to trust, PEM."),
+    certificate_days: Type.Integer({
+      minimum: 1,
+      maximum: 365,
+      description: "How many days its certificate has to be good for.",
+    }),
+  }),
 });
 export type ProbeEntry = Static<typeof ProbeEntry>;
 

@@ -1,15 +1,14 @@
 import { Cron } from "croner";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
-import type { Fault } from "./faults.ts";
+import type { Fault, FaultAt } from "./faults.ts";
 import type { Settings } from "./settings.ts";
-import { toMs } from "./time.ts";
+import { toMs } from "./text.ts";
 
 type Updates = Pick<Settings, "updates">;
 
 const defaultDuration = "1h";
 
-/** Undefined where the settings do not have it. */
 export function automaticPlan({ updates }: Updates) {
   const { automatic } = updates ?? {};
   if (automatic === undefined) return undefined;
@@ -43,10 +42,7 @@ function cronFault(
   }
 }
 
-export function automaticFaults(
-  { updates }: Updates,
-  faultAt: (path: readonly string[], message: string) => Fault,
-): readonly Fault[] {
+export function automaticFaults({ updates }: Updates, faultAt: FaultAt): readonly Fault[] {
   const { automatic, enabled, snapshot } = updates ?? {};
   if (automatic === undefined) return [];
   const at = (path: readonly string[], message: string): Fault => faultAt(["updates", "automatic", ...path], message);

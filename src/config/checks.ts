@@ -1,9 +1,9 @@
 import { isAbsolute } from "node:path";
 import type { Severity } from "#contract/checks.ts";
 import { defined } from "#kernel/values.ts";
-import type { Fault } from "./faults.ts";
+import type { Fault, FaultAt } from "./faults.ts";
 import type { Settings } from "./settings.ts";
-import { toMs } from "./time.ts";
+import { toMs } from "./text.ts";
 
 export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   const { interval, checks = {} } = health;
@@ -43,7 +43,7 @@ export function pluginSettings({ health = {} }: Pick<Settings, "health">): reado
 export function checkFaults(
   { health = {} }: Pick<Settings, "health">,
   builtInCheckIds: readonly string[],
-  faultAt: (path: readonly string[], message: string) => Fault,
+  faultAt: FaultAt,
 ): readonly Fault[] {
   return Object.entries(health.checks ?? {}).flatMap(([id, settings]) => {
     const at = (key: string, message: string): Fault => faultAt(["health", "checks", id, key], message);

@@ -1,8 +1,8 @@
 import { isAbsolute } from "node:path";
 import { defined } from "#kernel/values.ts";
-import { type Fault, faultIf, type SettingFaults } from "./faults.ts";
+import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
 import type { ConnectorSettings, Settings } from "./settings.ts";
-import { toMs } from "./time.ts";
+import { toMs } from "./text.ts";
 
 type Entry = ConnectorSettings;
 
@@ -68,13 +68,9 @@ function entryFaults(entry: Entry): SettingFaults {
   ];
 }
 
-/** Connectors that may be discovered. */
 const discovered: readonly string[] = ["openai", "anthropic", "google", "mistral", "ollama"];
 
-export function connectorFaults(
-  { connectors = {} }: Pick<Settings, "connectors">,
-  faultAt: (path: readonly string[], message: string) => Fault,
-): readonly Fault[] {
+export function connectorFaults({ connectors = {} }: Pick<Settings, "connectors">, faultAt: FaultAt): readonly Fault[] {
   const { default: name, list = [], discover = true } = connectors;
   const names = list.map((entry) => entry.name);
   const known = [...names, ...(discover ? discovered : [])];

@@ -7,6 +7,9 @@ export interface Fault {
   readonly message: string;
 }
 
+/** Makes a fault, with the place of its setting. */
+export type FaultAt = (path: readonly string[], message: string) => Fault;
+
 /** `config.yaml:3:7: rate_limits.per_minute: must be an integer` */
 export function formatFault({ source, line, column, path, message }: Fault): string {
   const place = line === undefined ? source : `${source}:${line}:${column ?? 1}`;

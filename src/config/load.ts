@@ -2,19 +2,18 @@ import { existsSync } from "node:fs";
 import { homedir } from "node:os";
 import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
-import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./address.ts";
 import { automaticFaults } from "./automatic.ts";
 import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
-import { type Fault, SettingsFaulty } from "./faults.ts";
+import { type Fault, type FaultAt, SettingsFaulty } from "./faults.ts";
 import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
 import { readSettings, type SettingsFile } from "./read-file.ts";
 import { defaultListen, logLevels, type Settings } from "./settings.ts";
+import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./text.ts";
 import { tracingFaults } from "./tracing.ts";
 
 export interface Config {
-  /** Undefined for built-in defaults. */
   readonly file: string | undefined;
   readonly listen: { readonly host: string; readonly port: number };
   readonly tls: NonNullable<Settings["tls"]>;
@@ -24,10 +23,9 @@ export interface Config {
   readonly allowedHosts: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly metricsPublic: "loopback" | "always" | "never";
-  /** For the log at the start. */
   readonly warnings: readonly string[];
   /** Makes a fault that is found later, with the place of its setting. */
-  readonly faultAt: (path: readonly string[], message: string) => Fault;
+  readonly faultAt: FaultAt;
   /** The settings as given, for parts that this record does not have. */
   readonly settings: Settings;
 }
@@ -72,11 +70,7 @@ function readEnvironment(environment: Environment): { overrides: Partial<Setting
 }
 
 /** Settings that are well-formed but contradictory or unusable. */
-function usageFaults(
-  settings: Settings,
-  builtInCheckIds: readonly string[],
-  faultAt: (path: readonly string[], message: string) => Fault,
-): readonly Fault[] {
+function usageFaults(settings: Settings, builtInCheckIds: readonly string[], faultAt: FaultAt): readonly Fault[] {
   const faults: Fault[] = [];
   const { listen: text = defaultListen, tls, trusted_proxies: proxies = [] } = settings;
   const listen = parseListen(text);

@@ -1,9 +1,9 @@
 import { parse } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { isRecord } from "#kernel/values.ts";
-import { parseListen } from "./address.ts";
 import { type Config, configFile, defaultStateDir, type Environment } from "./load.ts";
 import { defaultListen } from "./settings.ts";
+import { parseListen } from "./text.ts";
 
 export type LocalSettings = Pick<Config, "listen" | "stateDir"> & { readonly tls: "off" | "auto" | "given" };
 

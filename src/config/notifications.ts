@@ -1,8 +1,8 @@
 import { isAbsolute } from "node:path";
 import { defined } from "#kernel/values.ts";
-import { isLoopbackAddress } from "./address.ts";
 import type { AlertingSettings, EmailSettings, PagingEmailSettings } from "./alerting-settings.ts";
-import { type Fault, faultIf, type SettingFaults } from "./faults.ts";
+import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
+import { isLoopbackAddress } from "./text.ts";
 
 type Notifications = NonNullable<AlertingSettings["notifications"]>;
 
@@ -84,10 +84,7 @@ function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFau
   ];
 }
 
-export function notificationFaults(
-  { notifications = {} }: AlertingSettings,
-  faultAt: (path: readonly string[], message: string) => Fault,
-): readonly Fault[] {
+export function notificationFaults({ notifications = {} }: AlertingSettings, faultAt: FaultAt): readonly Fault[] {
   const { chat, email, paging } = notifications;
   const at =
     (...path: readonly string[]) =>

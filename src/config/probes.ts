@@ -1,10 +1,9 @@
 import { isAbsolute } from "node:path";
 import { componentNames } from "#contract/health.ts";
 import { defined } from "#kernel/values.ts";
-import { parseListen } from "./address.ts";
 import type { AlertingSettings, ProbeEntry } from "./alerting-settings.ts";
-import { type Fault, faultIf, type SettingFaults } from "./faults.ts";
-import { toMs } from "./time.ts";
+import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
+import { parseListen, toMs } from "./text.ts";
 
 const defaultTimeoutMs = 5_000;
 /** Less than the timeout of all probes. */
@@ -29,7 +28,6 @@ export type ProbeTarget =
   | { readonly kind: "unit"; readonly unit: string }
   | { readonly kind: "dns"; readonly hostname: string; readonly timeoutMs: number };
 
-/** Undefined for a faulty entry. */
 function targetOf(entry: ProbeEntry): ProbeTarget | undefined {
   const { http, tcp, unit, collector, prometheus, timeout, ca_file: caFile, certificate_days: days, statuses } = entry;
   const timeoutMs = timeout === undefined ? defaultTimeoutMs : toMs(timeout);
@@ -88,10 +86,7 @@ function entryFaults(entry: ProbeEntry): SettingFaults {
 
 const reserved: readonly string[] = componentNames;
 
-export function probeFaults(
-  { probes = { list: [] } }: AlertingSettings,
-  faultAt: (path: readonly string[], message: string) => Fault,
-): readonly Fault[] {
+export function probeFaults({ probes = { list: [] } }: AlertingSettings, faultAt: FaultAt): readonly Fault[] {
   const names = probes.list.map(({ name }) => name);
   return probes.list.flatMap((entry, index) => {
     const at = (setting: string, message: string): Fault =>

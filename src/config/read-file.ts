@@ -4,7 +4,7 @@ import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Fault } from "./faults.ts";
+import type { Fault, FaultAt } from "./faults.ts";
 import { Settings } from "./settings.ts";
 
 /** The place of a setting in the file, or of its nearest parent. */
@@ -81,7 +81,7 @@ function schemaFaults(found: readonly ErrorObject[]): readonly SettingFault[] {
 export interface SettingsFile {
   readonly settings: Settings;
   readonly faults: readonly Fault[];
-  readonly faultAt: (path: readonly string[], message: string) => Fault;
+  readonly faultAt: FaultAt;
 }
 
 const unreadableSettings = (file: string, message: string): SettingsFile => ({

@@ -2,7 +2,7 @@ import { type Static, Type } from "typebox";
 import { automaticNews, automaticReboots, automaticWhats } from "#contract/automatic-updates.ts";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
-import { Choice, Options, Strict } from "#contract/schema.ts";
+import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings, strict, text } from "./alerting-settings.ts";
 
 const off = Type.Literal("off");
@@ -54,28 +54,24 @@ const ConnectorSettings = Strict({
   }),
   provider: Choice(["openai", "anthropic", "google", "mistral", "ollama", "openai-compatible"], "Provider."),
   model: text("Model identifier."),
-  base_url: Type.Optional(
-    text(
+  ...optional({
+    base_url: text(
       "Address of the provider, http or https; the provider's own unless given. Without a path it gets that of the provider, such as `/v1`.",
     ),
-  ),
-  api_key_env: Type.Optional(
-    Type.String({
+    api_key_env: Type.String({
       pattern: "^[A-Za-z_][A-Za-z0-9_]*$",
       examples: ["OPENAI_API_KEY"],
       description: "Environment variable that holds the key; unless given, the one that is usual for the provider.",
     }),
-  ),
-  api_key_file: Type.Optional(text("File that holds the key and that not everybody can read.")),
-  api_key_credential: Type.Optional(
-    Type.String({
+    api_key_file: text("File that holds the key and that not everybody can read."),
+    api_key_credential: Type.String({
       pattern: "^[A-Za-z0-9._-]{1,255}$",
       examples: ["openai-key"],
       description: "systemd credential that holds the key (`LoadCredential=`).",
     }),
-  ),
-  api: Type.Optional(Choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given.")),
-  timeout: Type.Optional(duration),
+    api: Choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given."),
+    timeout: duration,
+  }),
 });
 export type ConnectorSettings = Static<typeof ConnectorSettings>;
 
@@ -103,13 +99,16 @@ export const Settings = Options(
         Strict({
           cert: text("Certificate chain, PEM."),
           key: text("Private key, PEM."),
-          client_ca: Type.Optional(
-            text("Who signs certificates of clients, PEM. Clients are asked for a certificate where this is given."),
-          ),
-          client_certs: Type.Optional(
-            Choice(["optional", "required"], "Whether a client has to have a certificate; `optional` unless given."),
-          ),
-          client_crl: Type.Optional(text("Certificates of clients that were taken back: a CRL of each CA, PEM.")),
+          ...optional({
+            client_ca: text(
+              "Who signs certificates of clients, PEM. Clients are asked for a certificate where this is given.",
+            ),
+            client_certs: Choice(
+              ["optional", "required"],
+              "Whether a client has to have a certificate; `optional` unless given.",
+            ),
+            client_crl: text("Certificates of clients that were taken back: a CRL of each CA, PEM."),
+          }),
         }),
         Choice(["off", "auto"], "`auto` makes a self-signed pair in the state folder."),
       ],
@@ -205,19 +204,17 @@ export const Settings = Options(
               }),
             ),
           }),
-          guard: Type.Optional(flag("Whether a host that is worse afterwards is rolled back; `true` unless given.")),
-          reboot: Type.Optional(
-            Choice(
+          ...optional({
+            guard: flag("Whether a host that is worse afterwards is rolled back; `true` unless given."),
+            reboot: Choice(
               automaticReboots,
               "Whether the host is rebooted where an update needs it; `in_window` only as long as the window is open, else in the next. `never` unless given.",
             ),
-          ),
-          notify: Type.Optional(
-            Choice(
+            notify: Choice(
               automaticNews,
               "What chat and mail are told of: what was installed and what failed (`changes`, unless given), `failures` alone, or nothing.",
             ),
-          ),
+          }),
         },
         {
           description:

@@ -2,7 +2,6 @@ import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations } from "./operation.ts";
 import { Choice, NullableString, NullableTimestamp, Options, Strict, Timestamp } from "./schema.ts";
 
-/** A closed list. */
 export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;
 export type AlertName = (typeof alertNames)[number];
 

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, NullableInteger, NullableString, Strict, Timestamp } from "./schema.ts";
+import { Choice, NullableInteger, NullableString, Options, Timestamp } from "./schema.ts";
 
 /** `ok`: done. `refused`: by the service, so nothing was done. `failed`: begun without success. */
 export const auditOutcomes = ["ok", "refused", "failed"] as const;
@@ -62,30 +62,24 @@ export const AuditList = Type.Object({
 });
 export type AuditList = Static<typeof AuditList>;
 
-const time = (description: string) => Type.Optional(Type.String({ format: "date-time", description }));
+const time = (description: string) => Type.String({ format: "date-time", description });
 
-const AuditListQuery = Strict({
+const AuditListQuery = Options({
   since: time("Only entries of then or later, RFC 3339."),
   until: time("Only entries before then, RFC 3339."),
-  operation: Type.Optional(
-    Type.String({
-      pattern: "^[A-Za-z][A-Za-z.]{0,63}$",
-      description: "Only of this operation or event.",
-      examples: ["restartService"],
-    }),
-  ),
-  key_id: Type.Optional(
-    Type.String({ pattern: "^[0-9A-Za-z]{1,64}$", description: "Only of this key.", examples: ["4Kd93hGa"] }),
-  ),
-  outcome: Type.Optional(Outcome),
-  limit: Type.Optional(Type.Integer({ ...auditListLimit, description: "Maximum entries." })),
-  cursor: Type.Optional(
-    Type.String({
-      pattern: "^[0-9]{1,15}-[0-9]{1,15}$",
-      examples: ["3-4096"],
-      description: "`next_cursor` of the page before.",
-    }),
-  ),
+  operation: Type.String({
+    pattern: "^[A-Za-z][A-Za-z.]{0,63}$",
+    description: "Only of this operation or event.",
+    examples: ["restartService"],
+  }),
+  key_id: Type.String({ pattern: "^[0-9A-Za-z]{1,64}$", description: "Only of this key.", examples: ["4Kd93hGa"] }),
+  outcome: Outcome,
+  limit: Type.Integer({ ...auditListLimit, description: "Maximum entries." }),
+  cursor: Type.String({
+    pattern: "^[0-9]{1,15}-[0-9]{1,15}$",
+    examples: ["3-4096"],
+    description: "`next_cursor` of the page before.",
+  }),
 });
 export type AuditListQuery = Static<typeof AuditListQuery>;
 

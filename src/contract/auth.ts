@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { credentialKinds, DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, NullableString, NullableTimestamp, Options, Strict, Timestamp } from "./schema.ts";
+import { Choice, NullableString, NullableTimestamp, Options, optional, Strict, Timestamp } from "./schema.ts";
 
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 100,
@@ -34,24 +34,21 @@ export type KeyEntry = Static<typeof KeyEntry>;
 const NewKey = Strict({
   name: Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\u0000-\\u001f\\u007f]*$" }),
   scopes: ScopeList,
-  expires_at: Type.Optional(
-    Type.Unsafe<string | null>({
+  ...optional({
+    expires_at: Type.Unsafe<string | null>({
       type: ["string", "null"],
       format: "date-time",
       description: "When the key stops working; left out, it does not.",
     }),
-  ),
-  client_cert_sha256: Type.Optional(
-    Type.String({
+    client_cert_sha256: Type.String({
       pattern: "^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$",
       examples: ["9f:86:d0:81:88:4c:7d:65:9a:2f:ea:a0:c5:5a:d0:15:a3:bf:4f:1b:2b:0b:82:2c:d1:5d:6c:15:b0:f0:0a:08"],
       description:
         "SHA-256 of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates it stands for the key.",
     }),
-  ),
+  }),
 });
 
-/** The only answer that shows the key itself. */
 export const CreatedKey = Type.Object({
   id: Type.String(),
   key: Type.String({ description: "The key. It is shown this once." }),
@@ -67,7 +64,6 @@ export const RevokedKey = Type.Object({
   message: Type.String(),
 });
 
-/** Lifetime of a token in seconds. */
 export const tokenLifetime = { minimum: 1, maximum: 86_400, default: 3600 } as const;
 
 const NewToken = Options({

@@ -6,7 +6,6 @@ import { Choice, LooseOptions, Options, Timestamp } from "./schema.ts";
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
-/** Severity of the statuses, for comparisons. */
 export const statusRank = { pass: 0, skip: 0, warn: 1, fail: 2 } as const satisfies Record<CheckStatus, number>;
 
 export const isUnhealthy = ({ status }: { readonly status: CheckStatus }): boolean =>
@@ -16,7 +15,6 @@ export const severities = ["critical", "high", "medium", "low"] as const;
 export type Severity = (typeof severities)[number];
 const fixStepStatuses = ["done", "failed", "skipped"] as const;
 
-/** Total = passed + warned + failed + skipped. */
 export const HealthCheckSummary = Type.Object({
   total: Type.Integer(),
   passed: Type.Integer(),

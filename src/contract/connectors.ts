@@ -91,7 +91,6 @@ export const ChatResponse = Type.Object({
 });
 export type ChatResponse = Static<typeof ChatResponse>;
 
-/** An explanation of a check by a model, with the journal entries that it cites. */
 export const Explanation = Type.Object({
   explanation: Type.String({ description: "The model's words: a claim, not a fact. Nothing acts on them." }),
   model: Type.String(),
@@ -106,7 +105,6 @@ export const Explanation = Type.Object({
 });
 export type Explanation = Static<typeof Explanation>;
 
-/** Exactly what would be sent. */
 export const ExplanationPreview = Type.Object({
   preview: Type.Literal(true),
   connector: Type.String(),

@@ -1,6 +1,5 @@
 import type { Scope } from "./scopes.ts";
 
-/** An effect and the scope that it requires. */
 interface EffectRow {
   /** `self`: every caller has it. */
   readonly scope: Scope | "self";

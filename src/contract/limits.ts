@@ -1,10 +1,8 @@
 /** Prefix of every HTTP and WebSocket path except the probes and `/metrics`. */
 export const apiBase = "/api/v1";
 
-/** Per key. */
 export const defaultRateLimits = { perMinute: 100, perHour: 1000 } as const;
 
-/** Largest request body that is read. */
 export const maxBodyBytes = 1024 * 1024;
 
 /** Bounds and default of `limit` on the service listing. Values outside are an error, not cut. */
@@ -20,20 +18,14 @@ export const traceListLimit = { minimum: 1, maximum: 1000, default: 100 } as con
 export const checkHistoryWindowMs = 24 * 60 * 60 * 1000;
 export const checkHistoryKeptMs = 30 * checkHistoryWindowMs;
 
-/** Default age at which a result is refreshed. */
 export const checkIntervalMs = 60_000;
-/** Time limit of a check. */
 export const checkTimeoutMs = 30_000;
-/** Time limit of the steps of a fix. */
 export const fixTimeoutMs = 10 * 60_000;
-/** Of checks. */
 export const maxConcurrentChecks = 4;
 
-/** Default length of a log query. */
 export const logWindowMs = 60 * 60 * 1000;
 
 /** Upper bounds of the request duration histogram, in seconds. */
 export const durationBuckets = [0.01, 0.05, 0.1, 0.5, 1.0, 5.0] as const;
 
-/** How often each monitored component is probed. */
 export const probeIntervalMs = 30_000;

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { logQueryLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableString, Timestamp } from "./schema.ts";
+import { Choice, LooseOptions, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
 
 /** syslog severities by name; the index is the number. */
 export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;
@@ -22,16 +22,16 @@ export const LogEntry = Type.Object({
   pid: NullableInteger("Process that wrote the entry; null where it is not known."),
   hostname: Type.String(),
   boot_id: Type.String({ description: "The boot during which the entry was written, 32 hex digits." }),
-  truncated: Type.Optional(
-    Type.Boolean({ description: "True where a text of the entry is longer than 8 MiB and ends there. Else absent." }),
-  ),
-  next_offset: Type.Optional(
-    Type.Integer({
+  ...optional({
+    truncated: Type.Boolean({
+      description: "True where a text of the entry is longer than 8 MiB and ends there. Else absent.",
+    }),
+    next_offset: Type.Integer({
       minimum: 1,
       description:
         "Where the message goes on, in bytes: `entry=` with the cursor and `offset=` with this give the next part.",
     }),
-  ),
+  }),
 });
 export type LogEntry = Static<typeof LogEntry>;
 

@@ -8,10 +8,8 @@ export type OperationStatus = (typeof operationStatuses)[number];
 
 export const operationListLimit = { minimum: 1, maximum: 200, default: 50 } as const;
 
-/** Log lines in the answer about an operation. */
 export const operationLogLines = 200;
 
-/** As in an error answer. */
 export interface OperationError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -42,11 +40,9 @@ const entry = {
   }),
 };
 
-/** A mutation that outlives its request and the service. */
 export const OperationEntry = Type.Object(entry);
 export type OperationEntry = Static<typeof OperationEntry>;
 
-/** With its log. */
 export const OperationDetail = Type.Object({
   ...entry,
   log: Type.Array(Type.String(), { description: `The last ${operationLogLines} lines that it wrote, oldest first.` }),

@@ -20,7 +20,6 @@ export interface Operation {
   readonly description?: string;
   /** The required scope; `self`: any valid key; `public`: no key. */
   readonly scope: Scope | "self" | "public";
-  /** Further required scopes. */
   readonly alsoNeeds?: readonly Scope[];
   /** Needs no key from loopback without a forwarding header, where settings allow it (`/metrics`). */
   readonly openToLoopback?: true;
@@ -46,9 +45,7 @@ export interface Operation {
   /** Optional as a whole when all its members are. */
   readonly body?: TSchema;
   readonly response: TSchema;
-  /** 200 by default. */
   readonly status?: 200 | 201;
-  /** JSON by default. */
   readonly mediaType?: "text/plain";
   /** Errors beyond the common ones of {@link errorsOf}. Lists `UNAVAILABLE` where more than files can be missing. */
   readonly errors: readonly ErrorCode[];
@@ -65,7 +62,6 @@ export const DryRunQuery = Options({
 export const risks = ["safe", "moderate", "risky"] as const;
 export type Risk = (typeof risks)[number];
 
-/** How far the snapshot leads back. */
 export const WayBack = {
   rollback: Type.Optional(
     Choice(
@@ -76,7 +72,6 @@ export const WayBack = {
   rollback_lacks: Type.Optional(Type.Array(Type.String(), { description: "Names of those packages." })),
 };
 
-/** What a mutation would do. */
 export const Plan = Type.Object({
   dry_run: Type.Literal(true),
   steps: Type.Array(Type.String(), { description: "What would be done, in order." }),
@@ -150,7 +145,6 @@ export interface Caller {
   readonly expiresAt: number | null;
 }
 
-/** A budget of calls, for the headers of the answer. */
 export interface Quota {
   readonly name: string;
   readonly limit: number;

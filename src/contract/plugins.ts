@@ -42,7 +42,6 @@ export type Plugin = Static<typeof Plugin>;
 export const PluginList = Type.Object({ plugins: Type.Array(Plugin) });
 export type PluginList = Static<typeof PluginList>;
 
-/** The plugin after the call, and the result of the call. */
 export const PluginChange = Type.Object({
   ...Plugin.properties,
   success: Type.Boolean(),

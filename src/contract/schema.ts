@@ -39,16 +39,14 @@ export function parseTimestamp(text: string): number | undefined {
 /** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */
 export const ownSchemas = { strict: false, meta: false, validateSchema: false } as const;
 
-/** One of some strings. */
 export const Choice = <const T extends string>(values: readonly T[], description?: string, preset?: T) =>
   Type.Unsafe<T>({ type: "string", enum: [...values], ...defined({ default: preset, description }) });
 
-/** An object that has no other members. */
 export const Strict = <T extends TProperties>(members: T, options: TObjectOptions = {}) =>
   Type.Object(members, { additionalProperties: false, ...options });
 
-/** Not by `Type.Partial`, which costs a millisecond of each start. */
-const optional = <T extends TProperties>(members: T) =>
+/** Members that may be left out. Not by `Type.Partial`, which costs a millisecond of each start. */
+export const optional = <T extends TProperties>(members: T) =>
   Object.fromEntries(Object.entries(members).map(([name, schema]) => [name, Type.Optional(schema)])) as {
     [K in keyof T]: TOptional<T[K]>;
   };

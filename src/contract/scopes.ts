@@ -1,4 +1,3 @@
-/** The closed list of scopes. */
 export const scopes = [
   "health:read",
   "health:fix",
@@ -49,7 +48,6 @@ export const roles = {
   admin: scopes,
 } as const satisfies Record<string, readonly Scope[]>;
 
-/** `resource` is undefined for a scope that is not narrowed. */
 export interface ParsedScope {
   readonly scope: Scope;
   readonly resource: string | undefined;
@@ -57,7 +55,6 @@ export interface ParsedScope {
 
 const isScope = (value: string): value is Scope => (scopes as readonly string[]).includes(value);
 
-/** The resource of a scope: a name or a pattern with `*`. */
 const resourcePattern = /^[A-Za-z0-9:_.@\\*-]{1,255}$/;
 
 /** @returns undefined for an unknown scope, or one that cannot be narrowed. */

@@ -18,15 +18,12 @@ export interface Stream {
   /** The scope that a key needs; one narrowed to resources does, and then sees only theirs. */
   readonly scope: Scope;
   readonly query: TSchema;
-  /** What the client may send: JSON text. */
   readonly clientFrame: TSchema;
-  /** What the server sends: JSON text. */
   readonly serverFrame: TSchema;
 }
 
 export type Streams = Readonly<Record<string, Stream>>;
 
-/** What a client is told in an error frame. */
 export interface StreamError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -37,13 +34,11 @@ export interface StreamError {
 export interface StreamSession {
   /** Sends frames in their order. What a slow client cannot take waits, within bounds; past them the oldest are dropped. */
   readonly send: (frames: readonly Uint8Array[]) => void;
-  /** Tells the client what went wrong, as a frame in its place. */
   readonly report: (error: StreamError) => void;
   /** Whether what is sent now would have to wait. */
   readonly isCongested: () => boolean;
   /** Resolves once it would not, or the session has ended. */
   readonly drained: () => Promise<void>;
-  /** Ends the session with a close code. */
   readonly close: (code: number, reason: string) => void;
 }
 
@@ -117,8 +112,7 @@ export const LogFilterFrame = Type.Object({
 });
 export type LogFilterFrame = Static<typeof LogFilterFrame>;
 
-/** What takes the place of frames that a slow client lost. */
-export const DroppedFrame = Type.Object({
+const DroppedFrame = Type.Object({
   type: Type.Literal("dropped"),
   message: Type.String(),
   dropped: Type.Integer({ minimum: 1, description: "Frames that were dropped at this place." }),
@@ -126,7 +120,7 @@ export const DroppedFrame = Type.Object({
 export type DroppedFrame = Static<typeof DroppedFrame>;
 
 /** What a client is told of a message that was refused, or of a stream that is interrupted; the connection stays. */
-export const ErrorFrame = Type.Object({
+const ErrorFrame = Type.Object({
   type: Type.Literal("error"),
   message: Type.String(),
   ...ErrorBody.properties,
@@ -137,8 +131,7 @@ export type ErrorFrame = Static<typeof ErrorFrame>;
 export const LogServerFrame = Type.Union([LogEntry, DroppedFrame, ErrorFrame]);
 export type LogServerFrame = Static<typeof LogServerFrame>;
 
-/** A run of a check, as `/ws/health` tells of it. */
-export const HealthFrame = Type.Object({
+const HealthFrame = Type.Object({
   ...HealthCheckResult.properties,
   previous_status: Type.Optional(Choice(checkStatuses, "Status of the run before; absent for the first run ever.")),
 });

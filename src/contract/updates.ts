@@ -7,6 +7,7 @@ import {
   NullableString,
   NullableTimestamp,
   Options,
+  optional,
   Timestamp,
 } from "./schema.ts";
 
@@ -41,7 +42,6 @@ export const UpdateCheck = Type.Object({
 });
 export type UpdateCheck = Static<typeof UpdateCheck>;
 
-/** What became of one package: null `from` was installed, null `to` was removed. */
 export const ChangedPackage = Type.Object({
   name: Type.String(),
   from: NullableString("Version before; null when it was installed."),
@@ -51,7 +51,6 @@ export type ChangedPackage = Static<typeof ChangedPackage>;
 
 const guardOutcomes = ["kept", "rolled_back", "rolled_back_still_worse", "rollback_failed"] as const;
 
-/** What a guarded update found afterwards. */
 export const GuardVerdict = Type.Object({
   outcome: Choice(
     guardOutcomes,
@@ -62,15 +61,15 @@ export const GuardVerdict = Type.Object({
     description: "Units, ports and checks that got worse, each with what it was and what it is.",
     examples: [["unit web.service: was active (running), now inactive (dead)"]],
   }),
-  restarted: Type.Optional(
-    Type.Array(Type.String(), { description: "Units that ran before and had to be started again after the rollback." }),
-  ),
-  remaining: Type.Optional(
-    Type.Array(Type.String(), {
+  ...optional({
+    restarted: Type.Array(Type.String(), {
+      description: "Units that ran before and had to be started again after the rollback.",
+    }),
+    remaining: Type.Array(Type.String(), {
       description:
         "What is still worse after the rollback; missing when nothing was rolled back, or a reboot is needed.",
     }),
-  ),
+  }),
 });
 export type GuardVerdict = Static<typeof GuardVerdict>;
 
@@ -140,15 +139,15 @@ export const UpdateApply = Type.Object({
   packages: Type.Array(ChangedPackage),
   requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
   error: NullableString("Why it did not succeed."),
-  guard: Type.Optional(GuardVerdict),
-  restarted: Type.Optional(
-    Type.Array(UnitRestart, { description: "With `restart_stale`: services that were restarted, in order." }),
-  ),
-  kept_configs: Type.Optional(
-    Type.Array(KeptConfig, {
+  ...optional({
+    guard: GuardVerdict,
+    restarted: Type.Array(UnitRestart, {
+      description: "With `restart_stale`: services that were restarted, in order.",
+    }),
+    kept_configs: Type.Array(KeptConfig, {
       description: "Configuration files that were changed on this host and stayed so; missing when there is none.",
     }),
-  ),
+  }),
 });
 export type UpdateApply = Static<typeof UpdateApply>;
 

@@ -1,7 +1,7 @@
 import { defaultAuditLimits, openAuditLog } from "#adapters/audit/index.ts";
 import { checkpointMessage } from "#app/audit-heads.ts";
 import type { PartContext } from "#app/part.ts";
-import { toBytes } from "#config/receiver.ts";
+import { toBytes } from "#config/text.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { auditHandlers } from "#domain/audit/handlers.ts";
 import { createRefusals } from "#domain/audit/refusals.ts";

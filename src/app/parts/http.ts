@@ -4,9 +4,9 @@ import { createEndpointProbe, createSocketProbe } from "#adapters/endpoint/index
 import { listenLocally, type PassedSockets } from "#adapters/local-sockets/index.ts";
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
 import type { PartContext } from "#app/part.ts";
-import { isLoopbackAddress, localUrl } from "#config/address.ts";
 import type { Config } from "#config/load.ts";
-import { ownSockets } from "#config/socket-places.ts";
+import { ownSockets } from "#config/places.ts";
+import { isLoopbackAddress, localUrl } from "#config/text.ts";
 import type { operations } from "#contract/index.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { type Stream, type StreamHandlers, streams } from "#contract/streams.ts";

@@ -1,7 +1,7 @@
 import type { Socket } from "node:net";
 import { createPeerLookup } from "#adapters/sockets/peers.ts";
 import type { Config } from "#config/load.ts";
-import { isOwnCollector, keepBytes, receiverPorts } from "#config/receiver.ts";
+import { isOwnCollector, keepBytes, receiverPorts } from "#config/tracing.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { Argument, InvalidArgumentError, Option } from "commander";
 import { parseJson, readAnswer } from "#client/answer.ts";
-import type { LongOperationName } from "#client/background.ts";
+import type { LongOperationName } from "#client/index.ts";
 import { request } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
@@ -111,8 +111,7 @@ function optionsOf(member: Member): readonly Option[] {
   return [isInteger || types.includes("number") ? option.argParser(numberIn(schema, isInteger)) : option];
 }
 
-const optionKey = ({ word }: Member): string =>
-  word.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
+const optionKey = ({ word }: Member): string => word.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase());
 
 type Input = Record<"params" | "query" | "body", Record<string, unknown>>;
 type Options = Readonly<Record<string, unknown>>;

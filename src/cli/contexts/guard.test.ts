@@ -1,6 +1,5 @@
 import { beforeEach, expect, it } from "vitest";
-import { beginOperation } from "#client/background.ts";
-import { createClient } from "#client/index.ts";
+import { beginOperation, createClient } from "#client/index.ts";
 import { PlanShown, planningFetch } from "./guard.ts";
 
 const plan = { dry_run: true, steps: ["do it"], units: [], packages: [], bytes: 0, requires_reboot: false };

@@ -1,5 +1,4 @@
-import type { LongOperationName } from "#client/background.ts";
-import type { Answer, Client } from "#client/index.ts";
+import type { Answer, Client, LongOperationName } from "#client/index.ts";
 import type { operations } from "#contract/index.ts";
 import type { Input, Plan } from "#contract/operation.ts";
 import { exitCode, type Io, printJson } from "../output/output.ts";

@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeMismatch, notAnAnswer } from "#client/answer.ts";
-import { beginOperation, type LongOperationName } from "#client/background.ts";
-import { type Answer, ApiError } from "#client/index.ts";
+import { type Answer, ApiError, beginOperation, type LongOperationName } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import { isUnsuccessful, type OperationDetail, type OperationEntry } from "#contract/operation-entry.ts";

@@ -1,4 +1,5 @@
 import { join } from "node:path";
+import { readRegularFile } from "#adapters/files/index.ts";
 import { defaultStateDir, type Environment } from "./load.ts";
 
 /** The package's systemd sockets. */
@@ -23,7 +24,6 @@ export function ownSockets(
   return { members: join(dir, membersSocketName), administrator: join(dir, administratorSocketName(isRoot)) };
 }
 
-/** Sockets of the local service, in the order in which a client tries them. */
 export interface SocketPlaces {
   /** Only the client's user can open these; they need no key. */
   readonly administrator: readonly string[];
@@ -42,4 +42,22 @@ export function socketPlaces(stateDir: string, environment: Environment, isRoot:
     administrator: [join(own, administratorSocketName(isRoot))],
     members: [...new Set([own, ...shared])].map((dir) => join(dir, membersSocketName)),
   };
+}
+
+const maxBytes = 64 * 1024;
+
+export const adminKeyFile = "admin.key";
+
+export interface ServiceFile {
+  readonly text: string;
+  readonly uid: number;
+}
+
+/**
+ * Reads a file in the state directory for a user with more rights than the service, which may have replaced it: follows no links and
+ * blocks on nothing. @throws FileUnreadable.
+ */
+export function readServiceFile(path: string): ServiceFile {
+  const { content, stat } = readRegularFile(path, { followsLinks: false, maxBytes });
+  return { text: content.toString("utf8"), uid: stat.uid };
 }

@@ -29,3 +29,19 @@ export function localUrl(
   const host = everywhere[listen.host] ?? listen.host;
   return `${tls === "off" ? "http" : "https"}://${host.includes(":") ? `[${host}]` : host}:${port}`;
 }
+
+const unitMs: Readonly<Record<string, number>> = { ms: 1, s: 1000, m: 60_000, h: 3_600_000, d: 86_400_000 };
+
+/** Parses a time (`30s`) that the schema has checked. */
+export function toMs(text: string): number {
+  const [, count, unit = ""] = /^(\d+)([a-z]+)$/.exec(text) ?? [];
+  return Number(count) * (unitMs[unit] ?? Number.NaN);
+}
+
+const unitBytes: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
+
+/** Parses a size (`64MiB`) that the schema has checked. */
+export function toBytes(text: string): number {
+  const [, count, unit = ""] = /^(\d+)([A-Za-z]+)$/.exec(text) ?? [];
+  return Number(count) * (unitBytes[unit] ?? Number.NaN);
+}
