@@ -43,7 +43,7 @@ export type OperationName = keyof typeof operations;
 type Schemas<T> = { readonly [K in keyof T as T[K] extends TSchema ? K : never]: T[K] };
 
 const schemasOf = <T extends object>(module: T) =>
-  Object.fromEntries(Object.entries(module).filter(([, value]) => IsSchema(value))) as Schemas<T>;
+  Object.fromEntries(Object.entries(module).filter(([, value]) => IsSchema(value) && "~kind" in value)) as Schemas<T>;
 
 /** Every resource of the contract, by its name in the OpenAPI document and in the clients. */
 export const resources = {

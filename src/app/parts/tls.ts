@@ -8,8 +8,7 @@ import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { requireHandshake } from "#transports/http/self-handshake.ts";
-import { type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
+import { requireHandshake, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 
 export interface TlsPart {
   readonly current: () => ServerTls | undefined;

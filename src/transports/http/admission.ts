@@ -23,7 +23,6 @@ export interface AdmissionPorts {
   readonly identify: Keyring["identify"];
   readonly certificates: Pick<ClientCertificates, "of" | "isOutdated">;
   readonly localPeers: Pick<LocalPeers, "of">;
-  /** Undefined when limits are off. */
   readonly takeBudget: ((keyId: string) => Decision) | undefined;
   readonly takeFailure: (address: string) => Decision;
   readonly metricsPublic: "loopback" | "always" | "never";

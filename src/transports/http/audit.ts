@@ -15,19 +15,7 @@ export interface AuditorPorts {
   readonly clock: Pick<Clock, "now">;
 }
 
-export interface MalformedCall {
-  readonly code: ErrorCode;
-  readonly remoteAddress: string | undefined;
-  readonly requestId: string;
-}
-
-export interface Auditor {
-  readonly begins: (request: FastifyRequest) => void;
-  /** Writes the entry of a mutation before its answer leaves, or after the last event where the answer is a stream. */
-  readonly answering: onSendHookHandler;
-  readonly ended: (request: FastifyRequest, reply: FastifyReply, isClientGone: boolean) => void;
-  readonly malformed: (call: MalformedCall) => void;
-}
+export type Auditor = ReturnType<typeof createAuditor>;
 
 const isMutation = ({ route }: RequestRecord): boolean =>
   route?.audit !== undefined && route.audit.operation.effect !== "read";
@@ -74,7 +62,7 @@ function recordedAs(record: RequestRecord, status: number): "own" | "refused" | 
  * Writes the audit log: mutations that a known caller asked for, reads that changed something, and refused calls. Other reads,
  * also with wrong parameters, are left out.
  */
-export function createAuditor({ audit, refusals, certificates, clock }: AuditorPorts): Auditor {
+export function createAuditor({ audit, refusals, certificates, clock }: AuditorPorts) {
   const certificateUsed = ({ record: { caller }, raw }: FastifyRequest): string | null => {
     const shown = caller?.credential === "certificate" ? certificates.of(raw.socket) : undefined;
     return typeof shown === "object" ? shown.sha256 : null;
@@ -131,19 +119,20 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
   };
 
   return {
-    begins(request) {
+    begins: (request: FastifyRequest): void => {
       const { record } = request;
       const name = record.route?.audit?.name;
       if (name === undefined || !isMutation(record) || isDryRun(request)) return;
       const entry = { ...askedBy(request), outcome: "failed", target: paramsOf(request) } as const;
       record.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
     },
-    answering(request, reply, payload, done) {
+    /** Writes the entry of a mutation before its answer leaves, or after the last event where the answer is a stream. */
+    answering: ((request, reply, payload, done) => {
       if (!isStream(payload)) write(request, reply, reply.raw.destroyed);
       done(null, payload);
-    },
+    }) satisfies onSendHookHandler,
     ended: write,
-    malformed({ code, remoteAddress, requestId }) {
+    malformed: (code: ErrorCode, remoteAddress: string | undefined, requestId: string): void => {
       const entry = auditEvent(callsRefused, clock.now(), {
         outcome: "refused",
         status: errorStatus[code],

@@ -81,23 +81,11 @@ function firstIdle(connections: Iterable<Connection>): Connection | undefined {
   return undefined;
 }
 
-const first = <T>(values: Iterable<T>): T | undefined => values[Symbol.iterator]().next().value;
-
-const anonymousVictim = ({ anonymous }: Group): Connection | undefined => firstIdle(anonymous) ?? first(anonymous);
+const anonymousVictim = ({ anonymous }: Group): Connection | undefined =>
+  firstIdle(anonymous) ?? anonymous.values().next().value;
 const idleVictim = ({ admitted }: Group): Connection | undefined => firstIdle(admitted);
 
-export interface Load {
-  /** Whether another connection from this machine would end others or be refused. */
-  readonly isFull: () => boolean;
-  readonly answered: () => number;
-}
-
-export interface Connections extends Load {
-  readonly admitted: (socket: Socket) => void;
-  readonly count: () => number;
-  /** Ends every connection at once, also those that are not HTTP. */
-  readonly cut: () => void;
-}
+export type Connections = ReturnType<typeof watchConnections>;
 
 function createShares(limits: ConnectionLimits, trustedProxies: readonly string[], onFull: () => void) {
   const proxies = listOf(trustedProxies);
@@ -114,7 +102,6 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
     if (sizeOf(group) === 0) groups.delete(group.name);
   };
 
-  /** The victim of the address with the most connections, among those that have one. */
   const ofLargest = (victimOf: (group: Group) => Connection | undefined): Connection | undefined => {
     let found: { readonly size: number; readonly victim: Connection } | undefined;
     for (const group of groups.values()) {
@@ -173,7 +160,7 @@ export function watchConnections(
     readonly trustedProxies?: readonly string[];
     readonly onFull: () => void;
   },
-): Connections {
+) {
   const shares = createShares(ports.limits, ports.trustedProxies ?? [], ports.onFull);
   const known = new WeakMap<Socket, Connection>();
   const byEnds = new Map<string, Connection>();
@@ -215,14 +202,16 @@ export function watchConnections(
   });
 
   return {
-    admitted(socket) {
+    admitted(socket: Socket): void {
       const connection = known.get(socket);
       if (connection?.group.anonymous.delete(connection)) connection.group.admitted.add(connection);
     },
     count: () => open.size,
     answered: () => answered,
+    /** Whether another connection from this machine would end others or be refused. */
     isFull: () => shares.isFull(),
-    cut() {
+    /** Ends every connection at once, also those that are not HTTP. */
+    cut(): void {
       for (const socket of open) socket.destroy();
     },
   };

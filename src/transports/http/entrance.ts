@@ -12,8 +12,8 @@ import type { Tracer } from "#telemetry/tracing.ts";
 import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
 import type { LocalPeers } from "./local-peers.ts";
+import { beginTrace } from "./outcome.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
-import { beginTrace } from "./trace.ts";
 
 export interface EntrancePorts {
   /** @throws DomainError to refuse. */
@@ -30,16 +30,12 @@ export interface EntrancePorts {
   readonly pathError: (request: FastifyRequest) => Error | undefined;
 }
 
-export interface Entrance {
-  readonly ofRoute: (route: FastifyContextConfig) => onRequestHookHandler;
-  /** Refuses requests for unknown paths before their body is read. */
-  readonly unknownPath: onRequestHookHandler;
-}
+export type Entrance = ReturnType<typeof createEntrance>;
 
 export const pathNotFound = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
 
 /** The only way to a handler: address, span, headers of every answer, host guard, admission. */
-export function createEntrance(ports: EntrancePorts): Entrance {
+export function createEntrance(ports: EntrancePorts) {
   const { admit, guard, localAddressOf, admitted, tracer, abandoned, pathError } = ports;
 
   const enter = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): void => {
@@ -55,21 +51,24 @@ export function createEntrance(ports: EntrancePorts): Entrance {
   };
 
   return {
-    ofRoute: (route) => (request, reply, done) => {
-      const access = route.accessOf === undefined ? route.access : route.accessOf(request);
-      const isMissing = route.accessOf !== undefined && access === undefined;
-      request.record.route = isMissing ? undefined : route;
-      reply.raw.on("close", () => {
-        if (!reply.raw.writableFinished) void abandoned(request, reply);
-      });
-      try {
-        enter(request, reply, access);
-        if (isMissing) throw pathNotFound();
-        done();
-      } catch (error) {
-        done(error as Error);
-      }
-    },
+    ofRoute:
+      (route: FastifyContextConfig): onRequestHookHandler =>
+      (request, reply, done) => {
+        const access = route.accessOf === undefined ? route.access : route.accessOf(request);
+        const isMissing = route.accessOf !== undefined && access === undefined;
+        request.record.route = isMissing ? undefined : route;
+        reply.raw.on("close", () => {
+          if (!reply.raw.writableFinished) void abandoned(request, reply);
+        });
+        try {
+          enter(request, reply, access);
+          if (isMissing) throw pathNotFound();
+          done();
+        } catch (error) {
+          done(error as Error);
+        }
+      },
+    /** Refuses requests for unknown paths before their body is read. */
     unknownPath(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) {
       if (!request.is404) return done();
       try {

@@ -3,7 +3,6 @@ import { type ErrorBody, type ErrorCode, errorStatus } from "#contract/errors.ts
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
-/** Errors of the framework in the words of the contract. */
 const frameworkIssues: Readonly<Record<string, readonly [field: string, issue: string]>> = {
   FST_ERR_BAD_URL: ["path", "Malformed percent-encoding"],
   FST_ERR_MAX_PARAM_LENGTH: ["path", "A part of it is too long"],

@@ -7,7 +7,6 @@ import type { Clock } from "#kernel/clock.ts";
 
 export interface EventStreamPorts {
   readonly clock: Pick<Clock, "sleep">;
-  /** The error body when a stream breaks off. */
   readonly toErrorBody: (error: unknown, request: FastifyRequest) => ErrorBody;
 }
 
@@ -16,7 +15,6 @@ const commentIntervalMs = 15_000;
 const comment = ":\n\n";
 /** Timeout of a client that reads nothing. Node restarts it once if part of the last write has left, so it may be twice as long. */
 const stalledMs = 30_000;
-/** How much is produced ahead of a slow client. */
 const aheadBytes = 16 * 1024;
 /** Longest stream that is recorded for a repetition of its request. */
 const maxRecordedChars = 1024 * 1024;
@@ -32,7 +30,6 @@ export function recordingOf(payload: unknown): Promise<string | undefined> | und
   return typeof payload === "object" && payload !== null ? recordings.get(payload) : undefined;
 }
 
-/** Records an answer up to a length, without comments. */
 function createRecording() {
   const { promise, resolve } = Promise.withResolvers<string | undefined>();
   let text: string | undefined = "";

@@ -10,7 +10,6 @@ import { recordingOf } from "./event-stream.ts";
 import { type Answer, isDryRun, type RequestRecord } from "./request-record.ts";
 
 export interface KeptAnswer {
-  /** See {@link repetitionId}. */
   readonly id: string;
   readonly fingerprint: string;
   readonly at: number;
@@ -35,13 +34,11 @@ type Turn =
   | { readonly kind: "replay"; readonly answer: Answer }
   | {
       readonly kind: "first";
-      /** Ends the turn with the answer to keep. */
       readonly end: (answer: Answer | undefined) => void;
     };
 
 const keptForMs = 24 * 60 * 60 * 1000;
 const defaultLimits = { answers: 10_000, bytes: 32 * 1024 * 1024 };
-/** Estimated memory of an answer besides its body. */
 const overheadBytes = 512;
 
 const form = /^[\x20-\x7e]{1,255}$/;
@@ -70,7 +67,6 @@ const isKept = (status: number): boolean =>
 
 /** First answers by idempotency key, for a day; bounded in number and bytes, the oldest are dropped first. */
 export function createIdempotency({ clock, files, onTrouble, limits = defaultLimits }: IdempotencyPorts) {
-  /** Oldest first. */
   const kept = new Map<string, KeptAnswer>();
   const running = new Map<string, { readonly fingerprint: string; readonly ended: Promise<void> }>();
   let bytes = 0;
@@ -191,16 +187,10 @@ function answerError({ status, body }: Answer): RequestRecord["error"] {
   return error && { code: error.code, field: error.details?.field };
 }
 
-export interface IdempotencyHooks {
-  readonly replay: preHandlerAsyncHookHandler;
-  readonly keep: onSendHookHandler;
-}
+export type IdempotencyHooks = ReturnType<typeof createIdempotencyHooks>;
 
 /** @param hasEnded whether a credential has expired or been revoked since it was admitted. */
-export function createIdempotencyHooks(
-  idempotency: Idempotency,
-  hasEnded: (caller: Caller) => boolean,
-): IdempotencyHooks {
+export function createIdempotencyHooks(idempotency: Idempotency, hasEnded: (caller: Caller) => boolean) {
   /** @returns whether the request has been answered. */
   const enter = async (request: FastifyRequest, reply: FastifyReply, caller: Caller, key: string): Promise<boolean> => {
     const { record } = request;
@@ -233,20 +223,19 @@ export function createIdempotencyHooks(
     return false;
   };
 
-  return {
-    async replay(request, reply) {
-      const header = request.headers["idempotency-key"];
-      const { caller } = request.record;
-      if (header === undefined || caller === undefined) return;
-      if (await enter(request, reply, caller, parseIdempotencyKey(header))) return reply;
-    },
-    keep(request, reply, payload, done) {
-      const { endTurn } = request.record;
-      const recording = recordingOf(payload);
-      if (recording === undefined) endTurn?.(keptOf(request, answerOf(reply, payload)));
-      // A stream is kept when all of it has left.
-      else void recording.then((text) => endTurn?.(keptOf(request, answerOf(reply, text))));
-      done(null, payload);
-    },
+  const replay: preHandlerAsyncHookHandler = async (request, reply) => {
+    const header = request.headers["idempotency-key"];
+    const { caller } = request.record;
+    if (header === undefined || caller === undefined) return;
+    if (await enter(request, reply, caller, parseIdempotencyKey(header))) return reply;
   };
+  const keep: onSendHookHandler = (request, reply, payload, done) => {
+    const { endTurn } = request.record;
+    const recording = recordingOf(payload);
+    if (recording === undefined) endTurn?.(keptOf(request, answerOf(reply, payload)));
+    // A stream is kept when all of it has left.
+    else void recording.then((text) => endTurn?.(keptOf(request, answerOf(reply, text))));
+    done(null, payload);
+  };
+  return { replay, keep };
 }

@@ -24,7 +24,6 @@ export function setLimitHeaders(reply: FastifyReply, { tightest, windows }: Deci
   reply.header("ratelimit", `"${window.name}";r=${remaining};t=${wholeSeconds(endsInMs)}`);
 }
 
-/** Adds an item to a list header (RFC 9651 §3.1). */
 function addItem(reply: FastifyReply, name: string, item: string): void {
   const before = reply.getHeader(name);
   reply.header(name, before === undefined ? item : `${String(before)}, ${item}`);

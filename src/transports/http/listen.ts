@@ -1,6 +1,7 @@
 import { lookup } from "node:dns/promises";
+import type { IncomingMessage } from "node:http";
 import { createServer, type Server, type Socket } from "node:net";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
 
 async function addressesOf(host: string): Promise<readonly string[]> {
   if (host !== "localhost") return [host];
@@ -29,4 +30,24 @@ export async function listen(
   const bound = app.server.address();
   if (typeof bound !== "object" || bound === null) return;
   for (const address of others) listenBeside(app.server, address, bound.port);
+}
+
+const unroutable = "//";
+
+export type UnreadablePaths = ReturnType<typeof createUnreadablePaths>;
+
+export function createUnreadablePaths() {
+  const errors = new WeakMap<IncomingMessage, Error>();
+  return {
+    /**
+     * Routes a request again whose path is malformed. The request that the framework makes for its error has no decorations,
+     * hooks or trusted proxies.
+     */
+    reroute: (app: FastifyInstance, error: Error, { raw }: FastifyRequest, reply: FastifyReply): void => {
+      errors.set(raw, error);
+      raw.url = unroutable;
+      app.routing(raw, reply.raw);
+    },
+    errorOf: ({ raw }: FastifyRequest): Error | undefined => errors.get(raw),
+  };
 }

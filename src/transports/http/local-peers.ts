@@ -28,7 +28,6 @@ export function createLocalPeers(name: string) {
     },
     /** The caller, where the socket alone identifies it: the kernel lets nobody else open it. */
     of: (socket: Socket): Caller | undefined => callers.get(socket),
-    /** The address of a connection over a Unix socket; undefined over TCP. */
     addressOf: (socket: Socket): string | undefined => (callers.has(socket) ? "unix" : undefined),
   };
 }

@@ -172,7 +172,6 @@ const headers = {
   "WWW-Authenticate": header("How to authenticate (RFC 6750).", "string"),
 };
 
-/** Only schemas that the paths refer to. */
 function usedSchemas(paths: unknown): Json {
   const used: Record<string, unknown> = {};
   const visit = (value: unknown): void => {
@@ -188,7 +187,6 @@ function usedSchemas(paths: unknown): Json {
   return used;
 }
 
-/** The OpenAPI 3.1 document of all operations. */
 export function openapiDocument(version: string): Json {
   const paths: Record<string, Record<string, unknown>> = {};
   for (const [name, operation] of Object.entries<Operation>(operations)) {

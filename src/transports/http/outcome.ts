@@ -2,8 +2,40 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { isErrorStatus } from "#contract/errors.ts";
 import type { Logger } from "#telemetry/logger.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
+import type { RequestSpan, Tracer } from "#telemetry/tracing.ts";
 import { type AuditorPorts, createAuditor } from "./audit.ts";
-import { endTrace } from "./trace.ts";
+
+/** Other methods are made up by clients, and must not become label values. */
+const knownMethods = new Set(["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE", "CONNECT"]);
+const firstServerError = 500;
+const unknownRoute = "unmatched";
+
+export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan | undefined {
+  const { route, remoteAddress } = request.record;
+  const endpoint = route?.endpoint;
+  if (tracer.takes?.(endpoint ?? unknownRoute) === false) return undefined;
+  const { method, id, protocol, headers } = request;
+  const known = knownMethods.has(method) ? method : undefined;
+  const name = known ?? "HTTP";
+  return tracer.request(
+    endpoint === undefined ? name : `${name} ${endpoint}`,
+    {
+      "http.request.method": known ?? "_OTHER",
+      "http.route": endpoint,
+      "url.scheme": protocol,
+      "client.address": remoteAddress ?? undefined,
+      "http.response.header.x-request-id": [id],
+    },
+    headers,
+  );
+}
+
+/** Ends the span. Only server errors are marked as failures (RFC 9110 §15.6). */
+export function endTrace(span: RequestSpan, status: number): void {
+  span.set({ "http.response.status_code": status });
+  if (isErrorStatus(status) && status >= firstServerError) span.fail(String(status));
+  span.end();
+}
 
 export interface OutcomePorts extends AuditorPorts {
   readonly requestLog: Logger;

@@ -16,7 +16,6 @@ export const protectiveHeaders: Readonly<Record<string, string>> = {
   "x-content-type-options": "nosniff",
 };
 
-/** Errors of Node's HTTP parser. */
 const parserIssues: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "Headers are too large",
   ERR_HTTP_REQUEST_TIMEOUT: "Request took too long to arrive",

@@ -12,7 +12,6 @@ export interface Answer {
 }
 
 export interface RequestRecord {
-  /** Undefined for an unknown path. */
   route: FastifyContextConfig | undefined;
   /** As reported by trusted proxies; null where the connection was gone already. */
   remoteAddress: string | null;

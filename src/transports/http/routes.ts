@@ -9,9 +9,8 @@ import { EventStream, errorsOf, SerializedJson } from "#contract/operation.ts";
 import { Accepted, isUnsuccessful } from "#contract/operation-entry.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
-import { type ContextPorts, createContext } from "./context.ts";
+import { type ContextPorts, createContext, respondAsync } from "./context.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
-import { respondAsync } from "./prefer.ts";
 import { isDryRun } from "./request-record.ts";
 import { createPartCheck } from "./validation.ts";
 
@@ -29,7 +28,6 @@ const routePath = ({ base, path }: Operation): string => (base === "root" ? path
 
 const toRouterPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
-/** Reads and checks the input of an operation by its row. */
 function createInputReader(operation: Operation): (request: FastifyRequest) => object {
   const isMutation = operation.effect !== "read";
   const noMembers: SchemaObject = { type: "object", properties: {}, additionalProperties: false };

@@ -15,6 +15,7 @@ import { createEntrance, type EntrancePorts } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { createIdempotencyHooks, type Idempotency } from "./idempotency.ts";
 import { addLifecycle } from "./lifecycle.ts";
+import { createUnreadablePaths, type UnreadablePaths } from "./listen.ts";
 import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
@@ -27,7 +28,6 @@ import {
   replaceContext,
   type ServerTls,
 } from "./tls.ts";
-import { createUnreadablePaths, type UnreadablePaths } from "./unreadable-path.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
 
 /** A serializer of answers that is compiled with the first: most runs of the service use few of its operations. */
@@ -62,7 +62,6 @@ export interface HttpPorts
   readonly trustedProxies: readonly string[];
 }
 
-/** Slower clients are cut off. */
 const headersTimeoutMs = 10_000;
 const requestTimeoutMs = 30_000;
 const keepAliveTimeoutMs = 15_000;
@@ -108,7 +107,6 @@ const closeServer = (server: Server): Promise<void> =>
     server.closeIdleConnections();
   });
 
-/** Request ids, unique across runs of the service. */
 function createIds(): () => string {
   const prefix = randomBytes(6).toString("base64url");
   let requests = 0;
@@ -129,11 +127,11 @@ function createRawRefusals(
     malformed: (error: NodeJS.ErrnoException, socket: Socket): void => {
       const requestId = nextId();
       const remoteAddress = remoteAddressOf(socket);
-      if (refuseMalformed(error, socket, requestId)) malformed({ code: "VALIDATION_ERROR", remoteAddress, requestId });
+      if (refuseMalformed(error, socket, requestId)) malformed("VALIDATION_ERROR", remoteAddress, requestId);
     },
     tunnel: ({ socket: connection }: IncomingMessage, socket: Duplex): void => {
       const requestId = nextId();
-      malformed({ code: "UNAUTHORIZED", remoteAddress: remoteAddressOf(connection), requestId });
+      malformed("UNAUTHORIZED", remoteAddressOf(connection), requestId);
       rawErrorReply(socket, "UNAUTHORIZED", "cannot tunnel: this is not a proxy", requestId);
     },
   };

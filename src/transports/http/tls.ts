@@ -1,7 +1,8 @@
 import { constants } from "node:crypto";
 import type { Server } from "node:http";
 import type { Socket } from "node:net";
-import { type SecureContextOptions, type TLSSocket, Server as TlsServer } from "node:tls";
+import { duplexPair } from "node:stream";
+import { connect, createSecureContext, type SecureContextOptions, TLSSocket, Server as TlsServer } from "node:tls";
 import type { ClientCertificate } from "#domain/ports/access.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
@@ -100,14 +101,12 @@ export function createClientCertificates() {
     of: (socket: Socket): Shown => seen.get(socket)?.shown,
     /** Whether CAs or revocation lists have changed since its handshake. */
     isOutdated: (socket: Socket): boolean => (seen.get(socket)?.trust ?? trust) !== trust,
-    /** Call it when CAs or revocation lists change. */
     outdate: (): void => {
       trust += 1;
     },
   };
 }
 
-/** Whether CAs or revocation lists for clients differ. */
 export const verifiesAnew = (before: ServerTls | undefined, after: ServerTls): boolean =>
   before?.clients?.ca !== after.clients?.ca || before?.clients?.crl?.join() !== after.clients?.crl?.join();
 
@@ -126,4 +125,34 @@ export function logRefusals(server: Server, log: Logger): void {
     const { authorizationError: reason, remoteAddress: address } = socket;
     if (reason != null) log.info({ reason, remote_address: address ?? null }, refused);
   });
+}
+
+const longestMs = 10_000;
+
+/** OpenSSL's reason in an error: `no suitable signature algorithm`. */
+const opensslReason = (error: Error): string =>
+  "reason" in error && typeof error.reason === "string" ? error.reason : error.message;
+
+/** Makes a handshake in memory. @throws Error when no client could connect with this certificate and key. */
+export async function requireHandshake(tls: ServerTls): Promise<void> {
+  const secureContext = createSecureContext(contextOptions(tls));
+  const [serverSide, clientSide] = duplexPair();
+  const server = new TLSSocket(serverSide, { isServer: true, secureContext });
+  // Trust is for real clients to decide; here the handshake only has to complete.
+  const client = connect({ socket: clientSide, rejectUnauthorized: false, minVersion: "TLSv1.2" });
+  const { promise, resolve, reject } = Promise.withResolvers<void>();
+  const timer = setTimeout(() => reject(new Error("it does not end")), longestMs);
+  server.on("error", reject);
+  client.on("error", reject);
+  client.once("secureConnect", resolve);
+  try {
+    await promise;
+  } catch (error) {
+    const reason = error instanceof Error ? opensslReason(error) : String(error);
+    throw new Error(`a handshake with this certificate and key fails: ${reason}`, { cause: error });
+  } finally {
+    clearTimeout(timer);
+    client.destroy();
+    server.destroy();
+  }
 }

@@ -10,7 +10,6 @@ import type { RouteAccess } from "./admission.ts";
 import { endSocket } from "./raw-reply.ts";
 import { createPartCheck } from "./validation.ts";
 
-/** An admitted request to open a WebSocket. */
 export interface UpgradeRequest {
   readonly caller: Caller | undefined;
   readonly requestId: string;
@@ -41,7 +40,6 @@ interface Waiting {
   readonly response: ServerResponse;
 }
 
-/** Header lines of the answer. RFC 6455 §11.3.5: only refusals name the version. */
 const linesOf = (reply: FastifyReply): readonly string[] =>
   Object.entries(reply.getHeaders()).flatMap(([name, value]) =>
     name === versionHeader || value === undefined ? [] : [`${name}: ${String(value)}`],
@@ -53,7 +51,6 @@ const pathOf = (url = ""): string => url.split("?", 1)[0] ?? "";
 export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyReply) => void) {
   const paths = new Set<string>();
   const waiting = new WeakMap<IncomingMessage, Waiting>();
-  /** How many answers of a connection are not sent yet. */
   const unsent = new WeakMap<Duplex, number>();
   const countUnsent = (socket: Duplex, by: 1 | -1): void => void unsent.set(socket, (unsent.get(socket) ?? 0) + by);
 

@@ -1,12 +1,11 @@
 import type { BinaryReader } from "@bufbuild/protobuf/wire";
-import { maxAttributes, maxDepth, maxTextBytes } from "./limits.ts";
+import { maxAttributes, maxDepth, maxTextBytes } from "./receiver.ts";
 import { bytesAt, delimitedEnd, doubleAt, int64At, readMessage, skipTo, textOf, uint32At } from "./wire.ts";
 
 export interface Budget {
   left: number;
 }
 
-/** Cost of a value besides its text. */
 const valueCost = 8;
 
 /** A value that is not kept: too deep or too big. */
@@ -106,17 +105,11 @@ function readKeyValue(
   return member.key === tooMuch || member.value === tooMuch ? tooMuch : [member.key, member.value];
 }
 
-export interface AttributeCollector {
-  readonly read: (reader: BinaryReader, end: number) => void;
-  readonly attributes: () => Readonly<Record<string, unknown>>;
-  readonly dropped: () => number;
-}
-
-export function collectAttributes(budget: Budget): AttributeCollector {
+export function collectAttributes(budget: Budget) {
   const members: [string, unknown][] = [];
   let dropped = 0;
   return {
-    read(reader, end) {
+    read(reader: BinaryReader, end: number): void {
       if (members.length >= maxAttributes || budget.left <= 0) {
         dropped += 1;
         skipTo(reader, end);
@@ -127,7 +120,7 @@ export function collectAttributes(budget: Budget): AttributeCollector {
       else members.push(member);
     },
     // Defines members such as __proto__ as own.
-    attributes: () => Object.fromEntries(members),
+    attributes: (): Readonly<Record<string, unknown>> => Object.fromEntries(members),
     dropped: () => dropped,
   };
 }

@@ -3,7 +3,7 @@ import { type SpanStatus, spanKinds } from "#contract/traces.ts";
 import type { KeptSpan, SpanGroup } from "#domain/ports/traces.ts";
 import { keptSpan, latestNs, type SpanEventData, type SpanLinkData } from "#domain/traces/span.ts";
 import { type Budget, collectAttributes } from "./attributes.ts";
-import { maxEvents, maxLinks, maxRequestGroups, maxRequestSpans, maxSpanBytes, maxTextBytes } from "./limits.ts";
+import { maxEvents, maxLinks, maxRequestGroups, maxRequestSpans, maxSpanBytes, maxTextBytes } from "./receiver.ts";
 import {
   bytesAt,
   delimitedEnd,
@@ -274,7 +274,6 @@ function createCollection() {
   };
 }
 
-/** Reads an OTLP request in protobuf. @throws MalformedTraces. */
 export function decodeTraces(bytes: Uint8Array): DecodedTraces {
   return readBody(bytes, (reader) => {
     const collection = createCollection();

@@ -9,7 +9,6 @@ export const unknownPeer: Peer = -2;
 /** Connections of one receiver that are served at a time, and that wait. */
 const mostActive = 32;
 const mostWaiting = 256;
-/** Interval of checks while connections wait. */
 const tickMs = 500;
 /** A connection is closed for a waiting one when idle for so long, or served for so long. */
 const idleMs = 5_000;
@@ -52,7 +51,6 @@ export function createGate({ peerOf, admit, limits }: GateOptions) {
   const { active: most = mostActive, waiting: waitingMost = mostWaiting } = limits ?? {};
   const active = new Map<Socket, Active>();
   let waiting: { readonly socket: Socket; readonly peer: Peer }[] = [];
-  /** Connections whose peer is being looked up. */
   const arriving = new Set<Socket>();
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
@@ -82,7 +80,6 @@ export function createGate({ peerOf, admit, limits }: GateOptions) {
     }
   }
 
-  /** Closes one connection so that another is served. */
   const makeWay = (): void => {
     const nowMs = performance.now();
     for (const each of active.values()) {
@@ -120,7 +117,6 @@ export function createGate({ peerOf, admit, limits }: GateOptions) {
   };
 
   return {
-    /** Takes a paused connection. */
     connect: (socket: Socket): void => {
       socket.on("error", () => socket.destroy());
       // Peers are not looked up during a flood.

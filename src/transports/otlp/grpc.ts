@@ -9,9 +9,10 @@ import {
   status,
 } from "@grpc/grpc-js";
 import { type Peer, unknownPeer } from "./gate.ts";
-import { maxBodyBytes, maxReading } from "./limits.ts";
 import {
   createRoom,
+  maxBodyBytes,
+  maxReading,
   type RefusalKind,
   type Room,
   type SocketServer,
@@ -23,7 +24,6 @@ import {
 const method = "/opentelemetry.proto.collector.trace.v1.TraceService/Export";
 const maxStreams = 8;
 const maxHeaderBytes = 16 * 1024;
-/** Timeout of a client that answers no ping. */
 const pingMs = 60_000;
 /** Connections without requests are closed; exporters open new ones. */
 const idleMs = 300_000;

@@ -1,8 +1,8 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 import { type Peer, unknownPeer } from "./gate.ts";
-import { maxBodyBytes } from "./limits.ts";
 import {
+  maxBodyBytes,
   type RefusalKind,
   type Room,
   refusalReply,
@@ -69,7 +69,6 @@ interface Held {
   bytes: number;
 }
 
-/** Reads the body. @returns a refusal; undefined when the client has gone. */
 async function readBody(request: IncomingMessage, room: Room, held: Held): Promise<Uint8Array | Refusal | undefined> {
   const chunks: Buffer[] = [];
   try {

@@ -2,20 +2,13 @@ import { createServer, type Server } from "node:net";
 import { errnoCode } from "#kernel/errors.ts";
 import { createGate, type Gate, type GateOptions } from "./gate.ts";
 import { createHttpReceiver } from "./http.ts";
-import { maxWaitingBytes, readingMs } from "./limits.ts";
-import { createRoom, type SocketServer, type TakeTraces } from "./receiver.ts";
+import { createRoom, maxWaitingBytes, readingMs, type SocketServer, type TakeTraces } from "./receiver.ts";
 
-/** Default ports of OTLP. */
 export const otlpPorts = { grpc: 4317, http: 4318 } as const;
 export type OtlpPorts = Readonly<Record<keyof typeof otlpPorts, number>>;
 
 export class PortTaken extends Error {
   override readonly name = "PortTaken";
-}
-
-export interface Receivers {
-  readonly ports: OtlpPorts;
-  readonly close: () => void;
 }
 
 function listen(server: Server, host: string, port: number): Promise<number> {
@@ -69,6 +62,8 @@ function onDemand(make: () => Promise<SocketServer>, onTrouble: (error: unknown)
   };
 }
 
+export type Receivers = Awaited<ReturnType<typeof openReceivers>>;
+
 /**
  * Receives traces over OTLP on loopback, from every local program. Each user has a share of connections and memory.
  * @throws PortTaken when another program has one of the ports; then none is open.
@@ -80,7 +75,7 @@ export async function openReceivers(options: {
   readonly ports?: OtlpPorts;
   readonly readingMs?: number;
   readonly connections?: GateOptions["limits"];
-}): Promise<Receivers> {
+}) {
   const { take, peerOf, onTrouble, ports = otlpPorts, readingMs: bodyMs = readingMs, connections: limits } = options;
   const room = createRoom(maxWaitingBytes);
   const grpc = onDemand(async () => {

@@ -3,15 +3,13 @@ import type { SpanGroup } from "#domain/ports/traces.ts";
 import { errnoCode } from "#kernel/errors.ts";
 import { type DecodedTraces, decodeTraces } from "./decode.ts";
 import { protobufOfJson } from "./json.ts";
-import { maxRequestSpans, maxUnpackedBytes } from "./limits.ts";
-import { type TraceBody, TracesRefused } from "./receiver.ts";
+import { maxRequestSpans, maxUnpackedBytes, type TraceBody, TracesRefused } from "./receiver.ts";
 import { MalformedTraces } from "./wire.ts";
 
 export interface ReadTraces {
   readonly groups: readonly SpanGroup[];
   readonly accepted: number;
   readonly rejected: number;
-  /** Why spans were rejected; empty when none were. */
   readonly reason: string;
   readonly protobuf: Uint8Array;
 }

@@ -1,6 +1,6 @@
 import { BinaryWriter, WireType } from "@bufbuild/protobuf/wire";
 import { isRecord } from "#kernel/values.ts";
-import { maxDepth } from "./limits.ts";
+import { maxDepth } from "./receiver.ts";
 import { MalformedTraces } from "./wire.ts";
 
 /*

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { encodeDroppedFrame, encodeErrorFrame, encodeTextFrame } from "./frame.ts";
+import { encodeDroppedFrame, encodeErrorFrame, encodeTextFrame } from "./outbox.ts";
 
 /** What a client reads, by the rules of RFC 6455 §5.2: unmasked text messages of one frame each, shortest length first. */
 function read(bytes: Buffer): readonly string[] {

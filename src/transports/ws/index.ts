@@ -12,7 +12,7 @@ import type { Metrics } from "#telemetry/metrics.ts";
 import { createJoiner } from "./outbox.ts";
 import { openSession, type Session } from "./session.ts";
 
-export { encodeTextFrame } from "./frame.ts";
+export { encodeTextFrame } from "./outbox.ts";
 
 const maxSessions = 2048;
 const maxSessionsPerKey = 1024;
@@ -124,7 +124,6 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
     close: (isMeant: (caller: Caller) => boolean, closing: Closing): void => {
       for (const { session, caller } of held) if (isMeant(caller)) session.close(...closing);
     },
-    /** Why a key gets no further session. */
     refusal: (keyId: string): Closing | undefined => {
       if (held.size >= maxSessions) return [closeCodes.overload, "too many connections"];
       if ((perKey.get(keyId) ?? 0) >= maxSessionsPerKey)

@@ -3,8 +3,7 @@ import type { WebSocket } from "ws";
 import { closeCodes, type StreamClient, type StreamError, type StreamSession } from "#contract/streams.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { encodeDroppedFrame, encodeErrorFrame } from "./frame.ts";
-import { createOutbox } from "./outbox.ts";
+import { createOutbox, encodeDroppedFrame, encodeErrorFrame } from "./outbox.ts";
 
 export interface SessionPorts {
   readonly join: (frames: readonly Uint8Array[]) => Uint8Array | undefined;
@@ -12,11 +11,7 @@ export interface SessionPorts {
   readonly log: Logger;
 }
 
-export interface Session {
-  readonly close: (code: number, reason: string) => void;
-  /** Pings the client; it is cut off when nothing has come since the last time. */
-  readonly probe: () => void;
-}
+export type Session = ReturnType<typeof openSession>;
 
 function toStreamError(error: unknown, log: Logger): StreamError {
   if (error instanceof DomainError) return { code: error.code, message: error.message, details: error.details };
@@ -32,7 +27,7 @@ export function openSession(
   connection: Duplex,
   attach: (session: StreamSession) => StreamClient,
   { join, onDropped, log }: SessionPorts,
-): Session {
+) {
   let isAlive = true;
   let isEnded = false;
   let waiters: (() => void)[] = [];
@@ -56,7 +51,6 @@ export function openSession(
     for (const resolve of woken) resolve();
   };
 
-  /** A stream that is closing needs no more data. */
   const isCongested = (): boolean => !isEnded && (!isOpen(socket) || outbox.isCongested());
 
   const report = (error: StreamError): void => outbox.send([encodeErrorFrame(error)]);
@@ -111,7 +105,8 @@ export function openSession(
   });
 
   return {
-    close: (code, reason) => socket.close(code, reason),
+    close: (code: number, reason: string): void => socket.close(code, reason),
+    /** Pings the client; it is cut off when nothing has come since the last time. */
     probe() {
       if (!isAlive) return socket.terminate();
       isAlive = false;

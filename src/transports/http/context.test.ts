@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { prefersAsync } from "./prefer.ts";
+import { prefersAsync } from "./context.ts";
 
 describe("Prefer: respond-async", () => {
   it.each([
