@@ -44,7 +44,7 @@ describe("alternate", () => {
     ]);
   });
 
-  test("tells of each round that counts", async () => {
+  test("reports each round that counts", async () => {
     const told: string[] = [];
     await alternate({
       rounds: 2,

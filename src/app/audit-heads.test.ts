@@ -54,7 +54,7 @@ describe("readHeads", () => {
     );
   });
 
-  it("tells of two different entries of one number", async () => {
+  it("reports two different entries of one number", async () => {
     const journal = journalOf([headLine(3, hashOf("a")), headLine(4, hashOf("4")), headLine(3, hashOf("b"))]);
     expect((await read(journal)).contradiction).toMatchObject([
       { seq: 3, hash: hashOf("b") },

@@ -94,7 +94,7 @@ IPAddressAllow=192.0.2.99
   expect(text).toContain(`${join(folder, "config.yaml")} on 1970-01-01T00:00:00.000Z`);
 });
 
-it("has to be told where clients come from when the service listens beyond this host", async () => {
+it("needs the networks of clients when the service listens beyond this host", async () => {
   const settings = "listen: 0.0.0.0:8470\ntls: off\n";
   await expect(dropIn(settings)).rejects.toThrow("its clients would be refused, too (name their networks: --clients");
   expect((await dropIn(settings, { clients: ["10.0.0.0/8"] })).text).toContain(

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { operationProgram } from "./operation-program.ts";
 
-it("is told the places of the service by whole paths, since it runs in another folder", () => {
+it("gets the directories of the service as absolute paths, since it runs in another one", () => {
   const settings = { journal: { dir: "journal" } };
   expect(operationProgram({ stateDir: "./state", file: "steward.yaml", settings }).environment).toEqual({
     STEWARD_STATE_DIR: `${process.cwd()}/state`,
@@ -13,7 +13,7 @@ it("is told the places of the service by whole paths, since it runs in another f
   });
 });
 
-it("is told when the service was started without plugins", () => {
+it("knows when the service was started without plugins", () => {
   const config = { stateDir: "/var/lib/steward", file: undefined, settings: {} };
   expect(operationProgram(config, true).environment).toMatchObject({ STEWARD_SAFE_MODE: "1" });
 });

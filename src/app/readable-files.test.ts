@@ -54,7 +54,7 @@ describe("the files that settings name", () => {
 });
 
 describe.skipIf(process.getuid?.() !== 0)("files that a user cannot read (only root can look as another user)", () => {
-  it("are told by trying, closed directories included", async () => {
+  it("are found by trying, closed directories included", async () => {
     mkdirSync(join(folder, "closed"), { mode: 0o700 });
     for (const [name, mode, uid] of [
       ["open", 0o644, 0],

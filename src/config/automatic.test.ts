@@ -10,7 +10,7 @@ const faultsOf = (updates: Updates): readonly string[] =>
   );
 
 describe("automatic updates of the settings", () => {
-  it("are none unless given, and have their defaults", () => {
+  it("are off unless given, and have their defaults", () => {
     expect(automaticPlan({})).toBeUndefined();
     expect(faultsOf({})).toEqual([]);
     expect(faultsOf({ automatic })).toEqual([]);

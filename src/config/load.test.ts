@@ -269,7 +269,7 @@ describe("listening beyond loopback", () => {
 describe("client certificates", () => {
   const pair = "cert: /c, key: /k";
 
-  it("take who signs them, and what is asked of clients", () => {
+  it("take the CA of clients, and whether they need a certificate", () => {
     const tls = { cert: "/c", key: "/k", client_ca: "/a", client_certs: "required", client_crl: "/r" };
     expect(load(`tls: { ${pair}, client_ca: /a, client_certs: required, client_crl: /r }`).tls).toEqual(tls);
   });

@@ -10,7 +10,7 @@ const faultsOf = (notifications: Notifications): readonly string[] =>
   );
 
 describe("notifications of the settings", () => {
-  it("go nowhere unless they are told to", () => {
+  it("go nowhere unless configured", () => {
     expect(notificationTargets({})).toEqual({ chat: [], email: [] });
   });
 

@@ -33,7 +33,7 @@ it("takes no endpoint that would be the service itself", () => {
   ]);
 });
 
-it("reads sizes, and has one where none is set", () => {
+it("reads sizes, and has a default", () => {
   expect([toBytes("1MiB"), toBytes("3GiB"), keepBytes({})]).toEqual([2 ** 20, 3 * 2 ** 30, 64 * 2 ** 20]);
 });
 

@@ -47,7 +47,7 @@ function schemasWith(keyword: string, value: unknown, path = ""): readonly [stri
   return typeof value[keyword] === "string" ? [[path, value], ...below] : below;
 }
 
-describe("a pattern is told of by an example or by its characters, not as a regular expression", () => {
+describe("a pattern is described by an example or by its characters, not as a regular expression", () => {
   const inputs = Object.entries(operations).map(([name, row]) => {
     const { params, query, body } = row as { params?: unknown; query?: unknown; body?: unknown };
     return [name, { params, query, body }];

@@ -34,7 +34,7 @@ it.each([
   expect(parseTimestamp(text)).toBeUndefined();
 });
 
-it("reads every moment as it is written", () => {
+it("reads every time as it is written", () => {
   fc.assert(
     fc.property(
       fc.date({ min: new Date("0001-01-01T00:00:00Z"), max: new Date("9999-12-31T23:59:59Z"), noInvalidDate: true }),

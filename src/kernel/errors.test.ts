@@ -31,7 +31,7 @@ describe.each([
   ["EPERM", false, false, true],
   ["EIO", false, false, false],
 ])("%s", (code, notFound, gone, denied) => {
-  it("is told apart", () => {
+  it("is distinguished", () => {
     const error = withCode(code);
     expect([isNotFound(error), isProcessGone(error), isPermissionDenied(error)]).toEqual([notFound, gone, denied]);
   });

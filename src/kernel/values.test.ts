@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { isRecord, parseJsonObject, recordsIn } from "./values.ts";
 
-it("tells objects with members from everything else", () => {
+it("distinguishes objects with members from everything else", () => {
   expect([{}, { a: 1 }, [], null, undefined, "text", 1].map(isRecord)).toEqual([
     true,
     true,

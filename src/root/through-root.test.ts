@@ -34,7 +34,7 @@ function asker(answers: Readonly<Record<string, unknown>>) {
 const outcome = (message: string): Outcome => ({ status: "warn", message, details: {} });
 const outcomes = { disk_space: outcome("disk"), firewall: outcome("fire") };
 
-it("asks root at once for all checks that are asked for together, and anew for whoever asks later", async () => {
+it("asks root at once for all checks that are asked for together, and again for whoever asks later", async () => {
   const clock = createFakeClock();
   const { asked, root } = asker({ "checks.run": { outcomes } });
   const { checks } = healthThroughRoot([check("memory"), check("disk_space"), check("firewall")], root, clock);
@@ -88,7 +88,7 @@ const fix = (id: string): Fix => ({
   plan: () => Promise.resolve({ steps: [], reason: "here" }),
 });
 
-it("has root plan and carry out fixes, and checks anew after that", async () => {
+it("has root plan and carry out fixes, and checks again after that", async () => {
   const { request, asked } = asker({ "checks.run": { outcomes } });
   const events: string[] = [];
   const openFix = (id: string): Promise<RootFix> => {

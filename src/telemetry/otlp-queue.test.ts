@@ -96,7 +96,7 @@ it.each<Answer>(["refused", "throws"])("tries again and gives up after a few tim
   expect(shutdowns()).toBe(limits.attempts);
 });
 
-it("sends what a collector has not taken once it is back, and tells it once", async () => {
+it("sends what a collector has not taken once it is back, and reports it once", async () => {
   const { state, add, counts, told, batches } = setUp();
   state.answer = "refused";
   add("a");
@@ -114,7 +114,7 @@ it("sends what a collector has not taken once it is back, and tells it once", as
   expect(told).toEqual(["Error: refused", "back"]);
 });
 
-it("does not tell of each failure of a collector that comes and goes", async () => {
+it("does not report each failure of a collector that comes and goes", async () => {
   const { state, add, told } = setUp({ attempts: 1 });
   for (let turn = 0; turn < 20; turn += 1) {
     state.answer = turn % 2 === 0 ? "refused" : "taken";

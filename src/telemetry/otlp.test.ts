@@ -35,7 +35,7 @@ it("makes no span outside of a trace, and does the work all the same", async () 
   expect(await tracer.span("client", "work", {}, () => Promise.resolve(1))).toBe(1);
 });
 
-it("tells the span of the work that is being done, and its trace", async () => {
+it("reports the span of the work that is being done, and its trace", async () => {
   const tracer = await createTracer();
   const request = tracer.request("GET /", {}, parent);
   expect(request.traceId).toBe(traceId);

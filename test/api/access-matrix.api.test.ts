@@ -101,7 +101,7 @@ describe("access matrix", () => {
       }
     });
 
-    it("refuses a key narrowed to another resource before it tells what exists", async () => {
+    it("refuses a key narrowed to another resource before it reports what exists", async () => {
       // Where the answer is what is narrowed, such a key is let in and sees nothing of others.
       if (operation.narrows === "answer") return;
       const narrowed = service.key([`${operation.scope}:something-else*`]);

@@ -23,7 +23,7 @@ const unwell = { healthy: false, expected: true, reason: "it answers 500" };
 const well = { healthy: true, expected: true };
 
 describe("a component of the settings", () => {
-  it("is in the health status, in the metrics, and told of by chat and mail when it changes", async () => {
+  it("is in the health status, in the metrics, and reported by chat and mail when it changes", async () => {
     expect((await ask("/health")).json).toMatchObject({ status: "healthy", components: { website: true, ops: true } });
     website.result = unwell;
     await service.clock.advance(30_000);
@@ -50,7 +50,7 @@ describe("a component of the settings", () => {
     expect(Object.keys(components).sort()).toEqual(["cli", "llm", "ops", "security", "website"]);
   });
 
-  it("cannot be one of the service's own components, which are told of as well", async () => {
+  it("cannot be one of the service's own components, which are reported as well", async () => {
     service.probes.security.result = { healthy: false, expected: true, reason: "the audit log cannot be written" };
     await service.clock.advance(30_000);
     expect(titles("email")).toEqual(["security is unhealthy on host.example.org"]);

@@ -46,7 +46,7 @@ describe("automatic updates", () => {
     });
   });
 
-  it("install what is for security, once in a window, and tell of it", async () => {
+  it("install what is for security, once in a window, and report it", async () => {
     await start();
     expect(await state()).toMatchObject({
       enabled: true,

@@ -462,7 +462,7 @@ describe("an answer in pieces under an idempotency key", () => {
     expect(local.calls).toHaveLength(1);
   });
 
-  it("is made anew where it failed, or its client went away", async () => {
+  it("is made again where it failed, or its client went away", async () => {
     await start();
     const client = new AbortController();
     local.hold(1);

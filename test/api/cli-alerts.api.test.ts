@@ -103,7 +103,7 @@ describe("steward notify", () => {
     expect((await steward("notify", "test", "paging_chat")).code).toBe(2);
   });
 
-  it("lists what people were told", async () => {
+  it("lists notifications", async () => {
     await steward("notify", "test", "email");
     const { code, out } = await steward("notify");
     expect([code, out]).toEqual([0, expect.stringMatching(/email.*sent.*1.*Test notification of Steward/)]);

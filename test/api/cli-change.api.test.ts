@@ -257,7 +257,7 @@ describe("steward snapshots and rollback", () => {
 });
 
 describe("steward rollback", () => {
-  it("passes on what it is told of /etc, of downgrades and of packages that cannot be returned", async () => {
+  it("passes on the options for /etc, downgrades and packages that cannot be returned", async () => {
     const id = (await steward(["snapshots", "create"])).out.trim();
     offer();
     expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);

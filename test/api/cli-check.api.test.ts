@@ -86,7 +86,7 @@ describe("steward check with an id", () => {
     expect(JSON.parse(json.out)).toMatchObject({ check_id: "plain", status, severity: "medium" });
   });
 
-  it("runs that check anew and no other", async () => {
+  it("runs that check again and no other", async () => {
     const [plain, vital] = [service.checks.plain.runs(), service.checks.vital.runs()];
     await steward(["check", "plain"]);
     expect([service.checks.plain.runs(), service.checks.vital.runs()]).toEqual([plain + 1, vital]);

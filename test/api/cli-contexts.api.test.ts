@@ -205,7 +205,7 @@ describe("a change of several hosts", () => {
     expect(alone.code).toBe(1);
   });
 
-  it("tells one that did not do it from one that did not answer, and from one whose answer is lost", async () => {
+  it("distinguishes one that did not do it from one that did not answer, and from one whose answer is lost", async () => {
     const [busy, lost] = [await startHost(), await startHost()];
     const silence = plan("silence DiskSpaceLow");
     const body = { error: { code: "CONFLICT", message: "another one runs" } };
@@ -331,7 +331,7 @@ describe("an address with a path", () => {
   });
 });
 
-describe("what a person is told to paste", () => {
+describe("commands for a person to paste", () => {
   it("names the same service and the same key", async () => {
     const web1 = await startHost();
     web1.answers = updating(applied({}));

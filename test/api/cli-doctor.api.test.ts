@@ -86,7 +86,7 @@ describe("steward doctor", () => {
     expect({ code, done }).toEqual({ code: 1, done: [] });
   });
 
-  it("tells a program all that was done, where it is told not to ask", async () => {
+  it("reports all that was done to a program, with --yes", async () => {
     const done = mending();
     expect(await steward(["doctor", "--fix", "--json"], { answers: ["y"] })).toMatchObject({
       code: 2,
@@ -125,7 +125,7 @@ describe("steward doctor", () => {
     expect(done).toEqual(["turned"]);
   });
 
-  it("tells a program what was left alone, too", async () => {
+  it("reports what was left alone to a program, too", async () => {
     const ill = { status: "fail", message: "ill", details: {}, fixId: "rebuild" } as const;
     service.checks.vital.finds = () => Promise.resolve(ill);
     service.fixes.rebuild.planned = { steps: [{ action: "rebuild it", run: () => Promise.resolve("rebuilt") }] };
@@ -243,7 +243,7 @@ describe("steward doctor", () => {
     runChecks: () => Promise.resolve(here),
   });
 
-  it("looks with its own eyes when it is told to, and fixes nothing then", async () => {
+  it("looks with its own eyes on request, and fixes nothing then", async () => {
     expect(await steward(["doctor", "--offline"], { local: alone() })).toEqual({
       code: 0,
       out: "memory\n✓ pass memory  fine\nAll is well: 1 check\n",

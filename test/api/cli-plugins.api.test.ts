@@ -454,7 +454,7 @@ describe("steward plugins validate", () => {
     expect(asked).toEqual([]);
   });
 
-  it("ends with 2 when the folder cannot be looked at", async () => {
+  it("ends with 2 when the folder cannot be inspected", async () => {
     const missing = () => Promise.reject(new Error("cannot read /x: no such folder"));
     expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual({
       code: 2,

@@ -185,7 +185,7 @@ describe("steward", () => {
     }
   });
 
-  it("tells why the service could not start", async () => {
+  it("reports why the service could not start", async () => {
     expect(await steward(["serve"])).toEqual({
       code: 2,
       out: "",

@@ -419,7 +419,7 @@ describe("POST /connectors/chat", () => {
     expect(local.calls).toEqual([]);
   });
 
-  it("tells how the provider failed", async () => {
+  it("reports how the provider failed", async () => {
     await start();
     local.failNext(refusal(401));
     expect((await chat()).json).toEqual({

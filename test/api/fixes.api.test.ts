@@ -32,7 +32,7 @@ function planOf(done: string[], actions: readonly string[], mends?: () => void):
 }
 
 describe("POST /health/checks/{check_id}/fix", () => {
-  it("does the steps, runs the check again and tells of both", async () => {
+  it("does the steps, runs the check again and reports both", async () => {
     const { vital } = service.checks;
     const done: string[] = [];
     vital.finds = "fail";
@@ -287,7 +287,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     expect((await fix("vital")).status).toBe(200);
   });
 
-  it("tells the steps when the time is over, and does not begin the next", async () => {
+  it("reports the steps when the time is over, and does not begin the next", async () => {
     const { vital } = service.checks;
     vital.finds = "fail";
     const begun = Promise.withResolvers<void>();

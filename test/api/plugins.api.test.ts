@@ -583,7 +583,7 @@ describe("a check plugin", () => {
   });
 });
 
-describe("folders that settings name anew", () => {
+describe("plugin folders that a reload adds", () => {
   it("replace those that there were; what is the same goes on", async () => {
     await add("age", checkRole());
     await add("gone", checkRole());

@@ -100,7 +100,7 @@ describe("rate limits", () => {
     expect((await get(service.admin)).headers["x-ratelimit-remaining"]).toBe("99");
   });
 
-  it("refuses before it looks at the scope", async () => {
+  it("refuses before it inspects the scope", async () => {
     await start({ perMinute: 1, perHour: 1000 });
     const key = service.key([]);
     expect((await get(key)).status).toBe(403);

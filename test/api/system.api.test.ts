@@ -221,7 +221,7 @@ describe("POST /system/services/{name}/restart", () => {
     await other.app.close();
   });
 
-  it("tells what systemd refuses, in systemd's words", async () => {
+  it("reports what systemd refuses, in systemd's words", async () => {
     const units = createFakeUnits([{ name: "manual.service", refusal: "it may be requested by dependency only" }]);
     const other = await startTestService({ units });
     const reply = await send(other, {

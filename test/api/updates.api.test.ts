@@ -30,7 +30,7 @@ const old = { editor: "1.0", library: "2.0", server: "3.0" };
 const fresh = { editor: "1.1", library: "2.1", server: "3.1" };
 
 describe("GET /updates/check", () => {
-  it("tells what could be updated, from the lists as they are", async () => {
+  it("reports what could be updated, from the lists as they are", async () => {
     offerThree();
     const held = service.packageManager.packages.get("server");
     if (held !== undefined) service.packageManager.packages.set("server", { ...held, isHeld: true });
@@ -72,7 +72,7 @@ describe("GET /updates/check", () => {
     expect(service.packageManager.refreshes()).toBe(0);
   });
 
-  it("brings the lists up to date when it is asked to, and tells of a newer release", async () => {
+  it("brings the lists up to date when it is asked to, and reports a newer release", async () => {
     service.packageManager.newRelease = {
       version: "12.9",
       releaseDate: "2025-12-20",
@@ -156,7 +156,7 @@ describe("GET /updates/check of repositories that do not answer", () => {
 });
 
 describe("POST /updates/apply", () => {
-  it("takes a snapshot, updates, and tells what it did", async () => {
+  it("takes a snapshot, updates, and reports what it did", async () => {
     offerThree();
     service.packageManager.requiresReboot = true;
     const { status, json } = await post("/updates/apply", { body: { type: "packages", security_only: false } });
@@ -217,7 +217,7 @@ describe("POST /updates/apply", () => {
     expect((await get("/operations")).json).toEqual({ operations: [], total: 0 });
   });
 
-  it("tells truly of a transaction that failed", async () => {
+  it("reports a failed transaction truthfully", async () => {
     offerThree();
     service.packageManager.broken.add("library");
     const { status, json } = await post("/updates/apply");
@@ -338,7 +338,7 @@ describe("POST /updates/apply", () => {
     }
   });
 
-  it("names the one that runs before it looks at packages that are just being changed", async () => {
+  it("names the one that runs before it inspects packages that are just being changed", async () => {
     offerThree();
     service.packageManager.hangs = true;
     await post("/updates/apply", { headers: { prefer: "respond-async" } });

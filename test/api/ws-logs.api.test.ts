@@ -557,7 +557,7 @@ describe("a client that is too slow", () => {
 });
 
 describe("a journal that cannot be read", () => {
-  it("is told of, and the stream goes on once it can be", async () => {
+  it("is reported, and the stream goes on once it can be", async () => {
     const cursor = service.journal.write({ message: "start" });
     service.journal.available = false;
     const live = await open();

@@ -168,7 +168,7 @@ describeOnHost("scopes on the installed service", (session) => {
     expect((await call("/auth/tokens", { key: wide })).status).toBe(401);
   });
 
-  it("two credentials are told from a wrong one, whether they are good or not", async () => {
+  it("two credentials are distinguished from a wrong one, whether they are good or not", async () => {
     const { adminKey: key } = session.service;
     const answers = [
       await call("/auth/tokens", { key, bearer: await keyWith() }),

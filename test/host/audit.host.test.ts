@@ -98,7 +98,7 @@ describeOnHost(
       expect(await steward("verify")).toMatchObject({ exitCode: 0 });
     });
 
-    it("shows that its end was cut off, or that it was made anew, while the service was not there", async () => {
+    it("shows that its end was cut off, or that it was made again, while the service was not there", async () => {
       await session.shell(`systemctl stop steward.service && cp -a ${first} /root/kept`);
       const cut = `head -n -2 /root/kept > ${first}`;
       await session.shell(cut);

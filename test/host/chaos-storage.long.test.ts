@@ -36,7 +36,7 @@ describeOnHost("a state folder that fails", (session) => {
     disk?.dispose();
   });
 
-  it("for want of room refuses changes, answers all else, and takes them again, as the same process", async () => {
+  it("without free space refuses changes, answers all else, and takes them again, as the same process", async () => {
     chaos.load.expectTrouble(true);
     await chaos.happen({
       async act() {
@@ -57,7 +57,7 @@ describeOnHost("a state folder that fails", (session) => {
     chaos.load.expectTrouble(false);
   });
 
-  it("for want of room keeps it from starting with a word on why, and no longer than that", async () => {
+  it("without free space keeps it from starting with a word on why, and no longer than that", async () => {
     const { id } = await createKey();
     await session.shell(`dd if=/dev/zero of=${stateDir}/fill bs=64k 2>/dev/null; sync`);
     chaos.load.expectTrouble(true);

@@ -51,7 +51,7 @@ describeOnHost("a host that is not kind to the service", (session) => {
     await knowsUnits();
   });
 
-  it("has its systemd begin anew", async () => {
+  it("has its systemd start again", async () => {
     await chaos.happen({
       act: () => systemctl("daemon-reexec"),
       mayFail: withoutSystemd,

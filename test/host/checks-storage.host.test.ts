@@ -65,7 +65,7 @@ describeOnHost("checks of storage, on a small disk", (session) => {
       ),
     );
 
-    it.each(["disk_space", "inode_usage"])("%s looks at it, and at what is only bound", async (id) => {
+    it.each(["disk_space", "inode_usage"])("%s inspects it, and what is only bound", async (id) => {
       const { status, details } = await inside(id);
       expect(status).not.toBe("skip");
       const paths = (details["file_systems"] as { path: string }[]).map(({ path }) => path);
@@ -75,7 +75,7 @@ describeOnHost("checks of storage, on a small disk", (session) => {
       expect(paths).not.toContain("/usr");
     });
 
-    it("read_only_filesystems looks at it", async () => {
+    it("read_only_filesystems inspects it", async () => {
       expect(await inside("read_only_filesystems")).toMatchObject({ status: "pass" });
     });
   });

@@ -345,7 +345,7 @@ describeOnHost("fixes of storage", (session) => {
       expect(await filesIn(`${ownFolder}/strange.journal`)).toBe(1);
     });
 
-    it("looks at and vacuums the folder that settings name, and no other", async () => {
+    it("inspects and vacuums the folder that settings name, and no other", async () => {
       await session.shell("mv /var/log/journal/0123456789abcdef0123456789abcdef /srv/collected");
       await session.shell("mkdir /srv/journals && mv /srv/collected /srv/journals/0123456789abcdef0123456789abcdef");
       await configure(["journal: {dir: /srv/journals}", ...limits]);

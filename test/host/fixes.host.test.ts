@@ -43,7 +43,7 @@ describeOnHost("fixes of services and of the clock", (session) => {
       expect(changesSince(before, await fileTree(session), ownTraces)).toEqual(unchanged);
     });
 
-    it("tells of each unit, of those that recover and of those that do not", async () => {
+    it("reports each unit, those that recover and those that do not", async () => {
       await session.writeUnits({
         "good.service": needing("/run/good"),
         "bad.service": ["[Service]", "ExecStart=/bin/false"],
@@ -113,7 +113,7 @@ describeOnHost("fixes of services and of the clock", (session) => {
       expect(await fix("systemd_failed")).toMatchObject({ success: true, check: { status: "pass" } });
     });
 
-    it("leaves those failed that systemd does not start, so that the check still tells of them", async () => {
+    it("leaves those failed that systemd does not start, so that the check still reports them", async () => {
       const broken = ["[Service]", "ExecStart=/bin/false"];
       const names = ["asserting", "conditional", "needy", "refusing", "unreadable"].map((name) => `${name}.service`);
       await session.writeUnits(Object.fromEntries(names.map((name) => [name, broken])));

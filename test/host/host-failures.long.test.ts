@@ -91,7 +91,7 @@ describeOnHost("a host without the system bus", (session) => {
   beforeAll(() => writePlugin(session, "told", "#!/bin/sh\necho OK\n", ["description: is there"]));
 
   it.each(["before it has asked root's side anything", "after it has asked root's side"])(
-    "is told of by every operation that needs it, %s, and no answer is an internal error",
+    "is reported by every operation that needs it, %s, and no answer is an internal error",
     { timeout: 120_000 },
     async () => {
       const answers = await busAway(async () => {
@@ -174,7 +174,7 @@ describeOnHost(
       expect(entries).toContainEqual(expect.objectContaining({ status: 503, error: "UNAVAILABLE" }));
     });
 
-    it("of root's side is told of in the result of the operation", { timeout: 120_000 }, async () => {
+    it("of root's side is reported in the result of the operation", { timeout: 120_000 }, async () => {
       await fill(tasksDir);
       expect(await ask(session, "createSnapshot")).toMatchObject(fullDisk(tasksDir));
       await session.shell(`rm ${tasksDir}/fill`);

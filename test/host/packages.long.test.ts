@@ -143,7 +143,7 @@ describeOnHost(
         });
       });
 
-      it("tells what a package says that can never be set up", async () => {
+      it("reports what a package says that can never be set up", async () => {
         await dpkg("--install", packageFile(failing));
         expect(await check("apt_status")).toMatchObject({
           status: "fail",

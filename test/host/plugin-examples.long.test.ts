@@ -105,7 +105,7 @@ describeOnHost("plugins from the command line", (session) => {
     });
   });
 
-  it("backup-age looks at backups that root alone may read", async () => {
+  it("backup-age inspects backups that root alone may read", async () => {
     await session.shell("mkdir -p /srv/backup/db && chmod 700 /srv/backup");
     expect(await steward("plugins enable backup-age --yes")).toMatchObject({ code: 0, stderr: "" });
     expect(await steward("check backup-age")).toMatchObject({ code: 1, stdout: expect.stringContaining("0 files") });
@@ -122,7 +122,7 @@ describeOnHost("plugins from the command line", (session) => {
     expect(await steward("check backup-age")).toMatchObject({ code: 1, stdout: expect.stringContaining("is 3 d old") });
   });
 
-  it("certificates finds those in folders that are root's alone, and tells what it cannot see", async () => {
+  it("certificates finds those in folders that are root's alone, and reports what it cannot see", async () => {
     await session.shell("mkdir -p /etc/letsencrypt/live/a.example && chmod 700 /etc/letsencrypt/live");
     await session.shell(
       "cd /etc/letsencrypt/live/a.example && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout privkey.pem -subj /CN=a.example -days 9 -out fullchain.pem 2>&1",
@@ -153,7 +153,7 @@ describeOnHost("plugins from the command line", (session) => {
     });
   });
 
-  it("chat-webhook tells of a fix, with the address from a file that is root's alone", async () => {
+  it("chat-webhook reports a fix, with the address from a file that is root's alone", async () => {
     const address = chat.address();
     const port = typeof address === "object" && address !== null ? address.port : 0;
     await session.host.writeFile("/etc/steward/chat-webhook", `http://127.0.0.1:${port}/services/x\n`, 0o600);

@@ -372,7 +372,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     expect(await session.service.logs()).toContain('"msg":"hook without an answer"');
   });
 
-  it("are looked at by a guarded update, which does not roll back for one that it has replaced itself", async () => {
+  it("are inspected by a guarded update, which does not roll back for one that it has replaced itself", async () => {
     const env = { STEWARD_RATE_LIMITS: "off" };
     const config = "updates: { backend: packages, guard_minutes: 0.05 }\n";
     await session.host.startService({ env, config });

@@ -74,7 +74,7 @@ describeOnHost("a restart is refused", (session) => {
     expect(await refused("bad")).toMatchObject({ status: 400, details: { field: "name" } });
   });
 
-  describe("for a name that is none", () => {
+  describe("for an invalid name", () => {
     it.each([
       "cron;touch /tmp/pwned",
       "$(touch /tmp/pwned)",

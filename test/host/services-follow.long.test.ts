@@ -183,7 +183,7 @@ describeOnHost("the listing of services follows", (session) => {
     });
   });
 
-  it("units that come and go while systemd reads its files anew", async () => {
+  it("units that come and go while systemd reads its files again", async () => {
     const passing = session.shell("for i in $(seq 1 80); do systemd-run --quiet --collect true; done");
     const reloading = session.shell("for i in $(seq 1 12); do systemctl daemon-reload; done");
     let isOver = false;

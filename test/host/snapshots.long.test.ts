@@ -319,7 +319,7 @@ describeOnHost(
       expect(await state()).toEqual(original);
     });
 
-    it("tell of a package that does not let itself be set up on the way back, and finish when it does", async () => {
+    it("report a package that does not let itself be set up on the way back, and finish when it does", async () => {
       const folder = "/var/lib/steward/repository";
       await moveOn();
       await shell("touch /run/stubborn");

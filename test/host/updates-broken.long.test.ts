@@ -43,7 +43,7 @@ describeOnHost("updates that go wrong", (session) => {
       return { id, interrupted };
     };
 
-    it("are taken up again, and so is the way back, without anything done twice", async () => {
+    it("are resumed, and so is the way back, without anything done twice", async () => {
       await install(oldOf(slowNames));
       const before = { listing: await listing(), etc: await etcTree() };
       const interrupted = { updates: 0, rollbacks: 0 };

@@ -93,7 +93,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     await install("release-9.1");
   });
 
-  it("tells what could be updated, what for security, and the newer release", async () => {
+  it("reports what could be updated, what for security, and the newer release", async () => {
     await install("app-1.0", "library-1.0", "hole-1.0", "dated-1:1.0", `${longName}-1.0`);
     const { updates, held, listsAt } = await result<AvailableUpdates>({ verb: "updates" });
     expect(updates.map(({ name, from, to, isSecurity }) => `${name} ${from} ${to} ${isSecurity}`).sort()).toEqual([
@@ -260,7 +260,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     });
   });
 
-  it("tells of a hole in a held package and does not close it", async () => {
+  it("reports a hole in a held package and does not close it", async () => {
     await install("hole-1.0");
     await session.host.writeFile("/etc/dnf/plugins/versionlock.list", "hole-0:1.0-1.*\n");
     expect(await check("security_updates")).toMatchObject({
@@ -270,7 +270,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     expect(await simulate({ isSecurityOnly: true })).toMatchObject({ changes: [] });
   });
 
-  it("tells of a script that fails before a package is unpacked, and goes no further", async () => {
+  it("reports a script that fails before a package is unpacked, and goes no further", async () => {
     await install("early-1.0");
     const done = await commit(await simulate({ names: ["early"] }));
     expect(done).toMatchObject({
@@ -282,7 +282,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     expect(await check("dnf_status")).toMatchObject({ status: "pass" });
   });
 
-  it("tells of a script that fails afterwards, although the package counts as installed", async () => {
+  it("reports a script that fails afterwards, although the package counts as installed", async () => {
     await install("late-1.0");
     const done = await commit(await simulate({ names: ["late"] }));
     expect(done).toMatchObject({

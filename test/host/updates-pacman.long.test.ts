@@ -82,7 +82,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     await makePacmanRoot(session);
   });
 
-  it("tells what could be updated, and leaves the host's lists alone", async () => {
+  it("reports what could be updated, and leaves the host's lists alone", async () => {
     await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
     const before = await fileTree(session);
     const hash = await hashOf(list);
@@ -184,7 +184,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(await installed()).toEqual({ library: "2.0-1", steady: "1.0-1" });
   });
 
-  it("tells of a script that fails, although the package counts as installed", async () => {
+  it("reports a script that fails, although the package counts as installed", async () => {
     await begin(["late"], [fresh.late]);
     const { isDone, reason } = await commit(await simulate());
     expect(isDone).toBe(false);
@@ -311,7 +311,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(await commit(await simulate())).toEqual({ isDone: true, reason: "" });
   });
 
-  it("tells that it was killed, and the rest can be done once the lock was looked at", async () => {
+  it("reports that it was killed, and the rest can be done once the lock was inspected", async () => {
     await begin(["slow", "steady"], [fresh.slow, fresh.steady]);
     await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
     const running = work<TransactionResult>({ verb: "commit", id: "killed", plan: await simulate() });
@@ -345,7 +345,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(await check()).toMatchObject({ status: "pass" });
   });
 
-  it("tells of entries that are not whole and of what is missing", async () => {
+  it("reports incomplete entries and what is missing", async () => {
     await begin(["app"], [fresh.app, fresh.library]);
     await session.host.exec([...pacmanWords, "--remove", "--nodeps", "--nodeps", "library"]);
     expect(await check()).toMatchObject({ status: "fail", message: expect.stringContaining("app (library)") });

@@ -88,7 +88,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     await install("release=15.5");
   });
 
-  it("tells what could be updated, what for security, and the newer release", async () => {
+  it("reports what could be updated, what for security, and the newer release", async () => {
     await install("app=1.0", "library=1.0", "hole=1.0", "dated=1:1.0");
     const { updates, held, listsAt } = await result<AvailableUpdates>({ verb: "updates" });
     expect(updates.map(({ name, from, to, isSecurity }) => `${name} ${from} ${to} ${isSecurity}`).sort()).toEqual([
@@ -240,7 +240,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     expect(await installed()).toEqual(["kernel 1.0-1", "kernel 2.0-1", "release 15.5-1"]);
   });
 
-  it("leaves what is held, and tells of a hole in it", async () => {
+  it("leaves what is held, and reports a hole in it", async () => {
     await install("steady=1.0", "hole=1.0");
     await session.host.exec([...zypperWords, "addlock", "stea*", "hole"]);
     const { updates, held } = await result<AvailableUpdates>({ verb: "updates" });
@@ -259,7 +259,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     });
   });
 
-  it("tells of a script that fails before a package is unpacked, and goes no further", async () => {
+  it("reports a script that fails before a package is unpacked, and goes no further", async () => {
     await install("early=1.0", "steady=1.0");
     const { isDone, reason } = await commit(await simulate({ names: ["early"] }));
     expect(isDone).toBe(false);
@@ -269,7 +269,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     expect(await check("zypper_status")).toMatchObject({ status: "pass" });
   });
 
-  it("tells of a script that fails afterwards, although the package counts as installed", async () => {
+  it("reports a script that fails afterwards, although the package counts as installed", async () => {
     await install("late=1.0");
     expect(await commit(await simulate({ names: ["late"] }))).toEqual({
       isDone: false,
@@ -320,7 +320,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     }
   });
 
-  describe("that looks at signatures", () => {
+  describe("that inspects signatures", () => {
     const kept = "/root/unsigned";
     const sign = (signer: string, path: string) =>
       shell(

@@ -13,7 +13,7 @@ const provokedIn = (source: string): readonly string[] =>
   [...source.matchAll(/\bprovoke\(\s*"(\w+)",\s*"([^"]+)",/g)].map(([, id = "", how = ""]) => `${id}: ${how}`);
 
 describe("provocations", () => {
-  it("are told of every check that comes with the service, and of no other", () => {
+  it("cover every check that comes with the service, and no other", () => {
     const checks = filesBelow("src/domain/health/checks")
       .filter((path) => !path.endsWith(".test.ts"))
       .map((path) => basename(path, ".ts").replaceAll("-", "_"));

@@ -20,7 +20,7 @@ const schemas: readonly (readonly [name: string, schema: object])[] = [
   ),
 ];
 
-describe("schemas that are compiled without a look at the meta-schema", () => {
+describe("schemas that are compiled without validation against the meta-schema", () => {
   const ajv = new Ajv({ strict: false });
 
   it("are many", () => expect(schemas.length).toBeGreaterThan(60));

@@ -71,7 +71,7 @@ describe("alerts on disk", () => {
     expect(database.troubles()).toEqual([]);
   });
 
-  it("are begun anew, and the old file set aside, where it is damaged", () => {
+  it("are reset, and the old file moved aside, where it is damaged", () => {
     writeFileSync(database.file(), "this is no database, and was never one");
     openReal().saveSilence(silence("a"));
     expect(database.troubles()).toEqual([`${database.file()}.damaged`]);

@@ -183,7 +183,7 @@ describe("calls that are at work on disk", () => {
     expect(readdirSync(folder).sort()).toEqual([name, "folder", "link"].sort());
   });
 
-  it("are told of when they cannot be noted, and hold nothing up", () => {
+  it("are reported when they cannot be noted, and hold nothing up", () => {
     const { log, stateDir, troubles } = openReal();
     const forget = log.begin(entry("one"));
     rmSync(folderOf(stateDir), { recursive: true });
@@ -278,7 +278,7 @@ describe("audit log on disk", () => {
     expect((await verifyAudit(log.folder, [])).broken?.what).toMatch(/an old file is gone, and no entry says/);
   });
 
-  it("tells when it was deleted, or changed by somebody else", () => {
+  it("reports when it was deleted, or changed by somebody else", () => {
     const { log, path } = openReal();
     log.record(entry("one"));
     expect(log.check()).toBeUndefined();

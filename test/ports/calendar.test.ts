@@ -10,7 +10,7 @@ describe.each([
   ["fake", () => createFakeCalendar(hourMs)],
   ["cron", () => createCalendar({ cron: "0 * * * *", timezone: "UTC" })],
 ])("a calendar: %s", (_, make) => {
-  it("tells the latest time and the next one", () => {
+  it("reports the latest time and the next one", () => {
     const calendar = make();
     const half = at("2026-05-01T12:30:00Z");
     expect(calendar.latest(half)).toBe(at("2026-05-01T12:00:00Z"));
@@ -56,7 +56,7 @@ describe("a cron expression", () => {
     }
   });
 
-  it("is refused when it is none", () => {
+  it("is refused when it is invalid", () => {
     expect(() => createCalendar({ cron: "every day" })).toThrow();
     expect(() => createCalendar({ cron: "0 0 3 * * *" })).toThrow();
   });

@@ -51,7 +51,7 @@ describe.each([
     expect(history.runs("disk_space", 0, 10)).toEqual({ runs: [], total: 0 });
   });
 
-  it("gives the newest runs since a moment, oldest first, and counts all of them", () => {
+  it("gives the newest runs since a time, oldest first, and counts all of them", () => {
     const history = make();
     for (const at of [50, 10, 30, 20, 40]) history.record("disk_space", run(at), state());
     history.record("memory", run(35), state());
@@ -116,7 +116,7 @@ describe("check history on disk", () => {
     ["text", "this is no database, and was never one"],
     ["a cut off header", "SQLite format 3\0"],
     ["noise behind the header", `SQLite format 3\0${"\x7f".repeat(8000)}`],
-  ])("sets a damaged file aside and begins anew: %s", (_, content) => {
+  ])("moves a damaged file aside and starts again: %s", (_, content) => {
     writeFileSync(file(), content);
     const history = openReal();
     expect(troubles).toEqual([`${file()}.damaged`]);

@@ -51,7 +51,7 @@ describe.each([
     expect(runs).toBe(seen);
   });
 
-  it("wakes a sleeper early when it is told to", async () => {
+  it("wakes a sleeper early on request", async () => {
     const { clock, pass } = make();
     const abort = new AbortController();
     const sleeping = clock.sleep(60_000, abort.signal);

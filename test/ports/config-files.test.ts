@@ -31,7 +31,7 @@ const made: Readonly<Record<string, (names: readonly string[]) => ConfigFiles>> 
 };
 
 describe.each(Object.entries(made))("configuration files: %s", (_, make) => {
-  it("tells of what every package manager lays beside a changed file", async () => {
+  it("reports what every package manager lays beside a changed file", async () => {
     const names = ["app/a.conf.dpkg-dist", "b.rpmnew", "c.pacnew", "app/deep/d.ucf-dist"];
     const found = await make(names).offered(never);
     expect(found.map(({ offered }) => offered.slice(folder.length + 1)).sort()).toEqual(names.toSorted());

@@ -241,7 +241,7 @@ describe("disk cleanup: folders", () => {
     await expect(cleanup.remove(found, signal)).rejects.toThrow("/bin/true says: E: Could not get lock");
   });
 
-  it("ends when it is told to", async () => {
+  it("ends on request", async () => {
     put("tmp/tmp.0001");
     await expect(real().find(AbortSignal.abort(new Error("given up")))).rejects.toThrow("given up");
   });

@@ -23,7 +23,7 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
     return found instanceof Error ? found : [...(found ?? [])].toSorted((a, b) => a - b);
   };
 
-  it("tells the positions of the messages that match", () =>
+  it("reports the positions of the messages that match", () =>
     using(async (grep) => {
       const messages = ["Started a", "started b", "", "two\nstarted", "stopped"];
       expect(await one(grep, "started", messages)).toEqual([0, 1, 3]);
@@ -34,7 +34,7 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
       expect(await grep.matching([])).toEqual([]);
     }));
 
-  it("does many searches in one pass, and tells those that failed from the others", () =>
+  it("does many searches in one pass, and distinguishes those that failed from the others", () =>
     using(async (grep) => {
       const messages = ["a", "b", "ab"];
       const searches = ["a", "(", "b$", "c"].map((pattern) => ({ pattern, messages }));

@@ -213,7 +213,7 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
     }
   });
 
-  it("leaves out the folders of other machines where it is told to", () => {
+  it("leaves out the folders of other machines on request", () => {
     const [machine = "", other = ""] = machines;
     const folder = write("two machines below one folder");
     const [moved, back] = [join(folder.path, other), join(folder.path, "set-aside")];

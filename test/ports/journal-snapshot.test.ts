@@ -22,7 +22,7 @@ vi.mock("node:fs", async (importActual) => {
   return { ...actual, readSync };
 });
 
-describe.skipIf(!canMakeJournals())("journal: what is written between looks at two files", () => {
+describe.skipIf(!canMakeJournals())("journal: entries written between reads of two files", () => {
   let folder: LiveFolder;
   let engine: Engine;
   const files = ["system.journal", "user-1000.journal"];

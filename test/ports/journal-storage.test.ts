@@ -88,7 +88,7 @@ describe.each([
 });
 
 describe("journal storage: the folder that settings name", () => {
-  it("is looked at and vacuumed alone, of whatever machine its files are", async () => {
+  it("is inspected and vacuumed alone, of whatever machine its files are", async () => {
     const storage = createJournalStorage({ exec: journalctl(), dir: `${root}/disk/` });
     expect(storage.canRotate).toBe(false);
     expect(await storage.size(signal)).toEqual({

@@ -122,7 +122,7 @@ describe("key store on disk", () => {
     expect(() => openKeyStore({ stateDir })).toThrow(/its format 3 is of another version of Steward/);
   });
 
-  it("tells when others can read it", () => {
+  it("reports when others can read it", () => {
     const mask = process.umask(0o077);
     const store = openReal();
     process.umask(mask);

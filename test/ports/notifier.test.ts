@@ -93,7 +93,7 @@ describe.each([
     });
   });
 
-  it("sends nothing once it is told to stop", async () => {
+  it("sends nothing once it is stopped", async () => {
     await withNotifier(async (notifier, taken) => {
       await expect(notifier.send(message(), AbortSignal.abort())).rejects.toThrow();
       expect(taken()).toBe(0);
@@ -229,7 +229,7 @@ describe("chat", () => {
     }
   });
 
-  it("takes up a new address without a restart", async () => {
+  it("picks up a new address without a restart", async () => {
     await withCaptureServer(
       (_, response) => response.end("ok"),
       async (server) => {

@@ -110,7 +110,7 @@ describe("package files: apt without a network", () => {
 });
 
 describe.skipIf(!existsSync("/usr/bin/dpkg-deb"))("package files: apt", () => {
-  it("refuses the name of a transaction that is none", async () => {
+  it("refuses an invalid name of a transaction", async () => {
     const nothing = { files: [], configuration: [], remove: [], marks: [] };
     const files = aptFiles();
     const hostile = { ...transaction, id: "../x --y" };

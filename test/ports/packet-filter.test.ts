@@ -54,7 +54,7 @@ describe.each<[string, Record<"filtering" | "none" | "unreadable", PacketFilter>
     },
   ],
 ])("packet filter: %s", (_, filters) => {
-  it("tells the chains that packets for this host go through", async () => {
+  it("reports the chains that packets for this host go through", async () => {
     const expected = [
       { families: ["ipv4", "ipv6"], table: "filter", name: "input", policy: "drop", isRefusing: false },
     ];
@@ -65,7 +65,7 @@ describe.each<[string, Record<"filtering" | "none" | "unreadable", PacketFilter>
     expect(await filters.none.inputChains(signal)).toEqual({ chains: [], unreadable: [] });
   });
 
-  it("tells what it cannot tell", async () => {
+  it("reports what it cannot tell", async () => {
     const unreadable = ["/nonexistent/nft is not installed"];
     expect(await filters.unreadable.inputChains(signal)).toEqual({ chains: [], unreadable });
   });
@@ -86,7 +86,7 @@ describe("packet filter: the host", () => {
     expect((await filter.inputChains(signal)).chains).toEqual([]);
   });
 
-  it("says why it is not let in, and that there is too much", async () => {
+  it("says why it is not admitted, and that there is too much", async () => {
     const denied = { exitCode: 1, stderr: "Operation not permitted (you must be root)\nnetlink: Error: cache\n" };
     const refused = await real({ [nft]: denied }, { nft, legacy: [absent] }).inputChains(signal);
     expect(refused.unreadable).toEqual([`${nft}: Operation not permitted (you must be root)`]);

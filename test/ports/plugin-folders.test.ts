@@ -445,7 +445,7 @@ describe("folders with odd names", () => {
     ]);
   });
 
-  it("below a folder that cannot be read are told of as one fault", async () => {
+  it("below a folder that cannot be read are reported as one fault", async () => {
     symlinkSync("first", dir());
     write(join(dir("second"), "one"));
     const found = await open().find();

@@ -701,7 +701,7 @@ describe("snapshots: packages", () => {
     expect(packages().find(({ name }) => name === "left")).toMatchObject({ state: "configuration", version: "7" });
   });
 
-  it("tell of a package that cannot be set up, with /etc brought back all the same", async () => {
+  it("report a package that cannot be set up, with /etc brought back all the same", async () => {
     const { backend, setPackages, files, write, read } = setUpReal();
     write("hosts", "then");
     await create(backend);

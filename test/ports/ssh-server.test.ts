@@ -42,7 +42,7 @@ describe.each<[string, Record<"valid" | "refused" | "unknown" | "none", SshServe
     expect(await servers.valid.config(signal)).toEqual({ is: "valid", options });
   });
 
-  it("tells why it would not start", async () => {
+  it("reports why it would not start", async () => {
     expect(await servers.refused.config(signal)).toEqual({ is: "refused", message: refusal });
   });
 

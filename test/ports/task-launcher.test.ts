@@ -96,7 +96,7 @@ describe.each([
     expect(await launched()).toEqual(["a-1"]);
   });
 
-  it("tells whether a process is still there", async () => {
+  it("reports whether a process is still there", async () => {
     const { launcher, begin, end } = make();
     const [one, other] = [await begin(), await begin()];
     expect([launcher.isAlive(one), launcher.isAlive(other)]).toEqual([true, true]);

@@ -81,7 +81,7 @@ describe("token ledger on disk", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("sets a damaged file aside and begins anew", () => {
+  it("moves a damaged file aside and starts again", () => {
     writeFileSync(file(), "this is no database, and was never one");
     openReal().add("key", "2026-11-22", 1);
     expect(troubles).toEqual([`${file()}.damaged`]);

@@ -164,7 +164,7 @@ describe.each([
     expect(await store.list(all)).toMatchObject([{ spans: maxTraceSpans }]);
   });
 
-  it("tells what the service made itself from what only says so", async () => {
+  it("distinguishes what the service made itself from what only says so", async () => {
     const store = make();
     const root = { isRoot: true, name: "GET /" };
     await store.add([group("steward", span(1, 1, root))], ownSource);
@@ -193,7 +193,7 @@ describe.each([
     expect(await store.list(all)).toMatchObject([{ spans: maxTraceSpans + 2 }]);
   });
 
-  it("takes the latest moment that there is", async () => {
+  it("takes the latest time that there is", async () => {
     const store = make();
     const latest = Number.MAX_SAFE_INTEGER;
     await store.add([group("shop", span(1, 1, { startUs: latest, endUs: latest }))], user);
@@ -202,7 +202,7 @@ describe.each([
 });
 
 describe("fake trace store", () => {
-  it("fails when it is told to", async () => {
+  it("fails on request", async () => {
     const store = createFakeTraceStore();
     store.available = false;
     await expect(store.list(all)).rejects.toThrow(TracesUnavailable);
@@ -329,7 +329,7 @@ describe("traces on disk", () => {
     expect([troubles, readdirSync(stateDir).filter((name) => name.includes("damaged"))]).toEqual([[], []]);
   });
 
-  it("are set aside when they are damaged, and begun anew", () => {
+  it("are moved aside when they are damaged, and reset", () => {
     writeFileSync(file(), "this is no database, and was never one");
     openReal().add([group("shop", span(1, 1))], user);
     expect(troubles).toEqual([`${file()}.damaged`]);

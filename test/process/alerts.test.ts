@@ -89,7 +89,7 @@ async function withMail(
 }
 
 describe("a component that is unhealthy", () => {
-  it("is told of by chat and mail, and after a restart that it is healthy again", async () => {
+  it("is reported by chat and mail, and after a restart that it is healthy again", async () => {
     await withMail(async (mail, started) => {
       const options = { settings: settings(mail.port), stateDir: workspace.path("state-told") };
       websiteStatus = 500;
@@ -115,7 +115,7 @@ describe("a component that is unhealthy", () => {
     });
   });
 
-  it("is told of after a crash between the queue and the sending", async () => {
+  it("is reported after a crash between the queue and the sending", async () => {
     await withMail(async (mail, started) => {
       const options = { settings: settings(mail.port), stateDir: workspace.path("state-crash") };
       websiteStatus = 500;

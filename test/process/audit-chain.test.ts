@@ -276,7 +276,7 @@ describe("a log that was tampered with is found out", () => {
     });
   });
 
-  it("a tail cut off, or a log made anew, against a head that was written down elsewhere", async () => {
+  it("a tail cut off, or a log made again, against a head that was written down elsewhere", async () => {
     const folder = rewrite(lines);
     const { last } = await verifyAudit(folder, []);
     const head = { seq: last?.seq ?? 0, hash: last?.hash ?? "", source: "the journal" };

@@ -78,7 +78,7 @@ afterAll(async () => {
 });
 
 describe("steward context", () => {
-  it("keeps hosts by name, their keys in files of their own, and uses the first until told otherwise", async () => {
+  it("keeps hosts by name, their keys in files of their own, and uses the first by default", async () => {
     const first = await steward(["context", "add", "one", `${one.url}/`], {}, `${one.adminKey}\n`);
     expect([first.code, first.stdout]).toEqual([0, expect.stringContaining("added one, which is used from now on")]);
     const file = join(config, "steward/contexts.yaml");

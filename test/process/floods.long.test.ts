@@ -121,7 +121,7 @@ describe("a flood", () => {
     ["http", ""],
     ["https", "tls: auto\n"],
   ])(
-    "of connections without a key keeps nobody with one from %s, who connects anew each time",
+    "of connections without a key keeps nobody with one from %s, who connects again each time",
     { timeout: 120_000 },
     async (_, tls) => {
       const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;

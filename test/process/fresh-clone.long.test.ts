@@ -123,7 +123,7 @@ const steward = async (...args: readonly string[]): Promise<string> => {
   return output;
 };
 
-it("runs a bundle, which is made anew when a source has changed, also when two start at once", async () => {
+it("runs a bundle, which is made again when a source has changed, also when two start at once", async () => {
   const before = bundles();
   expect(before).toHaveLength(1);
   await npmStart(({ pid }) => {

@@ -522,7 +522,7 @@ describe("the service", () => {
     await stop(second);
   });
 
-  it("says nothing of ports that are taken, unless it is told to have them", async () => {
+  it("says nothing of ports that are taken, unless the settings require them", async () => {
     const taken = await takenPort();
     const ports = `ports: { grpc: 0, http: ${taken.port} }`;
     const running = await startService(workspace, { settings: settings(ports) });

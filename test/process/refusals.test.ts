@@ -103,7 +103,7 @@ describe("a state folder", () => {
     await service.exit;
   });
 
-  it("with a key store that is none is refused, and left as it is", async () => {
+  it("with an invalid key store is refused, and left as it is", async () => {
     const stateDir = makeFolder(workspace, "broken");
     writeFileSync(join(stateDir, "keys.db"), "not a database".repeat(100), { mode: 0o600 });
     expect(await refusal({ stateDir }, 78)).toContain("cannot open the key store");

@@ -165,7 +165,7 @@ describe("SIGHUP with another pair", () => {
     expect(await shown(service.port)).toBe(sha256Of(good.cert));
   });
 
-  it("follows the settings: other files, their names, the check of certificates, the service's look at itself", async () => {
+  it("follows the settings: other files, their names, the check of certificates, the service's check of itself", async () => {
     const [one, two] = [
       await makePair(workspace, "one", "DNS:one.example.org"),
       await makePair(workspace, "two", "DNS:two.example.org"),

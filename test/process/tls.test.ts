@@ -78,7 +78,7 @@ describe("a TLS service", () => {
 });
 
 describe("tls: auto", () => {
-  it("serves a certificate that curl accepts when it is told of it, and not otherwise", async () => {
+  it("serves a certificate that curl accepts when it is given it, and not otherwise", async () => {
     const service = await startService(workspace, auto);
     const cert = join(service.stateDir, "tls-cert.pem");
     const header = `X-API-Key: ${service.adminKey}`;

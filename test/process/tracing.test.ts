@@ -186,7 +186,7 @@ describe.each<OtlpProtocol>(["http", "grpc"])("traces over %s", (protocol) => {
     });
   });
 
-  it("are not sent when the client says so, and begin anew after what is malformed", async () => {
+  it("are not sent when the client says so, and start again after what is malformed", async () => {
     const unwanted = newTrace();
     const first = await ask(service, "/api/v1/health", traceparent(unwanted, "00"));
     const broken = await ask(service, "/api/v1/health", { traceparent: `00-${secret}-${parent}-01` });

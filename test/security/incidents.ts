@@ -139,7 +139,10 @@ export const incidents: readonly Incident[] = [
         "test/api/access-matrix.api.test.ts",
         "refuses a key without the scope, whatever else it has, and says what is missing",
       ],
-      ["test/api/access-matrix.api.test.ts", "refuses a key narrowed to another resource before it tells what exists"],
+      [
+        "test/api/access-matrix.api.test.ts",
+        "refuses a key narrowed to another resource before it reports what exists",
+      ],
       ["test/security/sources.test.ts", "no operation is without a scope but those that tell nothing about the host"],
       [
         "test/invariants/table.test.ts",
@@ -329,10 +332,7 @@ export const incidents: readonly Incident[] = [
         "go on when the upgrade restarts the service, and are found again under their idempotency key",
       ],
       ["test/host/updates.host.test.ts", "go on when the service is killed"],
-      [
-        "test/host/updates-broken.long.test.ts",
-        "are taken up again, and so is the way back, without anything done twice",
-      ],
+      ["test/host/updates-broken.long.test.ts", "are resumed, and so is the way back, without anything done twice"],
       ["test/host/packages.long.test.ts", "lets dpkg end well when the service is killed"],
       ["test/host/updates-apt.long.test.ts", "when the package manager was killed while it unpacked"],
     ],

@@ -62,7 +62,7 @@ const run = (argv: readonly string[]) =>
   runSteward(workspace, ["--url", service.url, ...argv], { STEWARD_API_KEY: "stw_x", HOME: workspace.path() });
 
 describe("a certificate with text for terminals in its names", () => {
-  it("is told of as text", async () => {
+  it("is reported as text", async () => {
     const hostile = "evil\u001b]0;owned\u0007\u009b2J";
     const pair = await makePair(workspace, "names", "DNS:evil\u001b]0;owned\u0007");
     const server = createServer({ cert: readFileSync(pair.cert), key: readFileSync(pair.key) }).listen(0, "127.0.0.1");

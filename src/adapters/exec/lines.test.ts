@@ -131,7 +131,7 @@ describe("execLines", () => {
     );
   });
 
-  it("tells of failure after the lines, in the command's own words", async () => {
+  it("reports failure after the lines, in the command's own words", async () => {
     const lines = script('console.log("before"); console.error("went wrong\\nbecause"); process.exitCode = 3');
     const first = await lines.next();
     expect(first.value?.map(({ bytes }) => bytes.toString())).toEqual(["before"]);

@@ -49,7 +49,7 @@ it("tries expressions with a word only on the messages that have it", () => {
   expect(tried).toHaveLength(50);
 });
 
-it("ends when it is told to", () => {
+it("ends on request", () => {
   const stop = (): never => {
     throw new Error("stop");
   };

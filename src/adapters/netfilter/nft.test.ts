@@ -55,7 +55,7 @@ describe("nft --json list ruleset", () => {
     ["what there is", ["owner", "dormant"], false],
     ["its name, as nftables 1.0.6 prints it", "filter", true],
     ["its name among others", ["owner", "filter"], true],
-  ])("tells what a table is marked as when its flags are %s", (_, flags, isUnclear) => {
+  ])("reports what a table is marked as when its flags are %s", (_, flags, isUnclear) => {
     const marks = flags === undefined ? {} : { flags };
     expect(hasUnclearFlags(ruleset([{ table: { family: "inet", name: "filter", ...marks } }]))).toBe(isUnclear);
   });

@@ -160,7 +160,7 @@ describe("manifest", () => {
     expect(faultOf(read(""))).toMatch(/must have name/);
   });
 
-  it("tells that a version is text", () => {
+  it("reports that a version is text", () => {
     expect(faultOf(read(least[0] ?? "", "version: 1.0", ...least.slice(2)))).toBe(
       "plugin.yaml:2:10: version: must be a string: write it in quotes",
     );
@@ -189,7 +189,7 @@ describe("manifest", () => {
     },
   );
 
-  it("tells what is wrong with a setting beside others of which the form is wrong", () => {
+  it("reports what is wrong with a setting beside others of which the form is wrong", () => {
     const lines = ["timeout: 5h", "permissions: { memory: 1M }", "hook: 5", "x: 1"];
     const places = ["8:1: x", "7:7: hook", "5:10: timeout", "6:24: permissions.memory"];
     expect(faultOf(read(...least, ...lines)).split("; ")).toEqual(

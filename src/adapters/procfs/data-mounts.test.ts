@@ -123,7 +123,7 @@ it("tells a file system that became read-only from one that was made so", () => 
   ]);
 });
 
-it("tells which of them a path lies on, through bind mounts and subvolumes, and of none for pseudo file systems", () => {
+it("reports which of them a path lies on, through bind mounts and subvolumes, and none for pseudo file systems", () => {
   const mounts = parseMountinfo(
     [
       ...server,

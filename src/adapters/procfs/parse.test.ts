@@ -71,7 +71,7 @@ describe("meminfo", () => {
   });
 });
 
-it("meminfo tells of swap, or of none", () => {
+it("meminfo reports swap, or of none", () => {
   expect(
     parseSwap("MemTotal: 1 kB\nSwapCached:        5 kB\nSwapTotal:      1000 kB\nSwapFree:        250 kB\n"),
   ).toEqual({

@@ -73,12 +73,12 @@ describe("/proc/net", () => {
     );
   });
 
-  it("tells which ports are given out", () => {
+  it("reports which ports are given out", () => {
     expect(parsePortRange("1024\t2048\n")).toEqual({ first: 1024, last: 2048 });
     expect(parsePortRange("")).toEqual({ first: 32768, last: 60999 });
   });
 
-  it("tells whether there is an address of IPv6 beyond the link", () => {
+  it("reports whether there is an address of IPv6 beyond the link", () => {
     const loopback = "00000000000000000000000000000001 01 80 10 80       lo\n";
     const link = "fe800000000000000000000000000001 02 40 20 80     eth0\n";
     const global = "20010db8000000000000000000000001 02 40 00 80     eth0\n";

@@ -133,7 +133,7 @@ it("forgets units that a later listing does not have", async () => {
   expect(mirror.units().size).toBe(0);
 });
 
-it("takes no unit for gone that systemd drops and makes again while it reads its files anew", async () => {
+it("takes no unit for gone that systemd drops and makes again while it reads its files again", async () => {
   const { mirror, rows } = start([row("a.service", "active", "running"), row("b.service", "active", "running")]);
   await mirror.synchronise();
   mirror.onSignal(signal("Reloading", true));
@@ -150,7 +150,7 @@ it("takes no unit for gone that systemd drops and makes again while it reads its
   expect(mirror.units().size).toBe(0);
 });
 
-it("says when everything is to be read anew", () => {
+it("says when everything is to be read again", () => {
   const { mirror, reloads } = start([]);
   mirror.onSignal(signal("Reloading", true));
   mirror.onSignal({

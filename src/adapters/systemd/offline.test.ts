@@ -21,7 +21,7 @@ const link = (path: string, target: string): void => {
 };
 const installable = "[Unit]\nDescription=Does it\n[Install]\nWantedBy=multi-user.target\n";
 
-it("tells the states apart", () => {
+it("distinguishes the states", () => {
   const lib = "/usr/lib/systemd/system";
   const etc = "/etc/systemd/system";
   for (const name of ["on", "off", "tmp", "shadowed", "masked"]) file(`${lib}/${name}.service`, installable);

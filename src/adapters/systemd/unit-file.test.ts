@@ -11,7 +11,7 @@ it("continues lines that end in a backslash, over comments", () => {
   expect(parseUnitFile("[Unit]\nDescription=one \\\n# why\ntwo\n").description).toBe("one  two");
 });
 
-it("tells what enabling would do", () => {
+it("reports what enabling would do", () => {
   expect(parseUnitFile("[Install]\nWantedBy=multi-user.target\n").install).toBe("links");
   expect(parseUnitFile("[Install]\nAlias=other.service\nAlso=x.socket\n").install).toBe("links");
   expect(parseUnitFile("[Install]\nAlso=x.socket\n").install).toBe("also");

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { parseTimedate } from "./index.ts";
 
 describe("timedatectl show", () => {
-  it("tells of a host in order", () => {
+  it("reports a host in order", () => {
     expect(parseTimedate("CanNTP=yes\nNTP=yes\nNTPSynchronized=yes\n")).toEqual({
       canSync: true,
       isEnabled: true,
@@ -10,7 +10,7 @@ describe("timedatectl show", () => {
     });
   });
 
-  it("tells of one that is switched off, among other properties", () => {
+  it("reports one that is switched off, among other properties", () => {
     const text = "Timezone=Etc/UTC\nLocalRTC=no\nCanNTP=yes\nNTP=no\nNTPSynchronized=no\nTimeUSec=Sun 2026-01-04 UTC\n";
     expect(parseTimedate(text)).toEqual({ canSync: true, isEnabled: false, isSynchronised: false });
   });

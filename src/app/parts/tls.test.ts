@@ -70,7 +70,7 @@ it("renews a pair of its own that comes near its end, while it runs", async () =
   expect(messages()).toEqual(["TLS certificate replaced"]);
 });
 
-it("takes up a given pair that was renewed without a word", async () => {
+it("picks up a given pair that was renewed without a word", async () => {
   install(await makeGiven(clock.now()));
   const { host, replaced } = await open(given);
   const renewed = await makeGiven(clock.now() + dayMs);
@@ -85,7 +85,7 @@ it("takes up a given pair that was renewed without a word", async () => {
   expect(host.names()).toEqual(["localhost", "given"]);
 });
 
-it("tells once a day that a given pair ends soon, and that it has ended", async () => {
+it("reports once a day that a given pair ends soon, and that it has ended", async () => {
   install(await makeGiven(clock.now()));
   const { pass, dispose } = await open(given);
   await pass(382 * dayMs);

@@ -22,7 +22,7 @@ const runWith = async (outcome: TaskOutcome, argv: readonly string[]) => {
   return { ids, code, help: program.helpInformation() };
 };
 
-it("tells of an operation that has failed where it was asked for, not in the unit that root does it in", async () => {
+it("reports an operation that has failed where it was asked for, not in the unit that root does it in", async () => {
   const { ids, code } = await runWith("failed", ["task", "run", "--asked-by", "steward", "--", "20260101-1"]);
   expect([ids, code]).toEqual([["steward: 20260101-1"], 0]);
 });
@@ -31,7 +31,7 @@ it.each([
   ["done", 0],
   ["failed", 1],
   ["left", 0],
-] as const)("an operation that is %s ends with %i, and no help tells of it", async (outcome, expected) => {
+] as const)("an operation that is %s ends with %i, and no help reports it", async (outcome, expected) => {
   const { ids, code, help } = await runWith(outcome, ["task", "run", "20260101-1"]);
   expect([ids, code]).toEqual([["20260101-1"], expected]);
   expect(help).not.toContain("task");

@@ -53,7 +53,7 @@ it("says why there is no plan", async () => {
   await expect(client.restartService({ params: { name: "refused" } })).rejects.toThrow("not here");
 });
 
-it("shows no answer as a plan that is none", async () => {
+it("shows no other answer as a plan", async () => {
   const careless = planningFetch(() => Promise.resolve(Response.json({ success: true })));
   await expect(createClient({ ...options, fetch: careless }).restartService({ params: { name: "x" } })).rejects.toThrow(
     /the service answered a dry run with something else/,

@@ -19,7 +19,7 @@ describe("a service whose certificate is not trusted", () => {
     expect(explainError(error.cause)).toBe(explainError(error));
   });
 
-  it("is told from one that cannot be reached", () => {
+  it("is distinguished from one that cannot be reached", () => {
     expect(explainError(failed("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:1"))).toBe(
       "cannot reach the service: connect ECONNREFUSED 127.0.0.1:1 (is it running?)",
     );

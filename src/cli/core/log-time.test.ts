@@ -8,7 +8,7 @@ const local = (...parts: [number, number, number, number?, number?, number?]): s
 const ago = (ms: number): string => new Date(now - ms).toISOString();
 const hour = 3_600_000;
 
-describe("a moment as journalctl reads it", () => {
+describe("a time as journalctl reads it", () => {
   it.each([
     ["now", ago(0)],
     ["today", local(2026, 0, 31)],

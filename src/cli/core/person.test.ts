@@ -30,7 +30,7 @@ describe("standard input", () => {
     expect(endless.destroyed).toBe(true);
   });
 
-  it("is refused when it is no text", async () => {
+  it("is refused when it is not text", async () => {
     await expect(readInput(stream(Buffer.from([0x66, 0xff])))).rejects.toThrow(/not UTF-8/);
   });
 });

@@ -91,7 +91,7 @@ describe("an alert", () => {
     });
   });
 
-  it("begins anew when the condition breaks off for one look", async () => {
+  it("starts again when the condition breaks off for one look", async () => {
     cpu = 99;
     const alerts = await open();
     await clock.advance(4 * minuteMs);
@@ -293,7 +293,7 @@ describe("a restart", () => {
     });
   });
 
-  it("begins anew where nobody knows what was in between", async () => {
+  it("starts again where nobody knows what was in between", async () => {
     cpu = 99;
     (await open()).dispose();
     await clock.advance(2 * hourMs);
@@ -374,7 +374,7 @@ describe("who evaluates", () => {
     });
   });
 
-  it.each(["prometheus", "nobody"] as const)("where it is %s, the service looks at nothing", async (evaluator) => {
+  it.each(["prometheus", "nobody"] as const)("where it is %s, the service inspects nothing", async (evaluator) => {
     cpu = 99;
     const alerts = await open(evaluator);
     await clock.advance(hourMs);

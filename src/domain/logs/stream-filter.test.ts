@@ -76,7 +76,7 @@ it("is read from a message of its type alone", () => {
 });
 
 describe("a matcher", () => {
-  it("looks at every unit of an entry, and needs one that is wanted and one that is seen", () => {
+  it("inspects every unit of an entry, and needs one that is wanted and one that is seen", () => {
     const matches = createLogMatcher({ unit: "cron.service", priority: undefined }, ["app-*"]);
     expect(matches(live(["cron.service", "app-1.service"], 6))).toBe(true);
     expect(matches(live(["cron.service"], 6))).toBe(false);

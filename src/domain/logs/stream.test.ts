@@ -189,7 +189,7 @@ it("follows before the client is admitted, so that what it writes at once is not
   expect([follows.length, open.size]).toEqual([2, 1]);
 });
 
-it("ends the follower some time after the last client, and begins anew with the next", async () => {
+it("ends the follower some time after the last client, and starts again with the next", async () => {
   const { journal, clock, follows, open, attach, quiet } = start();
   const first = attach();
   first.client.dispose();

@@ -14,7 +14,7 @@ describe("the window", () => {
     expect(logWindow({ boot: "0" }, nowMs)).toEqual({ since: 0, until });
   });
 
-  it("keeps microseconds, and beyond them holds no moment that was not asked for", () => {
+  it("keeps microseconds, and beyond them holds no time that was not asked for", () => {
     const window = (since: string, until: string) => logWindow({ since, until }, nowMs);
     const second = at("2025-06-01T00:00:00Z");
     expect(window("2025-06-01T00:00:00.123456Z", "2025-06-01T00:00:00.123456Z")).toEqual({
@@ -37,7 +37,7 @@ describe("the window", () => {
     });
   });
 
-  it("reaches from the epoch to the last moment that systemd takes", () => {
+  it("reaches from the epoch to the last time that systemd takes", () => {
     expect(logWindow({ since: "1910-01-01T00:00:00Z", until: "9999-12-31T23:59:59Z" }, nowMs)).toEqual({
       since: 0,
       until: 2 ** 55,

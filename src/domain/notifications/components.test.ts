@@ -30,7 +30,7 @@ const unwell = { healthy: false, expected: true, reason: "no answer" };
 const told = () => news.map(({ kind, component }) => `${component} ${kind}`);
 
 describe("the watch over components", () => {
-  it("tells each change with its reason, and the same finding once", () => {
+  it("reports each change with its reason, and the same finding once", () => {
     const watch = start();
     watch.probed("web", well);
     watch.probed("web", unwell);
@@ -51,7 +51,7 @@ describe("the watch over components", () => {
     expect(told()).toEqual(["ops component_down", "ops component_up"]);
   });
 
-  it("tells that one has settled without being probed again, once ten minutes have passed", async () => {
+  it("reports that one has settled without being probed again, once ten minutes have passed", async () => {
     const watch = start();
     for (let round = 0; round < 5; round += 1) {
       watch.probed("web", unwell);
@@ -106,7 +106,7 @@ describe("the watch over components", () => {
     expect(told()).toEqual(["web component_down", "web component_down"]);
   });
 
-  it("tells where nothing can be written down", () => {
+  it("reports where nothing can be written down", () => {
     store.fault = new Error("disk full");
     const watch = start();
     watch.probed("web", unwell);

@@ -33,16 +33,16 @@ const words = ({ told }: ReturnType<typeof watch>): readonly string[] =>
   told.map(({ what, counted }) => (what === "flaps" || what === "settled" ? `${what} ${counted}` : what));
 
 describe("a component", () => {
-  it("is told of once when it goes down, and once when it is back", () => {
+  it("is reported once when it goes down, and once when it is back", () => {
     expect(words(watch(probes("UUDDDDUUU")))).toEqual(["down", "up"]);
   });
 
-  it("that is down from the first is told of, and one that is well is not", () => {
+  it("that is down from the first is reported, and one that is well is not", () => {
     expect(words(watch(probes("DDD")))).toEqual(["down"]);
     expect(words(watch(probes("UUU")))).toEqual([]);
   });
 
-  it("that flaps is told of once, with its count, and once when it has settled", () => {
+  it("that flaps is reported once, with its count, and once when it has settled", () => {
     const flapping = watch(probes(`${"DU".repeat(10)}${"U".repeat(12)}`));
     expect(words(flapping)).toEqual(["down", "up", "down", `flaps ${flapChanges}`, "settled 20"]);
     expect(flapping.told.at(-1)).toMatchObject({ isDown: false });

@@ -13,7 +13,7 @@ const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
   ...changes,
 });
 
-describe("what is told", () => {
+describe("what is reported", () => {
   it.each<[Partial<ComponentNews>, string, boolean]>([
     [{}, "web is unhealthy on host", false],
     [{ kind: "component_up", isDown: false }, "web is healthy again on host", true],

@@ -224,7 +224,7 @@ describe("the outbox", () => {
     expect(chat.taken.map(({ id }) => id)).toEqual(["n1", "n1"]);
   });
 
-  it("sends where nothing can be written down, which may be what it tells of", async () => {
+  it("sends where nothing can be written down, which may be what it reports", async () => {
     store.fault = new Error("disk full");
     const outbox = open();
     outbox.post(draft("disk"), ["chat"]);

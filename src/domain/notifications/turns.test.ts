@@ -26,7 +26,7 @@ it("after a restart all are due, the untried before the others", () => {
   expect(createTurns(() => 0).turn([tried, untried])).toEqual({ next: untried });
 });
 
-it("where all pause, it is that of the first that is due, at its moment", () => {
+it("where all pause, it is that of the first that is due, at its time", () => {
   let nowMs = 0;
   const turns = createTurns(() => nowMs);
   const queued = [notification("1", "a", 2), notification("2", "b", 1)];

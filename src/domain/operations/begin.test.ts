@@ -38,7 +38,7 @@ describe("an operation begun for a request", () => {
     expect(answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
   });
 
-  it("is looked at before it is written down, and not again when it was begun before", async () => {
+  it("is inspected before it is written down, and not again when it was begun before", async () => {
     const operations = ending({ status: "done", result: 1 });
     const refuse = () => Promise.reject(new Error("cannot be"));
     await expect(beginOperation(operations, work, options, refuse)).rejects.toThrow("cannot be");

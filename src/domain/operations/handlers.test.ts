@@ -35,7 +35,7 @@ const context = {
 const start = (kind: string) => operations.start({ kind, input: {}, keyId: "k", idempotencyKey: null }).spec.id;
 
 describe("operations for callers", () => {
-  it("are told with times as text, and without what is nobody's business", async () => {
+  it("are answered with times as text, and without what is nobody's business", async () => {
     const id = start("a");
     const at = new Date(clock.now()).toISOString();
     store.claim(id, 1, launcher.begin());

@@ -59,7 +59,7 @@ describe("hooks", () => {
     expect(called).toEqual([]);
   });
 
-  it("without an answer let it pass or not, as they say, and are told of", async () => {
+  it("without an answer let it pass or not, as they say, and are reported", async () => {
     const error = new Error("broken");
     const call = () => Promise.reject(error);
     hooks.add(hook("a", { call }));
@@ -96,7 +96,7 @@ describe("hooks", () => {
     ]);
   });
 
-  it("miss events, and are told of, where too many wait already", async () => {
+  it("miss events, and are reported, where too many wait already", async () => {
     const held = Promise.withResolvers<undefined>();
     hooks.add(hook("a", { call: () => held.promise }));
     const told = Array.from({ length: 101 }, () => hooks.tell("post_fix", {}));

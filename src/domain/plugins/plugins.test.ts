@@ -71,7 +71,7 @@ describe("the end of all plugins", () => {
     return { ended: command.run({}, never).catch((error: unknown) => error) };
   };
 
-  it("waits for what runs, and tells what that is until it is over", async () => {
+  it("waits for what runs, and reports what that is until it is over", async () => {
     expect(plugins.running()).toEqual([]);
     await Promise.all([run(), run()]);
     await settle();

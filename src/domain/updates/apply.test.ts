@@ -125,7 +125,7 @@ describe("an update", () => {
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
   });
 
-  it("takes no snapshot when it is told to, or there is no way to", async () => {
+  it("takes no snapshot when the caller wants none, or there is no way to", async () => {
     const { ports, wanted } = setUp();
     expect(await applyUpdates(wanted({ takesSnapshot: false }), ports, work())).toMatchObject({
       success: true,
@@ -201,7 +201,7 @@ describe("an update of which something cannot be found out or done", () => {
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
   });
 
-  it("still tells what it did", async () => {
+  it("still reports what it did", async () => {
     const { manager, ports, wanted } = setUp();
     const blind = { ...ports, manager: { ...manager, audit: failing, restartNeeds: failing } };
     expect(await applyUpdates(wanted(), blind, work())).toMatchObject({
@@ -223,7 +223,7 @@ describe("an update of which something cannot be found out or done", () => {
     });
   });
 
-  it("tells what an earlier process has changed although the package manager is in use by now", async () => {
+  it("reports what an earlier process has changed although the package manager is in use by now", async () => {
     const { manager, ports, wanted } = setUp();
     const plan = await manager.simulate(wanted().request, signal);
     const phase: ApplyPhase = { is: "committing", plan, snapshotId: "" };
@@ -268,7 +268,7 @@ describe("an update of which something cannot be found out or done", () => {
 });
 
 describe("a guarded update", () => {
-  it("is rolled back when the host cannot be looked at any more", async () => {
+  it("is rolled back when the host cannot be inspected any more", async () => {
     const { manager, ports, wanted } = setUp();
     const look = () =>
       versions(manager)["server"] === "3.1" ? Promise.reject(new Error("gone")) : Promise.resolve(well);
@@ -294,7 +294,7 @@ describe("a guarded update", () => {
     expect(looks).toBeLessThan(1000);
   });
 
-  it("tells that it could not be rolled back, and what it is now", async () => {
+  it("reports that it could not be rolled back, and what it is now", async () => {
     const { manager, ports, wanted } = setUp();
     manager.broken.add("server");
     const backend = {

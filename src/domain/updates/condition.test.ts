@@ -89,7 +89,7 @@ describe("ports", () => {
     expect(worse(listening({ program }), listening({ program: other }))).toEqual([]);
   });
 
-  it("of both protocols are told apart, and new ones do not count", () => {
+  it("of both protocols are distinguished, and new ones do not count", () => {
     expect(worse(listening(), listening({ protocol: "udp" }))).toHaveLength(1);
     expect(worse({}, listening())).toEqual([]);
   });

@@ -99,7 +99,7 @@ describe("hooks of operations", () => {
     ]);
   });
 
-  it("are told of no other operation, and of none that has not ended", async () => {
+  it("get no other operation, and none that has not ended", async () => {
     expect(await told(stored("snapshots.create", { description: "" }, {}))).toEqual([]);
     expect(await told(stored("toString", {}, {}))).toEqual([]);
     expect(await told(stored("updates.apply", apply, { status: "running" }))).toEqual([]);

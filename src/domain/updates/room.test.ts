@@ -31,7 +31,7 @@ const ask = async (
 };
 
 describe("room for an update", () => {
-  it("is demanded on /boot for each new kernel and for the image that is made anew", async () => {
+  it("is demanded on /boot for each new kernel and for the image that is made again", async () => {
     const added = ["linux-image-8-amd64", null] as const;
     expect(await ask({ boot: 200 }, added)).toBe("");
     expect(await ask({ boot: 199 }, added)).toMatch(

@@ -108,7 +108,7 @@ describe("a restart of what runs replaced code", () => {
     expect(units.actions).toEqual(["restart a.service", "restart b.service", "restart b.service"]);
   });
 
-  it("stops between two services when it is told to", async () => {
+  it("stops between two services on request", async () => {
     const { host, units, work } = setUp([runningUnit("a.service"), runningUnit("b.service")]);
     const stop = new AbortController();
     const stopping = { ...work(), signal: stop.signal, savePhase: () => stop.abort(new Error("stopped")) };

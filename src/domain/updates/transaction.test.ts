@@ -23,7 +23,7 @@ it("counts a kernel that is installed beside older ones", () => {
   expect(changedOf(plan, before)).toEqual([]);
 });
 
-it("tells what a package has become that is at neither version", () => {
+it("reports what a package has become that is at neither version", () => {
   const plan = planOf(change("editor", "1", "2"), change("server", "1", "2"));
   expect(doneOf(plan, [fakePackage("editor", "3")])).toEqual([]);
   expect(changedOf(plan, [fakePackage("editor", "3")])).toEqual([

@@ -98,8 +98,8 @@ describe("what an interrupted rollback has left", () => {
   });
 });
 
-describe("a rollback that is taken up again", () => {
-  it("tells what the first process has changed, whenever that was killed", async () => {
+describe("a rollback that is resumed", () => {
+  it("reports what the first process has changed, whenever that was killed", async () => {
     const { clock, fake, verbs, work } = setUp();
     fake.host.packages = [fakePackage("editor", "1.0")];
     const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);

@@ -11,7 +11,7 @@ it("counts IPv4 by address and IPv6 by network", () => {
   expect(addressGroup("fe80::1%eth0")).toBe("fe80:0:0:0");
 });
 
-it("counts an address once in whatever form it comes, and what is none together", () => {
+it("counts an address once in whatever form it comes, and everything else together", () => {
   for (const form of ["::ffff:192.0.2.1", "::FFFF:c000:201", "0:0:0:0:0:ffff:c000:0201", "192.0.2.1:50000"]) {
     expect([form, addressGroup(form)]).toEqual([form, "192.0.2.1"]);
   }

@@ -45,7 +45,7 @@ it("lets others have their turn between two messages, however many come at once"
   await new Promise((resolve) => server.close(resolve));
 });
 
-it("holds nobody whose certificate is to be verified anew since they were admitted", async () => {
+it("holds nobody whose certificate is to be verified again since they were admitted", async () => {
   let isAnew = false;
   const attached: string[] = [];
   const opener =

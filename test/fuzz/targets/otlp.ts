@@ -4,8 +4,13 @@ import { gunzipSync, gzipSync } from "node:zlib";
 import { loadSync } from "@grpc/proto-loader";
 import { Span } from "#contract/traces.ts";
 import { type ReadTraces, readTraces } from "#transports/otlp/intake.ts";
-import { maxRequestSpans, maxSpanBytes, maxUnpackedBytes } from "#transports/otlp/receiver.ts";
-import { type TraceBody, TracesRefused } from "#transports/otlp/receiver.ts";
+import {
+  maxRequestSpans,
+  maxSpanBytes,
+  maxUnpackedBytes,
+  type TraceBody,
+  TracesRefused,
+} from "#transports/otlp/receiver.ts";
 import type { Random } from "../../journals/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { createValidator } from "../validator.ts";

@@ -110,7 +110,7 @@ describe("an open file", () => {
     file.close();
   });
 
-  it("tells when it has no name any more", () => {
+  it("reports when it has no name any more", () => {
     const path = writeFile(10_000);
     const file = openJournalFile(path, createBlockPool(4));
     expect(file.isLinked()).toBe(true);

@@ -19,7 +19,7 @@ it("knows what a map knows, as long as it has room", () => {
   );
 });
 
-it("starts anew when it is full, and says so", () => {
+it("starts again when it is full, and says so", () => {
   const table = createOffsetTable(4);
   const kept = Array.from({ length: 9 }, (_, index) => table.set((index + 1) * 8, index));
   expect(kept).toEqual([true, true, true, true, true, true, true, true, false]);

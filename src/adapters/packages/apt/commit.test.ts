@@ -108,7 +108,7 @@ describe("a commit", () => {
     return { run, begun, marks, steps, lines };
   }
 
-  it("downloads, then changes, with the same words in one unit, and tells of both", async () => {
+  it("downloads, then changes, with the same words in one unit, and reports both", async () => {
     const { run, begun, marks, steps, lines } = started([]);
     expect(await run()).toEqual({ isDone: true, reason: "" });
     const words = toArguments(wordsFor(plan.changes));

@@ -24,7 +24,7 @@ describe("packages that are present", () => {
     expect(parseExtendedStates("")).toEqual(new Set());
   });
 
-  it("are told from those of which only something is left", () => {
+  it("are distinguished from those of which only something is left", () => {
     const text = [
       stanza("libfoo", "install ok installed"),
       stanza("data", "install ok installed", "Architecture: all"),

@@ -87,7 +87,7 @@ describe("offers", () => {
     expect(second.asked).toEqual([]);
   });
 
-  it("are asked for anew when the status file is another of the same size and second", async () => {
+  it("are asked for again when the status file is another of the same size and second", async () => {
     install("1");
     await startProcess().versions();
     const before = statSync(at("status"));
@@ -104,7 +104,7 @@ describe("offers", () => {
     ["a list", () => writeFileSync(at("lists/srv_Packages"), "")],
     ["the sources", () => writeFileSync(at("sources.list"), "deb file:/srv ./\n")],
     ["the architectures", () => writeFileSync(at("arch"), "amd64\ni386\n")],
-  ])("are asked for anew when %s changed", async (_, change) => {
+  ])("are asked for again when %s changed", async (_, change) => {
     install("1");
     await startProcess().versions();
     change();

@@ -57,7 +57,7 @@ N: Unable to locate package nosuch
 `;
 
 describe("apt-cache policy", () => {
-  it("tells of archives", () => {
+  it("reports archives", () => {
     expect(parsePackageFiles(filesText)).toEqual([
       { location: "/var/lib/dpkg/status", origin: "", label: "", archive: "now", codename: "", component: "" },
       security,
@@ -72,7 +72,7 @@ describe("apt-cache policy", () => {
     ]);
   });
 
-  it("tells of versions", () => {
+  it("reports versions", () => {
     expect(parsePolicies(policiesText)).toEqual([
       {
         name: "openssl",

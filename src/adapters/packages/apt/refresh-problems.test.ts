@@ -65,7 +65,7 @@ describe("lists that could not be brought up to date", () => {
     expect(reason.match(/one\.example/g)).toHaveLength(1);
   });
 
-  it("tell of each source, and of the first few only", () => {
+  it("report each source, and of the first few only", () => {
     const error = (name: string): string => `E: The repository 'http://${name}.example ./ Release' is not signed.\n`;
     expect(refreshFailure(["a", "b", "c", "d", "e"].map(error).join(""), 100)).toMatch(
       /http:\/\/a\.example.*http:\/\/b\.example.*http:\/\/c\.example.*; and 2 more; the lists/,

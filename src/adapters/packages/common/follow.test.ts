@@ -64,7 +64,7 @@ describe("lines of a program", () => {
     );
   });
 
-  it("are followed to the end of work that fails, which is what is told", async () => {
+  it("are followed to the end of work that fails, which is what is reported", async () => {
     const path = join(folder, "output");
     writeFileSync(path, "one\ntwo");
     const told: string[] = [];

@@ -27,7 +27,7 @@ describe("a lock that counts by being there", () => {
     expect(await isLeftOver(path, locks)).toBe(true);
   });
 
-  it("is not left over when it goes while it is looked at", async () => {
+  it("is not left over when it goes while it is inspected", async () => {
     const path = join(folder, "db.lck");
     await writeFile(path, "");
     const holder = () => rm(path).then(() => undefined);

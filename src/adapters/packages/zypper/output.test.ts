@@ -83,7 +83,7 @@ describe("a lock", () => {
   });
 });
 
-describe("what is told while it runs", () => {
+describe("what is reported while it runs", () => {
   const run = (text: string) => {
     const lines: string[] = [];
     const steps: number[] = [];

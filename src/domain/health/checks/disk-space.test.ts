@@ -11,7 +11,7 @@ const withLeft = (left: number, path = "/") =>
 const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Partial<CheckSettings> = {}) =>
   diskSpaceCheck({ fileSystems: createFakeFileSystems(mounted) }).run({ ignore: [], ...settings }, signal);
 
-it("tells of the fullest file system, with the figures of all", async () => {
+it("reports the fullest file system, with the figures of all", async () => {
   const small = fakeFileSystem({
     path: "/boot",
     totalBytes: 0.5 * gb,
@@ -70,11 +70,11 @@ it("leaves out what settings ignore, with all below, and what is read-only on pu
   expect(await run([withLeft(0), withLeft(0, "/var")], { ignore: ["/"] })).toMatchObject({ details: { path: "/var" } });
 });
 
-it("still tells of one that has become read-only", async () => {
+it("still reports one that has become read-only", async () => {
   expect(await run([{ ...withLeft(0), isReadOnly: true }])).toMatchObject({ status: "fail" });
 });
 
-it("skips where nothing is left to look at", async () => {
+it("skips where nothing is left to inspect", async () => {
   expect(await run([withLeft(0)], { ignore: ["/"] })).toMatchObject({ status: "skip", details: {} });
 });
 

@@ -9,7 +9,7 @@ const withLeft = (freeInodes: number, path = "/") => fakeFileSystem({ path, tota
 const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Partial<CheckSettings> = {}) =>
   inodeUsageCheck({ fileSystems: createFakeFileSystems(mounted) }).run({ ignore: [], ...settings }, signal);
 
-it("tells of the file system that is nearest to its limit", async () => {
+it("reports the file system that is nearest to its limit", async () => {
   expect(await run([withLeft(900), withLeft(10, "/var")])).toEqual({
     status: "fail",
     message: "/var uses 99 % of its inodes: 10 more files fit",

@@ -59,7 +59,7 @@ describe("package status", () => {
     });
   });
 
-  it("fails when dependencies are not there, before it tells of packages that wait for them", async () => {
+  it("fails when dependencies are not there, before it reports packages that wait for them", async () => {
     const unmet = [{ name: "needy", needs: "Depends: needed" }];
     const outcome = await setUp({ unmet, unfinished: [unfinished("needy", "unpacked")] }).run();
     expect(outcome).toMatchObject({

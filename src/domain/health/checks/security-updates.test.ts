@@ -58,7 +58,7 @@ it("warns of one, and says which", async () => {
   });
 });
 
-it("tells which belong to held packages", async () => {
+it("reports which belong to held packages", async () => {
   expect(await run([one, held])).toMatchObject({
     status: "warn",
     message: "2 security updates are not installed: openssl, nginx (1 of a held package, which no update touches)",

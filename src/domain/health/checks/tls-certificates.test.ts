@@ -32,7 +32,7 @@ it.each([
   ["/chain.pem", "fail", "/chain.pem expires in 5 days"],
   ["/early.pem", "fail", "/early.pem is not valid yet"],
   ["/missing.pem", "fail", "cannot read /missing.pem: no such file"],
-])("looks at %s: %s", async (path, status, message) => {
+])("inspects %s: %s", async (path, status, message) => {
   expect(await run([path])).toMatchObject({ status, message });
 });
 

@@ -44,7 +44,7 @@ it("counts all restarts of a unit that waits for the next one", async () => {
   expect(await look(10, "auto-restart", { ignore: ["loop.*"] })).toBe("pass");
 });
 
-it("starts anew when the count is reset", async () => {
+it("starts again when the count is reset", async () => {
   const { look } = setUp();
   await look(50);
   expect(await look(0)).toBe("pass");

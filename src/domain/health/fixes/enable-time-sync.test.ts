@@ -56,7 +56,7 @@ it("fails when it is refused", async () => {
   expect(await done).toBe("failed: timedatectl says: NTP not supported");
 });
 
-it("ends when it is told to", async () => {
+it("ends on request", async () => {
   const { clock, done, controller } = await start(on);
   await clock.advance(1_000);
   controller.abort(new Error("the service is stopping"));

@@ -47,7 +47,7 @@ describe("the JSON of a check", () => {
     });
   });
 
-  it("that fails tells what the plugin complained of", () => {
+  it("that fails reports what the plugin complained of", () => {
     const { details } = jsonOutcome(ended("", { exitCode: 3, stderr: "no\u001b such file\n" }));
     expect(details).toMatchObject({ exit_code: 3, stderr: "no such file" });
   });
