@@ -57,6 +57,25 @@ export function createTimeLimit(
   };
 }
 
+/** What work gives within the time, else what `timeUp` gives or throws. The signal of the work fires when that is decided. */
+export async function withinTime<T>(
+  clock: Pick<Clock, "sleep">,
+  limitMs: number,
+  outer: AbortSignal,
+  work: (signal: AbortSignal) => Promise<T>,
+  timeUp: (limitMs: number) => T,
+): Promise<T> {
+  const over = new AbortController();
+  const signal = AbortSignal.any([outer, over.signal]);
+  const late = clock.sleep(limitMs, signal).then(() => timeUp(limitMs));
+  late.catch(() => undefined);
+  try {
+    return await Promise.race([work(signal), late]);
+  } finally {
+    over.abort();
+  }
+}
+
 /** Waits for work, but not beyond the signal: it may be deaf to it. @throws the signal's reason. */
 export async function untilAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   const aborted = Promise.withResolvers<never>();

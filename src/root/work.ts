@@ -15,7 +15,7 @@ import type { PluginType } from "#contract/plugins.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Check, Outcome } from "#domain/health/check.ts";
 import { type Fix, type FixPlan, fixIdOf } from "#domain/health/fix.ts";
-import { carryOutSteps } from "#domain/health/fix-steps.ts";
+import { carryOutSteps } from "#domain/health/fix-result.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";

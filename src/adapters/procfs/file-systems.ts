@@ -2,6 +2,7 @@ import { accessSync, readFileSync } from "node:fs";
 import { realpath, stat, statfs } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
+import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
@@ -42,10 +43,6 @@ function readMounts(procDir: string): { text: string; rootDir: string } {
   }
 }
 
-function readFstab(path: string): string {
-  return orUndefinedSync(() => readFileSync(path, "utf8")) ?? "";
-}
-
 /** A remote file system without its server never answers, so these are left out; a hung disk holds one thread. */
 export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?: string }): FileSystems {
   const { clock, procDir = "/proc" } = ports;
@@ -53,36 +50,27 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
   const askIsFile = shared(async (path) => !(await stat(path)).isDirectory());
 
   const filesAmong = async (paths: readonly string[], rootDir: string, signal: AbortSignal): Promise<Set<string>> => {
-    const over = new AbortController();
-    const late = clock.sleep(answerTimeoutMs, AbortSignal.any([signal, over.signal])).then(() => false);
-    late.catch(() => undefined);
-    try {
-      const answers = paths.map((path) => Promise.race([askIsFile(join(rootDir, path)).catch(() => false), late]));
-      const isFile = await Promise.all(answers);
-      return new Set(paths.filter((_, at) => isFile[at]));
-    } finally {
-      over.abort();
-    }
+    const ask = (path: string) => () => askIsFile(join(rootDir, path)).catch(() => false);
+    const isFile = await Promise.all(
+      paths.map((path) => withinTime(clock, answerTimeoutMs, signal, ask(path), () => false)),
+    );
+    return new Set(paths.filter((_, at) => isFile[at]));
   };
 
   const read = async (mount: DataMount, rootDir: string, signal: AbortSignal): Promise<MountedFileSystem[]> => {
     const { path, source, type, isReadOnly, isMeantReadOnly } = mount;
-    const over = new AbortController();
-    const late = clock.sleep(answerTimeoutMs, AbortSignal.any([signal, over.signal])).then(() => {
+    const late = (): never => {
       signal.throwIfAborted();
       throw new Error(`cannot look at ${path}: its disk did not answer in ${answerTimeoutMs / 1000} s`);
-    });
+    };
     try {
-      const sizes = await Promise.race([askSizes(join(rootDir, path)), late]);
+      const sizes = await withinTime(clock, answerTimeoutMs, signal, () => askSizes(join(rootDir, path)), late);
       return [{ path, device: source, type, isReadOnly, isMeantReadOnly, ...sizes }];
     } catch (error) {
       // Unmounted since the list was read, or below a folder that is closed to the service.
       const code = errnoCode(error);
       if (code === "ENOENT" || code === "EACCES") return [];
       throw code === undefined ? error : new Error(`cannot look at ${path}: ${code}`, { cause: error });
-    } finally {
-      late.catch(() => undefined);
-      over.abort();
     }
   };
 
@@ -91,7 +79,9 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
       signal.throwIfAborted();
       const { text, rootDir } = readMounts(procDir);
       const mounts = parseMountinfo(text);
-      const readOnlyPaths = parseReadOnlyPaths(readFstab(join(rootDir, "etc/fstab")));
+      const readOnlyPaths = parseReadOnlyPaths(
+        orUndefinedSync(() => readFileSync(join(rootDir, "etc/fstab"), "utf8")) ?? "",
+      );
       const bound = boundPaths(mounts);
       const files = bound.length === 0 ? new Set<string>() : await filesAmong(bound, rootDir, signal);
       const chosen = chooseDataMounts(mounts, readOnlyPaths, files);

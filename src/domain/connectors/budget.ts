@@ -110,7 +110,6 @@ export function createTokenBudgets(ports: {
 
 /** A rule of thumb for ordinary text and all common models. */
 const bytesPerToken = 4;
-/** A message's role and separators. */
 const tokensPerMessage = 4;
 
 const tokensOf = (bytes: number): number => Math.ceil(bytes / bytesPerToken);

@@ -96,7 +96,6 @@ const toResponse = (end: ChatEnd, connector: string, usage: TokenUsage, content:
 const tokensIn = ({ input_tokens: input, output_tokens: output }: TokenUsage): number => input + output;
 const nothingReported = { inputTokens: null, outputTokens: null };
 
-/** What both kinds of calls share: budget, time limit, status, metrics. */
 export function beginCall(
   { connectors, budgets, clock, onCall }: ChatCallPorts,
   { definition }: ChosenConnector,
@@ -152,22 +151,17 @@ export function beginCall(
     fail(error: unknown, outputBytes: number): unknown {
       // Failed attempts are counted in `lost`.
       const tokens = outputBytes === 0 ? 0 : brokenOff(outputBytes);
-      if (outer.aborted) {
-        finish("cancelled", tokens, undefined);
-        return cutShort(name);
-      }
-      if (!(error instanceof ProviderFailed)) {
-        finish("internal_error", tokens, undefined);
-        return error;
-      }
+      const ended = (result: CallResult, told: unknown): unknown => {
+        finish(result, tokens, undefined);
+        return told;
+      };
+      if (outer.aborted) return ended("cancelled", cutShort(name));
+      if (!(error instanceof ProviderFailed)) return ended("internal_error", error);
       // Waiting for the client says nothing about the provider.
-      if (error === limit.signal.reason && heldUpMs > timeoutMs / 2) {
-        finish("cancelled", tokens, undefined);
-        return takenTooSlowly(name, timeoutMs);
-      }
+      if (error === limit.signal.reason && heldUpMs > timeoutMs / 2)
+        return ended("cancelled", takenTooSlowly(name, timeoutMs));
       connectors.used(definition, error);
-      finish(error.failure, tokens, undefined);
-      return toUnavailable(name, error);
+      return ended(error.failure, toUnavailable(name, error));
     },
     /** Passes an event on, and measures how long the client takes. */
     *hand(event: ServerSentEvent): Generator<ServerSentEvent> {

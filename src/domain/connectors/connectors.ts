@@ -2,11 +2,11 @@ import type { Connector, ConnectorList, ConnectorStatus, ConnectorTest } from "#
 import { probeIntervalMs } from "#contract/limits.ts";
 import type { BudgetOf, ConnectorDefinition, ConnectorDiscovery, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
-import { createTimeLimit, untilAborted } from "#kernel/async.ts";
+import { healthy, type ProbeResult } from "#domain/ports/probe.ts";
+import { withinTime } from "#kernel/async.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { isOfTheCall, statusOf, timeUp } from "./failure.ts";
 
-/** Timeout of a probe, a test or a discovery. */
 const probeTimeoutMs = 10_000;
 
 export interface DefaultState {
@@ -17,14 +17,10 @@ export interface DefaultState {
 }
 
 /** Health of the component `llm`. A connector that is not configured is not expected. */
-export function defaultConnectorHealth({ name, status, reason }: DefaultState): {
-  readonly healthy: boolean;
-  readonly expected: boolean;
-  readonly reason?: string;
-} {
+export function defaultConnectorHealth({ name, status, reason }: DefaultState): ProbeResult {
   if (name === null)
     return { healthy: false, expected: false, reason: "there is no connector, or none was looked for yet" };
-  if (status === "connected") return { healthy: true, expected: true };
+  if (status === "connected") return healthy;
   const isExpected = status !== undefined && status !== "not_configured";
   return { healthy: false, expected: isExpected, reason: `connector ${name}: ${reason ?? "not asked yet"}` };
 }
@@ -68,12 +64,9 @@ const toConnector = ({ definition, status, checkedAt, error }: Entry): Connector
   last_error: error,
 });
 
-/** A provider's failure; any other error is an internal one. */
-function toProviderFailure(error: unknown): ProviderFailed {
-  if (error instanceof ProviderFailed) return error;
-  const reason = error instanceof Error ? error.name : typeof error;
-  return new ProviderFailed(`internal error (${reason})`, { failure: "unreadable", isRetryable: false, cause: error });
-}
+const late = (limitMs: number): never => {
+  throw timeUp(limitMs);
+};
 
 export interface ConnectorsPorts {
   readonly load: () => Promise<{ readonly plan: ConnectorPlan; readonly discovery: ConnectorDiscovery | undefined }>;
@@ -87,7 +80,6 @@ interface State extends ConnectorsPorts {
   plan: ConnectorPlan;
   discovery: ConnectorDiscovery | undefined;
   found: readonly ConnectorDefinition[];
-  /** In the order of the plan, then those discovered. */
   entries: ReadonlyMap<string, Entry>;
   loading: Promise<void> | undefined;
   isReplaced: boolean;
@@ -147,30 +139,27 @@ function recordResult(state: State, definition: ConnectorDefinition, failure: Pr
 async function probeOnce({ clock, onTrouble }: State, definition: ConnectorDefinition, signal: AbortSignal) {
   if ("missing" in definition.access) return undefined;
   const { provider } = definition.access;
-  const limit = createTimeLimit(clock, probeTimeoutMs, signal, timeUp);
   try {
-    await untilAborted(provider.probe(limit.signal), limit.signal);
+    await withinTime(clock, probeTimeoutMs, signal, (during) => provider.probe(during), late);
     return undefined;
   } catch (error) {
     if (signal.aborted) return new ProviderFailed("cut short", { failure: "silent", isRetryable: true });
-    if (!(error instanceof ProviderFailed)) onTrouble(error);
-    return toProviderFailure(error);
-  } finally {
-    limit.end();
+    if (error instanceof ProviderFailed) return error;
+    onTrouble(error);
+    const reason = error instanceof Error ? error.name : typeof error;
+    const failure = { failure: "unreadable", isRetryable: false, cause: error } as const;
+    return new ProviderFailed(`internal error (${reason})`, failure);
   }
 }
 
 async function discover(state: State): Promise<void> {
   const { discovery: finder, clock, shutdown, onTrouble } = state;
   if (finder === undefined) return;
-  const limit = createTimeLimit(clock, probeTimeoutMs, shutdown.signal, timeUp);
   let fresh: readonly ConnectorDefinition[] = [];
   try {
-    fresh = await untilAborted(finder.find(limit.signal), limit.signal);
+    fresh = await withinTime(clock, probeTimeoutMs, shutdown.signal, (during) => finder.find(during), late);
   } catch (error) {
     if (!(error instanceof ProviderFailed) && !shutdown.signal.aborted) onTrouble(error);
-  } finally {
-    limit.end();
   }
   if (finder !== state.discovery || shutdown.signal.aborted) return;
   // Known definitions stay the same objects, so that calls in flight still belong to them.

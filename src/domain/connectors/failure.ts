@@ -28,20 +28,18 @@ export function toUnavailable(connector: string, error: ProviderFailed): DomainE
   return new DomainError("UNAVAILABLE", `cannot get an answer from connector ${connector}: ${message}`, details, error);
 }
 
-/** The client has gone, or the service is stopping. */
+/** No answer, for a reason that is none of the provider's. */
+const unanswered = (connector: string | null, message: string, retryable = true): DomainError =>
+  new DomainError("UNAVAILABLE", message, { connector, provider_status: null, retryable });
+
 export const cutShort = (connector: string): DomainError =>
-  new DomainError("UNAVAILABLE", `cannot wait for connector ${connector}: the service is stopping`, {
-    connector,
-    provider_status: null,
-    retryable: true,
-  });
+  unanswered(connector, `cannot wait for connector ${connector}: the service is stopping`);
 
 /** The time limit is over, mostly because the client read slowly. */
 export const takenTooSlowly = (connector: string, limitMs: number): DomainError =>
-  new DomainError(
-    "UNAVAILABLE",
+  unanswered(
+    connector,
     `cannot go on with the answer of connector ${connector}: it was not read within ${limitMs / 1000} s`,
-    { connector, provider_status: null, retryable: true },
   );
 
 /** @param wanted the configured default that is missing; null without one. */
@@ -50,14 +48,8 @@ export function noDefault(wanted: string | null): DomainError {
     wanted === null
       ? "there is no connector (add one under connectors.list in the settings file)"
       : `the default connector ${wanted} was not found (start it, or name another connector)`;
-  const details = { connector: wanted, provider_status: null, retryable: wanted !== null };
-  return new DomainError("UNAVAILABLE", `cannot choose a connector: ${reason}`, details);
+  return unanswered(wanted, `cannot choose a connector: ${reason}`, wanted !== null);
 }
 
-export function notConfigured({ name }: ConnectorDefinition, missing: string): DomainError {
-  return new DomainError("UNAVAILABLE", `cannot use connector ${name}: it is not configured (${missing})`, {
-    connector: name,
-    provider_status: null,
-    retryable: false,
-  });
-}
+export const notConfigured = ({ name }: ConnectorDefinition, missing: string): DomainError =>
+  unanswered(name, `cannot use connector ${name}: it is not configured (${missing})`, false);

@@ -1,7 +1,48 @@
 import { type FixResult, type FixStepReport, type HealthCheckResult, statusRank } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import type { Fix, FixPlan, FixStep } from "./fix.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import type { Fix, FixPlan, FixStep, OnOperation } from "./fix.ts";
+
+interface During {
+  readonly signal: AbortSignal;
+  readonly onOperation?: OnOperation;
+}
+
+export async function carryOutSteps(
+  { endsOnFailure }: Pick<Fix, "endsOnFailure">,
+  plan: Pick<FixPlan, "steps">,
+  { signal, onOperation }: During,
+  clock: Pick<Clock, "monotonicMs">,
+): Promise<FixStepReport[]> {
+  const stepOf = async (step: FixPlan["steps"][number]): Promise<FixStepReport> => {
+    const startedAtMs = clock.monotonicMs();
+    const report = (status: FixStepReport["status"], message: string): FixStepReport => ({
+      action: step.action,
+      status,
+      message,
+      duration_ms: Math.round(clock.monotonicMs() - startedAtMs),
+    });
+    try {
+      signal.throwIfAborted();
+      return report("done", await step.run(signal, onOperation));
+    } catch (error) {
+      return report("failed", errorMessage(error));
+    }
+  };
+
+  const reports: FixStepReport[] = [];
+  for (const step of plan.steps) {
+    const isOver = endsOnFailure && reports.some(({ status }) => status === "failed");
+    reports.push(
+      isOver
+        ? { action: step.action, status: "skipped", message: "a step before it failed", duration_ms: 0 }
+        : await stepOf(step),
+    );
+  }
+  return reports;
+}
 
 /** Reason of a plan without steps that gives none. */
 export const nothingPossible = "there is nothing that it could do";

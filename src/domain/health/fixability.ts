@@ -1,3 +1,4 @@
+import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Outcome } from "./check.ts";
 import type { Fix } from "./fix.ts";
@@ -18,15 +19,7 @@ export function createFixability(ports: {
   return async (fixId, found, signal) => {
     const fix = fixes.get(fixId);
     if (fix?.mayFindNothing !== true) return true;
-    const over = new AbortController();
-    const during = AbortSignal.any([signal, over.signal]);
-    const late = clock.sleep(planTimeoutMs, during).then(() => true);
-    try {
-      return await Promise.race([fix.plan(found, during).then(({ steps }) => steps.length > 0), late]);
-    } catch {
-      return true;
-    } finally {
-      over.abort();
-    }
+    const finds = async (during: AbortSignal): Promise<boolean> => (await fix.plan(found, during)).steps.length > 0;
+    return withinTime(clock, planTimeoutMs, signal, finds, () => true).catch(() => true);
   };
 }

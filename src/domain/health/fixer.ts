@@ -5,12 +5,12 @@ import type { Plan } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/common/hooks.ts";
+import { createTimeLimit } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Check, Outcome } from "./check.ts";
 import type { Fix, FixPlan, FixStep, OnOperation, OpenFix } from "./fix.ts";
-import { nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
-import { carryOutSteps } from "./fix-steps.ts";
+import { carryOutSteps, nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
 import type { CheckRunner } from "./runner.ts";
 
 export interface FixRun {
@@ -141,13 +141,9 @@ async function planFor({ fix, check, open }: Found, signal: AbortSignal): Promis
 async function carryOut(state: State, found: Found, asked: Asked, onOperation: OnOperation): Promise<FixResult> {
   const { clock, shutdown } = state;
   const { fix, check: before } = found;
-  const ended = new AbortController();
-  const late = new AbortController();
-  const timeoutMs = fix.timeoutMs ?? fixTimeoutMs;
-  void clock.sleep(timeoutMs, AbortSignal.any([ended.signal, shutdown.signal])).then(() => {
-    if (!ended.signal.aborted) late.abort(new Error(`not done within ${Math.round(timeoutMs / 1000)} s`));
-  });
-  const signal = AbortSignal.any([late.signal, shutdown.signal]);
+  const timeUp = (limitMs: number): Error => new Error(`not done within ${Math.round(limitMs / 1000)} s`);
+  const limit = createTimeLimit(clock, fix.timeoutMs ?? fixTimeoutMs, shutdown.signal, timeUp);
+  const { signal } = limit;
   const { id: fixId, risk } = fix;
   const nothingDone = (why: string): FixResult => {
     const message = `${fixId} did nothing: ${why}`;
@@ -172,7 +168,7 @@ async function carryOut(state: State, found: Found, asked: Asked, onOperation: O
     // Steps report their own failures; this is a plan that could not be made.
     return nothingDone(errorMessage(error));
   } finally {
-    ended.abort();
+    limit.end();
   }
 }
 

@@ -1,6 +1,7 @@
 import type { ComponentName } from "#contract/health.ts";
 import { probeIntervalMs } from "#contract/limits.ts";
-import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
+import { type Probe, type ProbeResult, unhealthy } from "#domain/ports/probe.ts";
+import { withinTime } from "#kernel/async.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 
@@ -27,24 +28,14 @@ export function createProber(clock: Clock) {
   let latest: Components | undefined;
   const running = new Map<string, Promise<void>>();
 
-  const outcome = async (probe: Probe): Promise<ProbeResult> => {
-    const over = new AbortController();
-    const signal = AbortSignal.any([shutdown.signal, over.signal]);
-    const late = clock.sleep(probeTimeoutMs, signal).then(() => {
-      throw new Error(`no answer after ${probeTimeoutMs / 1000} s`);
-    });
-    try {
-      return await Promise.race([probe(signal), late]);
-    } catch (error) {
-      return { healthy: false, expected: true, reason: errorMessage(error) };
-    } finally {
-      late.catch(() => undefined);
-      over.abort();
-    }
+  const late = (): never => {
+    throw new Error(`no answer after ${probeTimeoutMs / 1000} s`);
   };
 
   const run = async (name: string, probe: Probe): Promise<void> => {
-    const result = await outcome(probe);
+    const result = await withinTime(clock, probeTimeoutMs, shutdown.signal, probe, late).catch((error: unknown) =>
+      unhealthy(errorMessage(error)),
+    );
     if (shutdown.signal.aborted) return;
     const before = results.get(name);
     results.set(name, result);
@@ -65,8 +56,7 @@ export function createProber(clock: Clock) {
     await Promise.all([...probes.keys()].map(probeNow));
   };
 
-  const result = (name: string): ProbeResult =>
-    results.get(name) ?? { healthy: false, expected: true, reason: "not probed yet" };
+  const result = (name: string): ProbeResult => results.get(name) ?? unhealthy("not probed yet");
 
   const read = (): Components => ({
     ...Object.fromEntries(Object.keys(probed?.added ?? {}).map((name) => [name, result(name)])),
@@ -90,7 +80,6 @@ export function createProber(clock: Clock) {
       isFirstRoundOver ? current() : firstRound.promise.then(current),
     /** Probes one component at once; does nothing before the start. */
     probeNow,
-    /** Probes every component now and every 30 s. */
     start: (given: Probed): void => {
       probed = given;
       for (const [name, probe] of Object.entries({ ...given.added, ...given.probes })) probes.set(name, probe);

@@ -5,6 +5,7 @@ import {
   type Notifier,
   type StoredNotification,
 } from "#domain/ports/notifications.ts";
+import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import type { Draft } from "./messages.ts";
@@ -107,26 +108,20 @@ function addNotification(
   return notification;
 }
 
-async function attempt(
+const late = (): never => {
+  throw new NotificationFailed("no answer in time", true);
+};
+
+const attempt = (
   clock: Pick<Clock, "sleep">,
-  notification: StoredNotification,
+  { message }: StoredNotification,
   notifier: Notifier,
   signal: AbortSignal,
-): Promise<Failure | undefined> {
-  const over = new AbortController();
-  const late = clock.sleep(attemptMs, AbortSignal.any([signal, over.signal])).then(() => {
-    throw new NotificationFailed("no answer in time", true);
-  });
-  try {
-    await Promise.race([notifier.send(notification.message, AbortSignal.any([signal, over.signal])), late]);
-    return undefined;
-  } catch (error) {
-    return toFailure(error);
-  } finally {
-    late.catch(() => undefined);
-    over.abort();
-  }
-}
+): Promise<Failure | undefined> =>
+  withinTime(clock, attemptMs, signal, (during) => notifier.send(message, during), late).then(
+    () => undefined,
+    toFailure,
+  );
 
 async function sendOne(state: State, notification: StoredNotification, notifier: Notifier): Promise<void> {
   const { clock, sending, shutdown, turns } = state;
@@ -179,12 +174,8 @@ function post(state: State, draft: Draft, channel: NotificationChannel, notifier
   const before = queued(state, channel);
   const oldest = before.find(({ id }) => !sending.has(id));
   if (before.length >= maxQueued && oldest !== undefined) end(state, oldest, "dropped", "too many were waiting");
-  const added = addNotification(state, draft, channel, notifier, {
-    attempts: 0,
-    outcome: "queued",
-    error: null,
-    endedAt: null,
-  });
+  const waits = { attempts: 0, outcome: "queued", error: null, endedAt: null } as const;
+  const added = addNotification(state, draft, channel, notifier, waits);
   turns.added(added, queued(state, channel));
   pump(state, channel);
   waiting.get(channel)?.abort();

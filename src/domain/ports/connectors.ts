@@ -30,7 +30,6 @@ export interface ChatReply extends ChatEnd {
 /** A piece of an answer; `end` is always the last. */
 export type ChatPart = { readonly kind: "text"; readonly text: string } | ({ readonly kind: "end" } & ChatEnd);
 
-/** A language model at its provider. Makes one attempt; callers repeat it. */
 export interface ChatProvider {
   /** @throws ProviderFailed; the reason of the signal when it fires. */
   readonly chat: (call: ChatCall, signal: AbortSignal) => Promise<ChatReply>;
@@ -47,7 +46,6 @@ export type ProviderFailure = "unreachable" | "refused" | "unreadable" | "silent
 export class ProviderFailed extends Error {
   override readonly name = "ProviderFailed";
   readonly failure: ProviderFailure;
-  /** Of the answer over HTTP, if there was one. */
   readonly status: number | null;
   /** Whether to try again later: as the provider says, else by the status. */
   readonly isRetryable: boolean;
@@ -57,17 +55,12 @@ export class ProviderFailed extends Error {
     message: string,
     {
       failure,
-      status = null,
       isRetryable,
+      status = null,
       retryAfterMs = null,
       cause,
-    }: {
-      readonly failure: ProviderFailure;
-      readonly status?: number | null;
-      readonly isRetryable: boolean;
-      readonly retryAfterMs?: number | null;
-      readonly cause?: unknown;
-    },
+    }: Pick<ProviderFailed, "failure" | "isRetryable"> &
+      Partial<Pick<ProviderFailed, "status" | "retryAfterMs" | "cause">>,
   ) {
     super(message, { cause });
     this.failure = failure;
@@ -99,7 +92,6 @@ export interface ConnectorPlan {
   readonly budgetOf: BudgetOf;
 }
 
-/** Finds connectors without settings, such as a model server on this machine. */
 export interface ConnectorDiscovery {
   /** Never throws. */
   readonly find: (signal: AbortSignal) => Promise<readonly ConnectorDefinition[]>;
