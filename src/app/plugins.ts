@@ -4,7 +4,7 @@ import { createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index
 import type { Config } from "#config/load.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { Check } from "#domain/health/check.ts";
-import { sandboxedCheck } from "#domain/health/plugin/sandboxed-check.ts";
+import { sandboxedCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInCheckIds } from "#domain/health/registry.ts";
 import type { CheckPlan } from "#domain/health/runner.ts";
 import { confirmedSandbox } from "#domain/plugins/confirmation.ts";

@@ -2,7 +2,6 @@ import type { ErrorCode } from "#contract/errors.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { findUnavailable } from "./host-unavailable.ts";
 
-/** An error for callers: a code of the contract, a message with its remedy, details. */
 export class DomainError extends Error {
   override readonly name = "DomainError";
   readonly code: ErrorCode;
@@ -23,6 +22,9 @@ export function unavailable(doing: string, error: unknown): DomainError | undefi
 
 export const invalid = (field: string, issue: string, message = `cannot accept ${field}: ${issue}`): DomainError =>
   new DomainError("VALIDATION_ERROR", message, { field, issue });
+
+export const unknownCheck = (id: string): DomainError =>
+  new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
 
 export const missingScope = (
   required: string,

@@ -1,6 +1,6 @@
 import type { Explanation, ExplanationPreview, explanations } from "#contract/connectors.ts";
 import type { Caller, Handlers, Plan } from "#contract/operation.ts";
-import { DomainError } from "#domain/common/error.ts";
+import { DomainError, unknownCheck } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { utf8Length } from "#kernel/text.ts";
@@ -38,9 +38,6 @@ export function explainHandlers(ports: {
 }): Handlers<typeof explanations> {
   const { sources, asking, clock } = ports;
 
-  const unknown = (id: string): DomainError =>
-    new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
-
   const silent = (connector: string): DomainError =>
     new DomainError("UNAVAILABLE", `connector ${connector} answered without a text`, {
       provider_status: null,
@@ -58,7 +55,7 @@ export function explainHandlers(ports: {
     async explainCheck({ params: { check_id: id }, query, body }, context) {
       const caller = known(context.caller);
       const running = sources.check(id);
-      if (running === undefined) throw unknown(id);
+      if (running === undefined) throw unknownCheck(id);
       const result = await running;
       const connector = await asking.choose(body.connector, caller);
       context.touched({ connector });

@@ -69,7 +69,6 @@ export function createCheckStates(ports: {
     },
     verdict: (): HealthStatus["status"] => verdict,
     isStarting: (): boolean => isStarting,
-    /** Deletes old runs from the history, at most once an hour. */
     prune(): void {
       const nowMs = clock.monotonicMs();
       if (nowMs - prunedAtMs < pruneIntervalMs) return;

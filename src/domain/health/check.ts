@@ -13,12 +13,10 @@ export interface Outcome {
   readonly canFix?: boolean;
 }
 
-/** The settings of a check; what they leave out is the check's own. */
 export interface CheckSettings {
   /** Thresholds in the unit of the check. */
   readonly warn?: number;
   readonly fail?: number;
-  /** Paths, units or names that the check leaves out. */
   readonly ignore: readonly string[];
 }
 

@@ -37,11 +37,8 @@ export interface Fix {
   readonly summary: string;
   /** `safe`: loses nothing. `moderate`: touches services or replaceable files. `risky`: needs confirmation. */
   readonly risk: Risk;
-  /** Its effects on the host: the caller needs their scopes besides `health:fix`. */
   readonly does: readonly [Effect, ...Effect[]];
-  /** Fixes of one kind never run at the same time. */
   readonly kind: "packages" | "services" | "clock" | "storage";
-  /** Whether a failed step ends the fix. */
   readonly endsOnFailure: boolean;
   /** Whether its plan may be empty: then it is offered only when the plan has steps. */
   readonly mayFindNothing?: boolean;

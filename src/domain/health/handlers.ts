@@ -3,7 +3,7 @@ import type { HealthStatus, health } from "#contract/health.ts";
 import { checkHistoryLimit, checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
-import { DomainError, invalid } from "#domain/common/error.ts";
+import { DomainError, invalid, unknownCheck } from "#domain/common/error.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import type { Fixer } from "./fixer.ts";
@@ -76,8 +76,6 @@ export function checkHandlers(ports: {
   ready?: () => Promise<void> | undefined;
 }): Handlers<typeof checks> {
   const { runner, fixer, history, clock, ready } = ports;
-  const unknown = (id: string): DomainError =>
-    new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
 
   /** A check that is about to be added must not be reported as missing. */
   const whenReady = <T>(work: () => T | Promise<T>): T | Promise<T> => {
@@ -90,7 +88,7 @@ export function checkHandlers(ports: {
     getCheck: ({ params: { check_id: id } }) =>
       whenReady(() => {
         const result = runner.run(id);
-        if (result === undefined) throw unknown(id);
+        if (result === undefined) throw unknownCheck(id);
         return result;
       }),
     async fixCheck({ params: { check_id: id }, query, body }, { caller, touched }) {
@@ -111,7 +109,7 @@ export function checkHandlers(ports: {
     },
     async getCheckHistory({ params: { check_id: id }, query: { since, limit = checkHistoryLimit.default } }) {
       await ready?.();
-      if (!runner.ids.includes(id)) throw unknown(id);
+      if (!runner.ids.includes(id)) throw unknownCheck(id);
       const from = since === undefined ? clock.now() - checkHistoryWindowMs : parseTimestamp(since);
       if (from === undefined) throw invalid("since", "Must be an RFC 3339 time");
       const { runs, total } = history.runs(id, from, limit);

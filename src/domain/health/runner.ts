@@ -39,7 +39,6 @@ export interface CheckSource {
 }
 
 export interface CheckRunner {
-  /** Ids of the enabled checks: in the order of the registry, then those added later. */
   readonly ids: readonly string[];
   readonly find: (id: string) => Check | undefined;
   /** Adds a check and runs it, unless it is disabled. Disposing removes it with all but its history. */
@@ -77,7 +76,6 @@ interface Entry {
   readonly calmIntervalMs: number;
   readonly timeoutMs: number;
   result: HealthCheckResult | undefined;
-  /** On the monotonic clock: when its last run ended, and when the next regular one is due. */
   endedAtMs: number;
   dueAtMs: number;
   /** Its place in the interval: later due times are counted from here. */
@@ -296,6 +294,10 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
   const running: Running = { ...ports, states, runCheck, inSlot, shutdown, entries, fixedCount, stop: undefined };
   for (const { check } of entries) states.restore(check.id);
   states.judge(entries);
+  const withEntry = <T>(id: string, work: (entry: Entry) => T): T | undefined => {
+    const entry = findEntry(running, id);
+    return entry && work(entry);
+  };
 
   return {
     get ids() {
@@ -304,18 +306,9 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
     find: (id) => findEntry(running, id)?.check,
     add: (check) => add(running, check),
     list: () => listResults(running),
-    run(id) {
-      const entry = findEntry(running, id);
-      return entry && runWhenAsked(running, entry);
-    },
-    current(id) {
-      const entry = findEntry(running, id);
-      return entry && current(running, entry);
-    },
-    rerun(id, source) {
-      const entry = findEntry(running, id);
-      return entry && rerun(running, entry, source);
-    },
+    run: (id) => withEntry(id, (entry) => runWhenAsked(running, entry)),
+    current: (id) => withEntry(id, (entry) => current(running, entry)),
+    rerun: (id, source) => withEntry(id, (entry) => rerun(running, entry, source)),
     async runMissing() {
       const missing = running.entries.filter(({ result }) => result === undefined);
       await Promise.all(missing.map((entry) => run(running, entry, "unasked")));

@@ -5,7 +5,6 @@ import { type Check, type CheckSettings, createIgnore, type Outcome, skip } from
 type Options = Readonly<Record<string, string>>;
 
 interface Finding {
-  /** Lower case, as sshd prints it. */
   readonly option: string;
   readonly value: string;
   readonly status: "warn" | "fail";
@@ -15,7 +14,6 @@ interface Finding {
 
 const isOn = (options: Options, name: string): boolean => options[name] === "yes";
 
-/** Whether AuthenticationMethods permits a method alone. */
 function mayAlone(options: Options, method: string): boolean {
   const lists = (options["authenticationmethods"] ?? "any").split(" ");
   return lists.some((list) => list === "any" || list.split(",").every((each) => each.split(":")[0] === method));
@@ -39,35 +37,47 @@ function passwordOption(options: Options): keyof typeof passwordWays | undefined
   return asksPam && mayAlone(options, "keyboard-interactive") ? "kbdinteractiveauthentication" : undefined;
 }
 
+/** What else is wrong where a password is enough. */
+const withPasswords: readonly Finding[] = [
+  {
+    option: "permitrootlogin",
+    value: "yes",
+    status: "fail",
+    problem: "root may log in with a password",
+    advice: "Set PermitRootLogin prohibit-password",
+  },
+  {
+    option: "permitemptypasswords",
+    value: "yes",
+    status: "fail",
+    problem: "accounts without a password are open to everybody",
+    advice: "Set PermitEmptyPasswords no",
+  },
+];
+
+const always: readonly Finding[] = [
+  {
+    option: "strictmodes",
+    value: "no",
+    status: "warn",
+    problem: "keys count even where others may write them",
+    advice: "Set StrictModes yes",
+  },
+  {
+    option: "permituserenvironment",
+    value: "yes",
+    status: "warn",
+    problem: "users can get round forced commands with variables of their own",
+    advice: "Set PermitUserEnvironment no",
+  },
+];
+
 function passwordFindings(options: Options): readonly Finding[] {
   const option = passwordOption(options);
   if (option === undefined) return [];
-  const findings: Finding[] = [
-    {
-      option,
-      value: "yes",
-      status: "warn",
-      problem: passwordWays[option].problem,
-      advice: `When all users have keys, set ${passwordWays[option].spelled} no`,
-    },
-  ];
-  if (isOn(options, "permitrootlogin"))
-    findings.push({
-      option: "permitrootlogin",
-      value: "yes",
-      status: "fail",
-      problem: "root may log in with a password",
-      advice: "Set PermitRootLogin prohibit-password",
-    });
-  if (isOn(options, "permitemptypasswords"))
-    findings.push({
-      option: "permitemptypasswords",
-      value: "yes",
-      status: "fail",
-      problem: "accounts without a password are open to everybody",
-      advice: "Set PermitEmptyPasswords no",
-    });
-  return findings;
+  const { problem, spelled } = passwordWays[option];
+  const advice = `When all users have keys, set ${spelled} no`;
+  return [{ option, value: "yes", status: "warn", problem, advice }, ...withPasswords];
 }
 
 /** Weak algorithms that no supported release offers by default. */
@@ -99,30 +109,10 @@ function algorithmFindings(options: Options): readonly Finding[] {
   });
 }
 
-function trustFindings(options: Options): readonly Finding[] {
-  const findings: Finding[] = [];
-  if (options["strictmodes"] === "no")
-    findings.push({
-      option: "strictmodes",
-      value: "no",
-      status: "warn",
-      problem: "keys count even where others may write them",
-      advice: "Set StrictModes yes",
-    });
-  if (isOn(options, "permituserenvironment"))
-    findings.push({
-      option: "permituserenvironment",
-      value: "yes",
-      status: "warn",
-      problem: "users can get round forced commands with variables of their own",
-      advice: "Set PermitUserEnvironment no",
-    });
-  return findings;
-}
-
 function judgeOptions(options: Options, { ignore }: CheckSettings): Outcome {
   const isIgnored = createIgnore(ignore.map((name) => name.toLowerCase()));
-  const findings = [...passwordFindings(options), ...trustFindings(options), ...algorithmFindings(options)]
+  const fixed = [...passwordFindings(options), ...always].filter(({ option, value }) => options[option] === value);
+  const findings = [...fixed, ...algorithmFindings(options)]
     .filter(({ option }) => !isIgnored(option))
     .sort((a, b) => Number(b.status === "fail") - Number(a.status === "fail"));
   const details = { findings };

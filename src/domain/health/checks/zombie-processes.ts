@@ -2,7 +2,6 @@ import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, grade, thresholdsFor } from "../check.ts";
 
-/** Items in the details: a host may have very many. */
 const maxListed = 100;
 
 /** Parents by number of zombies: restarting a parent ends them. */

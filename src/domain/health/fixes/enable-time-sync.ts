@@ -2,7 +2,6 @@ import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Fix } from "../fix.ts";
 
-/** How long the service may take to start and reach a time server. */
 const waitMs = 20_000;
 const betweenMs = 500;
 

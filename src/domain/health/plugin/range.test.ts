@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseRange } from "./range.ts";
+import { parseRange } from "./perfdata.ts";
 
 describe("ranges", () => {
   it.each([

@@ -1,6 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Ended } from "./plugin-check.ts";
-import { jsonOutcome } from "./sandboxed-check.ts";
+import { type Ended, jsonOutcome } from "./plugin-check.ts";
 
 const ended = (stdout: string, rest: Partial<Ended> = {}): Ended => ({
   isEnded: true,
