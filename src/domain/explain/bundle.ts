@@ -7,7 +7,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
 import { beginningOf } from "./beginning.ts";
 import { cutTo, inert } from "./inert.ts";
-import { type JournalLine, journalLines } from "./journal-lines.ts";
+import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
 
@@ -17,27 +17,31 @@ const mostChanges = 50;
 /** How many times the shown text is checked for secrets: removing them makes room. */
 const lookedAt = 4;
 
-interface Part {
-  readonly lines: readonly string[];
-  readonly redactions: number;
-  readonly omitted: readonly string[];
-}
-
-export interface Bundle {
+export interface Bundle extends Omit<Part, "lines"> {
   readonly check: readonly string[];
   readonly history: readonly string[];
   readonly units: readonly string[];
   readonly journal: readonly JournalLine[];
-  readonly redactions: number;
-  readonly omitted: readonly string[];
 }
 
-const nothing = (...omitted: readonly string[]): Part => ({ lines: [], redactions: 0, omitted });
+interface SafeText {
+  readonly text: string;
+  readonly redactions: number;
+}
+
+const redactionsIn = (each: readonly Pick<SafeText, "redactions">[]): number =>
+  each.reduce((sum, { redactions }) => sum + redactions, 0);
+
+/** @param rest what is told where some lines had to be left out. */
+const partOf = (kept: readonly SafeText[], isAll: boolean, rest: string): Part => ({
+  lines: kept.map(({ text }) => text),
+  redactions: redactionsIn(kept),
+  omitted: isAll ? [] : [`${rest} (size limit)`],
+});
 /** Without secrets: errors may repeat what was read. */
 const redactedMessage = (error: unknown): string => safeText(errorMessage(error), mostOf.run).text;
 
-/** The text without secrets, on one line, cut to the bytes. */
-function safeText(text: string, most: number) {
+function safeText(text: string, most: number): SafeText {
   const redacted = redact(beginningOf(text, most * lookedAt).join("\n"));
   return { text: cutTo(inert(redacted.text), most), redactions: redacted.count };
 }
@@ -80,14 +84,10 @@ function historyPart(history: ExplainSources["history"], checkId: string, nowMs:
     return { text: `${toTimestamp(checkedAt)} ${status}: ${told.text}`, redactions: told.redactions };
   });
   const kept = newest(written, mostOf.history);
-  return {
-    lines: kept.map(({ text }) => text),
-    redactions: kept.reduce((sum, { redactions }) => sum + redactions, 0),
-    omitted: kept.length < changes.length ? ["history of the check: earlier changes (size limit)"] : [],
-  };
+  return partOf(kept, kept.length === changes.length, "history of the check: earlier changes");
 }
 
-function newest<T extends { readonly text: string }>(lines: readonly T[], most: number): readonly T[] {
+function newest(lines: readonly SafeText[], most: number): readonly SafeText[] {
   let used = 0;
   const from = lines.findLastIndex(({ text }) => {
     used += utf8Length(text) + 1;
@@ -120,11 +120,7 @@ async function unitsPart(sources: ExplainSources, names: readonly string[], call
   const found = all.filter(({ name }) => services.includes(name));
   const written = found.map((unit) => safeText(stateOf(unit), mostOf.unit)).reverse();
   const kept = [...newest(written, mostOf.units)].reverse();
-  return {
-    lines: kept.map(({ text }) => text),
-    redactions: kept.reduce((sum, { redactions }) => sum + redactions, 0),
-    omitted: kept.length < written.length ? ["state of units: more of them (size limit)"] : [],
-  };
+  return partOf(kept, kept.length === written.length, "state of units: more of them");
 }
 
 /** Collects what the caller may see of a check, without secrets, in bounded size. */
@@ -144,7 +140,7 @@ export async function makeBundle(
     history: history.lines,
     units: units.lines,
     journal: journal.lines,
-    redactions: parts.reduce((sum, { redactions }) => sum + redactions, 0),
+    redactions: redactionsIn(parts),
     omitted: parts.flatMap(({ omitted }) => omitted),
   };
 }

@@ -26,11 +26,14 @@ export interface JournalLine {
   readonly cursor: string;
 }
 
-export interface JournalLines {
-  readonly lines: readonly JournalLine[];
+/** Lines of one kind without secrets, and what is not among them. */
+export interface Part<Line = string> {
+  readonly lines: readonly Line[];
   readonly redactions: number;
   readonly omitted: readonly string[];
 }
+
+export const nothing = (...omitted: readonly string[]): Part<never> => ({ lines: [], redactions: 0, omitted });
 
 type Sources = Pick<ExplainSources, "logs" | "logUnitsOf" | "isWithin">;
 type Place = Pick<LogSearch, "units" | "identifier">;
@@ -46,7 +49,6 @@ function placesOf(subjects: Subjects, granted: "all" | readonly string[], isWith
   return { places, hidden: units.filter((unit) => !isSeen(unit)) };
 }
 
-/** The windows, the more telling ones first. */
 function windowsOf(
   sinceMs: number,
   nowMs: number,
@@ -131,8 +133,7 @@ export async function journalLines(
   sources: Sources,
   { subjects, sinceMs, nowMs, caller }: { subjects: Subjects; sinceMs: number; nowMs: number; caller: Caller },
   signal: AbortSignal,
-): Promise<JournalLines> {
-  const nothing = (...omitted: readonly string[]): JournalLines => ({ lines: [], redactions: 0, omitted });
+): Promise<Part<JournalLine>> {
   const granted = sources.logUnitsOf(caller);
   if (granted !== "all" && granted.length === 0) return nothing("journal entries: this key lacks the scope logs:read");
   const { places, hidden } = placesOf(subjects, granted, sources.isWithin);

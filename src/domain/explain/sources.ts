@@ -5,7 +5,6 @@ import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
 import type { StoredRun } from "#domain/ports/check-history.ts";
 import type { Unit } from "#domain/ports/units.ts";
 
-/** Times are epoch milliseconds. */
 export type PastRun = Omit<StoredRun, "durationMs">;
 
 export type UnitFacts = Omit<Unit, "mainPid" | "memoryBytes">;

@@ -1,6 +1,5 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
 
-/** What a check is about in the journal and in systemd. */
 export interface Subjects {
   /** Canonical names; `kernel` for the kernel. */
   readonly units: readonly string[];
