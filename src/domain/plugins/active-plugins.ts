@@ -18,7 +18,6 @@ const connect = <T extends PluginType>(
   points: ExtensionPoints,
 ): Dispose => pluginKinds[type].connect(plugin, role, points);
 
-/** The plugins in use. @param ports.guarded makes the function that runs one until its signal fires. */
 export function createActivePlugins(ports: {
   readonly points: ExtensionPoints;
   readonly guarded: (enabled: EnabledPlugin, manifest: PluginManifest, over: AbortSignal) => LoadedPlugin["run"];

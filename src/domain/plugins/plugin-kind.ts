@@ -1,4 +1,3 @@
-import type { Severity } from "#contract/checks.ts";
 import type { HookEvent, PluginType } from "#contract/plugins.ts";
 import type { PluginEnd, PluginManifest } from "#domain/ports/plugins.ts";
 import type { Dispose } from "#kernel/clock.ts";
@@ -12,7 +11,6 @@ export interface PluginInput {
   /** Added to those of its manifest. */
   readonly args?: readonly string[];
   readonly stdin?: string;
-  /** From the settings, instead of the manifest's. */
   readonly timeoutMs?: number;
 }
 
@@ -30,22 +28,14 @@ export interface LoadedPlugin {
   ) => Promise<T>;
 }
 
-export interface PluginCheck {
+export interface PluginCheck extends Omit<Roles["check"], "type"> {
   readonly id: string;
-  readonly title: string;
-  readonly severity: Severity;
-  readonly intervalMs: number | undefined;
   readonly timeoutMs: number;
-  readonly output: "nagios" | "json";
-  readonly guardsUpdates: boolean;
-  /** @throws PluginNotRun */
   readonly run: (timeoutMs: number, signal: AbortSignal) => Promise<PluginEnd>;
 }
 
-export interface PluginHook {
+export interface PluginHook extends Omit<Roles["hook"], "type"> {
   readonly name: string;
-  readonly events: readonly HookEvent[];
-  readonly onFailure: "allow" | "veto";
   /** @param message its standard input. @returns its objection, if any. @throws when it gives no answer. */
   readonly call: (event: HookEvent, message: string) => Promise<string | undefined>;
 }
@@ -55,10 +45,8 @@ export interface PluginCommand {
   readonly run: (input: PluginInput, signal: AbortSignal) => Promise<PluginEnd>;
 }
 
-/** Where plugins are added to the service, and removed by disposing. */
 export interface ExtensionPoints {
   readonly checks: {
-    /** Whether a built-in or configured check has this id. */
     readonly isTaken: (id: string) => boolean;
     readonly add: (check: PluginCheck) => Dispose;
   };

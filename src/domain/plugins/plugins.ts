@@ -10,6 +10,7 @@ import type {
   PluginSandbox,
 } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { lazy } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createActivePlugins } from "./active-plugins.ts";
 import { confirmationFault } from "./confirmation.ts";
@@ -49,14 +50,13 @@ export interface PluginsPorts {
   readonly onFault: (fault: { readonly plugin: string; readonly fault: string }) => void;
 }
 
-interface State extends Omit<PluginsPorts, "points"> {
+interface State extends Omit<PluginsPorts, "points" | "load" | "onLoaded"> {
   readonly points: ExtensionPoints;
   readonly commands: Map<string, PluginCommand>;
   readonly active: ReturnType<typeof createActivePlugins>;
   readonly stopping: AbortController;
   parts: PluginParts | undefined;
-  loading: Promise<void> | undefined;
-  /** The last of the changes, which are made one by one. */
+  readonly loaded: () => Promise<void>;
   turn: Promise<unknown>;
 }
 
@@ -66,19 +66,10 @@ function partsOf({ parts }: Pick<State, "parts">): PluginParts {
 }
 
 async function load(state: State): Promise<PluginParts> {
-  state.loading ??= state.load().then((parts) => {
-    state.parts = parts;
-    state.onLoaded(parts.sandbox.description);
-  });
-  // Retried after a failure.
-  await state.loading.catch((error: unknown) => {
-    state.loading = undefined;
-    throw error;
-  });
+  await state.loaded();
   return partsOf(state);
 }
 
-/** Makes changes one by one, so that each sees the result of the previous one. */
 function inTurn<T>(state: State, work: (parts: PluginParts) => Promise<T>): Promise<T> {
   const mine = state.turn.then(async () => work(await load(state)));
   state.turn = mine.catch(() => undefined);
@@ -227,7 +218,7 @@ async function findCommand(state: State, name: string) {
 }
 
 export function createPlugins(ports: PluginsPorts) {
-  const { isSafeMode, clock, onRun, onGone } = ports;
+  const { isSafeMode, clock, onRun, onGone, onLoaded } = ports;
   const commands = new Map<string, PluginCommand>();
   const points: ExtensionPoints = {
     ...ports.points,
@@ -246,7 +237,10 @@ export function createPlugins(ports: PluginsPorts) {
     active: createActivePlugins({ points, guarded, onGone }),
     stopping: new AbortController(),
     parts: undefined,
-    loading: undefined,
+    loaded: lazy(async () => {
+      state.parts = await ports.load();
+      onLoaded(state.parts.sandbox.description);
+    }),
     turn: Promise.resolve(),
   };
 
@@ -262,7 +256,6 @@ export function createPlugins(ports: PluginsPorts) {
     disable: (name: string, { isDryRun }: { readonly isDryRun: boolean }): Promise<PluginStep> =>
       inTurn(state, (parts) => disable(state, parts, name, isDryRun)),
     command: (name: string) => findCommand(state, name),
-    /** Replaces the plugin directories. Unchanged plugins keep running. */
     replace: (folders: PluginFolders): Promise<void> =>
       inTurn(state, async (parts) => {
         state.parts = { ...parts, folders };

@@ -31,7 +31,6 @@ export interface PluginManifest {
         readonly title: string;
         readonly severity: Severity;
         readonly intervalMs: number | undefined;
-        /** Of Nagios plugins, or one JSON object. */
         readonly output: "nagios" | "json";
         /** Whether guarded updates look at it. */
         readonly guardsUpdates: boolean;
@@ -39,12 +38,10 @@ export interface PluginManifest {
     | {
         readonly type: "hook";
         readonly events: readonly HookEvent[];
-        /** The result of a `pre_` event when the hook fails. */
         readonly onFailure: "allow" | "veto";
       };
 }
 
-/** A folder for a plugin, with one or without. */
 export interface FoundPlugin {
   readonly path: string;
   /** From the manifest if known, else that of the folder. */
@@ -104,7 +101,6 @@ export class PluginNotRun extends Error {
   }
 }
 
-/** Keeps enabled plugins over restarts. */
 export interface EnabledPlugins {
   readonly all: () => readonly EnabledPlugin[];
   /** Durable on return. */
@@ -139,8 +135,7 @@ export type PluginRun =
       readonly isEnded: false;
       /** Completes a sentence after the path of the program: `does not exist`, `was killed by SIGSEGV`. */
       readonly reason: string;
-      /** The end of its output, if any is known. */
-      readonly output?: { readonly stdout: string; readonly stderr: string };
+      readonly output?: PluginOutput;
     };
 
 export interface PluginRunner {

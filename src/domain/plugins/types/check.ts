@@ -12,17 +12,13 @@ function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult
 export const checkKind: PluginKind<"check"> = {
   faultOf: ({ name }, points) =>
     points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,
-  connect({ manifest: { name, timeoutMs }, run }, { title, severity, intervalMs, output, guardsUpdates }, points) {
+  connect({ manifest: { name, timeoutMs }, run }, { type: _, ...role }, points) {
     return points.checks.add({
+      ...role,
       id: name,
-      title,
-      severity,
-      intervalMs,
       timeoutMs,
-      output,
-      guardsUpdates,
       run: (limitMs, signal) =>
-        run({ timeoutMs: limitMs }, (end) => ({ result: resultOf(end, output), value: end }), signal),
+        run({ timeoutMs: limitMs }, (end) => ({ result: resultOf(end, role.output), value: end }), signal),
     });
   },
 };
