@@ -7,7 +7,6 @@ export interface KeyRequest {
   readonly name: string;
   readonly scopes: readonly string[];
   readonly expiresAt: number | null;
-  /** SHA-256 of a client certificate for the key. */
   readonly clientCert?: string;
 }
 
@@ -138,7 +137,6 @@ function createToken(state: State, keyId: string, scopes: readonly string[], exp
   return text;
 }
 
-/** @throws what the store throws when it cannot be read or written. */
 export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }) {
   const { store, clock } = ports;
   const state: State = {

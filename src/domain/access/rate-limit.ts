@@ -7,7 +7,6 @@ export interface Window {
   readonly name: string;
   readonly quota: number;
   readonly seconds: number;
-  /** Whether counts survive a restart. */
   readonly isStored?: true;
 }
 
@@ -40,7 +39,6 @@ export interface RateLimiterPorts {
   readonly windows: readonly [Window, ...Window[]];
   /** For stored windows; read at the first request. */
   readonly store?: WindowStore;
-  /** Subjects that are counted separately; all others share one budget. */
   readonly maxSubjects?: number;
 }
 

@@ -49,7 +49,6 @@ const satisfies = (granted: ParsedScope, scope: Scope, resource: string | undefi
   return resource !== undefined && matchesPattern(granted.resource, resource);
 };
 
-/** Parsed scopes of a key: every request needs them. */
 const parsedLists = new WeakMap<readonly string[], readonly ParsedScope[]>();
 
 function parsedOf(granted: readonly string[]): readonly ParsedScope[] {

@@ -1,6 +1,5 @@
 import type { AlertName, AlertSeverity } from "#contract/alerts.ts";
 
-/** A percentage that may not exceed the threshold, or whether scraping the service fails. */
 export type AlertMetric = "cpu_percent" | "memory_percent" | "root_filesystem_percent" | "scrape_target_down";
 
 export interface AlertCondition {

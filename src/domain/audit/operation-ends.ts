@@ -1,5 +1,6 @@
+import type { AuditRecord } from "#contract/audit.ts";
 import { isUnsuccessful } from "#contract/operation-entry.ts";
-import type { AuditLog } from "#domain/ports/audit.ts";
+import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { OperationSpec, OperationState } from "#domain/ports/operations.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { auditEvent } from "./entry.ts";
@@ -11,7 +12,20 @@ export interface EndedOperation {
   readonly state: Pick<OperationState, "status" | "startedAt" | "finishedAt" | "result" | "error">;
 }
 
-const page = 1000;
+/** The entries of an operation page by page, newest first. */
+async function* pages(
+  log: Pick<AuditLog, "list">,
+  { operation, since }: { readonly operation: string; readonly since?: number },
+  signal: AbortSignal,
+): AsyncGenerator<readonly AuditRecord[]> {
+  const query = { operation, since, until: undefined, keyId: undefined, outcome: undefined, limit: 1000 };
+  let cursor: string | undefined;
+  do {
+    const { entries, nextCursor } = await log.list({ ...query, cursor }, signal);
+    yield entries;
+    cursor = nextCursor;
+  } while (cursor !== undefined);
+}
 
 /** Records the end of each operation once, also those while the service was stopped. */
 export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick<Clock, "now"> }) {
@@ -32,15 +46,9 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
   /** The ids without an end in the log; the newest entries are read first, since most are there. */
   const unknownOf = async (ids: ReadonlySet<string>, signal: AbortSignal): Promise<ReadonlySet<string>> => {
     const left = new Set(ids);
-    const any = { since: undefined, until: undefined, keyId: undefined, outcome: undefined };
-    for (let cursor: string | undefined; left.size > 0; ) {
-      const { entries, nextCursor } = await log.list(
-        { ...any, operation: operationEnded, limit: page, cursor },
-        signal,
-      );
+    for await (const entries of pages(log, { operation: operationEnded }, signal)) {
       for (const { operation_id: id } of entries) if (id !== null) left.delete(id);
-      if (nextCursor === undefined) break;
-      cursor = nextCursor;
+      if (left.size === 0) break;
     }
     return left;
   };
@@ -58,16 +66,12 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
 /** Whether the log has the entry of a request: the process may have ended before it removed the note. */
 async function isRecorded(
   log: Pick<AuditLog, "list">,
-  { operation, since, requestId }: { operation: string; since: number; requestId: string | null },
+  { operation, time, request_id: requestId }: AuditEntry,
   signal: AbortSignal,
 ): Promise<boolean> {
-  const query = { since, until: undefined, operation, keyId: undefined, outcome: undefined, limit: page };
-  for (let cursor: string | undefined; ; ) {
-    const { entries, nextCursor } = await log.list({ ...query, cursor }, signal);
+  for await (const entries of pages(log, { operation, since: Date.parse(time) }, signal))
     if (entries.some(({ request_id: id }) => id === requestId)) return true;
-    if (nextCursor === undefined) return false;
-    cursor = nextCursor;
-  }
+  return false;
 }
 
 /** Records the calls in progress when an earlier process ended, as failed and without a status: their progress is unknown. */
@@ -76,9 +80,8 @@ export async function recordInterrupted(
   signal: AbortSignal,
 ): Promise<void> {
   for (const { entry, forget } of log.left) {
-    const { operation, time, request_id: requestId, target } = entry;
-    const interrupted = { ...entry, time: toTimestamp(clock.now()), target: { ...target, begun_at: time } };
-    if (await isRecorded(log, { operation, since: Date.parse(time), requestId }, signal)) forget();
-    else log.record(interrupted, forget);
+    const { time, target } = entry;
+    if (await isRecorded(log, entry, signal)) forget();
+    else log.record({ ...entry, time: toTimestamp(clock.now()), target: { ...target, begun_at: time } }, forget);
   }
 }

@@ -6,7 +6,6 @@ import { auditEvent } from "./entry.ts";
 export const callsRefused = "calls.refused";
 
 const lookEveryMs = 60_000;
-/** The window is doubled for callers that do not stop. */
 const longestWindowMs = 64 * 60_000;
 const maxWindows = 200;
 /** Entries of new callers at once, and then in each minute. */

@@ -14,7 +14,6 @@ export interface Veto {
 
 /** Called before and after something is done; never throws. */
 export interface Hooks {
-  /** The hooks of an event in the order of their calls; costs nothing. */
   readonly names: (event: HookEvent) => readonly string[];
   /** Calls one after the other. @returns the first veto, if any. */
   readonly ask: (event: PreEvent, subject: HookSubject) => Promise<Veto | undefined>;
@@ -24,6 +23,5 @@ export interface Hooks {
 export const refusedBy = ({ hook, reason }: Veto, what: string): DomainError =>
   new DomainError("FORBIDDEN", `cannot ${what}: held back by ${hook}: ${reason}`, { hook, reason });
 
-/** The steps of a dry run for the hooks that would be called first. */
 export const askingSteps = (hooks: Pick<Hooks, "names">, event: PreEvent): readonly string[] =>
   hooks.names(event).map((name) => `ask the hook ${name} (${event})`);

@@ -14,7 +14,6 @@ function findFrom(pattern: RegExp, line: string, at: number): Span | undefined {
   return match === null ? undefined : spanOf(match);
 }
 
-/** Removes the keys that begin on a line; `isOpen` when the last one does not end on it. */
 function keysWithin(line: string): { readonly line: string; readonly count: number; readonly isOpen: boolean } {
   let kept = "";
   let at = 0;
@@ -41,7 +40,6 @@ function isKeyMaterial(line: string): boolean {
   );
 }
 
-/** For each line the next one, or itself, on which a private key ends. */
 function endsAhead(lines: readonly string[]): readonly number[] {
   const ends: number[] = [];
   let next = Number.POSITIVE_INFINITY;
@@ -52,7 +50,6 @@ function endsAhead(lines: readonly string[]): readonly number[] {
   return ends;
 }
 
-/** The last line of a key that began on a line and does not end on it. */
 function endOfKey(lines: readonly string[], begun: number, end: number): number {
   if (end - begun <= longestKey) return end;
   let at = begun;

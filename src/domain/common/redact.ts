@@ -1,6 +1,5 @@
 import { mark, type Span, spanOf, withoutKeys } from "./private-keys.ts";
 
-/** Finds secrets in a line, in linear time. */
 type Finder = (line: string) => readonly Span[];
 
 /** Terminal colours, also escaped: they could separate a name from its value. */

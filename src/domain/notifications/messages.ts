@@ -121,7 +121,6 @@ const onlyKnown = (
   has: (channel: NotificationChannel) => boolean,
 ): readonly NotificationChannel[] => wanted.filter(has);
 
-/** News of a component go to chat and to email. */
 export const componentChannels: readonly NotificationChannel[] = ["chat", "email"];
 
 /**

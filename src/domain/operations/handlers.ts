@@ -18,11 +18,10 @@ const toOperationEntry = ({ spec, state }: Operation): OperationEntry => ({
   error: state.error,
 });
 
-export function operationHandlers({
-  operations,
-}: {
+export function operationHandlers(ports: {
   readonly operations: Pick<Operations, "get" | "list" | "log">;
 }): Handlers<typeof longOperations> {
+  const { operations } = ports;
   return {
     listOperations({ query: { status, limit = operationListLimit.default } }) {
       const found = operations.list(status);
@@ -49,16 +48,11 @@ export interface ReplyPreferences {
 export async function beginOperation<Result>(
   operations: Pick<Operations, "admit" | "start" | "wait">,
   work: { readonly kind: string; readonly input: unknown },
-  {
-    caller,
-    signal,
-    touched,
-    prefersAsync,
-    idempotencyKey,
-  }: Pick<Context, "caller" | "signal" | "touched"> & ReplyPreferences,
+  context: Pick<Context, "caller" | "signal" | "touched"> & ReplyPreferences,
   /** Refuses what is impossible before it is recorded; not called for a repeated request. */
   check: () => Promise<unknown> = () => Promise.resolve(),
 ): Promise<Result | Accepted> {
+  const { caller, signal, touched, prefersAsync, idempotencyKey } = context;
   const request = { ...work, keyId: caller?.keyId ?? null, idempotencyKey: idempotencyKey ?? null };
   if (operations.admit(request) === undefined) await check();
   const begun = operations.start(request);

@@ -11,7 +11,6 @@ export interface Tracked {
   readonly clock: Clock;
   readonly kinds: OperationKinds;
   readonly self: ProcessIdentity;
-  /** Called when an operation ends that was unfinished in this process. */
   readonly onEnded?: (operation: Operation) => void;
   readonly onTrouble: (error: unknown) => void;
   readonly unfinished: Set<string>;

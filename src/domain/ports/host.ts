@@ -28,7 +28,6 @@ export interface TimeSyncState {
   /** Whether a time service is installed. */
   readonly canSync: boolean;
   readonly isEnabled: boolean;
-  /** Whether the kernel considers its clock synchronised. */
   readonly isSynchronised: boolean;
   /** A container has the clock of its host. */
   readonly isContainer: boolean;

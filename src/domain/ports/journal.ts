@@ -35,14 +35,12 @@ export interface LiveEntry {
   readonly entry: LogEntry;
   /** All units of the entry by the rules of `journalctl -u`; `kernel` for the kernel's messages. */
   readonly units: readonly string[];
-  /** Null without a PRIORITY. */
   readonly priority: number | null;
 }
 
 /** Sizes of the journal's files in bytes. */
 export interface JournalSize {
   readonly diskBytes: number;
-  /** Below /run. */
   readonly memoryBytes: number;
   readonly files: number;
   /** Of the files on disk. */

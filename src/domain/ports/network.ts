@@ -35,7 +35,6 @@ export interface CertificateFiles {
   readonly read: (path: string) => Promise<readonly CertificateDates[]>;
 }
 
-/** The effective configuration, as sshd prints it. */
 export type SshConfig =
   | {
       readonly is: "valid";

@@ -8,7 +8,6 @@ export interface Message {
   readonly at: number;
   readonly isGood: boolean;
   readonly title: string;
-  /** The texts may come from others. */
   readonly facts: readonly (readonly [name: string, text: string])[];
 }
 

@@ -1,10 +1,8 @@
 import type { OperationError, OperationStatus } from "#contract/operation-entry.ts";
 
-/** The request, recorded before anything starts and never changed. */
 export interface OperationSpec {
   readonly id: string;
   readonly kind: string;
-  /** JSON for the verb of the kind. */
   readonly input: unknown;
   /** Epoch milliseconds. */
   readonly createdAt: number;

@@ -24,7 +24,6 @@ export interface PackageChange {
   readonly isSecurity: boolean;
 }
 
-/** By the lists on disk. */
 export interface AvailableUpdates {
   readonly updates: readonly PackageChange[];
   /** Names of packages. */
@@ -69,9 +68,9 @@ export interface TransactionResult {
 /** Another process has the lock of the package manager. */
 export class PackagesLocked extends Error {
   override readonly name = "PackagesLocked";
-  readonly holder: { readonly pid: number; readonly program: string } | undefined;
+  readonly holder: PackageFaults["writer"];
 
-  constructor(message: string, holder?: { readonly pid: number; readonly program: string }) {
+  constructor(message: string, holder?: PackageFaults["writer"]) {
     super(message);
     this.holder = holder;
   }
@@ -104,7 +103,6 @@ export interface UnfinishedPackage {
   readonly version: string;
   /** In the manager's terms: `unpacked`, `half-configured`. */
   readonly state: string;
-  /** Whether its files are unreliable. */
   readonly mustBeReinstalled: boolean;
 }
 
@@ -127,23 +125,15 @@ export interface SecurityUpdate {
   readonly architecture: string;
   readonly installed: string;
   readonly candidate: string;
-  /** The archives that declare it: `stable-security`. */
   readonly suites: readonly string[];
   readonly isHeld: boolean;
 }
 
-/** How to install missing dependencies without removing packages. */
 export interface MissingPlan {
   /** Packages to install again. */
   readonly reinstalled: readonly string[];
   /** All changes; `from` is null for a new package. */
-  readonly changes: readonly {
-    readonly name: string;
-    readonly architecture: string;
-    readonly from: string | null;
-    readonly to: string;
-  }[];
-  /** Packages to configure afterwards. */
+  readonly changes: readonly (Omit<PackageChange, "isSecurity"> & { readonly to: string })[];
   readonly configured: readonly string[];
   readonly downloadBytes: number;
   /** Why it is impossible, if so. */
@@ -157,7 +147,6 @@ export interface ManagerCommands {
   readonly finish: string;
   readonly installMissing: string;
   readonly refreshLists: string;
-  /** What ends that a package is held at its version. */
   readonly unhold: string;
 }
 
@@ -216,11 +205,9 @@ export interface PackageManager {
     transaction: { readonly id: string; readonly progress: Progress },
     signal: AbortSignal,
   ) => Promise<TransactionResult>;
-  /** What is incomplete after an interrupted or failed transaction. */
   readonly audit: (signal: AbortSignal) => Promise<readonly string[]>;
   /** Timers that install updates by themselves as this host is set up, whether or not they are active. */
   readonly otherUpdaters: (signal: AbortSignal) => Promise<readonly string[]>;
-  /** Whether a package requests a reboot, and services that run replaced files. */
   readonly restartNeeds: (
     signal: AbortSignal,
   ) => Promise<{ readonly requiresReboot: boolean; readonly units: readonly string[] }>;
@@ -238,7 +225,6 @@ export interface PackageManager {
 /** The configuration of a package's new version, next to the file that was changed on this host and kept. */
 export interface OfferedConfig {
   readonly file: string;
-  /** `/etc/app.conf.dpkg-dist`. */
   readonly offered: string;
   /** Epoch milliseconds. */
   readonly changedAt: number;
@@ -269,7 +255,6 @@ export class PackageFileMissing extends Error {
   override readonly name = "PackageFileMissing";
 }
 
-/** Package files by exact version, for returning to a snapshot. */
 export interface PackageFiles {
   readonly present: (signal: AbortSignal) => Promise<readonly PresentPackage[]>;
   /** By path below /etc the name of the package whose configuration file it is. */

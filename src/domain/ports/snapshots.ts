@@ -18,7 +18,7 @@ export interface StoredSnapshot {
 
 export interface SnapshotDiff {
   /** `from` is the version in the snapshot, `to` the current one. */
-  readonly packages: readonly Pick<PackageChange, "name" | "architecture" | "from" | "to">[];
+  readonly packages: readonly Omit<PackageChange, "isSecurity">[];
   /** Absolute paths. `isForeign`: something else than a recorded transaction changed it; only a rollback of all of /etc undoes that. */
   readonly files: readonly {
     readonly path: string;
@@ -27,7 +27,6 @@ export interface SnapshotDiff {
   }[];
 }
 
-/** A file, directory or link, with its mode in octal digits. */
 export interface FileState {
   readonly type: "file" | "folder" | "link";
   readonly mode?: string;

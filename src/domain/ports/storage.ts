@@ -39,13 +39,11 @@ export interface RaidArrays {
 
 /** Files in one folder that can be removed without loss. */
 export interface CleanupCandidate {
-  /** `packages`: downloads of the package manager. */
   readonly kind: "packages" | "temporary" | "core-dumps" | "crash-reports";
   readonly folder: string;
   /** Sorted names. */
   readonly files: readonly string[];
   readonly bytes: number;
-  /** A foreign file among them that prevents the removal. */
   readonly foreign?: string;
 }
 

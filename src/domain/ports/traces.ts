@@ -17,7 +17,6 @@ export interface KeptSpan {
 
 /** Spans of the same resource. */
 export interface SpanGroup {
-  /** `service.name`, or empty. */
   readonly service: string;
   /** Attributes as JSON. */
   readonly resource: string;
@@ -32,7 +31,6 @@ export const ownSource: SpanSource = -1;
 /** A span that was there already counts as kept. */
 export interface Keeping {
   readonly kept: number;
-  /** For full traces. */
   readonly rejected: number;
 }
 

@@ -25,7 +25,6 @@ export interface PolicyRefusal {
 }
 
 export interface FoundUnit extends Unit {
-  /** Why Steward does not restart it. */
   readonly refusal: PolicyRefusal | undefined;
   /** Whether only the settings permit the restart. */
   readonly isWidened: boolean;
@@ -111,7 +110,6 @@ export interface RestartObstacle {
   readonly setting?: PolicyRefusal["setting"];
 }
 
-/** The closed rules for a unit that exists: those of systemd and of the policy. */
 export function restartObstacle(unit: FoundUnit): RestartObstacle | undefined {
   if (unit.loadState === "masked") return { reason: "unit is masked", remedy: "unmask it first" };
   if (unit.refusal !== undefined) return unit.refusal;

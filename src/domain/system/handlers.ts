@@ -27,14 +27,9 @@ function parseServiceName(text: string): string {
   const name = serviceUnitName(text);
   if (name.length > maxNameLength) throw invalid("name", `longer than ${maxNameLength} characters`);
   if (!serviceName.test(name)) throw invalid("name", "not the name of a service unit");
-  if (name.endsWith("@.service")) {
-    throw invalid(
-      "name",
-      "a template needs an instance",
-      `cannot use ${name}: a template needs an instance (name@instance.service)`,
-    );
-  }
-  return name;
+  if (!name.endsWith("@.service")) return name;
+  const issue = "a template needs an instance";
+  throw invalid("name", issue, `cannot use ${name}: ${issue} (name@instance.service)`);
 }
 
 const toServiceEntry = (unit: Unit): ServiceEntry => ({
@@ -61,9 +56,7 @@ const isPresent = ({ loadState, activeState }: Unit): boolean =>
 const entries = new WeakMap<Unit, ServiceEntry>();
 
 function cachedEntry(unit: Unit): ServiceEntry {
-  const known = entries.get(unit);
-  if (known !== undefined) return known;
-  const entry = toServiceEntry(unit);
+  const entry = entries.get(unit) ?? toServiceEntry(unit);
   entries.set(unit, entry);
   return entry;
 }
