@@ -18,7 +18,7 @@ import {
 } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
 import { brokenOff, ErrorAnswer, notUnderstood, type Party, toProviderFailed } from "./failures.ts";
-import type { Access, Asking, ProviderKind } from "./kind.ts";
+import type { Access, Asking, ProviderKind } from "./providers.ts";
 import { createScreen, screened, scrub } from "./scrub.ts";
 
 const finishReasons: Readonly<Partial<Record<LanguageModelV4FinishReason["unified"], FinishReason>>> = {
@@ -46,7 +46,7 @@ const toMessage = ({ role, content }: ChatMessage): LanguageModelV4Message =>
 /** Some providers take system messages in one place only. */
 function toPrompt(
   messages: readonly ChatMessage[],
-  hoistsSystem: boolean,
+  hoistsSystem = false,
 ): { readonly prompt: LanguageModelV4Prompt; readonly warnings: readonly string[] } {
   if (!hoistsSystem) return { prompt: messages.map(toMessage), warnings: [] };
   const system = messages.filter(({ role }) => role === "system");
@@ -94,8 +94,11 @@ function readPart(
   return { kind: "end", ...gathered, usage: toUsage(usage), finishReason: toFinishReason(finishReason) };
 }
 
+const bearer = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` });
+
 async function get(kind: ProviderKind, access: Access, url: string, signal: AbortSignal): Promise<unknown> {
-  const headers = { ...(access.key !== undefined && kind.authenticate(access.key)), ...access.headers };
+  const { key } = access;
+  const headers = { ...(key !== undefined && (kind.authenticate ?? bearer)(key)), ...access.headers };
   const answer = await access.fetch(url, { headers: { accept: "application/json", ...headers }, signal });
   const text = await answer.text();
   if (!answer.ok) throw new ErrorAnswer(answer.status, answer.headers, text);

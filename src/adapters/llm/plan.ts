@@ -1,8 +1,7 @@
 import type { ConnectorDefinition, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { createChatProvider } from "./chat-provider.ts";
 import { createFetch, defaultLimits, type FetchLimits } from "./fetch.ts";
-import type { ProviderKind } from "./kind.ts";
-import { type ProviderName, providers } from "./providers.ts";
+import { type ProviderKind, type ProviderName, providers } from "./providers.ts";
 import { type Environment, type Key, type KeySource, readAddress, readKey } from "./secrets.ts";
 
 export interface ConnectorEntry {
@@ -27,14 +26,12 @@ export interface ConnectorSettings {
 
 const defaultTimeoutMs = 120_000;
 
-function firstKey(variables: readonly string[], environment: Environment): Key {
-  const name = variables.find((each) => environment[each] !== undefined) ?? variables[0] ?? "";
-  return readKey({ from: "environment", name }, environment);
-}
-
 function connectorKey({ key }: ConnectorEntry, kind: ProviderKind, environment: Environment): Key | undefined {
+  const { keyVariables } = kind;
   if (key !== undefined) return readKey(key, environment);
-  return kind.needsKey ? firstKey(kind.keyVariables, environment) : undefined;
+  if (keyVariables === undefined) return undefined;
+  const name = keyVariables.find((each) => environment[each] !== undefined) ?? keyVariables[0];
+  return readKey({ from: "environment", name }, environment);
 }
 
 export function defineConnector(
@@ -49,7 +46,10 @@ export function defineConnector(
   if (found !== undefined && "missing" in found) return { ...common, access: found };
   const text = entry.baseUrl ?? kind.baseUrl;
   if (text === undefined) return { ...common, access: { missing: "base_url is not set" } };
-  const { baseUrl, host, headers, secrets } = readAddress(text, kind.path);
+  const { baseUrl, host, headers, secrets } = readAddress(
+    text,
+    kind.baseUrl === undefined ? "/v1" : new URL(kind.baseUrl).pathname,
+  );
   const key = found?.key;
   const access = {
     model,
@@ -77,7 +77,7 @@ function fromEnvironment({ list }: ConnectorSettings, environment: Environment):
     .flatMap((provider) => {
       const { defaultModel: model, keyVariables }: ProviderKind = providers[provider];
       const isTaken = list.some((entry) => entry.provider === provider || entry.name === provider);
-      const hasKey = keyVariables.some((variable) => (environment[variable] ?? "").trim() !== "");
+      const hasKey = keyVariables?.some((variable) => (environment[variable] ?? "").trim() !== "");
       return model === undefined || isTaken || !hasKey ? [] : [{ name: provider, provider, model }];
     });
 }

@@ -1,7 +1,45 @@
 import type { LanguageModelV4 } from "@ai-sdk/provider";
+import type { ChatCall } from "#domain/ports/connectors.ts";
 import { recordsIn } from "#kernel/values.ts";
 import { ErrorAnswer, fieldOf, nonEmptyString } from "./failures.ts";
-import type { Access, Asking, ProviderKind } from "./kind.ts";
+import type { Fetch } from "./fetch.ts";
+
+export interface Access {
+  readonly model: string;
+  readonly baseUrl: string;
+  /** Whether that is an address of the settings, where something else than the provider itself may answer. */
+  readonly isOwnAddress: boolean;
+  readonly key: string | undefined;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly fetch: Fetch;
+  readonly api: "chat" | "responses";
+}
+
+export interface Asking {
+  readonly get: (url: string) => Promise<unknown>;
+  /** @throws ProviderFailed: the provider has no such model, and what to do about it. */
+  readonly modelMissing: (offered?: readonly string[]) => never;
+  readonly chat: (call: Pick<ChatCall, "maxTokens">) => Promise<void>;
+}
+
+export interface ProviderKind {
+  readonly display: string;
+  readonly called?: string;
+  /** Its path, `/v1` without one, is put behind an address of the settings that has none. */
+  readonly baseUrl?: string;
+  /** Without these it needs no key, and no connector comes from the environment. */
+  readonly keyVariables?: readonly [string, ...string[]];
+  readonly defaultModel?: string;
+  readonly hoistsSystem?: true;
+  readonly remedy: (model: string) => string;
+  /** A bearer token by default. */
+  readonly authenticate?: (key: string) => Readonly<Record<string, string>>;
+  readonly load: (access: Access) => Promise<LanguageModelV4>;
+  readonly options?: (access: Access) => Readonly<Record<string, Readonly<Record<string, boolean>>>>;
+  /** The model as the provider names it, from an answer as it came, where the library leaves it out. */
+  readonly modelIn?: (raw: unknown) => string | undefined;
+  readonly probe: (access: Access, asking: Asking) => Promise<void>;
+}
 
 function modelsIn(listing: unknown, list: "data" | "models"): readonly string[] {
   return recordsIn(fieldOf(listing, list)).flatMap(({ id, name, model, aliases }) => {
@@ -10,36 +48,28 @@ function modelsIn(listing: unknown, list: "data" | "models"): readonly string[] 
   });
 }
 
-const isPageMissing = (error: unknown): boolean =>
-  error instanceof ErrorAnswer && [404, 405, 501].includes(error.statusCode);
-
-const isMissing = (error: unknown): boolean => error instanceof ErrorAnswer && error.statusCode === 404;
+const hasStatus = (error: unknown, ...statuses: readonly number[]): boolean =>
+  error instanceof ErrorAnswer && statuses.includes(error.statusCode);
+const isPageMissing = (error: unknown): boolean => hasStatus(error, 404, 405, 501);
 
 /** Asks for the page of the model itself. At an address of one's own there may be no such page: then a chat tells. */
-async function probeModel(
-  url: string,
-  { isOwnAddress }: Pick<Access, "isOwnAddress">,
-  asking: Asking,
-  maxTokens = 1,
-): Promise<void> {
+async function probeModel(url: string, { isOwnAddress }: Access, asking: Asking, maxTokens = 1): Promise<void> {
   try {
     await asking.get(url);
   } catch (error) {
     if (isOwnAddress && isPageMissing(error)) return asking.chat({ maxTokens });
-    if (isMissing(error)) asking.modelMissing();
+    if (hasStatus(error, 404)) asking.modelMissing();
     throw error;
   }
 }
 
+const modelPage = ({ baseUrl, model }: Access): string => `${baseUrl}/models/${encodeURIComponent(model)}`;
+
 /** Servers that speak like OpenAI may have no listing, or take any name: then a chat tells. */
-async function probeListing(
-  url: string,
-  { model, isOwnAddress }: Pick<Access, "model" | "isOwnAddress">,
-  asking: Asking,
-): Promise<void> {
+async function probeListing({ baseUrl, model, isOwnAddress }: Access, asking: Asking): Promise<void> {
   let offered: readonly string[] = [];
   try {
-    offered = modelsIn(await asking.get(url), "data");
+    offered = modelsIn(await asking.get(`${baseUrl}/models`), "data");
   } catch (error) {
     if (!isOwnAddress || !isPageMissing(error)) throw error;
   }
@@ -47,8 +77,6 @@ async function probeListing(
   if (!isOwnAddress) return asking.modelMissing(offered);
   await asking.chat({ maxTokens: 1 });
 }
-
-const bearer = (key: string): Readonly<Record<string, string>> => ({ authorization: `Bearer ${key}` });
 
 async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): Promise<LanguageModelV4> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
@@ -66,16 +94,9 @@ async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): 
 const openaiCompatible: ProviderKind = {
   display: "OpenAI-compatible",
   called: "the server",
-  baseUrl: undefined,
-  path: "/v1",
-  keyVariables: [],
-  needsKey: false,
-  defaultModel: undefined,
-  hoistsSystem: false,
   remedy: () => "GET /v1/models of the server lists what it has",
-  authenticate: bearer,
   load: loadCompatible,
-  probe: (access, asking) => probeListing(`${access.baseUrl}/models`, access, asking),
+  probe: probeListing,
 };
 
 const leastTokens = 16;
@@ -83,13 +104,9 @@ const leastTokens = 16;
 const openai: ProviderKind = {
   display: "OpenAI",
   baseUrl: "https://api.openai.com/v1",
-  path: "/v1",
   keyVariables: ["OPENAI_API_KEY"],
-  needsKey: true,
   defaultModel: "gpt-5.4-mini",
-  hoistsSystem: false,
   remedy: () => "the models of a key are listed at https://platform.openai.com/docs/models",
-  authenticate: bearer,
   async load({ model, baseUrl, key = "", headers, fetch, api }) {
     const { createOpenAI } = await import("@ai-sdk/openai");
     const provider = createOpenAI({ baseURL: baseUrl, apiKey: key, headers, fetch });
@@ -98,19 +115,16 @@ const openai: ProviderKind = {
   // Unless told otherwise the provider keeps what the responses interface is asked.
   options: ({ api }) => (api === "responses" ? { openai: { store: false } } : {}),
   probe(access, asking) {
-    const { baseUrl, isOwnAddress, model, api } = access;
-    if (isOwnAddress && api === "chat") return probeListing(`${baseUrl}/models`, access, asking);
-    const url = `${baseUrl}/models/${encodeURIComponent(model)}`;
-    return probeModel(url, access, asking, api === "responses" ? leastTokens : 1);
+    const { isOwnAddress, api } = access;
+    if (isOwnAddress && api === "chat") return probeListing(access, asking);
+    return probeModel(modelPage(access), access, asking, api === "responses" ? leastTokens : 1);
   },
 };
 
 const anthropic: ProviderKind = {
   display: "Anthropic",
   baseUrl: "https://api.anthropic.com/v1",
-  path: "/v1",
   keyVariables: ["ANTHROPIC_API_KEY"],
-  needsKey: true,
   defaultModel: "claude-sonnet-4-5",
   hoistsSystem: true,
   remedy: () => "the models are listed at https://docs.claude.com/en/docs/about-claude/models",
@@ -119,18 +133,15 @@ const anthropic: ProviderKind = {
     const { createAnthropic } = await import("@ai-sdk/anthropic");
     return createAnthropic({ baseURL: baseUrl, apiKey: key, headers, fetch }).languageModel(model);
   },
-  probe: (access, asking) => probeModel(`${access.baseUrl}/models/${encodeURIComponent(access.model)}`, access, asking),
+  probe: (access, asking) => probeModel(modelPage(access), access, asking),
 };
 
-/** A model of the user's own comes with its folder: `tunedModels/mine`. */
 const modelPath = (model: string): string => (model.includes("/") ? model : `models/${model}`);
 
 const google: ProviderKind = {
   display: "Google",
   baseUrl: "https://generativelanguage.googleapis.com/v1beta",
-  path: "/v1beta",
   keyVariables: ["GOOGLE_GENERATIVE_AI_API_KEY", "GEMINI_API_KEY"],
-  needsKey: true,
   defaultModel: "gemini-flash-latest",
   hoistsSystem: true,
   remedy: () => "the models are listed at https://ai.google.dev/gemini-api/docs/models",
@@ -146,18 +157,14 @@ const google: ProviderKind = {
 const mistral: ProviderKind = {
   display: "Mistral",
   baseUrl: "https://api.mistral.ai/v1",
-  path: "/v1",
   keyVariables: ["MISTRAL_API_KEY"],
-  needsKey: true,
   defaultModel: "mistral-small-latest",
-  hoistsSystem: false,
   remedy: () => "the models are listed at https://docs.mistral.ai/getting-started/models",
-  authenticate: bearer,
   async load({ model, baseUrl, key = "", headers, fetch }) {
     const { createMistral } = await import("@ai-sdk/mistral");
     return createMistral({ baseURL: baseUrl, apiKey: key, headers, fetch }).languageModel(model);
   },
-  probe: (access, asking) => probeListing(`${access.baseUrl}/models`, access, asking),
+  probe: probeListing,
 };
 
 const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "");
@@ -165,13 +172,7 @@ const rootOf = (baseUrl: string): string => baseUrl.replace(/\/v1$/, "");
 const ollama: ProviderKind = {
   display: "Ollama",
   baseUrl: "http://127.0.0.1:11434/v1",
-  path: "/v1",
-  keyVariables: [],
-  needsKey: false,
-  defaultModel: undefined,
-  hoistsSystem: false,
   remedy: (model) => `ollama pull ${model}`,
-  authenticate: bearer,
   load: (access) => loadCompatible({ ...access, baseUrl: `${rootOf(access.baseUrl)}/v1` }),
   async probe({ baseUrl, model }, asking) {
     const offered = modelsIn(await asking.get(`${rootOf(baseUrl)}/api/tags`), "models");
