@@ -9,7 +9,7 @@ import {
   writeFileAtomic,
 } from "#adapters/files/index.ts";
 import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
-import { isRecord } from "#kernel/values.ts";
+import { isNumber, isRecord, isString } from "#kernel/values.ts";
 
 export interface ConfirmedPlugin {
   readonly name: string;
@@ -30,7 +30,7 @@ const maxBytes = 16 * 1024;
 const isConfirmed = (value: unknown): value is ConfirmedPlugin => {
   if (!isRecord(value)) return false;
   const { name, version, path, digest, confirmedAt } = value;
-  return [name, version, path, digest].every((each) => typeof each === "string") && typeof confirmedAt === "number";
+  return [name, version, path, digest].every(isString) && isNumber(confirmedAt);
 };
 
 const isRoots = (stat: Stats): boolean => stat.uid === 0 && !isWritableByOthers(stat);

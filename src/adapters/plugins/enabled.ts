@@ -4,15 +4,13 @@ import { join } from "node:path";
 import { isWritableByOthers, readRegularFile, writeFileAtomic } from "#adapters/files/index.ts";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/ports/plugins.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
-import { isRecord } from "#kernel/values.ts";
+import { isNumber, isRecord, isString } from "#kernel/values.ts";
 
 const fileName = "enabled.json";
 const maxBytes = 1024 ** 2;
 
 const isPlugin = (value: unknown): value is EnabledPlugin =>
-  isRecord(value) &&
-  [value["name"], value["path"], value["digest"]].every((each) => typeof each === "string") &&
-  typeof value["enabledAt"] === "number";
+  isRecord(value) && [value["name"], value["path"], value["digest"]].every(isString) && isNumber(value["enabledAt"]);
 
 export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
   const value: unknown = JSON.parse(text);

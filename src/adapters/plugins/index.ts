@@ -1,6 +1,7 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import { canStartUnits } from "#adapters/exec/units.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
+import { lazy } from "#kernel/async.ts";
 import { createBareSandbox } from "./bare.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
@@ -13,17 +14,11 @@ const trial = `const socket = require("node:dgram").createSocket("udp4");
 socket.send("", 9, "127.0.0.1", (error) => { process.stdout.write(error?.code ?? "sent"); socket.close(); });`;
 
 function createAddressTrial(exec: Exec): () => Promise<boolean> {
-  let known: Promise<boolean> | undefined;
   const options = ["--pipe", "--wait", "--collect", "--quiet", "--no-ask-password", "--property=IPAddressDeny=any"];
-  return () => {
-    known ??= exec(["systemd-run", ...options, "--", process.execPath, "-e", trial])
-      .then(({ stdout }) => stdout === "EPERM")
-      .catch((error: unknown) => {
-        known = undefined;
-        throw error;
-      });
-    return known;
-  };
+  return lazy(async () => {
+    const { stdout } = await exec(["systemd-run", ...options, "--", process.execPath, "-e", trial]);
+    return stdout === "EPERM";
+  });
 }
 
 export function createPluginSandbox(ports: {

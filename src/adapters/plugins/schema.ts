@@ -1,4 +1,4 @@
-import { type Static, Type } from "typebox";
+import { type Static, type TProperties, Type } from "typebox";
 import { severities } from "#contract/checks.ts";
 import { hookEvents, pluginNamePattern, pluginTypes } from "#contract/plugins.ts";
 import { Choice } from "#contract/schema.ts";
@@ -20,6 +20,10 @@ const path = Type.String({
   description: "An absolute path.",
   examples: ["/srv/data"],
 });
+
+const paths = (description: string) => Type.Optional(Type.Array(path, { maxItems: 32, description }));
+const section = <Properties extends TProperties>(description: string, properties: Properties) =>
+  Type.Optional(Type.Object(properties, { ...strict, description }));
 
 export const ManifestFile = Type.Object(
   {
@@ -45,81 +49,49 @@ export const ManifestFile = Type.Object(
       }),
     ),
     timeout: Type.Optional(duration("How long it may run: `30s` unless given, an hour at most.")),
-    permissions: Type.Optional(
-      Type.Object(
-        {
-          user: Type.Optional(
-            Choice(["root"], "Without it, it runs as a user of its own that exists only while it runs."),
-          ),
-          network: Type.Optional(
-            Choice(["none", "local", "full"], "`none` unless given: not even loopback. `local`: loopback alone."),
-          ),
-          read: Type.Optional(
-            Type.Array(path, {
-              maxItems: 32,
-              description:
-                "Paths that it may read whoever they belong to. Of the rest of the host it then sees the programs alone.",
-            }),
-          ),
-          write: Type.Optional(
-            Type.Array(path, { maxItems: 32, description: "Paths that it may change whoever they belong to." }),
-          ),
-          memory: Type.Optional(
-            Type.String({
-              pattern: "^[1-9][0-9]{0,8}[KMG]$",
-              description: "`256M` unless given; 16M to 64G.",
-              examples: ["256M"],
-            }),
-          ),
-          tasks: Type.Optional(
-            Type.Integer({
-              minimum: 1,
-              maximum: 4096,
-              description: "Processes and threads at a time; 64 unless given.",
-            }),
-          ),
-        },
-        { ...strict, description: "What it asks for beyond its sandbox." },
+    permissions: section("What it asks for beyond its sandbox.", {
+      user: Type.Optional(Choice(["root"], "Without it, it runs as a user of its own that exists only while it runs.")),
+      network: Type.Optional(
+        Choice(["none", "local", "full"], "`none` unless given: not even loopback. `local`: loopback alone."),
       ),
-    ),
-    check: Type.Optional(
-      Type.Object(
-        {
-          title: Type.Optional(text(128, "Display name; the name of the plugin unless given.")),
-          severity: Type.Optional(Choice(severities, "How bad it is when it fails; `medium` unless given.")),
-          interval: Type.Optional(duration("How often it runs, 7 days at most.")),
-          output: Type.Optional(
-            Choice(["nagios", "json"], "How its output is read: the plugin interface of Nagios, or one JSON object."),
-          ),
-          guards_updates: Type.Optional(
-            Type.Boolean({
-              description: "Whether a guarded update is rolled back when it gets worse; not by default.",
-            }),
-          ),
-        },
-        { ...strict, description: "Of a plugin of type check." },
+      read: paths(
+        "Paths that it may read whoever they belong to. Of the rest of the host it then sees the programs alone.",
       ),
-    ),
-    hook: Type.Optional(
-      Type.Object(
-        {
-          events: Type.Array(Choice(hookEvents, "What it is called for; what begins with `pre_` it may veto."), {
-            minItems: 1,
-            uniqueItems: true,
-          }),
-          on_failure: Type.Optional(
-            Choice(["allow", "veto"], "What a `pre_` event comes to when the hook itself fails; `allow` unless given."),
-          ),
-        },
-        { ...strict, description: "Of a plugin of type hook." },
+      write: paths("Paths that it may change whoever they belong to."),
+      memory: Type.Optional(
+        Type.String({
+          pattern: "^[1-9][0-9]{0,8}[KMG]$",
+          description: "`256M` unless given; 16M to 64G.",
+          examples: ["256M"],
+        }),
       ),
-    ),
-    command: Type.Optional(
-      Type.Object(
-        { usage: Type.Optional(text(256, "Its arguments, for people: `[--all] HOST`.")) },
-        { ...strict, description: "Of a plugin of type command." },
+      tasks: Type.Optional(
+        Type.Integer({ minimum: 1, maximum: 4096, description: "Processes and threads at a time; 64 unless given." }),
       ),
-    ),
+    }),
+    check: section("Of a plugin of type check.", {
+      title: Type.Optional(text(128, "Display name; the name of the plugin unless given.")),
+      severity: Type.Optional(Choice(severities, "How bad it is when it fails; `medium` unless given.")),
+      interval: Type.Optional(duration("How often it runs, 7 days at most.")),
+      output: Type.Optional(
+        Choice(["nagios", "json"], "How its output is read: the plugin interface of Nagios, or one JSON object."),
+      ),
+      guards_updates: Type.Optional(
+        Type.Boolean({ description: "Whether a guarded update is rolled back when it gets worse; not by default." }),
+      ),
+    }),
+    hook: section("Of a plugin of type hook.", {
+      events: Type.Array(Choice(hookEvents, "What it is called for; what begins with `pre_` it may veto."), {
+        minItems: 1,
+        uniqueItems: true,
+      }),
+      on_failure: Type.Optional(
+        Choice(["allow", "veto"], "What a `pre_` event comes to when the hook itself fails; `allow` unless given."),
+      ),
+    }),
+    command: section("Of a plugin of type command.", {
+      usage: Type.Optional(text(256, "Its arguments, for people: `[--all] HOST`.")),
+    }),
   },
   { ...strict, title: "Steward plugin manifest" },
 );

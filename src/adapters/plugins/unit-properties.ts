@@ -1,18 +1,20 @@
-import type { PluginCall } from "#domain/ports/plugins.ts";
-import { isInside } from "./trust.ts";
+import { readdirSync, readFileSync } from "node:fs";
+import { escapeArgument } from "#adapters/exec/units.ts";
+import { type PluginCall, PluginNotRun } from "#domain/ports/plugins.ts";
+import { orElse } from "#kernel/errors.ts";
+import { isInside, isPlain, whatLeadsElsewhere } from "./trust.ts";
+import { environmentOf } from "./words.ts";
 
 export interface UnitPlace {
   readonly ends: string;
   readonly hidden: readonly string[];
   readonly boundsMemory: boolean;
   readonly topFolders: readonly string[];
-  /** Files in `/`, such as one to swap to. */
   readonly topFiles: readonly string[];
 }
 
 /** The plugin's . Not the private /tmp, which is on the disk of the host and unbounded. */
-export const workFolderOf = ({ manifest }: PluginCall): string =>
-  manifest.permissions.user === "root" ? "/tmp" : "/dev/shm";
+const workFolderOf = ({ manifest }: PluginCall): string => (manifest.permissions.user === "root" ? "/tmp" : "/dev/shm");
 
 const spareMs = 15_000;
 
@@ -98,7 +100,6 @@ const system = [
 /** Over the bus everybody may read the environment of units, so a plugin without network has no bus. */
 const buses = ["/run/dbus/system_bus_socket", "/run/systemd/io.systemd.Manager"];
 
-/** What the kernel shows to root alone, which a capability to read would open. */
 const kernelSecrets = [
   "/sys/firmware",
   "/sys/fs/bpf",
@@ -117,7 +118,6 @@ function viewProperties({ manifest }: PluginCall, { ends, topFolders, topFiles }
   const capabilities = write.length > 0 ? "CAP_DAC_READ_SEARCH CAP_DAC_OVERRIDE" : "CAP_DAC_READ_SEARCH";
   return [
     `TemporaryFileSystem=${["/run", ...topFolders].map((folder) => `${folder}:ro`).join(" ")}`,
-    // The terminals of others.
     "TemporaryFileSystem=/dev/pts:ro",
     ...commonSettings.map((name) => `BindReadOnlyPaths=-/etc/${name}`),
     // Whoever tells of its end needs this folder, and sees what is bound; of the plugin itself all of it is hidden.
@@ -163,3 +163,65 @@ export const unitProperties = (unit: string, call: PluginCall, place: UnitPlace)
   `BindReadOnlyPaths=-${call.path}`,
   ...place.hidden.map((path) => `InaccessiblePaths=-${path}`),
 ];
+
+const staysVisible = /^\/(usr|bin|sbin|lib(32|64|x32)?|nix|gnu|proc|sys|dev|run|tmp|home|root)$/;
+
+function topEntries(): { readonly topFolders: readonly string[]; readonly topFiles: readonly string[] } {
+  const entries = readdirSync("/", { withFileTypes: true });
+  const pathsOf = (kept: typeof entries): readonly string[] => kept.map(({ name }) => `/${name}`);
+  return {
+    topFolders: pathsOf(entries.filter((each) => each.isDirectory())).filter((path) => !staysVisible.test(path)),
+    topFiles: pathsOf(entries.filter((each) => !each.isDirectory() && !each.isSymbolicLink())),
+  };
+}
+
+/** False with cgroup v1, where systemd may have the memory controller or not. */
+export const boundsMemory = (): boolean =>
+  orElse(() => readFileSync("/sys/fs/cgroup/cgroup.controllers", "utf8"), "")
+    .split(/\s+/)
+    .includes("memory");
+
+function requirePlain(paths: readonly string[]): void {
+  const odd = paths.find((path) => !isPlain(path));
+  if (odd === undefined) return;
+  throw new PluginNotRun(
+    `${JSON.stringify(odd)} cannot be kept from it: its name has other characters than A-Z a-z 0-9 . _ @ + , ~ -`,
+  );
+}
+
+/** A link in the place of a requested path would open something else, with rights that nobody else has. */
+function requireFixed(paths: readonly string[]): void {
+  for (const path of paths) {
+    const reason = whatLeadsElsewhere(path);
+    if (reason !== undefined) throw new PluginNotRun(`it asks for ${path}, and ${reason}`);
+  }
+}
+
+export type CommandPlace = Pick<UnitPlace, "ends" | "hidden" | "boundsMemory"> & {
+  readonly partOf: string | undefined;
+};
+
+/** The command that runs a plugin in a unit of this name. @throws PluginNotRun when the unit would not contain it. */
+export function unitCommand(unit: string, call: PluginCall, place: CommandPlace): readonly [string, ...string[]] {
+  const { user, read, write } = call.manifest.permissions;
+  const hasView = user !== "root" && read.length + write.length > 0;
+  const top = topEntries();
+  requirePlain([...place.hidden, call.path, ...(hasView ? [...top.topFolders, ...top.topFiles] : [])]);
+  if (hasView) requireFixed([...read, ...write]);
+  return [
+    "systemd-run",
+    "--pipe",
+    "--wait",
+    "--collect",
+    "--quiet",
+    "--no-ask-password",
+    "--service-type=exec",
+    `--unit=${unit}`,
+    `--description=Steward plugin ${call.manifest.name}`,
+    ...unitProperties(unit, call, { ...place, ...top }).map((property) => `--property=${property}`),
+    ...(place.partOf === undefined ? [] : [`--property=PartOf=${place.partOf}`]),
+    ...["--", "/usr/bin/env", "-i"],
+    ...environmentOf(call, workFolderOf(call)),
+    ...[...call.manifest.command, ...call.args].map(escapeArgument),
+  ];
+}

@@ -7,7 +7,7 @@ import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { tryStart } from "#domain/plugins/start-trial.ts";
 import { type PluginCall, type PluginEnd, PluginNotRun, type PluginSandbox } from "#domain/ports/plugins.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { boundsMemory, type CommandPlace, unitCommand } from "./unit-command.ts";
+import { boundsMemory, type CommandPlace, unitCommand } from "./unit-properties.ts";
 import { ended, endedFor, maxOutputBytes, signalExitCode } from "./words.ts";
 
 const usualRunFolder = "/run/steward-plugins";
