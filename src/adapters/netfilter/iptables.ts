@@ -1,7 +1,9 @@
 import type { InputChain } from "#domain/ports/network.ts";
 
-interface Rule {
-  readonly target: string;
+export interface Rule {
+  readonly isRefusing: boolean;
+  /** The chains that it leads to. */
+  readonly targets: readonly string[];
   readonly isNarrow: boolean;
 }
 
@@ -15,15 +17,20 @@ function readRule(words: readonly string[]): Rule {
       words[index - 1] !== "!" &&
       (senders.has(word) || (connectionStates.has(word) && !(words[index + 1] ?? "").split(",").includes("NEW"))),
   );
-  return { target: (at < 0 ? undefined : words[at + 1]) ?? "", isNarrow };
+  const target = (at < 0 ? undefined : words[at + 1]) ?? "";
+  return { isRefusing: ["DROP", "REJECT", "TARPIT"].includes(target), targets: [target], isNarrow };
 }
 
-function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string, seen = new Set<string>()): boolean {
+export function refusesSome(
+  rules: ReadonlyMap<string, readonly Rule[]>,
+  chain: string,
+  seen = new Set<string>(),
+): boolean {
   if (seen.has(chain)) return false;
   seen.add(chain);
   return (rules.get(chain) ?? []).some(
-    ({ target, isNarrow }) =>
-      !isNarrow && (["DROP", "REJECT", "TARPIT"].includes(target) || refusesSome(rules, target, seen)),
+    ({ isRefusing, targets, isNarrow }) =>
+      !isNarrow && (isRefusing || targets.some((target) => refusesSome(rules, target, seen))),
   );
 }
 

@@ -1,14 +1,8 @@
 import type { InputChain } from "#domain/ports/network.ts";
-import { isRecord, type JsonObject } from "#kernel/values.ts";
+import { isRecord, type JsonObject, recordsIn } from "#kernel/values.ts";
+import { type Rule, refusesSome } from "./iptables.ts";
 
-const objectIn = (value: JsonObject, name: string): JsonObject | undefined => {
-  const found = value[name];
-  return isRecord(found) ? found : undefined;
-};
-const objectsIn = (value: JsonObject, name: string): readonly JsonObject[] => {
-  const found: unknown = value[name];
-  return Array.isArray(found) ? found.filter(isRecord) : [];
-};
+const objectIn = (value: JsonObject, name: string): JsonObject | undefined => recordsIn([value[name]])[0];
 const textIn = (value: JsonObject, name: string): string => {
   const found = value[name];
   return typeof found === "string" ? found : "";
@@ -19,12 +13,6 @@ const familiesOf: Readonly<Record<string, InputChain["families"]>> = {
   ip6: ["ipv6"],
   inet: ["ipv4", "ipv6"],
 };
-
-interface Rule {
-  readonly isRefusing: boolean;
-  readonly targets: readonly string[];
-  readonly isNarrow: boolean;
-}
 
 function isNarrowing(part: JsonObject): boolean {
   const match = objectIn(part, "match");
@@ -61,20 +49,11 @@ function isNarrowMap(part: JsonObject): boolean {
 }
 
 function readRule(rule: JsonObject): Rule {
-  const parts = objectsIn(rule, "expr");
+  const parts = recordsIn(rule["expr"]);
   const isRefusing = parts.some((part) => refuses(part) || (mapRefuses(part) && !isNarrowMap(part)));
   // Which states iptables means is not shown; what is refused by state is nearly always what belongs to no connection.
   const refusesByState = isRefusing && parts.some((part) => objectIn(part, "xt")?.["name"] === "conntrack");
   return { isRefusing, targets: parts.flatMap(targetsOf), isNarrow: refusesByState || parts.some(isNarrowing) };
-}
-
-function refusesSome(rules: ReadonlyMap<string, readonly Rule[]>, chain: string, seen = new Set<string>()): boolean {
-  if (seen.has(chain)) return false;
-  seen.add(chain);
-  return (rules.get(chain) ?? []).some(
-    ({ isRefusing, targets, isNarrow }) =>
-      !isNarrow && (isRefusing || targets.some((target) => refusesSome(rules, target, seen))),
-  );
 }
 
 const tableFlags: readonly unknown[] = ["dormant", "owner", "persist"];
@@ -85,15 +64,15 @@ function flagsOf({ flags = [] }: JsonObject): readonly unknown[] {
 
 const listedIn = (text: string): readonly JsonObject[] => {
   const parsed: unknown = JSON.parse(text);
-  return isRecord(parsed) ? objectsIn(parsed, "nftables") : [];
+  return isRecord(parsed) ? recordsIn(parsed["nftables"]) : [];
 };
-const tablesIn = (listed: readonly JsonObject[]): readonly JsonObject[] =>
-  listed.map((each) => objectIn(each, "table")).filter((each) => each !== undefined);
+const kindIn = (listed: readonly JsonObject[], kind: "table" | "rule" | "chain"): readonly JsonObject[] =>
+  recordsIn(listed.map((each) => each[kind]));
 const tableKey = (family: unknown, name: unknown): string => JSON.stringify([family, name]);
 
 /** nftables 1.0.6 (Debian 12) writes the table's name where its flags belong. */
 export const hasUnclearFlags = (text: string): boolean =>
-  tablesIn(listedIn(text)).some((table) =>
+  kindIn(listedIn(text), "table").some((table) =>
     flagsOf(table).some((flag) => !tableFlags.includes(flag) || flag === table["name"]),
   );
 
@@ -109,23 +88,22 @@ export function parseNftRuleset(text: string, plain?: string): readonly InputCha
   const listed = listedIn(text);
   const placeOf = (item: JsonObject, chain: string): string => JSON.stringify([item["family"], item["table"], chain]);
 
-  const marked = tablesIn(listed).filter((each) => flagsOf(each).includes("dormant"));
+  const marked = kindIn(listed, "table").filter((each) => flagsOf(each).includes("dormant"));
   const dormant = new Set(
     plain === undefined ? marked.map(({ family, name }) => tableKey(family, name)) : dormantIn(plain),
   );
 
   const rules = new Map<string, Rule[]>();
-  for (const item of listed.map((each) => objectIn(each, "rule")).filter((each) => each !== undefined)) {
+  for (const item of kindIn(listed, "rule")) {
     const rule = readRule(item);
     const place = placeOf(item, textIn(item, "chain"));
     const targets = rule.targets.map((target) => placeOf(item, target));
     rules.set(place, [...(rules.get(place) ?? []), { ...rule, targets }]);
   }
 
-  return listed.flatMap((each) => {
-    const chain = objectIn(each, "chain");
-    const families = familiesOf[chain === undefined ? "" : textIn(chain, "family")];
-    if (chain === undefined || families === undefined || chain["hook"] !== "input") return [];
+  return kindIn(listed, "chain").flatMap((chain) => {
+    const families = familiesOf[textIn(chain, "family")];
+    if (families === undefined || chain["hook"] !== "input") return [];
     if (dormant.has(tableKey(chain["family"], chain["table"]))) return [];
     const name = textIn(chain, "name");
     return [
