@@ -1,11 +1,11 @@
-import { lstatSync, statSync } from "node:fs";
+import { statSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { syncDirectory } from "#adapters/files/index.ts";
-import { isDamage, numberOrNull, type Row, textOrNull } from "#adapters/sqlite/index.ts";
+import { inTransaction, isDamage, numberOrNull, type Row, requireOwn, textOrNull } from "#adapters/sqlite/index.ts";
 import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { addPath, errorMessage } from "#kernel/errors.ts";
+import { addPath, errorMessage, orElse } from "#kernel/errors.ts";
 import { findKeyStoreLoss, KeyStoreLost, keyStoreName, moveKeyStoreAside, traceOfKeys } from "./state-dir.ts";
 
 export { KeyStoreLost } from "./state-dir.ts";
@@ -49,9 +49,7 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
   const loss = whereLost === "refuse" ? findKeyStoreLoss(stateDir) : undefined;
   if (loss !== undefined) throw new KeyStoreLost(loss);
   // A folder that others could write to until now may hold a store that they know the keys of.
-  const stat = lstatSync(path, { throwIfNoEntry: false });
-  if (stat !== undefined && (!stat.isFile() || stat.uid !== process.getuid?.()))
-    throw new Error("it is not a file of this user's own");
+  requireOwn(path);
   const database = new DatabaseSync(path);
   try {
     // A commit is on disk before it is acknowledged, and a second service on this state directory fails at its start.
@@ -155,24 +153,14 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
 
   let fault: string | undefined;
 
-  const inTransaction = (work: () => unknown): void => {
+  const change = (work: () => void): void => {
     try {
-      database.exec("BEGIN IMMEDIATE");
-      work();
-      database.exec("COMMIT");
+      inTransaction(database, work);
       fault = undefined;
     } catch (error) {
       fault = `key store ${path} cannot be written: ${errorMessage(error)}`;
-      // A full disk makes SQLite roll back by itself.
-      if (database.isTransaction) database.exec("ROLLBACK");
       throw addPath(error, path);
     }
-  };
-
-  const tryDisk = (): void => {
-    try {
-      inTransaction(() => database.exec(`PRAGMA user_version = ${schemaVersion}`));
-    } catch {}
   };
 
   return {
@@ -180,23 +168,24 @@ export function openKeyStore({ stateDir, replaceLost }: KeyStoreOptions): Sqlite
     tokens: () => database.prepare("SELECT * FROM tokens").all().map(tokenOf),
     insertKey({ id, name, scopes, digest, createdAt, expiresAt, lastUsedAt, revokedAt, clientCert }) {
       const times = [createdAt, expiresAt, lastUsedAt, revokedAt];
-      inTransaction(() => insertKey.run(id, name, scopes.join(" "), digest, ...times, clientCert));
+      change(() => void insertKey.run(id, name, scopes.join(" "), digest, ...times, clientCert));
     },
-    revokeKey: (id, revokedAt) => inTransaction(() => revokeKey.run(revokedAt, id)),
+    revokeKey: (id, revokedAt) => change(() => void revokeKey.run(revokedAt, id)),
     insertToken: ({ id, keyId, scopes, digest, expiresAt }) =>
-      inTransaction(() => insertToken.run(id, keyId, scopes.join(" "), digest, expiresAt)),
+      change(() => void insertToken.run(id, keyId, scopes.join(" "), digest, expiresAt)),
     deleteTokens: (ids) =>
-      inTransaction(() => {
+      change(() => {
         for (const id of ids) deleteToken.run(id);
       }),
     touchKeys: (uses) =>
-      inTransaction(() => {
+      change(() => {
         for (const [id, at] of uses) touchKey.run(at, id);
       }),
     check() {
       try {
         countKeys.get();
-        if (fault !== undefined) tryDisk();
+        if (fault !== undefined)
+          orElse(() => change(() => database.exec(`PRAGMA user_version = ${schemaVersion}`)), undefined);
         if (fault !== undefined) return fault;
         const mode = statSync(path).mode & 0o777;
         return mode === 0o600 ? undefined : `key store ${path} has mode ${mode.toString(8)} (chmod 600 it)`;

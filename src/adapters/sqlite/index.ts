@@ -39,10 +39,27 @@ const makePrivate = (path: string): void =>
 const make = (database: DatabaseSync, { schema, version }: Format): void =>
   database.exec(`${schema} PRAGMA user_version = ${version};`);
 
-function open(path: string, format: Format): DatabaseSync {
+/** @throws Error where something else, or somebody else's file, has the path. */
+export function requireOwn(path: string): void {
   const stat = lstatSync(path, { throwIfNoEntry: false });
   if (stat !== undefined && (!stat.isFile() || stat.uid !== process.getuid?.()))
     throw new NotOurs("it is not a file of this user's own");
+}
+
+export function inTransaction(database: DatabaseSync, work: () => void): void {
+  try {
+    database.exec("BEGIN IMMEDIATE");
+    work();
+    database.exec("COMMIT");
+  } catch (error) {
+    // A full disk makes SQLite roll back by itself.
+    if (database.isTransaction) database.exec("ROLLBACK");
+    throw error;
+  }
+}
+
+function open(path: string, format: Format): DatabaseSync {
+  requireOwn(path);
   makePrivate(path);
   const database = new DatabaseSync(path);
   try {
@@ -181,18 +198,7 @@ export function openExpendable<Name extends string>(
         requireFile();
       }
     },
-    change: (work) =>
-      use((prepared) => {
-        try {
-          database.exec("BEGIN IMMEDIATE");
-          work(prepared);
-          database.exec("COMMIT");
-        } catch (error) {
-          // A full disk makes SQLite roll back by itself.
-          if (database.isTransaction) database.exec("ROLLBACK");
-          throw error;
-        }
-      }),
+    change: (work) => use((prepared) => inTransaction(database, () => work(prepared))),
     dispose: () => database.close(),
   };
 }
