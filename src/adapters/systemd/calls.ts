@@ -1,9 +1,9 @@
 import type { Call } from "./connection.ts";
 
 const managerPath = "/org/freedesktop/systemd1";
-const manager = "org.freedesktop.systemd1.Manager";
-const properties = "org.freedesktop.DBus.Properties";
 
+export const managerInterface = "org.freedesktop.systemd1.Manager";
+export const propertiesInterface = "org.freedesktop.DBus.Properties";
 export const unitInterface = "org.freedesktop.systemd1.Unit";
 export const serviceInterface = "org.freedesktop.systemd1.Service";
 /** The interface that tells of the result of a unit, by its suffix; the other kinds give none. */
@@ -14,15 +14,13 @@ export function kindInterface(name: string): string | undefined {
   const kind = resultKinds.find((each) => each.toLowerCase() === suffix);
   return kind && `org.freedesktop.systemd1.${kind}`;
 }
-export const managerInterface = manager;
-export const propertiesInterface = properties;
 
 /** PID 1 looks at every installed unit file for it. */
 const listFilesTimeoutMs = 30_000;
 
 const toManager = (member: string, signature: string, ...body: unknown[]): Call => ({
   path: managerPath,
-  interface: manager,
+  interface: managerInterface,
   member,
   signature,
   body,
@@ -30,7 +28,7 @@ const toManager = (member: string, signature: string, ...body: unknown[]): Call 
 
 const toProperties = (path: string, member: string, ...body: readonly string[]): Call => ({
   path,
-  interface: properties,
+  interface: propertiesInterface,
   member,
   signature: "s".repeat(body.length),
   body: [...body],
@@ -41,7 +39,7 @@ const literally = (name: string): string =>
   name.replaceAll(/[\\*?[]/g, (special) => (special === "\\" ? "\\\\" : `[${special}]`));
 
 export const calls = {
-  subscribe: (): Call => ({ path: managerPath, interface: manager, member: "Subscribe" }),
+  subscribe: (): Call => ({ path: managerPath, interface: managerInterface, member: "Subscribe" }),
   listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
   listAllLoaded: (): Call => toManager("ListUnitsByPatterns", "asas", [], ["*.service"]),
   listOfEveryKind: (): Call => toManager("ListUnitsByPatterns", "asas", [], []),
@@ -56,13 +54,13 @@ export const calls = {
   loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),
   restartUnit: (name: string): Call => toManager("RestartUnit", "ss", name, "replace"),
   resetFailedUnit: (name: string): Call => toManager("ResetFailedUnit", "s", name),
-  getManager: (property: string): Call => toProperties(managerPath, "Get", manager, property),
+  getManager: (property: string): Call => toProperties(managerPath, "Get", managerInterface, property),
   getAll: (path: string, ofInterface: string): Call => toProperties(path, "GetAll", ofInterface),
   get: (path: string, ofInterface: string, property: string): Call => toProperties(path, "Get", ofInterface, property),
 } as const;
 
 export const matchRules = [
-  `type='signal',sender='org.freedesktop.systemd1',path='${managerPath}',interface='${manager}'`,
-  `type='signal',sender='org.freedesktop.systemd1',path_namespace='${managerPath}/unit',interface='${properties}',member='PropertiesChanged'`,
+  `type='signal',sender='org.freedesktop.systemd1',path='${managerPath}',interface='${managerInterface}'`,
+  `type='signal',sender='org.freedesktop.systemd1',path_namespace='${managerPath}/unit',interface='${propertiesInterface}',member='PropertiesChanged'`,
   "type='signal',sender='org.freedesktop.DBus',member='NameOwnerChanged',arg0='org.freedesktop.systemd1'",
 ] as const;

@@ -10,6 +10,7 @@ import {
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";
+import type { Call } from "./connection.ts";
 import { readMemory } from "./mirror.ts";
 import {
   blankUnit,
@@ -67,10 +68,14 @@ async function withResult({ call }: Session, name: string, path: string): Promis
   return { name, result };
 }
 
-async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
+async function listUnits(systemd: Systemd, listing: Call): Promise<readonly MirroredUnit[]> {
   await systemd.untilReady();
-  const rows = await systemd.call(calls.listFailed(), ([list]) => (Array.isArray(list) ? list : []));
-  const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
+  const rows = await systemd.call(listing, ([list]) => (Array.isArray(list) ? list : []));
+  return rows.flatMap((row) => parseListedUnit(row) ?? []);
+}
+
+async function failedUnits(systemd: Systemd): Promise<readonly FailedUnit[]> {
+  const units = await listUnits(systemd, calls.listFailed());
   const sorted = units.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   return Promise.all(sorted.map(({ name, path }) => withResult(systemd, name, path)));
 }
@@ -79,24 +84,15 @@ async function withStay({ call }: Session, unit: MirroredUnit): Promise<UnitStat
   const { name, loadState, activeState, subState, path } = unit;
   const state = { name, loadState, activeState, subState };
   if (activeState !== "active") return { ...state, staysActive: false };
-  let properties: unknown;
-  let ofKind: unknown;
-  await call(calls.getAll(path, unitInterface), ([value]) => {
-    properties = value;
-  });
+  const properties = await call(calls.getAll(path, unitInterface), ([value]) => value);
   const kind = kindInterface(name);
-  if (kind !== undefined)
-    await call(calls.getAll(path, kind), ([value]) => {
-      ofKind = value;
-    });
+  const ofKind = kind && (await call(calls.getAll(path, kind), ([value]) => value));
   const stays = staysActive(name, properties, ofKind);
   return { ...state, staysActive: stays, ...(isOnDemand(properties, ofKind) && { isOnDemand: true }) };
 }
 
 async function unitStates(systemd: Systemd, also: readonly string[]): Promise<readonly UnitState[]> {
-  await systemd.untilReady();
-  const rows = await systemd.call(calls.listOfEveryKind(), ([list]) => (Array.isArray(list) ? list : []));
-  const units = rows.flatMap((row) => parseListedUnit(row) ?? []);
+  const units = await listUnits(systemd, calls.listOfEveryKind());
   const listed = new Set(units.map(({ name }) => name));
   const unlisted = also.filter((name) => !listed.has(name)).map((name) => inspectUnit(systemd, name));
   return Promise.all([

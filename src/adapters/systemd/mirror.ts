@@ -9,7 +9,6 @@ const isService = (name: unknown): name is string => typeof name === "string" &&
 interface MirrorState {
   readonly call: Connection["call"];
   readonly onChange: (unit: MirroredUnit) => void;
-  /** Called when systemd has reloaded its unit files, or was replaced itself. */
   readonly onReload: () => void;
   readonly byName: Map<string, MirroredUnit>;
   readonly nameByPath: Map<string, string>;

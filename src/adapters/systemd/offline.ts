@@ -16,23 +16,15 @@ const unitFolders = [
 const names = (folder: string): readonly string[] => orElse(() => readdirSync(folder), []);
 const linkTarget = (path: string): string | undefined => orElse(() => readlinkSync(path), undefined);
 
-function pulledIn(root: string, folder: string): ReadonlySet<string> {
+/** What is pulled in by a unit, or has an alias, in a unit folder. */
+function enabledIn(folder: string): ReadonlySet<string> {
   const enabled = new Set<string>();
-  const at = join(root, folder);
-  for (const entry of names(at)) {
-    if (!/\.(wants|requires)$/.test(entry)) continue;
-    for (const name of names(join(at, entry))) enabled.add(name);
+  for (const entry of names(folder)) {
+    if (/\.(wants|requires)$/.test(entry)) for (const name of names(join(folder, entry))) enabled.add(name);
+    const target = linkTarget(join(folder, entry));
+    if (target !== undefined && target !== "/dev/null" && basename(target) !== entry) enabled.add(basename(target));
   }
   return enabled;
-}
-
-function aliasedIn(root: string, folder: string): ReadonlySet<string> {
-  const aliased = new Set<string>();
-  for (const name of names(join(root, folder))) {
-    const target = linkTarget(join(root, folder, name));
-    if (target !== undefined && target !== "/dev/null" && basename(target) !== name) aliased.add(basename(target));
-  }
-  return aliased;
 }
 
 const templateOf = (name: string): string => name.replace(/@[^.]*\./, "@.");
@@ -57,8 +49,8 @@ function readUnit(root: string, path: string, name: string, isEnabled: (name: st
 }
 
 export function readInstalledUnits(root = "/"): readonly Unit[] {
-  const lasting = new Set([...pulledIn(root, "/etc/systemd/system"), ...aliasedIn(root, "/etc/systemd/system")]);
-  const untilReboot = new Set([...pulledIn(root, "/run/systemd/system"), ...aliasedIn(root, "/run/systemd/system")]);
+  const lasting = enabledIn(join(root, "/etc/systemd/system"));
+  const untilReboot = enabledIn(join(root, "/run/systemd/system"));
   const templates = new Set([...lasting].map(templateOf));
   const isEnabled = (name: string): string | undefined => {
     if (lasting.has(name) || (name.includes("@.") && templates.has(name))) return "enabled";

@@ -45,7 +45,6 @@ export const epochMs = (value: unknown): number | null => {
 };
 
 export interface MirroredUnit extends Unit {
-  /** Object path on the bus; empty for a unit file that is not loaded. */
   readonly path: string;
   readonly controlGroup: string;
 }

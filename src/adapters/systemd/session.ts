@@ -8,7 +8,6 @@ import { conditionIn, type MirroredUnit } from "./parse.ts";
 
 const maxResults = 256;
 
-/** What stands for the result of a job that nobody can hear of any more. */
 export const lostResult = "lost";
 
 /** A job may be over before the reply that names it has been handled, so results are kept for a while. */
