@@ -10,6 +10,7 @@ import { alertNames, notificationChannels, notificationKinds, notificationOutcom
 import type { AlertStore, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
 import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
 import type { Dispose } from "#kernel/clock.ts";
+import { orElse } from "#kernel/errors.ts";
 import { isNumber, isString } from "#kernel/values.ts";
 
 const oneOf = <T extends string>(names: readonly T[], value: unknown): T | undefined =>
@@ -17,12 +18,8 @@ const oneOf = <T extends string>(names: readonly T[], value: unknown): T | undef
 
 /** A list in JSON; undefined unless all its values are wanted. */
 function listOf<T>(text: unknown, isWanted: (value: unknown) => value is T): readonly T[] | undefined {
-  try {
-    const value: unknown = JSON.parse(String(text));
-    return Array.isArray(value) && value.every(isWanted) ? value : undefined;
-  } catch {
-    return undefined;
-  }
+  const value: unknown = orElse(() => JSON.parse(String(text)), undefined);
+  return Array.isArray(value) && value.every(isWanted) ? value : undefined;
 }
 
 const isFact = (value: unknown): value is readonly [string, string] =>
@@ -156,18 +153,9 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
       notifications: () => list("notifications", toNotification),
       saveNotification({ id, kind, subject, channel, to, message, attempts, outcome, error, endedAt }) {
         const { at, isGood, title, facts } = message;
-        const about = [
-          id,
-          kind,
-          subject,
-          channel,
-          JSON.stringify(to),
-          at,
-          Number(isGood),
-          title,
-          JSON.stringify(facts),
-        ];
-        run("saveNotification", ...about, attempts, outcome, error, endedAt);
+        const about = [id, kind, subject, channel, JSON.stringify(to)];
+        const told = [at, Number(isGood), title, JSON.stringify(facts)];
+        run("saveNotification", ...about, ...told, attempts, outcome, error, endedAt);
       },
       forgetNotification: (id) => run("forgetNotification", id),
       components: () => list("components", toComponent),

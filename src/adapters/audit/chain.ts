@@ -2,7 +2,7 @@ import { hash } from "node:crypto";
 import { type AuditRecord, auditOutcomes } from "#contract/audit.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry } from "#domain/ports/audit.ts";
-import { parseJsonObject } from "#kernel/values.ts";
+import { isString, parseJsonObject } from "#kernel/values.ts";
 
 export interface Link {
   readonly seq: number;
@@ -39,8 +39,7 @@ function sealedLine(entry: AuditEntry, after: Link): SealedLine {
   return { text: `${body.slice(0, -1)},"hash":"${digest}"}`, link: { seq: after.seq + 1, hash: digest } };
 }
 
-const isText = (value: unknown): boolean => typeof value === "string";
-const isTextOrNull = (value: unknown): boolean => value === null || isText(value);
+const isTextOrNull = (value: unknown): boolean => value === null || isString(value);
 const isFlag = (value: unknown): boolean => typeof value === "boolean";
 const isCount = (value: unknown): boolean => Number.isSafeInteger(value) && Number(value) >= 0;
 const isCountOrNull = (value: unknown): boolean => value === null || isCount(value);
@@ -48,13 +47,13 @@ const isDigest = (value: unknown): boolean => typeof value === "string" && /^[0-
 
 const entryForms: Readonly<Record<keyof AuditEntry, (value: unknown) => boolean>> = {
   time: (value) => typeof value === "string" && !Number.isNaN(Date.parse(value)),
-  operation: isText,
+  operation: isString,
   outcome: (value) => auditOutcomes.some((each) => each === value),
   status: isCountOrNull,
   error: isTextOrNull,
   method: isTextOrNull,
   path: isTextOrNull,
-  target: (value) => typeof value === "object" && value !== null && Object.values(value).every(isText),
+  target: (value) => typeof value === "object" && value !== null && Object.values(value).every(isString),
   dry_run: isFlag,
   replayed: isFlag,
   key_id: isTextOrNull,
@@ -67,7 +66,6 @@ const entryForms: Readonly<Record<keyof AuditEntry, (value: unknown) => boolean>
   duration_ms: isCountOrNull,
   count: isCount,
 };
-/** In the order in which they are written: the time comes first, where readers look for it. */
 const memberNames = Object.keys(entryForms) as readonly (keyof AuditEntry)[];
 const recordForms = { seq: isCount, prev: isDigest, ...entryForms, hash: isDigest };
 

@@ -1,7 +1,7 @@
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errorMessage, orReport } from "#kernel/errors.ts";
 import { checkAppender, closeAppender, openAppender, syncAppender, writeEntry } from "./append.ts";
 import { openBegunCalls } from "./begun.ts";
 import { complete, type Link, lostEvent } from "./chain.ts";
@@ -76,14 +76,7 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
       if (!log.isSynced) syncSoon();
     }
   };
-  const attempt = <T>(work: () => T): T | undefined => {
-    try {
-      return work();
-    } catch (error) {
-      onTrouble(error);
-      return undefined;
-    }
-  };
+  const attempt = <T>(work: () => T): T | undefined => orReport(work, onTrouble);
 
   return {
     record(entry, onWritten) {

@@ -38,7 +38,6 @@ function statusOf(value: unknown): CheckStatus {
   return status;
 }
 
-/** Opens the history of checks in the state directory, making it when it is missing. */
 export function openCheckHistory(options: StoreOptions): SqliteCheckHistory {
   const { use, run, change, dispose } = openExpendable(format, options);
   return {

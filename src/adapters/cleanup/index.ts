@@ -1,5 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
+import { lazy } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { namesInUse } from "./in-use.ts";
 import { findOld, removeOld } from "./old-files.ts";
@@ -21,11 +22,7 @@ export function createDiskCleanup(ports: {
     async find(signal) {
       const found: (CleanupCandidate | undefined)[] = [];
       for (const cache of caches) found.push(await findPackages(cache));
-      let used: Promise<ReadonlySet<string> | undefined> | undefined;
-      const inUse = (): Promise<ReadonlySet<string> | undefined> => {
-        used ??= namesInUse(kernel, signal);
-        return used;
-      };
+      const inUse = lazy(() => namesInUse(kernel, signal));
       for (const rule of rules) found.push(await findOld(rule, { nowMs: clock.now(), owner, inUse, signal }));
       return found.filter((each) => each !== undefined);
     },

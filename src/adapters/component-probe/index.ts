@@ -15,7 +15,6 @@ export interface HttpTarget {
   readonly url: string;
   readonly timeoutMs: number;
   readonly caFile?: string;
-  /** How many days its certificate has to be good for; being good now is enough unless given. */
   readonly certificateDays?: number;
 }
 
@@ -84,32 +83,24 @@ function certificateFault({ certificateEnd }: Answer, { certificateDays }: HttpT
   return `its certificate ends on ${toDay(certificateEnd)}`;
 }
 
-const judged = (answer: Answer, target: HttpTarget, isWanted: (status: number) => boolean): ProbeResult => {
-  if (!isWanted(answer.status)) return unhealthy(`it answers ${answer.status}`);
-  const fault = certificateFault(answer, target);
-  return fault === undefined ? healthy : unhealthy(fault);
-};
-
 const isGood = (status: number): boolean => status >= 200 && status < 300;
 
-async function probeHttp(
-  target: HttpTarget & { readonly statuses?: readonly number[] },
-  signal: AbortSignal,
-): Promise<ProbeResult> {
-  const { statuses } = target;
-  return judged(
-    await fetchAnswer(target, {}, signal),
-    target,
-    (status) => statuses?.includes(status) ?? isGood(status),
-  );
+const requests = {
+  http: {},
+  /** Whether it takes traces over HTTP: none are sent, which the protocol allows. */
+  collector: { path: "/v1/traces", body: '{"resourceSpans":[]}' },
+  prometheus: { path: "/-/healthy" },
+} as const;
+
+type ProbedByHttp = HttpTarget & { readonly kind: keyof typeof requests; readonly statuses?: readonly number[] };
+
+async function probeHttp(target: ProbedByHttp, signal: AbortSignal): Promise<ProbeResult> {
+  const answer = await fetchAnswer(target, requests[target.kind], signal);
+  const { status } = answer;
+  if (!(target.statuses?.includes(status) ?? isGood(status))) return unhealthy(`it answers ${status}`);
+  const fault = certificateFault(answer, target);
+  return fault === undefined ? healthy : unhealthy(fault);
 }
-
-/** Whether a collector takes traces over HTTP: none are sent, which the protocol allows. */
-const probeCollector = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
-  judged(await fetchAnswer(target, { path: "/v1/traces", body: '{"resourceSpans":[]}' }, signal), target, isGood);
-
-const probePrometheus = async (target: HttpTarget, signal: AbortSignal): Promise<ProbeResult> =>
-  judged(await fetchAnswer(target, { path: "/-/healthy" }, signal), target, isGood);
 
 export interface TcpTarget {
   readonly host: string;
@@ -166,26 +157,21 @@ async function probeUnit(name: string, read: ReadUnit): Promise<ProbeResult> {
 }
 
 export type ProbeTarget =
-  | (HttpTarget & { readonly kind: "http"; readonly statuses?: readonly number[] })
+  | ProbedByHttp
   | (TcpTarget & { readonly kind: "tcp" })
   | (DnsTarget & { readonly kind: "dns" })
-  | { readonly kind: "unit"; readonly unit: string }
-  | (HttpTarget & { readonly kind: "collector" | "prometheus" });
+  | { readonly kind: "unit"; readonly unit: string };
 
 export function createComponentProbe(ports: { readonly target: ProbeTarget; readonly readUnit: ReadUnit }): Probe {
   const { target, readUnit } = ports;
   switch (target.kind) {
-    case "http":
-      return (signal) => probeHttp(target, signal);
-    case "collector":
-      return (signal) => probeCollector(target, signal);
-    case "prometheus":
-      return (signal) => probePrometheus(target, signal);
+    case "unit":
+      return () => probeUnit(target.unit, readUnit);
     case "tcp":
       return (signal) => probeTcp(target, signal);
     case "dns":
       return (signal) => probeDns(target, signal);
-    case "unit":
-      return () => probeUnit(target.unit, readUnit);
+    default:
+      return (signal) => probeHttp(target, signal);
   }
 }

@@ -1,6 +1,6 @@
 import type { Exec } from "#adapters/exec/index.ts";
 import { type Reboots, RebootsUnavailable } from "#domain/ports/reboots.ts";
-import { isRecord } from "#kernel/values.ts";
+import { parseJsonObject } from "#kernel/values.ts";
 
 const destination = "org.freedesktop.login1";
 const manager = ["/org/freedesktop/login1", "org.freedesktop.login1.Manager"] as const;
@@ -8,15 +8,9 @@ const usecPerMs = 1000;
 
 /** The `data` of busctl's JSON. */
 function dataOf(text: string): readonly unknown[] {
-  let answer: unknown;
-  try {
-    answer = JSON.parse(text);
-  } catch {
-    answer = undefined;
-  }
-  if (!isRecord(answer) || !Array.isArray(answer["data"]))
-    throw new RebootsUnavailable("busctl answers something else");
-  return answer["data"];
+  const { data } = parseJsonObject(text) ?? {};
+  if (!Array.isArray(data)) throw new RebootsUnavailable("busctl answers something else");
+  return data;
 }
 
 const rowsOf = (data: readonly unknown[]): readonly (readonly unknown[])[] => {
@@ -41,14 +35,14 @@ function scheduleIn([kind, usec]: readonly unknown[]) {
 /** systemd-logind, asked by busctl. */
 export function createReboots({ exec }: { readonly exec: Exec }): Reboots {
   const busctl = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const argv = ["busctl", "--system", "--json=short", "--timeout=20", "--", ...words] as const;
-    const { exitCode, stdout, stderr } = await exec([argv[0], ...argv.slice(1)], { signal, timeoutMs: 30_000 });
+    const options = ["--system", "--json=short", "--timeout=20", "--"];
+    const { exitCode, stdout, stderr } = await exec(["busctl", ...options, ...words], { signal, timeoutMs: 30_000 });
     if (exitCode !== 0) throw new RebootsUnavailable(stderr.trim() || `busctl ended with ${exitCode}`);
     return stdout;
   };
   const call = (signal: AbortSignal, ...words: readonly string[]): Promise<string> =>
     busctl(["call", destination, ...manager, ...words], signal);
-  const property = async (signal: AbortSignal, ...words: readonly string[]): Promise<string> =>
+  const property = (signal: AbortSignal, ...words: readonly string[]): Promise<string> =>
     busctl(["get-property", destination, ...words], signal);
 
   /** Since systemd 256 the manager of a user is a session too. Undefined for a session that has just ended. */

@@ -1,7 +1,6 @@
 import { createMountLookup, type Mount } from "./mountinfo.ts";
 
 const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);
-/** Kinds that hold data on this host without a device below /dev. */
 const typesWithoutDevice = new Set(["tmpfs", "zfs", "ubifs", "jffs2"]);
 /** Kinds whose answers come from elsewhere, or from a program: such a one may never answer. */
 const isRemote = (type: string): boolean =>

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { ListeningSockets } from "#domain/ports/network.ts";
-import { isPermissionDenied, isProcessGone } from "#kernel/errors.ts";
+import { isPermissionDenied, isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
 import { listeningPorts, openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
@@ -13,14 +13,7 @@ const maxDescriptors = 50_000;
 
 const isOutOfReach = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
 
-function ifInReach<T>(read: () => T, otherwise: T): T {
-  try {
-    return read();
-  } catch (error) {
-    if (isOutOfReach(error)) return otherwise;
-    throw error;
-  }
-}
+const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isOutOfReach);
 
 export function createListeningSockets(procDir = "/proc"): ListeningSockets {
   const read = async () => {
@@ -46,14 +39,14 @@ export function createListeningSockets(procDir = "/proc"): ListeningSockets {
       for (const pid of readdirSync(procDir).filter((name) => /^\d+$/.test(name))) {
         // Not joined: of thousands of paths that is a third of the time.
         const folder = `${procDir}/${pid}/fd`;
-        for (const fd of ifInReach(() => readdirSync(folder), [])) {
+        for (const fd of ifInReach(() => readdirSync(folder)) ?? []) {
           if (found.size === wanted.size || looked >= maxDescriptors) return found;
           looked += 1;
           if (looked % batchSize === 0) await nextTurn();
-          const inode = wanted.get(ifInReach(() => readlinkSync(`${folder}/${fd}`), ""));
+          const inode = wanted.get(ifInReach(() => readlinkSync(`${folder}/${fd}`)) ?? "");
           if (inode === undefined || found.has(inode)) continue;
-          const name = ifInReach(() => readFileSync(join(procDir, pid, "comm"), "utf8").trim(), "");
-          if (name !== "") found.set(inode, name);
+          const name = ifInReach(() => readFileSync(join(procDir, pid, "comm"), "utf8").trim());
+          if (name) found.set(inode, name);
         }
       }
       return found;

@@ -18,7 +18,7 @@ export function parseTimedate(text: string) {
       return at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1).trim()] as const];
     }),
   );
-  const [canSync, isEnabled, isSynchronised] = ["CanNTP", "NTP", "NTPSynchronized"].map((name) => values.get(name));
+  const [canSync, isEnabled, isSynchronised] = properties.map((name) => values.get(name));
   if (canSync === undefined || isEnabled === undefined || isSynchronised === undefined) return undefined;
   return { canSync: canSync === "yes", isEnabled: isEnabled === "yes", isSynchronised: isSynchronised === "yes" };
 }
@@ -28,8 +28,8 @@ export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }):
   return {
     async state(signal) {
       if (!existsSync(paths.booted)) return undefined;
-      const argv = ["timedatectl", "show", ...properties.map((name) => `--property=${name}`)] as const;
-      const { exitCode, stdout, stderr } = await exec([argv[0], ...argv.slice(1)], { signal, timeoutMs: 10_000 });
+      const shown = properties.map((name) => `--property=${name}`);
+      const { exitCode, stdout, stderr } = await exec(["timedatectl", "show", ...shown], { signal, timeoutMs: 10_000 });
       if (exitCode !== 0)
         throw new CommandFailed(`cannot ask timedatectl: ${stderr.trim() || `exit code ${exitCode}`}`);
       const state = parseTimedate(stdout);

@@ -24,12 +24,10 @@ import {
 /** `bucket`: a service with its own share. `named_at`: -1 once named by its root. Large rows need row ids. */
 const roomLeft = 0.95;
 const goTogether = 32;
-/** Services of one source that have a share of their own; further ones have one together. */
 const mostBuckets = 16;
 /** A trace takes no more than this part of the room. */
 const largestPart = 1 / 8;
 const logBytes = 4 * 1024 * 1024;
-/** A file that is so many times as large as it may be is written anew when it is opened. */
 const tooLarge = 1.25;
 
 const format = {

@@ -8,7 +8,7 @@ import {
 } from "#adapters/sqlite/index.ts";
 import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { toError } from "#kernel/errors.ts";
+import { orReport, toError } from "#kernel/errors.ts";
 
 const format = {
   file: "limits.db",
@@ -51,14 +51,7 @@ export function createWindowStore(
     database ??= openExpendable(format, options);
     return database;
   };
-  const quietly = <T>(work: () => T, otherwise: T): T => {
-    try {
-      return work();
-    } catch (error) {
-      onTrouble(toError(error));
-      return otherwise;
-    }
-  };
+  const quietly = <T>(work: () => T): T | undefined => orReport(work, (error) => onTrouble(toError(error)));
   const leftOf = (row: Row): number =>
     row["boot_id"] === clocks.bootId()
       ? Number(row["ends_at_uptime_ms"]) - clocks.uptimeMs()
@@ -77,7 +70,7 @@ export function createWindowStore(
           }
         });
         return left;
-      }, []),
+      }) ?? [],
     save: (windows) =>
       quietly(() => {
         const [bootId, uptimeMs, nowMs] = [clocks.bootId(), clocks.uptimeMs(), clocks.now()];
@@ -87,7 +80,7 @@ export function createWindowStore(
             put.run(subject, name, used, bootId, ...ends);
           }
         });
-      }, undefined),
+      }),
     dispose: () => database?.dispose(),
   };
 }
