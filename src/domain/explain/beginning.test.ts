@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { beginningOf } from "./beginning.ts";
+import { beginningOf } from "./text.ts";
 
 describe("beginningOf", () => {
   it.each([

@@ -5,11 +5,11 @@ import { redact } from "#domain/common/redact.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
-import { beginningOf } from "./beginning.ts";
-import { cutTo, inert } from "./inert.ts";
+
 import { type JournalLine, journalLines, nothing, type Part } from "./journal-lines.ts";
 import type { ExplainSources, PastRun, UnitFacts } from "./sources.ts";
 import { subjectsOf } from "./subjects.ts";
+import { beginningOf, cutTo, inert } from "./text.ts";
 
 /** Limits in bytes; with 32 KiB of journal lines and the surrounding words, all stays below 64 KiB. */
 const mostOf = { message: 1024, details: 11 * 1024, history: 4 * 1024, units: 4 * 1024, unit: 400, run: 300 } as const;

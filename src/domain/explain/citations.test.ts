@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { citedLines } from "./citations.ts";
+import { citedLines } from "./text.ts";
 
 describe("citedLines", () => {
   it.each([

@@ -5,10 +5,10 @@ import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { utf8Length } from "#kernel/text.ts";
 import { type Bundle, makeBundle } from "./bundle.ts";
-import { citedLines } from "./citations.ts";
-import { cutTo, inertLines } from "./inert.ts";
+
 import { writePrompt } from "./prompt.ts";
 import type { Asking, ExplainSources } from "./sources.ts";
+import { citedLines, cutTo, inertLines } from "./text.ts";
 
 /** Enough for an answer of 300 words and the reasoning of some models before it. */
 const mostAnswerTokens = 4096;

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { utf8Length } from "#kernel/text.ts";
-import { cutTo, inert, inertLines } from "./inert.ts";
+import { cutTo, inert, inertLines } from "./text.ts";
 
 describe("inert", () => {
   it.each([

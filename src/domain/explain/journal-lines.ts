@@ -4,10 +4,10 @@ import type { Caller } from "#contract/operation.ts";
 import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
-import { beginningOf } from "./beginning.ts";
-import { cutTo, inert } from "./inert.ts";
+
 import type { ExplainSources, LogSearch } from "./sources.ts";
 import type { Subjects } from "./subjects.ts";
+import { beginningOf, cutTo, inert } from "./text.ts";
 
 const mostLines = 100;
 const mostBytes = 32 * 1024;

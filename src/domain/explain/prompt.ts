@@ -1,7 +1,7 @@
 import type { ChatMessage } from "#contract/connectors.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Bundle } from "./bundle.ts";
-import { cutTo, inert, inertLines } from "./inert.ts";
+import { cutTo, inert, inertLines } from "./text.ts";
 
 const mostQuestionBytes = 6 * 1024;
 const mostOmittedBytes = 2 * 1024;
@@ -38,12 +38,10 @@ function boundaryFor(text: string): string {
 const section = (title: string, lines: readonly string[]): string =>
   [`## ${title}`, ...(lines.length === 0 ? ["(none)"] : lines)].join("\n");
 
-export interface Prompt {
-  readonly messages: readonly ChatMessage[];
-  readonly redactions: number;
-}
-
-export function writePrompt(bundle: Bundle, question: string | undefined): Prompt {
+export function writePrompt(
+  bundle: Bundle,
+  question: string | undefined,
+): { readonly messages: readonly ChatMessage[]; readonly redactions: number } {
   const asked = redact(question ?? usualQuestion);
   const data = [
     section("Result of the check", bundle.check),
