@@ -1,6 +1,7 @@
 import type { FixStepReport } from "#contract/checks.ts";
 import type { Effect } from "#contract/effects.ts";
 import type { Risk } from "#contract/operation.ts";
+import type { ManagerCommands, PackageManager } from "#domain/ports/packages.ts";
 import type { Check, Outcome } from "./check.ts";
 
 /** Called with the id of an operation as soon as it has begun. */
@@ -67,3 +68,25 @@ export interface OpenFix {
 /** The fix of a problem, if there is one. */
 export const fixIdOf = ({ fixes: [usual] = [] }: Pick<Check, "fixes">, { fixId }: Outcome): string | undefined =>
   (fixId === undefined ? usual : fixId) ?? undefined;
+
+const noCommands: ManagerCommands = {
+  finisher: "the package manager",
+  finish: "",
+  installMissing: "",
+  refreshLists: "",
+  unhold: "",
+};
+
+export const commandsOf = (packages: Pick<PackageManager, "commands"> | undefined): ManagerCommands =>
+  packages?.commands ?? noCommands;
+
+export function demandManager<T>(packages: T | undefined): T {
+  if (packages === undefined) throw new Error("this host has no package manager that could be used");
+  return packages;
+}
+
+/** A text with remarks in brackets; empty ones are left out. */
+export function remarked(text: string, ...remarks: readonly string[]): string {
+  const said = remarks.filter((remark) => remark !== "");
+  return said.length === 0 ? text : `${text} (${said.join(", ")})`;
+}

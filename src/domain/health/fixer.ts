@@ -6,49 +6,27 @@ import type { Scope } from "#contract/scopes.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/common/hooks.ts";
 import { createTimeLimit } from "#kernel/async.ts";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import type { Check, Outcome } from "./check.ts";
+import type { Check } from "./check.ts";
 import type { Fix, FixPlan, FixStep, OnOperation, OpenFix } from "./fix.ts";
 import { carryOutSteps, nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
 import type { CheckRunner } from "./runner.ts";
-
-export interface FixRun {
-  readonly operationId: string;
-  readonly checkId: string;
-  readonly result: FixResult;
-  readonly durationMs: number;
-}
 
 export interface Rights {
   readonly allows: (granted: readonly string[], scope: Scope, resource?: string) => boolean;
   readonly allowsSome: (granted: readonly string[], scope: Scope) => boolean;
 }
 
-export interface Fixer {
-  /**
-   * Runs a check and its fix, or plans it.
-   * @throws DomainError: `NOT_FOUND` for an unknown check, `VALIDATION_ERROR` where there is no fix or a risky one is not
-   * confirmed, `CONFLICT` while another fix of its kind runs, `FORBIDDEN` where a scope is missing or a hook refuses.
-   */
-  readonly fix: (
-    checkId: string,
-    options: {
-      /** The scopes of the caller, which are checked also for a dry run. */
-      readonly granted: readonly string[];
-      readonly isDryRun: boolean;
-      readonly isConfirmed: boolean;
-      readonly onOperation?: OnOperation;
-    },
-  ) => Promise<FixResult | Plan>;
-  readonly dispose: Dispose;
-}
+export type Fixer = ReturnType<typeof createFixer>;
 
-const toOutcome = ({ status, message, details }: HealthCheckResult): Outcome => ({
-  status,
-  message,
-  details: { ...details },
-});
+interface FixOptions {
+  /** The scopes of the caller, which are checked also for a dry run. */
+  readonly granted: readonly string[];
+  readonly isDryRun: boolean;
+  readonly isConfirmed: boolean;
+  readonly onOperation?: OnOperation;
+}
 
 interface Asked {
   readonly checkId: string;
@@ -64,7 +42,12 @@ export interface FixerPorts {
   readonly hooks?: Pick<Hooks, "names" | "ask">;
   readonly clock: Pick<Clock, "monotonicMs" | "sleep">;
   readonly createId: () => string;
-  readonly onFixed: (run: FixRun) => void;
+  readonly onFixed: (run: {
+    readonly operationId: string;
+    readonly checkId: string;
+    readonly result: FixResult;
+    readonly durationMs: number;
+  }) => void;
 }
 
 interface State extends FixerPorts {
@@ -133,7 +116,7 @@ const byOther = (): Promise<never> => Promise.reject(new Error("another process 
 
 /** @throws what the fix throws that cannot plan. */
 async function planFor({ fix, check, open }: Found, signal: AbortSignal): Promise<FixPlan> {
-  if (open === undefined) return fix.plan(toOutcome(check), signal);
+  if (open === undefined) return fix.plan({ ...check, details: { ...check.details } }, signal);
   const { steps = [], ...rest } = open.plan ?? {};
   return { ...rest, steps: steps.map(({ action }) => ({ action, run: byOther })) };
 }
@@ -249,24 +232,24 @@ async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Pro
 }
 
 /** Runs the fixes of checks, one of a kind at a time, and the check again afterwards. */
-export function createFixer(ports: FixerPorts): Fixer {
+export function createFixer(ports: FixerPorts) {
   const { clock, createId, onFixed } = ports;
   const shutdown = new AbortController();
   const state: State = { ...ports, shutdown, running: new Map() };
 
   return {
-    fix(checkId, { granted, isDryRun, isConfirmed, onOperation = () => undefined }) {
+    /** @throws DomainError `NOT_FOUND`, `VALIDATION_ERROR` without a fix or a confirmation, `CONFLICT` of the kind, `FORBIDDEN`. */
+    fix(checkId: string, options: FixOptions): Promise<FixResult | Plan> {
+      const { granted, isDryRun, isConfirmed, onOperation = () => undefined } = options;
       const asked = { checkId, granted };
       return withFix<FixResult | Plan>(state, asked, async (found) => {
         const { check, fix } = found;
         if (!isUnhealthy(check)) return nothingToDo(fix, check, isDryRun);
         if (isDryRun) return dryRun(state, found, asked);
-        if (fix.risk === "risky" && !isConfirmed)
-          throw invalid(
-            "confirm",
-            "Must be true",
-            `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`,
-          );
+        if (fix.risk === "risky" && !isConfirmed) {
+          const message = `cannot fix ${checkId}: ${fix.id} is risky and needs to be confirmed`;
+          throw invalid("confirm", "Must be true", message);
+        }
         const operationId = createId();
         return alone(state, fix, checkId, operationId, async () => {
           const startedAtMs = clock.monotonicMs();
@@ -276,6 +259,6 @@ export function createFixer(ports: FixerPorts): Fixer {
         });
       });
     },
-    dispose: () => shutdown.abort(new Error("the service is stopping")),
+    dispose: (): void => shutdown.abort(new Error("the service is stopping")),
   };
 }

@@ -1,5 +1,4 @@
 import type { CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
-import type { HealthStatus } from "#contract/health.ts";
 import { checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
@@ -38,29 +37,7 @@ export interface CheckSource {
   readonly graceMs?: number;
 }
 
-export interface CheckRunner {
-  readonly ids: readonly string[];
-  readonly find: (id: string) => Check | undefined;
-  /** Adds a check and runs it, unless it is disabled. Disposing removes it with all but its history. */
-  readonly add: (check: Check) => Dispose;
-  /** Runs what is older than its interval, and returns all results. */
-  readonly list: () => Promise<HealthCheckList>;
-  /** Runs one check; all who ask meanwhile share the run, also one that waits to begin. Undefined for an unknown id. */
-  readonly run: (id: string) => Promise<HealthCheckResult> | undefined;
-  /** The last result while it is younger than its interval, else a run; undefined for an unknown id. */
-  readonly current: (id: string) => Promise<HealthCheckResult> | undefined;
-  /**
-   * Runs one check anew: a run that is under way is waited for, and not shared. For before and after a change.
-   * @param source makes the outcome in the place of the check.
-   */
-  readonly rerun: (id: string, source?: CheckSource) => Promise<HealthCheckResult> | undefined;
-  readonly runMissing: () => Promise<void>;
-  /** The overall status by the last results, also of earlier processes. It is computed when one changes: asking costs nothing. */
-  readonly verdict: () => HealthStatus["status"];
-  readonly isStarting: () => boolean;
-  readonly start: () => void;
-  readonly dispose: Dispose;
-}
+export type CheckRunner = ReturnType<typeof createCheckRunner>;
 
 /** Checks that fall due within one tick start together. */
 const tickMs = 1_000;
@@ -283,7 +260,7 @@ function add(running: Running, check: Check): Dispose {
 }
 
 /** Runs checks on request and at their intervals, at most four at a time. */
-export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
+export function createCheckRunner(ports: CheckRunnerPorts) {
   const { checks, settings } = ports;
   const shutdown = new AbortController();
   const entries = checks.filter((check) => isSwitchedOn(check, settings)).map((check) => createEntry(check, settings));
@@ -300,23 +277,29 @@ export function createCheckRunner(ports: CheckRunnerPorts): CheckRunner {
   };
 
   return {
-    get ids() {
+    get ids(): readonly string[] {
       return running.entries.map(({ check }) => check.id);
     },
-    find: (id) => findEntry(running, id)?.check,
-    add: (check) => add(running, check),
+    find: (id: string): Check | undefined => findEntry(running, id)?.check,
+    /** Adds a check and runs it, unless it is disabled. Disposing removes it with all but its history. */
+    add: (check: Check): Dispose => add(running, check),
+    /** Runs what is older than its interval, and returns all results. */
     list: () => listResults(running),
-    run: (id) => withEntry(id, (entry) => runWhenAsked(running, entry)),
-    current: (id) => withEntry(id, (entry) => current(running, entry)),
-    rerun: (id, source) => withEntry(id, (entry) => rerun(running, entry, source)),
-    async runMissing() {
+    /** Runs one check; all who ask meanwhile share the run, also one that waits to begin. Undefined for an unknown id. */
+    run: (id: string) => withEntry(id, (entry) => runWhenAsked(running, entry)),
+    /** The last result while it is younger than its interval, else a run; undefined for an unknown id. */
+    current: (id: string) => withEntry(id, (entry) => current(running, entry)),
+    /** Runs one check anew: a run that is under way is waited for, and not shared. @param source makes the outcome instead. */
+    rerun: (id: string, source?: CheckSource) => withEntry(id, (entry) => rerun(running, entry, source)),
+    async runMissing(): Promise<void> {
       const missing = running.entries.filter(({ result }) => result === undefined);
       await Promise.all(missing.map((entry) => run(running, entry, "unasked")));
     },
+    /** The overall status by the last results, also of earlier processes. It is computed when one changes: asking costs nothing. */
     verdict: states.verdict,
     isStarting: states.isStarting,
-    start: () => start(running),
-    dispose() {
+    start: (): void => start(running),
+    dispose: (): void => {
       running.stop?.();
       shutdown.abort();
     },

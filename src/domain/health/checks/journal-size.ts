@@ -7,33 +7,31 @@ import { type Check, grade, skip, toGigabytes } from "../check.ts";
  * otherwise, so a journal near that limit is healthy. More means that the limit was raised, or that there are files which
  * journald does not remove: of another machine id, or with foreign names.
  */
-export function journalSizeCheck({ journal }: { journal: Pick<Journal, "size"> }): Check {
-  return {
-    id: "journal_size",
-    name: "Size of the journal",
-    category: "storage",
-    severity: "low",
-    intervalMs: 10 * 60_000,
-    fixes: ["vacuum_journal"],
-    async run({ warn = 5, fail = 10 }, signal) {
-      const size = await journal.size(signal);
-      if (size === undefined) return skip("This host keeps no journal");
-      const totalBytes = size.diskBytes + size.memoryBytes;
-      const totalGb = toGigabytes(totalBytes);
-      const details = {
-        total_gb: totalGb,
-        warn_gb: Math.min(warn, fail),
-        disk_bytes: size.diskBytes,
-        memory_bytes: size.memoryBytes,
-        files: size.files,
-      };
-      const status = grade(totalGb, { warn, fail });
-      if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, details };
-      return {
-        status,
-        message: `The journal takes ${formatBytes(totalBytes)}, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
-        details,
-      };
-    },
-  };
-}
+export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }): Check => ({
+  id: "journal_size",
+  name: "Size of the journal",
+  category: "storage",
+  severity: "low",
+  intervalMs: 10 * 60_000,
+  fixes: ["vacuum_journal"],
+  async run({ warn = 5, fail = 10 }, signal) {
+    const size = await journal.size(signal);
+    if (size === undefined) return skip("This host keeps no journal");
+    const totalBytes = size.diskBytes + size.memoryBytes;
+    const totalGb = toGigabytes(totalBytes);
+    const details = {
+      total_gb: totalGb,
+      warn_gb: Math.min(warn, fail),
+      disk_bytes: size.diskBytes,
+      memory_bytes: size.memoryBytes,
+      files: size.files,
+    };
+    const status = grade(totalGb, { warn, fail });
+    if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, details };
+    return {
+      status,
+      message: `The journal takes ${formatBytes(totalBytes)}, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
+      details,
+    };
+  },
+});

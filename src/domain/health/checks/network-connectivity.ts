@@ -3,33 +3,31 @@ import { listNames } from "#kernel/text.ts";
 import { type Check, createIgnore, type Outcome } from "../check.ts";
 
 /** Whether the host has a way out: a default route over an interface that is up. `ignore` takes interfaces. */
-export function networkConnectivityCheck({ routes }: { routes: DefaultRoutes }): Check {
-  return {
-    id: "network_connectivity",
-    name: "Network connectivity",
-    category: "network",
-    severity: "high",
-    guardedBy: "change",
-    async run({ ignore }) {
-      const isIgnored = createIgnore(ignore);
-      const found = (await routes.list()).filter((route) => !isIgnored(route.interface));
-      const details = {
-        routes: found.map(({ family, interface: name, gateway, isUp }) => ({
-          family,
-          interface: name,
-          gateway,
-          up: isUp,
-        })),
-      };
-      const isOut = found.filter(({ isUp }) => isUp);
-      const down = [...new Set(found.filter(({ isUp }) => !isUp).map((route) => route.interface))];
-      const fail = (message: string): Outcome => ({ status: "fail", message, details });
-      if (found.length === 0) return fail("There is no default route: this host reaches only its own networks");
-      if (isOut.length === 0) return fail(`The way out is down: no link on ${listNames(down)}`);
-      if (down.length > 0)
-        return { ...fail(`One way out is down: no link on ${listNames(down)}, another is up`), status: "warn" };
-      const ways = isOut.map(({ interface: name, gateway }) => (gateway === null ? name : `${gateway} on ${name}`));
-      return { status: "pass", message: `The default route leads over ${listNames(ways)}`, details };
-    },
-  };
-}
+export const networkConnectivityCheck = ({ routes }: { routes: DefaultRoutes }): Check => ({
+  id: "network_connectivity",
+  name: "Network connectivity",
+  category: "network",
+  severity: "high",
+  guardedBy: "change",
+  async run({ ignore }) {
+    const isIgnored = createIgnore(ignore);
+    const found = (await routes.list()).filter((route) => !isIgnored(route.interface));
+    const details = {
+      routes: found.map(({ family, interface: name, gateway, isUp }) => ({
+        family,
+        interface: name,
+        gateway,
+        up: isUp,
+      })),
+    };
+    const isOut = found.filter(({ isUp }) => isUp);
+    const down = [...new Set(found.filter(({ isUp }) => !isUp).map((route) => route.interface))];
+    const fail = (message: string): Outcome => ({ status: "fail", message, details });
+    if (found.length === 0) return fail("There is no default route: this host reaches only its own networks");
+    if (isOut.length === 0) return fail(`The way out is down: no link on ${listNames(down)}`);
+    if (down.length > 0)
+      return { ...fail(`One way out is down: no link on ${listNames(down)}, another is up`), status: "warn" };
+    const ways = isOut.map(({ interface: name, gateway }) => (gateway === null ? name : `${gateway} on ${name}`));
+    return { status: "pass", message: `The default route leads over ${listNames(ways)}`, details };
+  },
+});

@@ -5,25 +5,23 @@ import { type Check, createIgnore, skip } from "../check.ts";
 const describeUnit = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 
 /** Failed units. `ignore` takes unit names and patterns. */
-export function systemdFailedCheck({ units }: { units: Pick<Units, "failed"> }): Check {
-  return {
-    id: "systemd_failed",
-    name: "Failed units",
-    category: "services",
-    severity: "high",
-    fixes: ["systemd_restart_failed"],
-    async run({ ignore }) {
-      const all = await units.failed();
-      if (all === undefined) return skip("systemd is not running on this host");
-      const isIgnored = createIgnore(ignore);
-      const failed = all.filter(({ name }) => !isIgnored(name));
-      const details = { units: failed.map(({ name, result }) => ({ name, result })) };
-      if (failed.length === 0) return { status: "pass", message: "No unit has failed", details };
-      return {
-        status: "fail",
-        message: `${counted(failed.length, "unit")} failed: ${listNames(failed.map(describeUnit))}`,
-        details,
-      };
-    },
-  };
-}
+export const systemdFailedCheck = ({ units }: { units: Pick<Units, "failed"> }): Check => ({
+  id: "systemd_failed",
+  name: "Failed units",
+  category: "services",
+  severity: "high",
+  fixes: ["systemd_restart_failed"],
+  async run({ ignore }) {
+    const all = await units.failed();
+    if (all === undefined) return skip("systemd is not running on this host");
+    const isIgnored = createIgnore(ignore);
+    const failed = all.filter(({ name }) => !isIgnored(name));
+    const details = { units: failed.map(({ name, result }) => ({ name, result })) };
+    if (failed.length === 0) return { status: "pass", message: "No unit has failed", details };
+    return {
+      status: "fail",
+      message: `${counted(failed.length, "unit")} failed: ${listNames(failed.map(describeUnit))}`,
+      details,
+    };
+  },
+});

@@ -16,28 +16,26 @@ function judgeClock({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyn
 }
 
 /** Whether the clock is synchronised. The kernel's own word is believed where another party sets its clock. */
-export function timeSyncCheck({ time }: { time: Pick<TimeSync, "state"> }): Check {
-  return {
-    id: "time_sync",
-    name: "Time synchronisation",
-    category: "system",
-    severity: "medium",
-    // Each question has systemd start its time service.
-    calmIntervalMs: 15 * 60_000,
-    fixes: ["enable_time_sync"],
-    async run(_settings, signal) {
-      const state = await time.state(signal);
-      if (state === undefined)
-        return { ...skip("Nothing on this host tells whether the clock is synchronised"), fixId: null };
-      return {
-        ...judgeClock(state),
-        details: {
-          can_sync: state.canSync,
-          enabled: state.isEnabled,
-          synchronised: state.isSynchronised,
-          container: state.isContainer,
-        },
-      };
-    },
-  };
-}
+export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Check => ({
+  id: "time_sync",
+  name: "Time synchronisation",
+  category: "system",
+  severity: "medium",
+  // Each question has systemd start its time service.
+  calmIntervalMs: 15 * 60_000,
+  fixes: ["enable_time_sync"],
+  async run(_settings, signal) {
+    const state = await time.state(signal);
+    if (state === undefined)
+      return { ...skip("Nothing on this host tells whether the clock is synchronised"), fixId: null };
+    return {
+      ...judgeClock(state),
+      details: {
+        can_sync: state.canSync,
+        enabled: state.isEnabled,
+        synchronised: state.isSynchronised,
+        container: state.isContainer,
+      },
+    };
+  },
+});

@@ -1,8 +1,7 @@
 import type { MissingPlan, PackageManager } from "#domain/ports/packages.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import type { Fix, FixStep } from "../fix.ts";
-import { commandsOf, demandManager, remarked } from "../manager-words.ts";
+import { commandsOf, demandManager, type Fix, type FixStep, remarked } from "../fix.ts";
 
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
   const { reinstall, unmet_dependencies: unmet } = details;

@@ -2,8 +2,7 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import { listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
-import type { Fix } from "../fix.ts";
-import { commandsOf, demandManager, remarked } from "../manager-words.ts";
+import { commandsOf, demandManager, type Fix, remarked } from "../fix.ts";
 
 const unfinishedIn = ({ details }: Outcome): readonly string[] =>
   recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));

@@ -1,6 +1,5 @@
 import { noProgress, type PackageManager } from "#domain/ports/packages.ts";
-import type { Fix } from "../fix.ts";
-import { commandsOf, demandManager, remarked } from "../manager-words.ts";
+import { commandsOf, demandManager, type Fix, remarked } from "../fix.ts";
 
 export function refreshPackageListsFix(ports: {
   readonly packages: Pick<PackageManager, "commands" | "refresh" | "refreshedAt"> | undefined;

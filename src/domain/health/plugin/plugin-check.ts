@@ -58,8 +58,7 @@ function messageText({ text }: PluginOutput, { stderr, exitCode }: Ended): strin
   return complaint === "" ? silence : `${silence}; its error output begins: ${complaint}`;
 }
 
-/** The outcome of a run by the plugin interface of Nagios. */
-export function nagiosOutcome(run: Ended): Outcome {
+function nagiosOutcome(run: Ended): Outcome {
   const output = parseOutput(run.stdout, run.isCut);
   const details = pluginDetails(run, output);
   const text = messageText(output, run);
