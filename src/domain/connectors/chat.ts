@@ -8,26 +8,17 @@ import { beginCall, type ChatCallPorts, type ChatContext, type ChatInput, type C
 import type { Connectors } from "./connectors.ts";
 import { noDefault, notConfigured } from "./failure.ts";
 
-export interface Chat {
-  /**
-   * The named connector, or the default one.
-   * @throws DomainError FORBIDDEN without the scope for it, NOT_FOUND, UNAVAILABLE where there is none or its key is missing.
-   */
-  readonly choose: (name: string | undefined, caller: Caller | undefined) => Promise<ChosenConnector>;
-  /** @throws DomainError as `choose`, RATE_LIMITED for a used-up budget, UNAVAILABLE when the provider fails. */
-  readonly ask: (input: ChatInput, context: ChatContext) => Promise<ChatResponse>;
-  /** {@link Chat.ask} as a stream; may also throw after the first event. */
-  readonly stream: (input: ChatInput, context: ChatContext) => AsyncIterable<ServerSentEvent>;
-}
+export type Chat = ReturnType<typeof createChat>;
 
 export function createChat(
   ports: ChatCallPorts & {
     readonly connectors: Connectors;
     readonly covers: (caller: Caller, connector: string) => boolean;
   },
-): Chat {
+) {
   const { connectors, covers } = ports;
 
+  /** The named connector, or the default. @throws DomainError FORBIDDEN, NOT_FOUND, UNAVAILABLE where it cannot be used. */
   const choose = async (named: string | undefined, caller: Caller | undefined): Promise<ChosenConnector> => {
     await connectors.ready();
     const name = named ?? connectors.defaultName();
@@ -43,7 +34,8 @@ export function createChat(
 
   const toCall = ({ messages, maxTokens, temperature }: ChatInput) => ({ messages, maxTokens, temperature });
 
-  const ask: Chat["ask"] = async (input, context) => {
+  /** @throws DomainError as `choose`, RATE_LIMITED for a used-up budget, UNAVAILABLE when the provider fails. */
+  const ask = async (input: ChatInput, context: ChatContext): Promise<ChatResponse> => {
     const chosen = await choose(input.connector, context.caller);
     context.touched({ connector: chosen.definition.name });
     const call = beginCall(ports, chosen, input, context);

@@ -25,12 +25,6 @@ export function defaultConnectorHealth({ name, status, reason }: DefaultState): 
   return { healthy: false, expected: isExpected, reason: `connector ${name}: ${reason ?? "not asked yet"}` };
 }
 
-export interface StatusChange {
-  readonly connector: string;
-  readonly status: ConnectorStatus;
-  readonly reason: string | null;
-}
-
 export type Connectors = ReturnType<typeof createConnectors>;
 
 interface Entry {
@@ -71,7 +65,11 @@ const late = (limitMs: number): never => {
 export interface ConnectorsPorts {
   readonly load: () => Promise<{ readonly plan: ConnectorPlan; readonly discovery: ConnectorDiscovery | undefined }>;
   readonly clock: Clock;
-  readonly onChange: (change: StatusChange) => void;
+  readonly onChange: (change: {
+    readonly connector: string;
+    readonly status: ConnectorStatus;
+    readonly reason: string | null;
+  }) => void;
   readonly onTrouble: (error: unknown) => void;
 }
 
