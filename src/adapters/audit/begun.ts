@@ -23,17 +23,12 @@ function readLeft(path: string): BegunCall["entry"] | undefined {
   }
 }
 
-export interface BegunCalls {
-  readonly begin: (entry: BegunCall["entry"]) => Dispose;
-  readonly left: readonly BegunCall[];
-}
-
 /** Notes of the calls in progress, a file for each: what is left of them after a crash says what was begun. */
-export function openBegunCalls(stateDir: string): BegunCalls {
+export function openBegunCalls(stateDir: string) {
   // Beside the log: in its own folder nothing can be removed where it is for appending only.
   const folder = join(stateDir, "audit-begun");
   preparePrivateDirectory(folder);
-  const left = readdirSync(folder, { withFileTypes: true })
+  const left: readonly BegunCall[] = readdirSync(folder, { withFileTypes: true })
     .filter((each) => each.isFile())
     .slice(0, maxLeft)
     .flatMap(({ name }) => {
@@ -48,7 +43,7 @@ export function openBegunCalls(stateDir: string): BegunCalls {
   let count = 0;
   return {
     left,
-    begin(entry) {
+    begin(entry: BegunCall["entry"]): Dispose {
       count += 1;
       const path = join(folder, `${prefix}-${count}`);
       const bytes = Buffer.from(JSON.stringify(entry));

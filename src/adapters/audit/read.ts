@@ -47,52 +47,45 @@ async function* linesBackward(handle: FileHandle, end: number): AsyncGenerator<r
   }
 }
 
-const needlesOf = ({ operation, keyId, outcome }: AuditQuery): readonly string[] => [
-  ...(operation === undefined ? [] : [`"operation":"${operation}"`]),
-  ...(keyId === undefined ? [] : [`"key_id":"${keyId}"`]),
-  ...(outcome === undefined ? [] : [`"outcome":"${outcome}"`]),
-];
-
-const isWanted = ({ operation, keyId, outcome }: AuditQuery, record: AuditRecord): boolean =>
-  (operation === undefined || record.operation === operation) &&
-  (keyId === undefined || record.key_id === keyId) &&
-  (outcome === undefined || record.outcome === outcome);
+/** The members that an entry has to have, with their values. */
+const wantedOf = ({ operation, keyId, outcome }: AuditQuery) =>
+  (
+    [
+      ["operation", operation],
+      ["key_id", keyId],
+      ["outcome", outcome],
+    ] as const
+  ).filter(([, value]) => value !== undefined);
 
 const beginningOfEntry = '{"seq":';
 const timeMember = '","time":"';
 const leastTimeOffset = 70;
 const timeLength = 24;
 
-interface Search {
-  readonly query: AuditQuery;
-  readonly needles: readonly string[];
-  readonly since: string | undefined;
-  readonly until: string | undefined;
-  readonly end: string | undefined;
-  readonly entries: AuditRecord[];
-  unreadable: number;
-}
+type Search = ReturnType<typeof createSearch>;
 
 function bound(epochMs: number | undefined): string | undefined {
   const text = epochMs === undefined || Number.isNaN(new Date(epochMs).getTime()) ? "" : toTimestamp(epochMs);
   return text.length === timeLength ? text : undefined;
 }
 
-function createSearch(query: AuditQuery): Search {
+function createSearch(query: AuditQuery) {
   const { since, until } = query;
+  const wanted = wantedOf(query);
+  const entries: AuditRecord[] = [];
   return {
-    query,
-    needles: needlesOf(query),
+    wanted,
+    needles: wanted.map(([name, value]) => `"${name}":"${value}"`),
     since: bound(since),
     until: bound(until),
     end: bound(since === undefined ? undefined : since - clockSlackMs),
-    entries: [],
+    entries,
     unreadable: 0,
   };
 }
 
 function takeLine(search: Search, { text }: Line): boolean {
-  const { query, needles, since, until, end, entries } = search;
+  const { wanted, needles, since, until, end, entries } = search;
   if (!text.startsWith(beginningOfEntry)) {
     search.unreadable += 1;
     return false;
@@ -106,7 +99,7 @@ function takeLine(search: Search, { text }: Line): boolean {
   if (!needles.every((needle) => text.includes(needle))) return false;
   const record = parseRecord(Buffer.from(text, "latin1").toString("utf8"));
   if (record === undefined) search.unreadable += 1;
-  else if (isWanted(query, record)) entries.push(record);
+  else if (wanted.every(([name, value]) => record[name] === value)) entries.push(record);
   return false;
 }
 
