@@ -1,3 +1,4 @@
+import type { Stats } from "node:fs";
 import type { CleanupCandidate } from "#domain/ports/storage.ts";
 
 const dayMs = 24 * 60 * 60_000;
@@ -39,14 +40,7 @@ export const rules: readonly Rule[] = [
   { kind: "crash-reports", folder: "/var/crash", minAgeMs: 10 * dayMs, names: [/^[\w.+-]+\.crash$/] },
 ];
 
-export interface FileFacts {
-  readonly isFile: () => boolean;
-  readonly mode: number;
-  readonly nlink: number;
-  readonly atimeMs: number;
-  readonly mtimeMs: number;
-  readonly ctimeMs: number;
-}
+export type FileFacts = Pick<Stats, "isFile" | "mode" | "nlink" | "atimeMs" | "mtimeMs" | "ctimeMs">;
 
 /** All three times count: an unpacked archive has old times of content. A second name would free nothing. */
 export function isOld(file: FileFacts, minAgeMs: number, nowMs: number): boolean {

@@ -4,14 +4,9 @@ export interface OutputLine {
   readonly isCut: boolean;
 }
 
-export interface LineSplitter {
-  readonly push: (chunk: Buffer) => readonly OutputLine[];
-  readonly end: () => readonly OutputLine[];
-}
-
 const newline = 0x0a;
 
-export function createLineSplitter(maxLineBytes: number): LineSplitter {
+export function createLineSplitter(maxLineBytes: number) {
   let parts: Buffer[] = [];
   let held = 0;
   let isCut = false;
@@ -35,7 +30,7 @@ export function createLineSplitter(maxLineBytes: number): LineSplitter {
   };
 
   return {
-    push(chunk) {
+    push(chunk: Buffer): readonly OutputLine[] {
       const lines: OutputLine[] = [];
       let from = 0;
       for (let to = chunk.indexOf(newline); to !== -1; to = chunk.indexOf(newline, from)) {
@@ -46,6 +41,6 @@ export function createLineSplitter(maxLineBytes: number): LineSplitter {
       if (from < chunk.length) hold(chunk.subarray(from));
       return lines;
     },
-    end: () => (held > 0 || isCut ? [take()] : []),
+    end: (): readonly OutputLine[] => (held > 0 || isCut ? [take()] : []),
   };
 }

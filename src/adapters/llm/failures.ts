@@ -63,15 +63,9 @@ function chainOf(error: unknown): readonly unknown[] {
   return chain;
 }
 
-interface Answer {
-  readonly status: number;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-  readonly message: string | undefined;
-  readonly isRetryable: boolean | undefined;
-}
+type Answer = NonNullable<ReturnType<typeof answerOf>>;
 
-function answerOf(error: unknown): Answer | undefined {
+function answerOf(error: unknown) {
   const status = fieldOf(error, "statusCode");
   if (typeof status !== "number") return undefined;
   const headers = fieldOf(error, "responseHeaders");

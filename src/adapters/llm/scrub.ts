@@ -56,11 +56,6 @@ export function scrub(text: string, secrets: readonly string[]): string {
 /** Shorter ones, such as a user name, are words that an answer may have for other reasons. */
 const shortest = 8;
 
-export interface Screen {
-  readonly push: (text: string) => string;
-  readonly end: () => string;
-}
-
 function lengthOfBeginning(text: string, secrets: readonly string[]): number {
   const longest = Math.max(0, ...secrets.map((secret) => secret.length - 1));
   for (let length = Math.min(longest, text.length); length > 0; length -= 1) {
@@ -71,18 +66,18 @@ function lengthOfBeginning(text: string, secrets: readonly string[]): number {
 }
 
 /** A server that echoes its headers must not reveal the key to callers. Removes only the secrets themselves. */
-export function createScreen(given: readonly string[]): Screen {
+export function createScreen(given: readonly string[]) {
   const secrets = given.filter(({ length }) => length >= shortest);
   const without = (text: string): string => secrets.reduce((each, secret) => each.replaceAll(secret, redacted), text);
   let kept = "";
   return {
-    push(text) {
+    push(text: string): string {
       const screened = without(kept + text);
       const length = lengthOfBeginning(screened, secrets);
       kept = screened.slice(screened.length - length);
       return screened.slice(0, screened.length - length);
     },
-    end() {
+    end(): string {
       const rest = kept;
       kept = "";
       return rest;

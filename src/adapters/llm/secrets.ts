@@ -38,16 +38,9 @@ export function readKey({ from, name }: KeySource, environment: Environment): Ke
   return readKeyFile(join(folder, name), true);
 }
 
-export interface ProviderAddress {
-  readonly baseUrl: string;
-  readonly host: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly secrets: readonly string[];
-}
-
 const decoded = (text: string): string => orElse(() => decodeURIComponent(text), text);
 
-export function readAddress(text: string, path: string): ProviderAddress {
+export function readAddress(text: string, path: string) {
   const url = new URL(text);
   const given = [url.username, url.password].map(decoded);
   const hasCredentials = given.some((each) => each !== "");

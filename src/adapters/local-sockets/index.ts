@@ -10,7 +10,7 @@ export interface PassedSockets {
 }
 
 const firstPassed = 3;
-const passedNames = { members: "steward", administrator: "root", connection: "connection" } as const;
+
 /** What the kernel takes, its NUL not counted (unix(7)). */
 const longestPath = 107;
 
@@ -25,9 +25,9 @@ export function takePassedSockets(environment: NodeJS.ProcessEnv, pid: number): 
     return at === -1 ? undefined : firstPassed + at;
   };
   return {
-    members: descriptorOf(passedNames.members),
-    administrator: descriptorOf(passedNames.administrator),
-    connection: descriptorOf(passedNames.connection),
+    members: descriptorOf("steward"),
+    administrator: descriptorOf("root"),
+    connection: descriptorOf("connection"),
   };
 }
 
@@ -98,17 +98,10 @@ function openToGroup(path: string, group: string): void {
   chmodSync(path, 0o660);
 }
 
-interface SocketPaths {
-  readonly members: string;
-  readonly administrator: string;
-}
+/** One for the group, which takes a key, and one for root. */
+type Both<T> = Readonly<Record<"members" | "administrator", T>>;
 
-interface Servers {
-  readonly members: Server;
-  readonly administrator: Server;
-}
-
-async function makeSockets(servers: Servers, paths: SocketPaths): Promise<string> {
+async function makeSockets(servers: Both<Server>, paths: Both<string>): Promise<string> {
   const isRoot = ownUid() === 0;
   for (const path of [paths.members, paths.administrator])
     if (Buffer.byteLength(path) > longestPath) throw new Error(`${path} has more than ${longestPath} bytes`);
@@ -125,8 +118,8 @@ async function makeSockets(servers: Servers, paths: SocketPaths): Promise<string
 
 /** On the passed sockets, else on its own. @returns the path of the one that takes a key. */
 export async function listenLocally(
-  servers: Servers,
-  where: { readonly passed: PassedSockets | undefined; readonly paths: SocketPaths },
+  servers: Both<Server>,
+  where: { readonly passed: PassedSockets | undefined; readonly paths: Both<string> },
 ): Promise<string | undefined> {
   const { passed, paths } = where;
   if (passed === undefined) return makeSockets(servers, paths);

@@ -4,11 +4,7 @@ import { orElse } from "#kernel/errors.ts";
 import { type Memory, parseCpuMax, parseFlatKey } from "./parse.ts";
 
 /** Of the root group: in a container its own. A limit on Steward's unit says nothing about the host. */
-export interface ContainerLimits {
-  readonly memory: (host: Memory) => Memory;
-  readonly cpus: () => number | undefined;
-  readonly cpuTimeMicros: () => number | undefined;
-}
+export type ContainerLimits = ReturnType<typeof createContainerLimits>;
 
 const readOptional = (path: string): string | undefined => orElse(() => readFileSync(path, "utf8"), undefined);
 
@@ -17,7 +13,7 @@ const readNumber = (path: string): number | undefined => {
   return text === undefined || !/^\d+$/.test(text) ? undefined : Number(text);
 };
 
-export function createContainerLimits(root = "/sys/fs/cgroup"): ContainerLimits {
+export function createContainerLimits(root = "/sys/fs/cgroup") {
   const v1 = (controller: string, file: string): string => join(root, controller, file);
 
   // Whether there is a limit at all does not change while the mount stands, and most hosts have none to read.
@@ -33,20 +29,20 @@ export function createContainerLimits(root = "/sys/fs/cgroup"): ContainerLimits 
   };
 
   return {
-    memory(host) {
+    memory(host: Memory): Memory {
       const limit = memoryLimit();
       const inUse = limit === undefined || limit >= host.totalBytes ? undefined : memoryInUse();
       if (limit === undefined || inUse === undefined) return host;
       return { totalBytes: limit, availableBytes: Math.max(0, Math.min(limit - inUse, host.availableBytes)) };
     },
-    cpus() {
+    cpus(): number | undefined {
       const v2 = readOptional(join(root, "cpu.max"));
       if (v2 !== undefined) return parseCpuMax(v2);
       const quota = readNumber(v1("cpu", "cpu.cfs_quota_us"));
       const period = readNumber(v1("cpu", "cpu.cfs_period_us"));
       return quota === undefined || !period ? undefined : quota / period;
     },
-    cpuTimeMicros() {
+    cpuTimeMicros(): number | undefined {
       const v2 = parseFlatKey(readOptional(join(root, "cpu.stat")) ?? "", "usage_usec");
       if (v2 !== undefined) return v2;
       const nanos = readNumber(v1("cpuacct", "cpuacct.usage"));

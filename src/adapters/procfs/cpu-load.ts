@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import { parseCpuTimes } from "./parse.ts";
 
@@ -14,14 +14,9 @@ interface Sample {
   readonly total: number;
 }
 
-export interface CpuLoad {
-  readonly percent: () => Promise<number>;
-  /** The same over the last minute, or since the start when that is less. */
-  readonly minutePercent: () => Promise<number>;
-  readonly dispose: Dispose;
-}
+export type CpuLoad = ReturnType<typeof startCpuLoad>;
 
-export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; procDir: string }): CpuLoad {
+export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; procDir: string }) {
   const { clock, limits, procDir } = ports;
 
   const take = (): Sample => {
@@ -59,11 +54,12 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
   };
 
   return {
-    async percent() {
+    async percent(): Promise<number> {
       await untilTwoSamples();
       return percentBetween(sampleAt(-2), sampleAt(-1));
     },
-    async minutePercent() {
+    /** Over the last minute, or since the start when that is less. */
+    async minutePercent(): Promise<number> {
       await untilTwoSamples();
       return percentBetween(sampleAt(0), sampleAt(-1));
     },

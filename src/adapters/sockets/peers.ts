@@ -1,14 +1,11 @@
-import { isIPv4 } from "node:net";
+import { isIPv4, type Socket } from "node:net";
 import { join } from "node:path";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import { mappedPrefix } from "./parse.ts";
 
-export interface LocalConnection {
-  readonly remoteAddress?: string | undefined;
-  readonly remotePort?: number | undefined;
-  readonly localAddress?: string | undefined;
-  readonly localPort?: number | undefined;
-}
+export type LocalConnection = {
+  readonly [Name in "remoteAddress" | "remotePort" | "localAddress" | "localPort"]?: Socket[Name] | undefined;
+};
 
 const hexOf = (byte: number): string => byte.toString(16).padStart(2, "0").toUpperCase();
 

@@ -1,7 +1,7 @@
 import { type Unit, UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, matchRules } from "./calls.ts";
-import { type Connection, type ObserveCall, openConnection, type Signal } from "./connection.ts";
+import { type ObserveCall, openConnection, type Signal } from "./connection.ts";
 import { createInstalledFiles, type Installed } from "./installed.ts";
 import { createMemoryRefresh, createMirror } from "./mirror.ts";
 import { conditionIn, type MirroredUnit } from "./parse.ts";
@@ -43,17 +43,7 @@ export function createJobs() {
 /** How long a request waits for the bus, and for a mirror that is being synchronised. */
 const syncWaitMs = 5_000;
 
-export interface Session extends Pick<Connection, "call" | "isUp" | "dispose"> {
-  readonly jobs: ReturnType<typeof createJobs>;
-  readonly untilReady: (waitMs?: number, signal?: AbortSignal) => Promise<void>;
-  readonly wasReady: () => boolean;
-  readonly lost: () => { readonly promise: Promise<typeof lostResult>; readonly stop: Dispose };
-  readonly list: () => Promise<readonly Unit[]>;
-  readonly loaded: () => Promise<readonly Unit[]>;
-  /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
-  readonly unmet: ReadonlySet<string>;
-  readonly watch: (name: string, onChange: (unit: MirroredUnit) => void) => Dispose;
-}
+export type Session = ReturnType<typeof openSession>;
 
 function createReadiness(clock: Clock) {
   let ready = Promise.withResolvers<void>();
@@ -142,7 +132,7 @@ export interface SessionPorts {
   readonly observe?: ObserveCall | undefined;
 }
 
-export function openSession({ clock, socket, onStateChange, observe }: SessionPorts): Session {
+export function openSession({ clock, socket, onStateChange, observe }: SessionPorts) {
   const jobs = createJobs();
   const readiness = createReadiness(clock);
   const watchers = new Set<(unit: MirroredUnit) => void>();
@@ -207,12 +197,13 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
     untilReady: readiness.until,
     wasReady: readiness.wasReady,
     lost: readiness.lost,
-    unmet,
-    async loaded() {
+    /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
+    unmet: unmet as ReadonlySet<string>,
+    async loaded(): Promise<readonly Unit[]> {
       await inSync();
       return [...mirror.units().values()];
     },
-    async list() {
+    async list(): Promise<readonly Unit[]> {
       await inSync();
       refreshMemory();
       const files = await installed.units();
@@ -225,7 +216,7 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
       merged = { installed: files, list: merge(mirror.units(), files, states) };
       return merged.list;
     },
-    watch(name, onChange) {
+    watch(name: string, onChange: (unit: MirroredUnit) => void): Dispose {
       const notify = (unit: MirroredUnit): void => {
         if (unit.name === name) onChange(unit);
       };
