@@ -24,18 +24,14 @@ export interface MailSettings {
 }
 
 function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettings, "from" | "to">) {
-  const domain =
-    from
-      .split("@")
-      .at(-1)
-      ?.replaceAll(/[^A-Za-z0-9.-]/g, "") ?? "localhost";
+  const plain = (text: string): string => text.replaceAll(/[^A-Za-z0-9.-]/g, "");
   return {
     from,
     to: [...to],
     subject: title,
     date: new Date(at),
     // The same with each attempt, so that a mail that was taken twice is known to be one.
-    messageId: `<${id.replaceAll(/[^A-Za-z0-9.-]/g, "")}.steward@${domain}>`,
+    messageId: `<${plain(id)}.steward@${plain(from.slice(from.lastIndexOf("@") + 1))}>`,
     text: `${title}\n\n${facts.map(([name, text]) => `${name}: ${text}`).join("\n")}\n`,
     headers: { "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All" },
     disableFileAccess: true,

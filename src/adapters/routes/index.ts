@@ -1,14 +1,16 @@
 import { networkInterfaces } from "node:os";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { DefaultRoutes } from "#domain/ports/network.ts";
+import type { DefaultRoute, DefaultRoutes } from "#domain/ports/network.ts";
 
 /** Flags of a route, include/uapi/linux/route.h. */
 const flags = { up: 0x1, gateway: 0x2, reject: 0x200 } as const;
-const isUsable = (bits: number): boolean => (bits & flags.up) !== 0 && (bits & flags.reject) === 0;
+export type ParsedRoute = Pick<DefaultRoute, "interface" | "gateway">;
 
-export interface ParsedRoute {
-  readonly interface: string;
-  readonly gateway: string | null;
+/** The default route of a row; none where it is not in use, or refuses. */
+function routeOf(name: string, hexFlags: string, gateway: () => string): readonly ParsedRoute[] {
+  const bits = Number.parseInt(hexFlags, 16);
+  if ((bits & flags.up) === 0 || (bits & flags.reject) !== 0) return [];
+  return [{ interface: name, gateway: (bits & flags.gateway) === 0 ? null : gateway() }];
 }
 
 const rowsOf = (text: string): readonly (readonly string[])[] =>
@@ -32,20 +34,16 @@ const toIpv6 = (hex: string): string => {
 export function parseIpv4Routes(text: string): readonly ParsedRoute[] {
   return rowsOf(text)
     .slice(1)
-    .flatMap(([name = "", destination, gateway = "", bits = "", , , , mask]) => {
-      const parsed = Number.parseInt(bits, 16);
-      if (destination !== "00000000" || mask !== "00000000" || !isUsable(parsed)) return [];
-      return [{ interface: name, gateway: (parsed & flags.gateway) === 0 ? null : toIpv4(gateway) }];
-    });
+    .flatMap(([name = "", destination, gateway = "", bits = "", , , , mask]) =>
+      destination === "00000000" && mask === "00000000" ? routeOf(name, bits, () => toIpv4(gateway)) : [],
+    );
 }
 
 /** Default routes of /proc/net/ipv6_route: `destination length source length next-hop metric refcount use flags device`. */
 export function parseIpv6Routes(text: string): readonly ParsedRoute[] {
-  return rowsOf(text).flatMap(([destination = "", length, , , hop = "", , , , bits = "", name = ""]) => {
-    const parsed = Number.parseInt(bits, 16);
-    if (!/^0{32}$/.test(destination) || length !== "00" || !isUsable(parsed)) return [];
-    return [{ interface: name, gateway: (parsed & flags.gateway) === 0 ? null : toIpv6(hop) }];
-  });
+  return rowsOf(text).flatMap(([destination = "", length, , , hop = "", , , , bits = "", name = ""]) =>
+    /^0{32}$/.test(destination) && length === "00" ? routeOf(name, bits, () => toIpv6(hop)) : [],
+  );
 }
 
 async function isUp(name: string): Promise<boolean> {
