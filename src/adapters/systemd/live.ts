@@ -172,8 +172,8 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
   const systemd: Systemd = { ...openSession(ports), clock, policy };
   return {
     timers: createTimers(systemd),
-    list: systemd.list,
-    loaded: systemd.loaded,
+    list: () => systemd.list(),
+    loaded: () => systemd.loaded(),
     failed: () => failedUnits(systemd),
     states: (also) => unitStates(systemd, also),
     read: async (name) => (await inspectUnit(systemd, name)).unit,

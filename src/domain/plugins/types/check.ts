@@ -12,7 +12,7 @@ function resultOf({ exitCode }: PluginEnd, output: "nagios" | "json"): RunResult
 export const checkKind: PluginKind<"check"> = {
   faultOf: ({ name }, points) =>
     points.checks.isTaken(name) ? `cannot be a check named ${name}: the service has one of that name` : undefined,
-  connect({ manifest: { name, timeoutMs }, run }, { type: _, ...role }, points) {
+  connect({ manifest: { name, timeoutMs }, run }, role, points) {
     return points.checks.add({
       ...role,
       id: name,
