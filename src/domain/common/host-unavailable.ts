@@ -19,30 +19,28 @@ export class HostUnavailable extends Error {
 
 interface Shortage {
   readonly missing: string;
-  readonly why: (directory: string | undefined) => string;
+  readonly why: (place: string) => string;
   readonly remedy: string;
 }
 
-const on = (directory: string | undefined): string => directory ?? "the file system";
-
 const full: Shortage = {
   missing: "disk space",
-  why: (directory) => `no space left on ${on(directory)}`,
+  why: (place) => `no space left on ${place}`,
   remedy: "free some space there and try again",
 };
 const readOnly: Shortage = {
   missing: "writable file system",
-  why: (directory) => `${on(directory)} is read-only`,
+  why: (place) => `${place} is read-only`,
   remedy: "see the kernel log, mount it writable and try again",
 };
 const broken: Shortage = {
   missing: "working disk",
-  why: (directory) => `input/output error on ${on(directory)}`,
+  why: (place) => `input/output error on ${place}`,
   remedy: "see the kernel log, check the disk and try again",
 };
 const cannotOpen: Shortage = {
   missing: "database file",
-  why: (directory) => `a database file in ${on(directory)} cannot be opened`,
+  why: (place) => `a database file in ${place} cannot be opened`,
   remedy: "check its owner, its mode and the limit of open files, and try again",
 };
 
@@ -51,7 +49,7 @@ const byCode: Readonly<Record<string, Shortage>> = {
   ENOSPC: full,
   EDQUOT: {
     missing: "disk quota",
-    why: (directory) => `disk quota exceeded on ${on(directory)}`,
+    why: (place) => `disk quota exceeded on ${place}`,
     remedy: "free some space or raise the quota, and try again",
   },
   EROFS: readOnly,
@@ -110,7 +108,7 @@ export function findUnavailable(error: unknown): HostUnavailable | undefined {
       const directory = directoryOf(each);
       const { missing, why, remedy } = shortage;
       const details = { missing, retryable: true, ...(directory !== undefined && { directory }) };
-      return new HostUnavailable(`${why(directory)} (${remedy})`, details, error);
+      return new HostUnavailable(`${why(directory ?? "the file system")} (${remedy})`, details, error);
     }
     each = each.cause;
   }
