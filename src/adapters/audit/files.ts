@@ -1,5 +1,6 @@
-import { closeSync, constants, fstatSync, openSync, readdirSync, readSync } from "node:fs";
+import { closeSync, constants, fstatSync, openSync, readdirSync } from "node:fs";
 import { join } from "node:path";
+import { readRange } from "#adapters/files/index.ts";
 import { type Link, origin, readSealed } from "./chain.ts";
 
 const { O_RDONLY, O_WRONLY, O_APPEND, O_CREAT, O_EXCL, O_NOFOLLOW, O_NONBLOCK } = constants;
@@ -47,17 +48,6 @@ export interface Tail {
 
 const newline = 0x0a;
 const chunkBytes = 256 * 1024;
-
-function readRange(handle: number, from: number, to: number): Buffer {
-  const bytes = Buffer.alloc(to - from);
-  let read = 0;
-  while (read < bytes.length) {
-    const got = readSync(handle, bytes, read, bytes.length - read, from + read);
-    if (got === 0) break;
-    read += got;
-  }
-  return bytes.subarray(0, read);
-}
 
 function lastEntry(bytes: Buffer, isPart: boolean): Tail | undefined {
   const start = isPart ? bytes.indexOf(newline) + 1 : 0;

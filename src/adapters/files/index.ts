@@ -4,6 +4,7 @@ export {
   isOpenToEverybody,
   isSticky,
   isWritableByOthers,
+  readRange,
   readRegularFile,
   readSecretFile,
   readTextFile,

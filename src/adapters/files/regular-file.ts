@@ -64,6 +64,18 @@ function readUpTo(handle: number, maxBytes: number): Buffer {
   throw new FileUnreadable(`it is larger than ${maxBytes / 1024} KiB`);
 }
 
+/** The bytes of a range, or as many as there are. */
+export function readRange(handle: number, from: number, to: number): Buffer {
+  const bytes = Buffer.alloc(to - from);
+  let read = 0;
+  while (read < bytes.length) {
+    const got = readSync(handle, bytes, read, bytes.length - read, from + read);
+    if (got === 0) break;
+    read += got;
+  }
+  return bytes.subarray(0, read);
+}
+
 /** Never blocks and reads at most `maxBytes`: pipes, devices and directories are refused. @throws FileUnreadable */
 export function readRegularFile(path: string, options: ReadOptions = {}): RegularFile {
   const { maxBytes = defaultMaxBytes, followsLinks = true } = options;

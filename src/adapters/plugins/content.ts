@@ -10,7 +10,7 @@ import {
   realpathSync,
 } from "node:fs";
 import { join, relative } from "node:path";
-import { withFile } from "#adapters/files/index.ts";
+import { readRange, withFile } from "#adapters/files/index.ts";
 import { Distrusted, isInside, type Owner, requireTrusted } from "./trust.ts";
 
 const { O_RDONLY, O_NONBLOCK } = constants;
@@ -98,14 +98,7 @@ const withRegularFile = <T>(path: string, work: (handle: number) => T): T =>
   });
 
 export const beginningOf = (path: string, length: number): Buffer =>
-  withRegularFile(path, (handle) => {
-    const buffer = Buffer.alloc(length);
-    let size = 0;
-    for (let read = -1; read !== 0 && size < length; size += read) {
-      read = readSync(handle, buffer, size, length - size, size);
-    }
-    return buffer.subarray(0, size);
-  });
+  withRegularFile(path, (handle) => readRange(handle, 0, length));
 
 function addFile(hash: Hash, path: string, size: bigint): void {
   withRegularFile(path, (handle) => {
