@@ -48,8 +48,24 @@ function everyKind(random: Random): readonly NewEntry[] {
 /** Files that the writer of this host cannot make: see README.md for how they were made. */
 export const fixtures = ["lz4", "lz4-compact", "xz", "xz-compact"] as const;
 
-export const readFixture = (name: (typeof fixtures)[number]): Buffer =>
-  zstdDecompressSync(readFileSync(join(import.meta.dirname, `fixtures/${name}.journal.zst`)));
+/** Journals of several hosts as systemd 257 writes them, in every kind of file: `make-fixtures.ts` has made them. */
+export const hostFixtures = ["LZ4", "XZ", "ZSTD"].flatMap((compression, host) =>
+  [true, false].flatMap((compact) =>
+    [true, false].map((keyedHash) => ({
+      name: `hosts-${compression.toLowerCase()}-${compact ? "compact" : "regular"}-${keyedHash ? "keyed" : "jenkins"}`,
+      compression,
+      compact,
+      keyedHash,
+      host: `host-${host}`,
+      machine: String(host + 7).repeat(32),
+    })),
+  ),
+);
+
+export const fixturesFolder = join(import.meta.dirname, "fixtures");
+
+export const readFixture = (name: string): Buffer =>
+  zstdDecompressSync(readFileSync(join(fixturesFolder, `${name}.journal.zst`)));
 
 export const corpora: readonly Corpus[] = [
   {
@@ -164,6 +180,20 @@ export const corpora: readonly Corpus[] = [
         "system.journal",
         everyday(random, { bootId: secondBoot, realtime: start + 30_000, monotonic: 1_030_000 }, 60),
       );
+    },
+  },
+  {
+    name: "hosts with systemd 257, each with another compression, in every kind of file",
+    soundClocks: true,
+    write({ folder }) {
+      for (const { name, machine, compact, keyedHash } of hostFixtures) {
+        const user = (compact ? 0 : 1) + (keyedHash ? 0 : 2);
+        mkdirSync(join(folder, machine), { recursive: true });
+        writeFileSync(
+          join(folder, machine, user === 0 ? "system.journal" : `user-${1000 + user}.journal`),
+          readFixture(name),
+        );
+      }
     },
   },
   { name: "a folder without journals", soundClocks: true, write: () => undefined },

@@ -69,7 +69,16 @@ function decodeEntry(line: string): KnownEntry {
 }
 
 /** Boot and moment of an entry, but not which one of that moment it is. */
-export const momentOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "").replace(/;x=.*$/, "");
+const momentOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "").replace(/;x=.*$/, "");
+
+/** Whether both stand in the same microsecond: of one boot also by its own clock, as one that was set back passes it twice. */
+export function isOfOneMoment(left: string, right: string): boolean {
+  const [[boot, time], [otherBoot, otherTime]] = [left, right].map((cursor) => [
+    /b=([^;]*)/.exec(cursor)?.[1],
+    /t=([^;]*)/.exec(cursor)?.[1],
+  ]) as [string[], string[]];
+  return boot === otherBoot ? momentOf(left) === momentOf(right) : time === otherTime;
+}
 
 /** Sequence and number of an entry, so that text can be compared. */
 function numberOf(cursor: string): string {
@@ -78,14 +87,14 @@ function numberOf(cursor: string): string {
 }
 
 /**
- * Puts what is of one boot and microsecond into the order of sequences and numbers, the rest being in that of time. journalctl
+ * Puts what is of one microsecond into the order of sequences and numbers, the rest being in that of time. journalctl
  * orders it by content where it is of several files, which nobody can go on in: see README.md.
  */
 function orderTies<T>(found: readonly T[], cursorOf: (one: T) => string): readonly T[] {
   const groups: T[][] = [];
   for (const one of found) {
     const group = groups.at(-1);
-    if (group?.[0] !== undefined && momentOf(cursorOf(group[0])) === momentOf(cursorOf(one))) group.push(one);
+    if (group?.[0] !== undefined && isOfOneMoment(cursorOf(group[0]), cursorOf(one))) group.push(one);
     else groups.push([one]);
   }
   const order = (left: T, right: T): number => (numberOf(cursorOf(left)) < numberOf(cursorOf(right)) ? -1 : 1);

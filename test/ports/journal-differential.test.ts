@@ -15,9 +15,9 @@ import {
   askForPage,
   canAskJournalctl,
   dumpJournal,
+  isOfOneMoment,
   type KnownEntry,
   matchingEntries,
-  momentOf,
   pageOf,
 } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
@@ -45,7 +45,7 @@ function isWithin(all: readonly KnownEntry[], { since, until, cursor, order }: L
   const at = all.findIndex(({ entry }) => entry.cursor === given);
   const realtime = all[at]?.realtime ?? -1;
   if (realtime < since || realtime > until) return false;
-  if (cursor === undefined || momentOf(cursor) !== momentOf(given)) return true;
+  if (cursor === undefined || !isOfOneMoment(cursor, given)) return true;
   const from = all.findIndex(({ entry }) => entry.cursor === cursor);
   return from === -1 || (order === "asc" ? at > from : at < from);
 }
