@@ -29,6 +29,17 @@ interface DataObject {
 
 const bigOf = ({ high, low }: Hash64): bigint => (BigInt(high) << 32n) | BigInt(low);
 
+/** How long payloads are packed. */
+export interface Packing {
+  /** Of the data object, and of the file's header. */
+  readonly objectFlag: number;
+  readonly headerFlag: number;
+  /** @returns undefined for what stays as it is. */
+  readonly pack: (payload: Buffer) => Buffer | undefined;
+}
+
+const zstd: Packing = { objectFlag: 4, headerFlag: incompatible.zstd, pack: (payload) => zstdCompressSync(payload) };
+
 /**
  * A journal file of a few kilobytes: its hash tables have a few buckets where journald's have thousands. Everything else is as in
  * systemd's "Journal File Format", and `journalctl --verify` takes it.
@@ -36,7 +47,13 @@ const bigOf = ({ high, low }: Hash64): bigint => (BigInt(high) << 32n) | BigInt(
 export function smallJournal(
   entries: readonly NewEntry[],
   { compact, keyedHash, compress }: FileKind,
-  { buckets = 5, fileId = Buffer.alloc(16, 0xf1), seqnumId = Buffer.alloc(16, 0x5e), firstSeqnum = 1 } = {},
+  {
+    buckets = 5,
+    fileId = Buffer.alloc(16, 0xf1),
+    seqnumId = Buffer.alloc(16, 0x5e),
+    firstSeqnum = 1,
+    packing = zstd,
+  } = {},
 ): Buffer {
   let bytes = Buffer.alloc(headerSize);
   let objects = 0;
@@ -112,9 +129,9 @@ export function smallJournal(
     const key = payload.toString("latin1");
     const known = data.get(key);
     if (known !== undefined) return known;
-    const isCompressed = compress && payload.length >= 512;
-    const stored = isCompressed ? zstdCompressSync(payload) : payload;
-    const offset = append(objectType.data, payloadAt + stored.length, isCompressed ? 4 : 0);
+    const packed = compress && payload.length >= 512 ? packing.pack(payload) : undefined;
+    const stored = packed ?? payload;
+    const offset = append(objectType.data, payloadAt + stored.length, packed === undefined ? 0 : packing.objectFlag);
     stored.copy(bytes, offset + payloadAt);
     const hash = hashOf(payload);
     put(offset + 16, bigOf(hash));
@@ -176,7 +193,7 @@ export function smallJournal(
     "incompatibleFlags",
     (compact ? incompatible.compact : 0) |
       (keyedHash ? incompatible.keyedHash : 0) |
-      (compress ? incompatible.zstd : 0),
+      (compress ? packing.headerFlag : 0),
   );
   fileId.copy(bytes, 24);
   Buffer.alloc(16, 0xa1).copy(bytes, 40);

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { boots, everyday, messageEntries, start, timed } from "../journals/entries.ts";
 import { dumpJournal } from "../journals/oracle.ts";
+import { packedMessages } from "../journals/packed-messages.ts";
 import { canMakeJournals, type FileKind, runJournalctl } from "../journals/programs.ts";
 import { createRandom } from "../journals/random.ts";
 import { smallJournal, withHashes } from "../journals/small-journal.ts";
@@ -29,6 +30,24 @@ describe.runIf(canMakeJournals())("small journals are journals for systemd's own
       expect(runJournalctl(["--verify", "--file", path])).toMatchObject({ status: 0 });
       expect(dumpJournal(["--file", path]).map(({ entry }) => entry.timestamp)).toHaveLength(entries.length);
       expect(withHashes(journal).equals(journal)).toBe(true);
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+    }
+  });
+
+  it.each(["LZ4", "XZ"] as const)("packed with %s", (compression) => {
+    const { messages, ...packing } = packedMessages(compression);
+    const packed = timed(
+      createRandom(3),
+      clock,
+      messages.map((message) => [["MESSAGE", message] as const]),
+    );
+    const folder = mkdtempSync(join(tmpdir(), "steward-small-journal-"));
+    try {
+      const path = join(folder, "system.journal");
+      writeFileSync(path, smallJournal(packed, { compact: true, keyedHash: true, compress: true }, { packing }));
+      expect(runJournalctl(["--verify", "--file", path])).toMatchObject({ status: 0 });
+      expect(dumpJournal(["--file", path]).map(({ entry }) => entry.message)).toEqual(messages);
     } finally {
       rmSync(folder, { recursive: true, force: true });
     }

@@ -7,6 +7,7 @@ import type { LogQuery } from "#domain/ports/journal.ts";
 import { boots, everyday, messageEntries, specialEntries, start, timed } from "../../journals/entries.ts";
 import { everything } from "../../journals/known.ts";
 import { anatomyOf, createMutator } from "../../journals/mutations.ts";
+import { packedMessages } from "../../journals/packed-messages.ts";
 import type { FileKind } from "../../journals/programs.ts";
 import { createRandom, type Random } from "../../journals/random.ts";
 import { smallJournal, withHashes } from "../../journals/small-journal.ts";
@@ -73,6 +74,14 @@ const seedsOf = (kind: FileKind): readonly Buffer[] => [
   ),
 ];
 
+/** Journals in which payloads are packed as only older hosts, or those that are told to, pack them. */
+const packedSeeds = (kind: FileKind): readonly Buffer[] =>
+  (["LZ4", "XZ"] as const).map((compression) => {
+    const { messages, ...packing } = packedMessages(compression);
+    const entries = messages.slice(0, 4).map((message) => [["MESSAGE", message] as const]);
+    return smallJournal(timed(createRandom(8), clock, entries), kind, { packing });
+  });
+
 /** Damages a file where its objects are, or changes a payload so that it is still found. */
 function mutate(input: Buffer, random: Random): Buffer | undefined {
   try {
@@ -112,7 +121,10 @@ export const target: FuzzTarget = {
     "_BOOT_ID=",
     "_TRANSPORT=kernel",
   ],
-  seeds: () => kinds.flatMap(seedsOf),
+  seeds: () => [
+    ...kinds.flatMap(seedsOf),
+    ...kinds.slice(0, 2).flatMap((kind) => packedSeeds({ ...kind, compress: true })),
+  ],
   mutate,
   open() {
     const root = mkdtempSync(join(tmpdir(), "journal-"));
