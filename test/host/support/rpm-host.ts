@@ -109,6 +109,6 @@ export type DnfAnswer<T> = PackageAnswer<T>;
 
 /** The adapter of dnf on the tree. */
 export const dnfAdapter = createPackageWork("dnf", rpmRoot);
-export const { command: dnfCommand, work: dnf } = dnfAdapter;
+export const { command: dnfCommand } = dnfAdapter;
 /** The adapter of dnf5 on the tree. */
 export const dnf5Adapter = createPackageWork("dnf5", rpmRoot);

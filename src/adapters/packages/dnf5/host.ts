@@ -77,8 +77,13 @@ export const withoutRepositories = "--setopt=reposdir=";
 /** Without what keeps packages back: versionlock too. */
 export const withoutHolds = "--setopt=disable_excludes=*";
 
-/** While packages change a question would wait for the end of that. Versions before 5.4 neither have the lock nor the option. */
-const withoutLock = "--setopt=skip_system_repo_lock=1";
+/** Options that dnf5 may refuse, with what it says then. Without them it answers as well, only not always. */
+const optional: Readonly<Record<string, string>> = {
+  // While packages change a question would wait for the end of that. Versions before neither have the lock nor the option.
+  "--setopt=skip_system_repo_lock=1": 'Option "skip_system_repo_lock" not found',
+  // Lists are verified when they are loaded, by root, whose keyring nobody else can use. There may be no repository.
+  "--setopt=*.repo_gpgcheck=0": "No matching repositories for *",
+};
 
 export interface RpmDatabase {
   readonly packages: readonly InstalledRpm[];
@@ -103,9 +108,12 @@ export function openDnf5(ports: PackagePorts) {
   const locks = createLockTable();
   const remembered = rememberByMark<readonly InstalledRpm[]>();
   const rememberedHolds = rememberByMark<readonly string[]>();
-  let knowsLock = true;
 
-  const run = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
+  const run = async (
+    words: readonly string[],
+    signal: AbortSignal,
+    options = Object.keys(optional).filter((each) => !each.includes("*.") || !words.includes(withoutRepositories)),
+  ): Promise<CommandResult> => {
     const asking = [
       "--cacheonly",
       "--quiet",
@@ -113,13 +121,18 @@ export function openDnf5(ports: PackagePorts) {
       // Without these an unprivileged user looks for lists at home, and writes there.
       `--setopt=cachedir=${where.lists}`,
       "--setopt=build_cache=0",
-      ...(knowsLock ? [withoutLock] : []),
+      ...options,
     ];
     const result = await askWhole({ exec, manager: "dnf5" }, [...where.dnf5, ...asking, ...words], signal);
-    if (!knowsLock || result.exitCode !== 2 || !result.stderr.includes('Option "skip_system_repo_lock" not found'))
-      return result;
-    knowsLock = false;
-    return run(words, signal);
+    const refused = options.filter(
+      (option) => result.exitCode === 2 && result.stderr.includes(optional[option] ?? option),
+    );
+    if (refused.length === 0) return result;
+    return run(
+      words,
+      signal,
+      options.filter((option) => !refused.includes(option)),
+    );
   };
 
   const tryAsking = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
