@@ -85,7 +85,7 @@ export function createDnf5PackageFiles(dnf5: Dnf5, ports: PackagePorts): Package
         const { exitCode, stdout, stderr } = await dnf5.tryAsking(["--assumeno", ...words], signal);
         const rows = parsePlan(stdout);
         if (rows === undefined || !isExactly(rows, left))
-          return `dnf5 would not do just that: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`;
+          return `dnf would not do just that: ${failureReason(`${stdout}\n${stderr}`, exitCode)}`;
         const description = "Steward returns to a snapshot of packages (dnf5 replay)";
         const argv = changingArgv(dnf5, ...words);
         const { reason } = await asResult(
