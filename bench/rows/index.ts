@@ -16,6 +16,7 @@ import { logsTenMillion } from "./logs-ten-million.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
 import { services } from "./services.ts";
+import { snapshot } from "./snapshot.ts";
 import { start } from "./start.ts";
 import { startPackage } from "./start-package.ts";
 import { updates } from "./updates.ts";
@@ -37,6 +38,7 @@ export const rows: readonly Row[] = [
   healthTraced,
   services,
   updates,
+  snapshot,
   health,
   info,
   metrics,

@@ -1,7 +1,7 @@
 import { beforeAll, expect, it } from "vitest";
 import { asPlan } from "#cli/core/plan.ts";
 import { createClient } from "#client/index.ts";
-import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
+import { buildMany, keptOrigins, makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
@@ -18,20 +18,7 @@ describeOnHost(
   (session) => {
     const { shell } = session;
     beforeAll(async () => {
-      // Built by one program: each call into the guest would take longer than a package does.
-      const build = `import os, subprocess
-os.makedirs("/srv/packages/main", exist_ok=True)
-for name in ["many-%d" % at for at in range(${count})]:
-    for version in ["1:1.0", "1:1.1"]:
-        top = "/tmp/many/" + name
-        os.makedirs(top + "/DEBIAN", exist_ok=True)
-        with open(top + "/DEBIAN/control", "w") as control:
-            control.write("Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: Nobody <nobody@example.org>\\nDescription: made for a test\\n" % (name, version))
-        file = "/srv/packages/main/%s_%s_all.deb" % (name, version.replace("1:", ""))
-        subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", top, file], check=True, stdout=subprocess.DEVNULL)
-`;
-      await session.host.writeFile("/opt/build.py", build);
-      await shell("python3 /opt/build.py");
+      await buildMany(session, count);
       await makePackageSources(session, [at("phased", "1.0"), phased, at("lonely", "1.0")]);
       await shell("dpkg -i /srv/packages/main/*_1.0*.deb >/dev/null 2>&1");
       // One that no repository has any more is put together from what is installed.
@@ -48,9 +35,7 @@ for name in ["many-%d" % at for at in range(${count})]:
       expect(updates.length).toBeGreaterThanOrEqual(count);
       const taken = await session.api.createSnapshot({ body: {} });
       expect(taken).toMatchObject({ backend: "packages" });
-      const folder = "/var/lib/steward-tasks/snapshots/packages";
-      const origins = (await shell(`grep -ho '"origin":"[a-z]*"' ${folder}/many-* | sort | uniq -c`)).trim();
-      expect(origins.split(/\s*\n\s*/)).toEqual(['1 "origin":"installed"', `${count - 1} "origin":"repository"`]);
+      expect(await keptOrigins(session)).toEqual(['1 "origin":"installed"', `${count - 1} "origin":"repository"`]);
     }, 120_000);
 
     it("of which one is phased for other hosts are updated without it, and by name it is refused", async () => {

@@ -87,3 +87,34 @@ export async function makePackageSources(session: Builder, recipes: readonly Pac
   await session.host.writeFile("/etc/apt/apt.conf.d/99-no-retries", 'Acquire::Retries "0";\n');
   await session.host.exec(["apt-get", "--quiet", "update"]);
 }
+
+/**
+ * Builds many packages at once, `many-0` and on, each as versions 1:1.0 and 1:1.1, into the folder of the main source: by one program,
+ * since each call into the guest takes longer than a package does.
+ * @param payloadBytes of a file that is another one in each.
+ */
+export async function buildMany({ host, shell }: Builder, count: number, payloadBytes = 0): Promise<void> {
+  const build = `import os, subprocess
+os.makedirs("${sourcesFolder}/main", exist_ok=True)
+for name in ["many-%d" % at for at in range(${count})]:
+    for version in ["1:1.0", "1:1.1"]:
+        top = "/tmp/many/" + name
+        os.makedirs(top + "/DEBIAN", exist_ok=True)
+        with open(top + "/DEBIAN/control", "w") as control:
+            control.write("Package: %s\\nVersion: %s\\nArchitecture: all\\nMaintainer: Nobody <nobody@example.org>\\nDescription: made for a test\\n" % (name, version))
+        if ${payloadBytes} > 0:
+            os.makedirs(top + "/usr/share/" + name, exist_ok=True)
+            with open(top + "/usr/share/" + name + "/payload", "wb") as payload:
+                payload.write(os.urandom(${payloadBytes}))
+        file = "${sourcesFolder}/main/%s_%s_all.deb" % (name, version.replace("1:", ""))
+        subprocess.run(["dpkg-deb", "--root-owner-group", "-Znone", "--build", top, file], check=True, stdout=subprocess.DEVNULL)
+`;
+  await host.writeFile("/opt/build.py", build);
+  await shell("python3 /opt/build.py && rm -r /tmp/many");
+}
+
+/** Of the kept package files of a host how many came from where, as `uniq -c` counts them. */
+export async function keptOrigins({ shell }: Pick<Builder, "shell">): Promise<readonly string[]> {
+  const folder = "/var/lib/steward-tasks/snapshots/packages";
+  return (await shell(`grep -ho '"origin":"[a-z]*"' ${folder}/many-* | sort | uniq -c`)).trim().split(/\s*\n\s*/);
+}
