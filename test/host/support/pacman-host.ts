@@ -15,6 +15,10 @@ export interface PacmanRecipe {
   readonly provides?: readonly string[];
   /** Functions of the shell such as `post_upgrade`. */
   readonly install?: string;
+  /** Text of its configuration file. */
+  readonly setting?: string;
+  /** Text of further files below `/usr`, by path. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 type Shell = Pick<Session, "host" | "shell">;
@@ -46,11 +50,12 @@ function infoOf(recipe: PacmanRecipe): string {
 export async function makePackages({ host, shell }: Shell, recipes: readonly PacmanRecipe[]): Promise<void> {
   await shell(`mkdir -p ${pacmanRepository}`);
   for (const recipe of recipes) {
-    const { name, version, install } = recipe;
+    const { name, version, install, setting = `setting ${version}`, files = {} } = recipe;
     const folder = `/root/pacman/${wholeName(recipe)}`;
     await host.writeFile(`${folder}/.PKGINFO`, infoOf(recipe));
     await host.writeFile(`${folder}/usr/share/${name}/version`, `${version}\n`);
-    await host.writeFile(`${folder}/etc/${name}/conf`, `setting ${version}\n`);
+    await host.writeFile(`${folder}/etc/${name}/conf`, `${setting}\n`);
+    for (const [path, text] of Object.entries(files)) await host.writeFile(folder + path, text);
     if (install !== undefined) await host.writeFile(`${folder}/.INSTALL`, install);
     const members = [".PKGINFO", ...(install === undefined ? [] : [".INSTALL"]), "usr", "etc"];
     await shell(`tar --create --gzip --file=${pacmanFile(recipe)} --directory=${folder} ${members.join(" ")}`);

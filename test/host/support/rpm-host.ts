@@ -17,6 +17,10 @@ export interface RpmRecipe {
   readonly isSideBySide?: boolean;
   /** Scripts by name, such as `%post`, in Lua: the tree has no shell. */
   readonly scripts?: Readonly<Record<string, string>>;
+  /** Text of its configuration file. */
+  readonly setting?: string;
+  /** Text of further files by path. */
+  readonly files?: Readonly<Record<string, string>>;
 }
 
 /** The file of a package in the repository. */
@@ -25,8 +29,12 @@ export const rpmFile = (name: string, version: string): string =>
 
 const fileName = ({ name, version }: RpmRecipe): string => `${name}-${version}-1.noarch.rpm`;
 
+/** Where the further files of a package are before it is built. */
+const filesOf = ({ name, version }: RpmRecipe): string => `/root/specs/${name}-${version}.files`;
+
 /** What rpmbuild is told. */
-function specOf({ name, version, epoch, header = [], isSideBySide = false, scripts = {} }: RpmRecipe): string {
+function specOf(recipe: RpmRecipe): string {
+  const { name, version, epoch, header = [], isSideBySide = false, scripts = {}, files = {} } = recipe;
   const folder = isSideBySide ? `${name}-${version}` : name;
   const lines = [
     `Name: ${name}`,
@@ -43,8 +51,10 @@ function specOf({ name, version, epoch, header = [], isSideBySide = false, scrip
     "%install",
     `mkdir -p %{buildroot}/usr/share/${folder} %{buildroot}/etc/${folder}`,
     `echo ${version} > %{buildroot}/usr/share/${folder}/version`,
-    `echo setting > %{buildroot}/etc/${folder}/conf`,
+    `echo ${recipe.setting ?? "setting"} > %{buildroot}/etc/${folder}/conf`,
+    ...(recipe.files === undefined ? [] : [`cp -r ${filesOf(recipe)}/. %{buildroot}/`]),
     "%files",
+    ...Object.keys(files),
     `/usr/share/${folder}/version`,
     `%config(noreplace) /etc/${folder}/conf`,
     ...Object.entries(scripts).flatMap(([kind, lua]) => [`${kind} -p <lua>`, lua]),
@@ -77,6 +87,7 @@ export async function makeRpmRepository(
   for (const recipe of recipes) {
     const spec = `/root/specs/${recipe.name}-${recipe.version}.spec`;
     await host.writeFile(spec, specOf(recipe));
+    for (const [path, text] of Object.entries(recipe.files ?? {})) await host.writeFile(filesOf(recipe) + path, text);
     const options = `--define '_rpmdir ${rpmRepository}' --define '_topdir /root/rpmbuild' --define '_binary_payload w1.gzdio'`;
     await shell(`rpmbuild -bb --quiet ${options} ${spec} 2>/root/specs/log || { cat /root/specs/log >&2; exit 1; }`);
   }
