@@ -1,67 +1,160 @@
-import { IsSchema, type TSchema } from "typebox";
-import * as alerts from "./alerts.ts";
-import * as audit from "./audit.ts";
-import * as auth from "./auth.ts";
-import * as automaticUpdates from "./automatic-updates.ts";
-import * as checks from "./checks.ts";
-import * as connectors from "./connectors.ts";
-import * as errors from "./errors.ts";
-import * as health from "./health.ts";
-import * as logs from "./logs.ts";
-import * as operation from "./operation.ts";
-import * as operationEntry from "./operation-entry.ts";
+import {
+  Alert,
+  AlertList,
+  alerts,
+  Notification,
+  NotificationList,
+  NotificationTest,
+  RemovedSilence,
+  Silence,
+  SilenceList,
+} from "./alerts.ts";
+import { AuditList, AuditRecord, audit } from "./audit.ts";
+import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
+import { AutomaticUpdates, automaticUpdates } from "./automatic-updates.ts";
+import {
+  checks,
+  FixResult,
+  FixStepReport,
+  HealthCheckHistory,
+  HealthCheckList,
+  HealthCheckResult,
+  HealthCheckRun,
+  HealthCheckSummary,
+} from "./checks.ts";
+import {
+  ChatMessage,
+  ChatRequest,
+  ChatResponse,
+  Connector,
+  ConnectorList,
+  ConnectorTest,
+  connectors,
+  Explanation,
+  ExplanationPreview,
+  explanations,
+  TokenUsage,
+} from "./connectors.ts";
+import { ErrorBody } from "./errors.ts";
+import { HealthStatus, health, Liveness, observability } from "./health.ts";
+import { LogEntry, LogList, logs } from "./logs.ts";
+import { type Operations, Plan } from "./operation.ts";
+import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
-import * as plugins from "./plugins.ts";
-import * as reboot from "./reboot.ts";
-import * as streams from "./streams.ts";
-import * as system from "./system.ts";
-import * as traces from "./traces.ts";
-import * as updates from "./updates.ts";
+import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
+import { CancelledReboot, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
+import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
+import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
+import { Span, SpanEvent, SpanLink, Trace, TraceList, TraceSummary, traces } from "./traces.ts";
+import {
+  ChangedPackage,
+  GuardVerdict,
+  RemovedSnapshot,
+  RestartStale,
+  RollbackResult,
+  Snapshot,
+  SnapshotChanges,
+  SnapshotList,
+  StaleReport,
+  UpdateApply,
+  UpdateCheck,
+  updates,
+} from "./updates.ts";
 
 /** Every operation of the service. */
 export const operations = {
-  ...health.health,
-  ...checks.checks,
-  ...system.system,
-  ...reboot.rebooting,
-  ...logs.logs,
-  ...updates.updates,
-  ...automaticUpdates.automaticUpdates,
+  ...health,
+  ...checks,
+  ...system,
+  ...rebooting,
+  ...logs,
+  ...updates,
+  ...automaticUpdates,
   ...longOperations,
-  ...connectors.connectors,
-  ...connectors.explanations,
-  ...plugins.plugins,
-  ...auth.auth,
-  ...audit.audit,
-  ...alerts.alerts,
-  ...health.observability,
-  ...traces.traces,
-} as const satisfies operation.Operations;
+  ...connectors,
+  ...explanations,
+  ...plugins,
+  ...auth,
+  ...audit,
+  ...alerts,
+  ...observability,
+  ...traces,
+} as const satisfies Operations;
 
 export type OperationName = keyof typeof operations;
 
-type Schemas<T> = { readonly [K in keyof T as T[K] extends TSchema ? K : never]: T[K] };
-
-const schemasOf = <T extends object>(module: T) =>
-  Object.fromEntries(Object.entries(module).filter(([, value]) => IsSchema(value) && "~kind" in value)) as Schemas<T>;
-
 /** Every resource of the contract, by its name in the OpenAPI document and in the clients. */
 export const resources = {
-  ...schemasOf(health),
-  ...schemasOf(checks),
-  ...schemasOf(system),
-  ...schemasOf(reboot),
-  ...schemasOf(logs),
-  ...schemasOf(updates),
-  ...schemasOf(automaticUpdates),
-  ...schemasOf(operationEntry),
-  ...schemasOf(connectors),
-  ...schemasOf(plugins),
-  ...schemasOf(auth),
-  ...schemasOf(audit),
-  ...schemasOf(alerts),
-  ...schemasOf(traces),
-  ...schemasOf(operation),
-  ...schemasOf(errors),
-  ...schemasOf(streams),
-};
+  HealthStatus,
+  Liveness,
+  HealthCheckSummary,
+  HealthCheckResult,
+  HealthCheckList,
+  HealthCheckRun,
+  HealthCheckHistory,
+  FixResult,
+  FixStepReport,
+  SystemInfo,
+  ServiceEntry,
+  ServiceList,
+  RestartResult,
+  RebootState,
+  ScheduledReboot,
+  CancelledReboot,
+  LogEntry,
+  LogList,
+  UpdateCheck,
+  UpdateApply,
+  AutomaticUpdates,
+  StaleReport,
+  RestartStale,
+  Snapshot,
+  SnapshotList,
+  SnapshotChanges,
+  RemovedSnapshot,
+  RollbackResult,
+  ChangedPackage,
+  GuardVerdict,
+  OperationEntry,
+  OperationDetail,
+  OperationList,
+  Connector,
+  ConnectorList,
+  ConnectorTest,
+  ChatMessage,
+  ChatRequest,
+  ChatResponse,
+  TokenUsage,
+  Explanation,
+  ExplanationPreview,
+  TraceSummary,
+  TraceList,
+  Trace,
+  Span,
+  SpanEvent,
+  SpanLink,
+  Plugin,
+  PluginList,
+  PluginChange,
+  PluginRun,
+  Alert,
+  AlertList,
+  Silence,
+  SilenceList,
+  RemovedSilence,
+  Notification,
+  NotificationList,
+  NotificationTest,
+  Identity,
+  KeyEntry,
+  CreatedKey,
+  RevokedKey,
+  Token,
+  AuditRecord,
+  AuditList,
+  Plan,
+  ErrorBody,
+  LogFilterFrame,
+  LogServerFrame,
+  HealthServerFrame,
+} as const;
