@@ -1,6 +1,7 @@
 import type { KnownHead } from "#adapters/audit/index.ts";
 import { journalPages, unreadReason } from "#adapters/journald/pages.ts";
 import type { Journal } from "#domain/ports/journal.ts";
+import { parseJsonObject } from "#kernel/values.ts";
 
 export const checkpointMessage = "audit checkpoint";
 /** The second is that of earlier versions. */
@@ -19,13 +20,9 @@ export interface JournalHeads {
 const hashForm = /^[0-9a-f]{64}$/;
 
 function headIn(message: string, folder: string): Pick<KnownHead, "seq" | "hash"> | undefined {
-  try {
-    const { seq, hash, folder: of, msg }: Readonly<Record<string, unknown>> = JSON.parse(message);
-    if (!messages.includes(msg) || of !== folder || typeof hash !== "string" || !hashForm.test(hash)) return undefined;
-    return Number.isSafeInteger(seq) && Number(seq) > 0 ? { seq: Number(seq), hash } : undefined;
-  } catch {
-    return undefined;
-  }
+  const { seq, hash, folder: of, msg } = parseJsonObject(message) ?? {};
+  if (!messages.includes(msg) || of !== folder || typeof hash !== "string" || !hashForm.test(hash)) return undefined;
+  return Number.isSafeInteger(seq) && Number(seq) > 0 ? { seq: Number(seq), hash } : undefined;
 }
 
 /** Limited to the length of such lines, so that other output of a program cannot make the answer too large. */

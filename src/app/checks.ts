@@ -27,17 +27,20 @@ import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { probeTargets } from "#config/probes.ts";
+import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { Check } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { FixerPorts } from "#domain/health/fixer.ts";
 import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
-import type { CheckPlan } from "#domain/health/runner.ts";
+import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
+import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { RootSide } from "#root/request.ts";
 import { healthThroughRoot } from "#root/through-root.ts";
-import type { Host } from "./host.ts";
+import { type Host, openHost } from "./host.ts";
 import { certificatePaths } from "./parts/tls.ts";
+import { untraced } from "./tracing/tracing.ts";
 
 export interface HostChecks {
   readonly checks: readonly Check[];
@@ -122,4 +125,34 @@ export function createHostChecks(parts: {
     openElsewhere: through.openFix,
     plan,
   };
+}
+
+/** The history belongs to the service, which may be starting. */
+const noHistory: Pick<CheckHistory, "record" | "state" | "forget"> = {
+  record: () => undefined,
+  state: () => undefined,
+  forget: () => undefined,
+};
+
+/** Runs all checks once, read-only, without a service and without plugins: only the service knows which of them may run. */
+export async function runLocalChecks(
+  config: Config,
+  onResult: (result: HealthCheckResult) => void,
+): Promise<HealthCheckList> {
+  const host = openHost(config.settings, untraced);
+  const { checks, plan } = createHostChecks({ config, host, exec: untraced.exec });
+  const runner = createCheckRunner({
+    checks,
+    settings: plan,
+    history: noHistory,
+    clock: systemClock,
+    onRun: ({ result }) => onResult(result),
+    onTrouble: () => undefined,
+  });
+  try {
+    return await runner.list();
+  } finally {
+    runner.dispose();
+    host.dispose();
+  }
 }

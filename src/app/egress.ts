@@ -37,11 +37,6 @@ export function egressTargets({ settings }: Pick<Config, "settings">): readonly 
   return [...connectors, ...webhooks, ...mail, ...traces, ...probes];
 }
 
-export interface EgressDropIn {
-  readonly text: string;
-  readonly unresolved: readonly EgressTarget[];
-}
-
 const heading = (file: string, at: string): string => `# Written by \`steward config egress\` for ${file} on ${at}.
 # Write it again when the settings or the name servers change, then: systemctl daemon-reload && systemctl restart steward
 #
@@ -60,7 +55,7 @@ export async function egressDropIn(
     readonly resolve: (name: string) => Promise<readonly string[]>;
     readonly nameServers: () => Promise<readonly string[]>;
   },
-): Promise<EgressDropIn> {
+) {
   const { clients, allow, now, resolve, nameServers } = ports;
   for (const each of [...clients, ...allow])
     if (!isAddressOrNetwork(each))

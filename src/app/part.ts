@@ -34,7 +34,6 @@ export function createParts(log: Pick<Logger, "error">, given: readonly Part[]) 
     ready: async (): Promise<void> => {
       await Promise.all(parts.map(async (part) => part.ready?.()));
     },
-    /** In reverse order. */
     stop: async (): Promise<void> => {
       await Promise.all(parts.toReversed().map(async (part) => part.stop?.()));
     },

@@ -1,8 +1,8 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
+import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { Config } from "#config/load.ts";
-import type { Hooks } from "#domain/common/hooks.ts";
+import type { Settings } from "#config/settings.ts";
 import type { Check } from "#domain/health/check.ts";
 import { sandboxedCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInCheckIds } from "#domain/health/registry.ts";
@@ -12,12 +12,27 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { createHooks } from "#domain/plugins/hooks.ts";
 import type { PluginCheck } from "#domain/plugins/plugin-kind.ts";
 import { createPlugins, type PluginParts } from "#domain/plugins/plugins.ts";
-import { type ConfirmedPlugins, type EnabledPlugins, PluginNotRun, type PluginRun } from "#domain/ports/plugins.ts";
+import {
+  type ConfirmedPlugins,
+  type EnabledPlugins,
+  type PluginFolders,
+  PluginNotRun,
+  type PluginRun,
+} from "#domain/ports/plugins.ts";
 import { places } from "#root/places.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { sandboxThroughRoot } from "#root/through-root.ts";
 import type { Logger } from "#telemetry/logger.ts";
-import { pluginFoldersOf } from "./plugin-folders.ts";
+
+const usualDirs = ["/etc/steward/plugins", "/usr/lib/steward/plugins"];
+
+/** The plugin directories of the settings; their files must belong to root where root runs them. */
+export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">, isRunByRoot = false): PluginFolders =>
+  createPluginFolders({
+    dirs: plugins.dirs ?? usualDirs,
+    now: systemClock.now,
+    ...(isRunByRoot && { owner: { uid: 0 } }),
+  });
 
 /** The check of a plugin; the timeout of the settings takes precedence over its manifest. */
 export function toCheck(plugin: PluginCheck, plan: Pick<CheckPlan, "checks">): Check {
@@ -85,13 +100,7 @@ export function createHostPlugins(
   };
 }
 
-export interface TaskPlugins {
-  readonly hooks: Pick<Hooks, "tell">;
-  readonly checks: readonly Check[];
-  /** Checks whose plugin had changed on disk at the last run. */
-  readonly replaced: ReadonlySet<string>;
-  readonly stop: () => Promise<void>;
-}
+export type TaskPlugins = Awaited<ReturnType<typeof startTaskPlugins>>;
 
 /** An update of a plugin says nothing about the host: a replaced plugin is noted, and a removed one is skipped. */
 function withoutOwnFaults(check: Check, replaced: Set<string>): Check {
@@ -116,9 +125,10 @@ export async function startTaskPlugins(ports: {
   readonly isSafeMode: boolean;
   readonly enabled?: EnabledPlugins | undefined;
   readonly confirmed?: ConfirmedPlugins | undefined;
-}): Promise<TaskPlugins> {
+}) {
   const { config, exec, log, plan, isSafeMode, enabled, confirmed } = ports;
   const checks: Check[] = [];
+  /** Checks whose plugin had changed on disk at the last run. */
   const replaced = new Set<string>();
   const hooks = createHooks({
     clock: systemClock,

@@ -38,7 +38,6 @@ export async function answerRequest(
   request: RootRequest,
   ports: WorkParts & {
     readonly record: RecordRoot;
-    /** Fires when the service has closed its connection. */
     readonly cancelled: AbortSignal;
     readonly announce: (found: FixFound) => Promise<void>;
   },

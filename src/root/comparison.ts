@@ -3,6 +3,7 @@ import type { AuditRecord } from "#contract/audit.ts";
 import { loggedMember, rootRequested, rootUnanswered } from "#domain/audit/root-requests.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import { counted } from "#kernel/text.ts";
+import { parseJsonObject } from "#kernel/values.ts";
 import { type RootRecord, recordMessage } from "./record.ts";
 import { isRootTask, rootTasks } from "./tasks.ts";
 
@@ -21,14 +22,10 @@ const phases: readonly unknown[] = ["begun", "done", "failed", "refused", "left"
 const isPhase = (value: unknown): value is RootRecord["phase"] => phases.includes(value);
 
 function recordIn(message: string): RootRecord | undefined {
-  try {
-    const { msg, id, request, phase }: Readonly<Record<string, unknown>> = JSON.parse(message);
-    if (msg !== recordMessage || typeof id !== "string" || typeof request !== "string" || !isPhase(phase))
-      return undefined;
-    return { id, request, phase };
-  } catch {
+  const { msg, id, request, phase } = parseJsonObject(message) ?? {};
+  if (msg !== recordMessage || typeof id !== "string" || typeof request !== "string" || !isPhase(phase))
     return undefined;
-  }
+  return { id, request, phase };
 }
 
 export async function readRootRecords(journal: Pick<Journal, "query">, signal: AbortSignal): Promise<JournalRecords> {
@@ -56,16 +53,7 @@ interface Claim {
   readonly request: string;
 }
 
-export interface LoggedRequests {
-  readonly add: (record: AuditRecord) => void;
-  readonly claims: ReadonlyMap<string, Claim>;
-  readonly unanswered: ReadonlySet<string>;
-  readonly starts: readonly number[];
-  /** From when on requests are logged, RFC 3339; undefined: not at all. */
-  readonly since: () => string | undefined;
-}
-
-export function collectRequests(): LoggedRequests {
+export function collectRequests() {
   const claims = new Map<string, Claim>();
   const unanswered = new Set<string>();
   const starts: number[] = [];
@@ -74,8 +62,9 @@ export function collectRequests(): LoggedRequests {
     claims,
     unanswered,
     starts,
+    /** From when on requests are logged, RFC 3339; undefined: not at all. */
     since: () => since,
-    add({ seq, time: at, operation, target }) {
+    add({ seq, time: at, operation, target }: AuditRecord): void {
       const { id = "", request = "" } = target;
       if (operation === "service.started") starts.push(seq);
       if (operation === rootRequested || (operation === "service.started" && target[loggedMember] !== undefined))
@@ -85,12 +74,6 @@ export function collectRequests(): LoggedRequests {
       if (operation === rootRequested && !claims.has(id)) claims.set(id, { seq, at, request });
     },
   };
-}
-
-export interface RootComparison {
-  readonly matched: number;
-  readonly mismatches: readonly string[];
-  readonly notes: readonly string[];
 }
 
 /** Whether the service logs a request of this kind. What is on no list it never requests. */
@@ -120,10 +103,10 @@ function byId(records: readonly JournalRecord[]): ReadonlyMap<string, JournalRec
 
 /** @param heads entries that the journal knows: between two of them it has root's records. */
 export function compareRequests(
-  { claims, unanswered, starts, since }: Omit<LoggedRequests, "add">,
+  { claims, unanswered, starts, since }: Omit<ReturnType<typeof collectRequests>, "add">,
   records: readonly JournalRecord[],
   heads: readonly number[],
-): RootComparison {
+) {
   const known = byId(records);
   const mismatches = repeated(records).map(
     ({ request, id, at }) => `root did ${request} (${id}) again at ${at}, of which the log has one entry`,

@@ -1,6 +1,6 @@
 import { lstatSync } from "node:fs";
 import { type ConfirmedPlugin, openConfirmedPlugins } from "#adapters/plugins/index.ts";
-import { pluginFoldersOf } from "#app/plugin-folders.ts";
+import { pluginFoldersOf } from "#app/plugins.ts";
 import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import { places } from "./places.ts";

@@ -1,4 +1,5 @@
 import { accessSync, constants, lstatSync } from "node:fs";
+import { orElse } from "#kernel/errors.ts";
 
 /** Root writes nothing below a directory of the service, and the service nothing below one of root's. */
 export const places = {
@@ -25,10 +26,5 @@ export function hasRootSide(stateDir: string): boolean {
   const ownerOf = (path: string): number | undefined => lstatSync(path, { throwIfNoEntry: false })?.uid;
   if (ownerOf(places.tasksRunDir) !== 0 || ownerOf(places.tasksDir) !== 0 || ownerOf(places.runDir) !== uid)
     return false;
-  try {
-    accessSync(places.tasksRunDir, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
+  return orElse(() => accessSync(places.tasksRunDir, constants.X_OK) === undefined, false);
 }

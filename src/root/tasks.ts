@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import type { FixStepReport } from "#contract/checks.ts";
-import { Choice } from "#contract/schema.ts";
+import { Choice, Strict } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
@@ -12,68 +12,57 @@ import type { StaleProcesses } from "#domain/ports/stale.ts";
 
 /** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
 
-const closed = { additionalProperties: false };
 const Name = Type.String({ pattern: "^[a-z][a-z0-9_]{0,63}$" });
 const SnapshotId = Type.String({ pattern: "^[0-9]{8}-[0-9]{6}$" });
 const PackageNames = Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255 }), { maxItems: 10_000 });
 const Word = Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9+.:~^_-]*$", maxLength: 255 });
-const PackageVersions = Type.Array(Type.Object({ name: Word, architecture: Word, version: Word }, closed), {
+const PackageVersions = Type.Array(Strict({ name: Word, architecture: Word, version: Word }), {
   maxItems: 10_000,
 });
-const Nothing = Type.Object({}, closed);
+const Nothing = Strict({});
 /** No character that ends a string elsewhere. */
 const plainText = "^[^\\u0000]*$";
 
-const UpdateRequest = Type.Object(
-  {
-    type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
-    isSecurityOnly: Type.Boolean(),
-    names: Type.Optional(PackageNames),
-  },
-  closed,
-);
+const UpdateRequest = Strict({
+  type: Type.Unsafe<"packages" | "system" | "all">({ type: "string", enum: ["packages", "system", "all"] }),
+  isSecurityOnly: Type.Boolean(),
+  names: Type.Optional(PackageNames),
+});
 
 export const rootOperations = {
-  "updates.apply": Type.Object(
-    {
-      request: UpdateRequest,
-      takesSnapshot: Type.Boolean(),
-      isGuarded: Type.Boolean(),
-      requiresFull: Type.Optional(Type.Boolean()),
-      restartsStale: Type.Optional(Type.Boolean()),
-    },
-    closed,
-  ),
-  "updates.rollback": Type.Object(
-    {
-      snapshotId: SnapshotId,
-      etc: Type.Optional(Choice(etcScopes)),
-      allowDowngrade: Type.Optional(PackageNames),
-      partial: Type.Optional(Type.Boolean()),
-    },
-    closed,
-  ),
-  "snapshots.create": Type.Object({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }, closed),
-  "snapshots.delete": Type.Object({ snapshotId: SnapshotId }, closed),
+  "updates.apply": Strict({
+    request: UpdateRequest,
+    takesSnapshot: Type.Boolean(),
+    isGuarded: Type.Boolean(),
+    requiresFull: Type.Optional(Type.Boolean()),
+    restartsStale: Type.Optional(Type.Boolean()),
+  }),
+  "updates.rollback": Strict({
+    snapshotId: SnapshotId,
+    etc: Type.Optional(Choice(etcScopes)),
+    allowDowngrade: Type.Optional(PackageNames),
+    partial: Type.Optional(Type.Boolean()),
+  }),
+  "snapshots.create": Strict({ description: Type.String({ maxLength: 10_000, pattern: plainText }) }),
+  "snapshots.delete": Strict({ snapshotId: SnapshotId }),
   /** Which services those are, root finds out. */
   "updates.restart_stale": Nothing,
 } as const;
 
-const ServiceRequest = Type.Object(
-  { name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }) },
-  closed,
-);
+const ServiceRequest = Strict({
+  name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }),
+});
 /** Checks that need root: host keys, the packet filter, and file systems outside of the sandbox. */
 const cheapRootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
 /** Those that start programs which may take long, or wake disks: each by itself, as seldom as it says. */
 export const separateRootCheckIds = ["lvm_thin", "filesystem_health", "smart", "clock_offset"] as const;
 export const rootCheckIds = [...cheapRootCheckIds, ...separateRootCheckIds] as const;
 const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
-const SnapshotRequest = Type.Object({ id: SnapshotId }, closed);
-const SnapshotFileRequest = Type.Object(
-  { id: SnapshotId, path: Type.String({ maxLength: 4096, pattern: "^/etc/[^\\u0000]*$" }) },
-  closed,
-);
+const SnapshotRequest = Strict({ id: SnapshotId });
+const SnapshotFileRequest = Strict({
+  id: SnapshotId,
+  path: Type.String({ maxLength: 4096, pattern: "^/etc/[^\\u0000]*$" }),
+});
 const pluginCall = {
   path: Type.String({ maxLength: 4096, pattern: "^/[^\\u0000]*$" }),
   digest: Type.String({ pattern: "^[0-9a-f]{64}$" }),
@@ -95,11 +84,11 @@ const pluginMs = 25 * 60 * minuteMs;
 export const rootTasks = {
   "checks.run": {
     effect: "read",
-    input: Type.Object({ check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }) }, closed),
+    input: Strict({ check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }) }),
   },
-  "monitoring.run": { effect: "read", input: Type.Object({ check_id: Name }, closed), timeoutMs: pluginMs },
+  "monitoring.run": { effect: "read", input: Strict({ check_id: Name }), timeoutMs: pluginMs },
   /** Announces what it found and planned, and after `proceed` does just that. Recorded from `proceed` on. */
-  fix: { effect: "write", input: Type.Object({ check_id: Name }, closed), timeoutMs: 75 * minuteMs },
+  fix: { effect: "write", input: Strict({ check_id: Name }), timeoutMs: 75 * minuteMs },
   /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
   "services.restart": { effect: "write", input: ServiceRequest },
   "services.reset_failed": { effect: "write", input: ServiceRequest },
@@ -108,7 +97,7 @@ export const rootTasks = {
   /** Of a package manager that tells root alone what it would do. */
   "packages.simulate": {
     effect: "read",
-    input: Type.Object({ request: UpdateRequest }, closed),
+    input: Strict({ request: UpdateRequest }),
     timeoutMs: 5 * minuteMs,
   },
   /** Of an image-based system, whose tool answers root alone. */
@@ -119,13 +108,10 @@ export const rootTasks = {
   /** Not while root does an operation. The time is checked again. */
   "reboot.schedule": {
     effect: "write",
-    input: Type.Object(
-      {
-        at: Type.Integer({ minimum: 0 }),
-        message: Type.String({ maxLength: 200, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
-      },
-      closed,
-    ),
+    input: Strict({
+      at: Type.Integer({ minimum: 0 }),
+      message: Type.String({ maxLength: 200, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
+    }),
   },
   "reboot.cancel": { effect: "write", input: Nothing },
   "snapshots.list": { effect: "read", input: Nothing },
@@ -133,27 +119,24 @@ export const rootTasks = {
   "snapshots.compare_file": { effect: "read", input: SnapshotFileRequest },
   "snapshots.lacking": {
     effect: "read",
-    input: Type.Object({ wanted: PackageVersions }, closed),
+    input: Strict({ wanted: PackageVersions }),
     timeoutMs: 5 * minuteMs,
   },
   "snapshots.verify": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   /** A command plugin, with the arguments of who calls it. */
   "plugin.run": {
     effect: "write",
-    input: Type.Object(
-      {
-        ...pluginCall,
-        args: Type.Array(Type.String({ maxLength: 4096, pattern: plainText }), { maxItems: 256 }),
-      },
-      closed,
-    ),
+    input: Strict({
+      ...pluginCall,
+      args: Type.Array(Type.String({ maxLength: 4096, pattern: plainText }), { maxItems: 256 }),
+    }),
     timeoutMs: pluginMs,
   },
-  "plugin.call": { effect: "read", input: Type.Object(pluginCall, closed), timeoutMs: pluginMs },
+  "plugin.call": { effect: "read", input: Strict(pluginCall), timeoutMs: pluginMs },
   /** Whether the sandbox of a plugin can be made. Nothing of the plugin runs. */
   "plugin.try_start": {
     effect: "read",
-    input: Type.Object({ path: pluginCall.path, digest: pluginCall.digest }, closed),
+    input: Strict({ path: pluginCall.path, digest: pluginCall.digest }),
   },
 } as const satisfies Readonly<Record<string, RootTaskRow>>;
 
@@ -187,14 +170,11 @@ interface Outputs {
 /** Beside the tasks: has root do the operation whose id the request has, which goes on without the service. */
 export const operationTask = "operation.run";
 
-export const RootRequestSchema = Type.Object(
-  {
-    id: Type.String({ pattern: "^(request-[0-9a-f]{32}|[0-9]{8}-[0-9]{6}-[0-9]{3}-[0-9a-f]{8})$" }),
-    task: Type.String({ maxLength: 100 }),
-    input: Type.Unknown(),
-  },
-  closed,
-);
+export const RootRequestSchema = Strict({
+  id: Type.String({ pattern: "^(request-[0-9a-f]{32}|[0-9]{8}-[0-9]{6}-[0-9]{3}-[0-9a-f]{8})$" }),
+  task: Type.String({ maxLength: 100 }),
+  input: Type.Unknown(),
+});
 
 export type RootTask = keyof typeof rootTasks;
 export type RootTaskInput<T extends RootTask> = Static<(typeof rootTasks)[T]["input"]>;

@@ -6,7 +6,7 @@ import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { openPackageManager } from "#app/host.ts";
-import { pluginFoldersOf } from "#app/plugin-folders.ts";
+import { pluginFoldersOf } from "#app/plugins.ts";
 import { createHostUpdates } from "#app/updates.ts";
 import { pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";

@@ -89,8 +89,6 @@ function below(traceparent = "", tracestate = ""): Place {
   return { root, spanId: parent?.spanId ?? "" };
 }
 
-export type LocalTracer = ReturnType<typeof createLocalTracer>;
-
 /** Samples a few requests per second, without an SDK. An untraced request costs no more than a counter. */
 export function createLocalTracer(options: LocalTracingOptions) {
   const start: SpanMaker<Place>["start"] = (kind, name, given, { root, spanId: parentSpanId }) => {

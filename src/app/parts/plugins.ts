@@ -1,8 +1,7 @@
 import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import type { PartContext } from "#app/part.ts";
-import { pluginFoldersOf } from "#app/plugin-folders.ts";
-import { createHostPlugins, toCheck } from "#app/plugins.ts";
+import { createHostPlugins, pluginFoldersOf, toCheck } from "#app/plugins.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { Settings } from "#config/settings.ts";
 import type { Check } from "#domain/health/check.ts";

@@ -57,13 +57,11 @@ async function warningsOf({ cert, clients }: ServerTls, now: number): Promise<re
   return [...chainWarnings(cert, now), ...(trust === undefined ? [] : await trustWarnings(trust, now))];
 }
 
-export interface TlsReport {
-  readonly faults: readonly string[];
-  readonly warnings: readonly string[];
-}
-
 /** Checks the TLS files of the settings as a start would. A file that only this user may not read is a warning. */
-export async function checkTlsFiles({ tls, stateDir }: Source, now: number): Promise<TlsReport> {
+export async function checkTlsFiles(
+  { tls, stateDir }: Source,
+  now: number,
+): Promise<{ readonly faults: readonly string[]; readonly warnings: readonly string[] }> {
   // The service makes the pair of `auto` itself.
   if (typeof tls === "string") return { faults: [], warnings: [] };
   const source = { tls, stateDir };

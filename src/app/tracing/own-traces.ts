@@ -1,19 +1,13 @@
 import { hostname } from "node:os";
 import { type KeptSpan, ownSource, type TraceStore } from "#domain/ports/traces.ts";
 import { keptSpan } from "#domain/traces/span.ts";
-import { createLocalTracer, type LocalSpan, type LocalTracer } from "#telemetry/local-tracing.ts";
+import { createLocalTracer, type LocalSpan } from "#telemetry/local-tracing.ts";
 
 const ignored: ReadonlySet<string> = new Set(["/livez", "/readyz", "/metrics"]);
-/** Spans that may wait; further ones are dropped. */
 const maxWaiting = 2048;
 /** Spans are stored in batches: each may start a thread. */
 const batch = 256;
 const delayMs = 30_000;
-
-export interface OwnTraces {
-  readonly tracer: LocalTracer;
-  readonly flush: () => Promise<void>;
-}
 
 const keptOf = ({ traceId, spanId, parentSpanId, traceState, name, kind, ...span }: LocalSpan): KeptSpan =>
   keptSpan({
@@ -41,7 +35,7 @@ export function createOwnTraces(ports: {
   readonly version: string;
   readonly onDropped: (spans: number) => void;
   readonly onTrouble: (error: unknown) => void;
-}): OwnTraces {
+}) {
   const { store, version, onDropped, onTrouble } = ports;
   const resource = JSON.stringify({
     "service.name": "steward",

@@ -12,21 +12,13 @@ import { createForwarder, type Forwarder } from "#transports/otlp/forward.ts";
 import { type Peer, unknownPeer } from "#transports/otlp/gate.ts";
 import { openReceivers, PortTaken } from "#transports/otlp/index.ts";
 import type { ReceivedBody } from "#transports/otlp/receiver.ts";
-import { createOwnTraces, type OwnTraces } from "./own-traces.ts";
+import { createOwnTraces } from "./own-traces.ts";
 import { createHostTraces, type HostTraces } from "./traces.ts";
 
 /** In the sandbox the kernel names root, the service's user, and all others by one number. */
 export function createPeers(): (socket: Socket) => Promise<Peer> {
   const lookup = createPeerLookup();
   return async (socket) => (await lookup(socket)) ?? unknownPeer;
-}
-
-export interface TraceParts {
-  readonly store: Pick<TraceStore, "list" | "trace">;
-  readonly own: OwnTraces | undefined;
-  /** Opens the ports of the settings. @throws PortTaken with `receiver: on`. */
-  readonly open: () => Promise<void>;
-  readonly close: () => Promise<void>;
 }
 
 interface Ports {
@@ -58,10 +50,7 @@ async function receive(traces: HostTraces, forwarder: Forwarder | undefined, bod
   return { rejected, message: reason };
 }
 
-export function createTraceParts(
-  { settings, stateDir }: Pick<Config, "settings" | "stateDir">,
-  ports: Ports,
-): TraceParts {
+export function createTraceParts({ settings, stateDir }: Pick<Config, "settings" | "stateDir">, ports: Ports) {
   const { log, onSpans, version } = ports;
   const { tracing = {} } = settings;
   const { endpoint, receiver = "auto" } = tracing;
@@ -96,9 +85,10 @@ export function createTraceParts(
     store: {
       list: (query) => current(() => traces.list(query)),
       trace: (traceId) => current(() => traces.trace(traceId)),
-    },
+    } satisfies Pick<TraceStore, "list" | "trace">,
     own,
-    async open() {
+    /** Opens the ports of the settings. @throws PortTaken with `receiver: on`. */
+    async open(): Promise<void> {
       // The settings expect another collector on these ports.
       if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
       const forwarder = await openForwarder(tracing, ports);
@@ -120,7 +110,7 @@ export function createTraceParts(
         log.debug({ reason: error.message }, "not receiving traces");
       }
     },
-    async close() {
+    async close(): Promise<void> {
       await own?.flush();
       for (const close of closers.toReversed()) await close();
     },

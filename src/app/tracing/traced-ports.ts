@@ -35,7 +35,6 @@ export const tracedStart =
     return tracer.span("client", name, { "process.executable.name": name }, () => start(argv, options));
   };
 
-/** Calls over the system bus. Signals belong to no request. */
 export const tracedCalls =
   (tracer: Tracer): ObserveCall =>
   ({ interface: service, member }, work) =>

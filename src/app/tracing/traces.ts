@@ -44,7 +44,6 @@ function startWorker(
   return worker;
 }
 
-/** A thread that starts with the first job and ends when idle. */
 function createTraceThread(options: TraceThreadOptions) {
   const { onTrouble, idleMs: idleAfterMs = idleMs, stateDir, keepBytes, forwards } = options;
   const waiting = new Map<number, Waiting>();

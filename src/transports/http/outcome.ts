@@ -31,7 +31,7 @@ export function beginTrace(tracer: Tracer, request: FastifyRequest): RequestSpan
 }
 
 /** Ends the span. Only server errors are marked as failures (RFC 9110 §15.6). */
-export function endTrace(span: RequestSpan, status: number): void {
+function endTrace(span: RequestSpan, status: number): void {
   span.set({ "http.response.status_code": status });
   if (isErrorStatus(status) && status >= firstServerError) span.fail(String(status));
   span.end();
