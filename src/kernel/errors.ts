@@ -23,6 +23,9 @@ export function isPermissionDenied(error: unknown): boolean {
   return code === "EACCES" || code === "EPERM";
 }
 
+/** Whether a file of a process cannot be read since the process has ended, or belongs to another user. */
+export const isProcessOutOfReach = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
+
 /** What work gives; undefined where it fails, which is reported. */
 export function orReport<T>(work: () => T, report: (error: unknown) => void): T | undefined {
   try {

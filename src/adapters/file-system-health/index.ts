@@ -10,14 +10,14 @@ import { parseZpoolStatus } from "./zpool.ts";
 const clean: FileSystemRecord = { errors: {}, lastErrorAt: null, missingDevices: 0, scrub: null };
 
 /** `write_errs 0` lines; those above 0. */
-export function parseErrorStats(text: string): readonly (readonly [kind: string, count: number])[] {
+function parseErrorStats(text: string): readonly (readonly [kind: string, count: number])[] {
   return [...text.matchAll(/^(\w+) (\d+)$/gm)].flatMap(([, kind = "", count]) =>
     Number(count) === 0 ? [] : [[kind, Number(count)] as const],
   );
 }
 
 /** /var/lib/btrfs/scrub.status.UUID, as btrfs-progs write it: a line for each device, of which the last to end counts. */
-export function parseScrubStatus(text: string): FileSystemRecord["scrub"] {
+function parseScrubStatus(text: string): FileSystemRecord["scrub"] {
   const devices = text.split("\n").flatMap((line) => {
     const of = (name: string): number => Number(new RegExp(`\\|${name}:(\\d+)`).exec(line)?.[1] ?? 0);
     if (of("t_start") === 0 || of("finished") !== 1) return [];

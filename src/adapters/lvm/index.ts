@@ -18,7 +18,7 @@ const argv = [
 ] as const;
 
 /** lvs(8), lvmreport(7). Values are strings, whatever they are. */
-export function parseThinPools(text: string): readonly ThinPool[] {
+function parseThinPools(text: string): readonly ThinPool[] {
   const reports = recordsIn(parseJsonObject(text)?.["report"]);
   return reports
     .flatMap(({ lv }) => recordsIn(lv))

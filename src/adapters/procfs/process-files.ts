@@ -2,14 +2,12 @@ import { readdirSync, readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ProcessFiles, ProcessFilesUse } from "#domain/ports/process-files.ts";
-import { isPermissionDenied, isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
+import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */
 const batchSize = 64;
 /** Below so many files the limit is not even read. */
 const fewFiles = 50;
-
-const isOutOfReach = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
 
 const parseLimit = (limits: string): number => Number(/^Max open files +(\d+)/m.exec(limits)?.[1] ?? Number.NaN);
 
@@ -20,14 +18,14 @@ export function createProcessFiles(ports: { procDir?: string } = {}): ProcessFil
 
   const openFiles = (pid: string): number | undefined => {
     const dir = join(procDir, pid, "fd");
-    return orUndefinedSync(() => (isCounted ? statSync(dir).size : readdirSync(dir).length), isOutOfReach);
+    return orUndefinedSync(() => (isCounted ? statSync(dir).size : readdirSync(dir).length), isProcessOutOfReach);
   };
 
   const use = (pid: string): ProcessFilesUse | undefined => {
     const open = openFiles(pid);
     if (open === undefined || open < fewFiles) return undefined;
     const read = (file: string): string | undefined =>
-      orUndefinedSync(() => readFileSync(join(procDir, pid, file), "utf8"), isOutOfReach);
+      orUndefinedSync(() => readFileSync(join(procDir, pid, file), "utf8"), isProcessOutOfReach);
     const limit = parseLimit(read("limits") ?? "");
     const name = read("comm")?.trim();
     return name === undefined || Number.isNaN(limit) || limit === 0

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { ListeningSockets } from "#domain/ports/network.ts";
-import { isPermissionDenied, isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
+import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { listeningPorts, openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
@@ -11,9 +11,7 @@ import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts"
 const batchSize = 256;
 const maxDescriptors = 50_000;
 
-const isOutOfReach = (error: unknown): boolean => isProcessGone(error) || isPermissionDenied(error);
-
-const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isOutOfReach);
+const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isProcessOutOfReach);
 
 export function createListeningSockets(procDir = "/proc"): ListeningSockets {
   const read = async () => {
