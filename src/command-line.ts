@@ -5,11 +5,10 @@ import { readTextFile } from "#adapters/files/index.ts";
 import { certName } from "#adapters/tls/files.ts";
 import { readAdminKey } from "#app/admin-key.ts";
 import { createPerson, ioOfProcess, readInput, runCli } from "#cli/index.ts";
-import { localUrl } from "#config/text.ts";
 import type { Config } from "#config/load.ts";
 import { readLocalSettings } from "#config/local-service.ts";
-import { adminKeyFile } from "#config/places.ts";
-import { socketPlaces } from "#config/places.ts";
+import { adminKeyFile, socketPlaces } from "#config/places.ts";
+import { localUrl } from "#config/text.ts";
 import { redact } from "#domain/common/redact.ts";
 import { lazy } from "#kernel/async.ts";
 

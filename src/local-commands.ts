@@ -6,8 +6,8 @@ import { describeKeyStoreLoss, KeyStoreLost } from "#adapters/keystore/index.ts"
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { listHostAudit, verifyHostAudit } from "#app/audit.ts";
-import { egressDropIn } from "#app/egress.ts";
 import { runLocalChecks } from "#app/checks.ts";
+import { egressDropIn } from "#app/egress.ts";
 import { runOperation } from "#app/operation.ts";
 import { safeModeVariable } from "#app/operation-program.ts";
 import { checkTlsFiles } from "#app/parts/tls.ts";

@@ -111,6 +111,7 @@ export function notAnAnswer(response: Pick<Response, "status" | "headers"> | und
 
 type Head = Pick<Response, "status" | "headers">;
 
+/** @throws ApiError for text that is not JSON. */
 export function parseJson(text: string, response?: Head): unknown {
   try {
     return JSON.parse(text);
@@ -119,6 +120,7 @@ export function parseJson(text: string, response?: Head): unknown {
   }
 }
 
+/** @throws ApiError for text that does not match the schema. */
 export function parseAs(schema: TSchema, text: string, response?: Head): unknown {
   const value = parseJson(text, response);
   const mismatch = describeMismatch(schema, value);

@@ -64,6 +64,7 @@ export const RevokedKey = Type.Object({
   message: Type.String(),
 });
 
+/** Lifetime of a token in seconds. */
 export const tokenLifetime = { minimum: 1, maximum: 86_400, default: 3600 } as const;
 
 const NewToken = Options({

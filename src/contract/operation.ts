@@ -62,6 +62,7 @@ export const DryRunQuery = Options({
 export const risks = ["safe", "moderate", "risky"] as const;
 export type Risk = (typeof risks)[number];
 
+/** How far the snapshot leads back. */
 export const WayBack = {
   rollback: Type.Optional(
     Choice(

@@ -86,6 +86,7 @@ const taggedList = (entries: readonly (readonly [string, string])[]): string =>
 
 interface Edition {
   readonly version: string;
+  /** YYYY-MM-DD. */
   readonly date: string;
 }
 

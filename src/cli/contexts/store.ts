@@ -24,6 +24,7 @@ export const localName = "local";
 const nameForm = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 const members = { url: "url", key_file: "keyFile", cacert: "cacert", cert: "cert", cert_key: "certKey" } as const;
 
+/** @throws Error when a context cannot have this name. */
 export function assertName(name: string): void {
   if (name === localName) throw new Error(`cannot call a context ${localName}: that is the service of this host`);
   if (!nameForm.test(name))
@@ -178,6 +179,7 @@ export function assertBare(url: string): void {
     );
 }
 
+/** The address as it is stored. @throws Error where it cannot be that of a service. */
 export function asAddress(url: string): string {
   const address = parsed(url);
   if (address === undefined || !["http:", "https:"].includes(address.protocol))

@@ -70,6 +70,7 @@ function optionNode(option: Option, help: Help) {
   };
 }
 
+/** The tree of commands below one, without those that help hides. */
 export function describeCommand(command: Command, path: readonly string[] = []): CommandNode {
   const help = command.createHelp();
   const visible = (help.visibleCommands(command) as Command[]).filter((each) => each.name() !== "help");
@@ -87,4 +88,5 @@ export function describeCommand(command: Command, path: readonly string[] = []):
   };
 }
 
+/** The command and all below it. */
 export const allCommands = (node: CommandNode): readonly CommandNode[] => [node, ...node.commands.flatMap(allCommands)];

@@ -1,6 +1,7 @@
 import { Command as BaseCommand, InvalidArgumentError, Option } from "commander";
 import { oneLine } from "../output/output.ts";
 
+/** Parses an integer option within bounds. @throws InvalidArgumentError beyond them. */
 export const integer =
   (minimum: number, maximum: number) =>
   (text: string): number => {

@@ -107,6 +107,7 @@ export async function followOperation(
   }
 }
 
+/** Prints why an operation failed, or returns its result. */
 export function reportOperation({ io, finish }: FollowPorts, operation: OperationEntry): unknown {
   const { id, kind, error, result, status } = operation;
   if (status === "done") return result;

@@ -69,6 +69,7 @@ export interface LocalService {
   /** Unix sockets: those that only this user can open, which need no key, and those that take one. */
   readonly sockets?: { readonly administrator: readonly string[]; readonly members: readonly string[] };
   readonly adminKeyFile: string;
+  /** @throws Error when it cannot be read. */
   readonly readAdminKey: (path: string, url: string) => Promise<AdminKey>;
 }
 
@@ -118,6 +119,7 @@ export interface Confirmed {
   readonly version: string;
   readonly path: string;
   readonly digest: string;
+  /** Epoch milliseconds. */
   readonly confirmedAt: number;
 }
 
@@ -169,10 +171,12 @@ export interface LocalCommands {
   }) => Promise<{ readonly text: string; readonly unresolved: readonly string[] }>;
   readonly localService: () => Promise<LocalService>;
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;
+  /** @throws Error for others than root. */
   readonly pluginConfirmation: () => Promise<PluginConfirmation>;
   /** This host for the files of the observability stack; `url` replaces the address of the service. */
   readonly stackHost: (url: string | undefined) => Promise<StackHost>;
   readonly audit: LocalAudit;
+  /** Standard input; undefined at a terminal. */
   readonly readInput: () => Promise<string | undefined>;
   readonly runChecks: (onResult: (result: HealthCheckResult) => void) => Promise<HealthCheckList>;
   readonly redact: (text: string) => Promise<string>;

@@ -22,6 +22,7 @@ export const textWidth = (text: string): number =>
     ? text.length
     : charactersOf(text).reduce((width, character) => width + widthOfCharacter(character), 0);
 
+/** Text cut to so many columns; cut text ends with an ellipsis. */
 export function fitText(text: string, columns: number): string {
   if (textWidth(text) <= columns) return text;
   let width = 0;
@@ -41,6 +42,7 @@ const steps = [
   ["s", 1],
 ] as const;
 
+/** A time span in its two largest units. */
 export function formatSpan(seconds: number): string {
   let rest = Math.max(0, Math.round(seconds));
   const parts: string[] = [];

@@ -274,6 +274,7 @@ function createCollection() {
   };
 }
 
+/** Reads an OTLP request in protobuf. @throws MalformedTraces. */
 export function decodeTraces(bytes: Uint8Array): DecodedTraces {
   return readBody(bytes, (reader) => {
     const collection = createCollection();
