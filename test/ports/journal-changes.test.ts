@@ -218,7 +218,12 @@ describe.skipIf(!canMakeJournals())("journal: files that change underneath", () 
       folder.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
       damages = [];
       const told = (_: string, what: string): void => void damages.push(what);
-      source = openSource(join(folder.path, "system.journal"), createBlockPool(1024), createBudget(2 ** 20), told);
+      source = openSource(
+        join(folder.path, "system.journal"),
+        createBlockPool(1024),
+        createBudget({ maxBytes: 2 ** 20, ownBytes: 0, usage: new Int32Array(1), place: 0 }),
+        told,
+      );
       const list = source.all();
       expect(source.head(list.at(list.length - 1))).toBeDefined();
     };

@@ -27,6 +27,8 @@ it.each(fileKinds)("keeps no value that stands once, and counts those that it ke
   let taken = 0;
   let forgetAll = (): void => undefined;
   const budget: Budget = {
+    room: () => Infinity,
+    count: () => undefined,
     share(forget) {
       const before = forgetAll;
       forgetAll = () => {

@@ -1,12 +1,14 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { createBudget } from "./budget.ts";
+import { type Budget, createBudget } from "./budget.ts";
+
+const alone = (maxBytes: number): Budget => createBudget({ maxBytes, ownBytes: 0, usage: new Int32Array(1), place: 0 });
 
 it("lets all files together keep no more than it has", () => {
   const actions = fc.array(fc.record({ file: fc.nat({ max: 4 }), bytes: fc.integer({ min: 1, max: 40 }) }));
   fc.assert(
     fc.property(actions, (taken) => {
-      const budget = createBudget(100);
+      const budget = alone(100);
       const kept = [0, 0, 0, 0, 0];
       const shares = kept.map((_, file) =>
         budget.share(() => {
@@ -24,9 +26,26 @@ it("lets all files together keep no more than it has", () => {
 
 it("forgets what a file has kept when it is closed", () => {
   let kept = true;
-  const share = createBudget(100).share(() => {
+  const share = alone(100).share(() => {
     kept = false;
   });
   share.end();
   expect(kept).toBe(false);
+});
+
+it("leaves to each thread what is its own, and to one alone all that there is", () => {
+  const usage = new Int32Array(2);
+  const [first, second] = [0, 1].map((place) => createBudget({ maxBytes: 100, ownBytes: 20, usage, place }));
+  let forgotten = 0;
+  const share = first?.share(() => {
+    forgotten += 1;
+  });
+  share?.take(90);
+  expect([first?.room(), second?.room(), forgotten]).toEqual([10, 20, 0]);
+  second?.count(20);
+  expect([first?.room(), second?.room()]).toEqual([-10, 0]);
+  share?.take(10);
+  expect([forgotten, [...usage], first?.room()]).toEqual([1, [10, 20], 70]);
+  second?.count(-20);
+  expect(first?.room()).toBe(90);
 });

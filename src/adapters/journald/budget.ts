@@ -1,6 +1,6 @@
 /** What one file keeps of the memory that all of them share. */
 export interface Share {
-  /** Counts bytes that are about to be kept; all files forget what they keep where there is no room for them. */
+  /** Counts bytes that are about to be kept; all files of the thread forget what they keep where there is no room for them. */
   readonly take: (bytes: number) => void;
   readonly end: () => void;
 }
@@ -8,21 +8,47 @@ export interface Share {
 export interface Budget {
   /** @param forget is called when the memory is used up. */
   readonly share: (forget: () => void) => Share;
+  /** How many bytes more this thread may keep; fewer than none where others have taken theirs meanwhile. */
+  readonly room: () => number;
+  /** Counts bytes that are kept, or no more where there are fewer than none, without having others forget anything. */
+  readonly count: (bytes: number) => void;
 }
 
-/** A bound on what all files keep together: who can write to the journal can write as many values as they like. */
-export function createBudget(maxBytes: number): Budget {
+export interface BudgetLimits {
+  /** For all threads. */
+  readonly maxBytes: number;
+  /** What a thread may keep however much others do. */
+  readonly ownBytes: number;
+  /** What each thread keeps. */
+  readonly usage: Int32Array;
+  /** The place of this thread there. */
+  readonly place: number;
+}
+
+/** A bound on what all threads keep together: who can write to the journal can write as many values as they like. */
+export function createBudget({ maxBytes, ownBytes, usage, place }: BudgetLimits): Budget {
   const shares = new Map<Share, () => void>();
-  let used = 0;
+  let shared = 0;
+  const count = (bytes: number): void => void Atomics.add(usage, place, bytes);
+  const room = (): number => {
+    const own = Atomics.load(usage, place);
+    let all = 0;
+    for (let index = 0; index < usage.length; index += 1) all += Atomics.load(usage, index);
+    return Math.max(ownBytes, maxBytes - all + own) - own;
+  };
   return {
+    room,
+    count,
     share(forget) {
       const share: Share = {
         take(bytes) {
-          if (used + bytes > maxBytes) {
+          if (bytes > room()) {
             for (const forgetOne of shares.values()) forgetOne();
-            used = 0;
+            count(-shared);
+            shared = 0;
           }
-          used += bytes;
+          shared += bytes;
+          count(bytes);
         },
         end() {
           forget();

@@ -16,6 +16,7 @@ export interface EngineOptions {
   readonly beforeRead?: RegistryOptions["beforeRead"];
   readonly readable?: RegistryOptions["readable"];
   readonly help?: Help | undefined;
+  readonly usage?: RegistryOptions["usage"];
 }
 
 /** The native reader: answers queries from the files, in this thread and at once. */
@@ -51,8 +52,8 @@ function createAcross(): (sources: readonly Source[]) => Across {
 }
 
 export function createEngine(options: EngineOptions): Engine {
-  const { roots, onDamage = () => {}, beforeRead, readable, help } = options;
-  const registry = createRegistry(roots, onDamage, { beforeRead, readable });
+  const { roots, onDamage = () => {}, beforeRead, readable, help, usage } = options;
+  const registry = createRegistry(roots, onDamage, { beforeRead, readable, usage });
   const render = createRenderer();
   const acrossOf = createAcross();
   let sources: readonly Source[] = [];

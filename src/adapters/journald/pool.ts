@@ -7,7 +7,7 @@ import type { Fault } from "./registry.ts";
 /** Heap of one thread: an answer of the largest size takes a part of this. Beyond it the thread ends, not the service. */
 const maxHeapMb = 768;
 /** What is needed for a moment only. Left to itself this part grows to 128 MiB in a thread that follows a busy journal, and stays so. */
-const maxYoungHeapMb = 32;
+const maxYoungHeapMb = 12;
 
 export function fromThreadFailure(failure: ThreadFailure): Error {
   switch (failure.kind) {
@@ -35,6 +35,12 @@ export interface ThreadEvents {
 
 export type StartThread = (events: ThreadEvents) => Thread;
 
+/** More threads than there are. */
+const maxThreads = 32;
+const usage = new Int32Array(new SharedArrayBuffer(maxThreads * Int32Array.BYTES_PER_ELEMENT));
+/** Which places of threads are taken. */
+const places = Array.from({ length: maxThreads }, () => false);
+
 export function createThreadStarter(
   workerData: ThreadSetup,
   onFault: (fault: Fault) => void,
@@ -42,9 +48,11 @@ export function createThreadStarter(
     port.close(),
 ): StartThread {
   return ({ onReady, onReply, onEnd }) => {
+    const place = Math.max(0, places.indexOf(false));
+    places[place] = true;
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
-      workerData: { ...workerData, cancelled } satisfies ThreadSetup & ThreadMemory,
+      workerData: { ...workerData, cancelled, usage: { usage, place } } satisfies ThreadSetup & ThreadMemory,
       name: "journal",
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     });
@@ -65,6 +73,8 @@ export function createThreadStarter(
       reason = errorMessage(error);
     });
     worker.once("exit", () => {
+      places[place] = false;
+      Atomics.store(usage, place, 0);
       helped?.abort();
       onEnd(reason);
     });

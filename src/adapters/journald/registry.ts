@@ -1,7 +1,7 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
 import { errnoCode, isNotFound, isPermissionDenied } from "#kernel/errors.ts";
-import { type Budget, createBudget } from "./budget.ts";
+import { type Budget, type BudgetLimits, createBudget } from "./budget.ts";
 import { createBlockPool } from "./journal-file/blocks.ts";
 import { isLittleEndian, NotAJournal } from "./journal-file/file.ts";
 import { fileState, readableFlags } from "./journal-file/layout.ts";
@@ -111,10 +111,10 @@ export class NoPermission extends Error {
   override readonly name = "NoPermission";
 }
 
-/** So many blocks of 20 KiB are kept in each thread: 10 MiB. */
+/** So many blocks of 20 KiB are kept in each thread at most: 10 MiB. */
 const maxBlocks = 512;
-/** What all files keep of values and lists. */
-const maxKeptBytes = 32 * 1024 * 1024;
+/** What all threads keep of blocks, values and lists, and what each of them may keep however much the others do. */
+const [maxKeptBytes, ownKeptBytes] = [40 * 1024 * 1024, 6 * 1024 * 1024];
 const maxListings = 8;
 const maxChecks = 8;
 
@@ -141,7 +141,11 @@ export interface RegistryOptions {
   readonly beforeRead?: (() => void) | undefined;
   /** Incompatible flags of files that are read here. */
   readonly readable?: number | undefined;
+  /** What other threads keep, where there are any. */
+  readonly usage?: Usage | undefined;
 }
+
+export type Usage = Pick<BudgetLimits, "usage" | "place">;
 
 interface OpenFiles {
   readonly directories: Directories;
@@ -285,10 +289,10 @@ export function createRegistry(
   onDamage: (fault: Fault) => void,
   options: RegistryOptions = {},
 ): Registry {
-  const { beforeRead, readable = readableFlags } = options;
+  const { beforeRead, readable = readableFlags, usage = { usage: new Int32Array(1), place: 0 } } = options;
   const directories = createDirectories(roots, onDamage);
-  const pool = createBlockPool(maxBlocks, beforeRead);
-  const budget = createBudget(maxKeptBytes);
+  const budget = createBudget({ maxBytes: maxKeptBytes, ownBytes: ownKeptBytes, ...usage });
+  const pool = createBlockPool(maxBlocks, beforeRead, budget);
   const files: OpenFiles = { directories, pool, budget, onDamage, options, sources: new Map(), deletedAt: new Map() };
   let foreign: readonly Source[] = [];
   return {

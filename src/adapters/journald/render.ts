@@ -41,7 +41,8 @@ const emptyText = '""';
 export const cursorOf = ({ place }: Found): string => formatCursor(place);
 
 const maxKeptEntryBytes = 4096;
-const maxKeptBytes = 8 * 1024 * 1024;
+/** Some pages of usual lines. */
+const maxKeptBytes = 2 * 1024 * 1024;
 
 /** Writes an entry as JSON, its message from a byte on. */
 export type Renderer = (found: Found, from?: number) => Buffer;

@@ -36,7 +36,7 @@ const onDamage = (fault: Fault): void => {
   reply({ kind: "fault", fault });
 };
 
-const { roots, directory, readable, cancelled } = setup;
+const { roots, directory, readable, cancelled, usage } = setup;
 interface Work {
   readonly id: number;
   readonly ended: AbortController;
@@ -53,6 +53,7 @@ const engine = createEngine({
   onDamage,
   beforeRead: failIfCancelled,
   readable,
+  usage,
   help: isHelpful
     ? { ask: (search, port) => reply({ kind: "help", search, port }, [port]), whileWaiting: failIfCancelled }
     : undefined,
@@ -67,6 +68,7 @@ const followers: Followers = createFollowers({
   registry: createRegistry(roots, onDamage, {
     keepMs: keepDeletedMs,
     readable,
+    usage,
     onGoing: (sources) => followers.passCopies(sources),
   }),
   journalctl,

@@ -30,15 +30,26 @@ export interface BlockPool {
 
 const keysPerFile = 2 ** 31;
 
+/** What blocks are counted in, so that they and others share the memory. */
+export interface BlockBudget {
+  readonly room: () => number;
+  readonly count: (bytes: number) => void;
+}
+
+const unbounded: BlockBudget = { room: () => Infinity, count: () => {} };
+
 export function createBlockPool(
   maxBlocks: number,
   beforeRead: () => void = () => {},
+  budget: BlockBudget = unbounded,
 ): BlockPool & { readonly nextFileKey: () => number; clear(): void } {
   const blocks = new Map<number, Block>();
   const free: View[] = [];
   let files = 0;
+  const viewSize = blockSize + overlap;
   const newView = (): View => {
-    const memory = new ArrayBuffer(blockSize + overlap);
+    budget.count(viewSize);
+    const memory = new ArrayBuffer(viewSize);
     return { bytes: Buffer.from(memory), words: new Uint32Array(memory) };
   };
   const drop = (key: number): void => {
@@ -48,13 +59,24 @@ export function createBlockPool(
     block.evicted();
     free.push({ bytes: block.bytes, words: block.words });
   };
+  const dropOldest = (): void => {
+    const [oldest] = blocks.keys();
+    if (oldest !== undefined) drop(oldest);
+  };
+  const release = (views: number): void => {
+    free.length -= views;
+    budget.count(-views * viewSize);
+  };
   return {
     beforeRead,
     get: (key) => blocks.get(key),
     take(key, evicted) {
-      if (blocks.size >= maxBlocks) {
-        const [oldest] = blocks.keys();
-        if (oldest !== undefined) drop(oldest);
+      const room = budget.room();
+      if (blocks.size >= maxBlocks || (free.length === 0 && room < viewSize)) dropOldest();
+      // Others have taken theirs: memory is given back by and by.
+      if (room < 0) {
+        dropOldest();
+        if (free.length > 1) release(1);
       }
       const block = { ...(free.pop() ?? newView()), evicted, length: 0 };
       blocks.set(key, block);
@@ -67,7 +89,7 @@ export function createBlockPool(
     },
     clear() {
       for (const key of [...blocks.keys()]) drop(key);
-      free.length = 0;
+      release(free.length);
     },
   };
 }
