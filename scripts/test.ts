@@ -39,7 +39,7 @@ const steps: readonly Step[] = [
     name: "tests",
     commands: [
       // More than there are processors: services, hosts and clients wait for one another much of the time.
-      vitest(["!host", "!long", "!demo"], "--maxWorkers", String(Math.ceil(availableParallelism() * 1.5))),
+      vitest(["!host", "!long", "!sid", "!demo"], "--maxWorkers", String(Math.ceil(availableParallelism() * 1.5))),
       vitest(["host"]),
     ],
   },
@@ -53,7 +53,7 @@ const stepsOnHost: readonly Step[] = [
 
 const help = `usage: npm test [-- [--only STEP] [--host SUITE] [VITEST ARGUMENT ...]]
 
-Runs all gates and tests but those of the projects "long" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
+Runs all gates and tests but those of the projects "long", "sid" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
 Arguments go to vitest and run the tests alone: npm test -- --project api
 --host SUITE runs the tests of the host on another Debian (${suites.join(", ")}), or those that are named: npm test -- --host trixie,
 npm test -- --host trixie --project host test/host/plugins.host.test.ts
