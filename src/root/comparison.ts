@@ -64,7 +64,7 @@ export function collectRequests() {
     starts,
     /** From when on requests are logged, RFC 3339; undefined: not at all. */
     since: () => since,
-    add({ seq, time: at, operation, target }: AuditRecord): void {
+    add: ({ seq, time: at, operation, target }: AuditRecord): void => {
       const { id = "", request = "" } = target;
       if (operation === "service.started") starts.push(seq);
       if (operation === rootRequested || (operation === "service.started" && target[loggedMember] !== undefined))

@@ -171,7 +171,9 @@ export function createComponentProbe(ports: { readonly target: ProbeTarget; read
       return (signal) => probeTcp(target, signal);
     case "dns":
       return (signal) => probeDns(target, signal);
-    default:
+    case "http":
+    case "collector":
+    case "prometheus":
       return (signal) => probeHttp(target, signal);
   }
 }

@@ -88,7 +88,7 @@ export function createTraceParts({ settings, stateDir }: Pick<Config, "settings"
     } satisfies Pick<TraceStore, "list" | "trace">,
     own,
     /** Opens the ports of the settings. @throws PortTaken with `receiver: on`. */
-    async open(): Promise<void> {
+    open: async (): Promise<void> => {
       // The settings expect another collector on these ports.
       if (receiver === "off" || (receiver === "auto" && isOwnCollector(tracing))) return;
       const forwarder = await openForwarder(tracing, ports);
@@ -99,7 +99,7 @@ export function createTraceParts({ settings, stateDir }: Pick<Config, "settings"
           onTrouble: (error) => log.error({ err: error }, "receiver of traces failed"),
           ports: receiverPorts(tracing),
         });
-        closers.push(...(forwarder === undefined ? [] : [forwarder.close]), receivers.close);
+        closers.push(...(forwarder === undefined ? [] : [() => forwarder.close()]), receivers.close);
         // A counter that starts at 0 has a rate from the beginning.
         onSpans("kept", 0);
         onSpans("rejected", 0);
@@ -110,7 +110,7 @@ export function createTraceParts({ settings, stateDir }: Pick<Config, "settings"
         log.debug({ reason: error.message }, "not receiving traces");
       }
     },
-    async close(): Promise<void> {
+    close: async (): Promise<void> => {
       await own?.flush();
       for (const close of closers.toReversed()) await close();
     },

@@ -78,7 +78,8 @@ export const kernelRules: readonly KernelRule[] = [
     id: "hung_task",
     pattern: /^INFO: task (\S+?):\d+ blocked for more than/,
     status: "warn",
-    problem: (task, count) => `${task} hung in the kernel ${times(count)}, as a rule for want of a disk or a server`,
+    problem: (task, count) =>
+      `${task} hung in the kernel ${times(count)}, as a rule because a disk or a server does not answer`,
   },
   {
     id: "hard_lockup",

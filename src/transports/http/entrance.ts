@@ -69,7 +69,7 @@ export function createEntrance(ports: EntrancePorts) {
         }
       },
     /** Refuses requests for unknown paths before their body is read. */
-    unknownPath(request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) {
+    unknownPath: (request: FastifyRequest, reply: FastifyReply, done: HookHandlerDoneFunction) => {
       if (!request.is404) return done();
       try {
         enter(request, reply, undefined);

@@ -18,7 +18,7 @@ function judge({ resource, some, full }: ResourcePressure, settings: CheckSettin
 }
 
 /**
- * How much of the time work stands still for want of a processor, memory or disks, over a minute and over five minutes, of which the
+ * How much of the time work stands still because processors, memory or disks are short, over a minute and over five minutes, of which the
  * lower counts. Memory: by default 10 % in which everything waited warns, 30 % fails. Disks: 60 and 90 %. Processors: 90 % in which
  * some task waited warns. `warn` and `fail` of the settings hold for all three; `ignore` takes `cpu`, `memory` and `io`.
  */
