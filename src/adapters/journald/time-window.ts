@@ -33,33 +33,67 @@ export function firstPosition(length: number, test: (position: number) => boolea
   return from;
 }
 
-function bisect({ first: from, end: to }: Run, window: Window, timeAt: (position: number) => number | undefined): Run {
-  const firstWhere = (isThere: (time: number) => boolean): number =>
-    from +
-    firstPosition(to - from, (position) => {
-      const time = timeAt(from + position);
-      return time === undefined ? undefined : isThere(time);
-    });
-  const first = firstWhere((time) => time >= window.since);
-  return {
-    first,
-    end: Math.max(
-      first,
-      firstWhere((time) => time > window.until),
-    ),
+type TimeAt = (position: number) => number | undefined;
+type IsThere = (time: number) => boolean;
+
+/** Position in a run of the first entry whose time passes the test. */
+function firstTime({ first, end }: Run, isThere: IsThere, timeAt: TimeAt): number {
+  const test = (position: number): boolean | undefined => {
+    const time = timeAt(first + position);
+    return time === undefined ? undefined : isThere(time);
   };
+  return first + firstPosition(end - first, test);
+}
+
+function bisect(run: Run, { since, until }: Window, timeAt: TimeAt): Run {
+  const first = firstTime(run, (time) => time >= since, timeAt);
+  const end = firstTime(run, (time) => time > until, timeAt);
+  return { first, end: Math.max(first, end) };
+}
+
+const [leastStep, stepGrowth] = [32, 8];
+
+/**
+ * The part of a run in which the first entry is whose time passes the test: around where it would be if all were written at one
+ * pace, as far as is needed. Mostly that is a few entries, whose places in the file are read together.
+ */
+function near(run: Run, guess: number, isThere: IsThere, timeAt: TimeAt): Run {
+  let { first, end } = run;
+  let probe = guess;
+  for (let step = leastStep; end > first; step *= stepGrowth) {
+    probe = Math.min(Math.max(probe, first), end - 1);
+    const time = timeAt(probe);
+    if (time === undefined) return { first, end };
+    if (isThere(time)) {
+      end = probe;
+      if (first > run.first) break;
+      probe -= step;
+    } else {
+      first = probe + 1;
+      if (end < run.end) break;
+      probe += step;
+    }
+  }
+  return { first, end };
 }
 
 /** Cuts a run at the edges of a window. The times of its ends are kept: most windows hold a run wholly or not at all. */
-function createCut(timeAt: (position: number) => number | undefined): (run: Run, window: Window) => Run {
+function createCut(timeAt: TimeAt): (run: Run, window: Window) => Run {
   const ends = new WeakMap<Run, readonly [first: number | undefined, last: number | undefined]>();
   return (run, window) => {
     const [first, last] = ends.get(run) ?? [timeAt(run.first), timeAt(run.end - 1)];
     ends.set(run, [first, last]);
+    const { since, until } = window;
     if (first === undefined || last === undefined) return bisect(run, window, timeAt);
-    if (first >= window.since && last <= window.until) return run;
-    if (last < window.since || first > window.until) return { first: run.first, end: run.first };
-    return bisect(run, window, timeAt);
+    if (first >= since && last <= until) return run;
+    if (last < since || first > until) return { first: run.first, end: run.first };
+    const edge = (time: number, isThere: IsThere): number => {
+      const guess = run.first + Math.floor(((run.end - run.first) * (time - first)) / Math.max(1, last - first));
+      return firstTime(near(run, guess, isThere, timeAt), isThere, timeAt);
+    };
+    const from = first >= since ? run.first : edge(since, (time) => time >= since);
+    const end = last <= until ? run.end : edge(until, (time) => time > until);
+    return { first: from, end: Math.max(from, end) };
   };
 }
 
