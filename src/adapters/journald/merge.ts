@@ -21,6 +21,37 @@ interface Lane {
   position: number;
   offset: number;
   at: Place;
+  /** Entries that were read ahead, this one among them. */
+  ahead: number;
+  /** How many are read ahead the next time. */
+  next: number;
+}
+
+/** So many entries are read ahead at first, since most files have few in a page, and at last. */
+const [leastAhead, mostAhead] = [16, 512];
+/** Entries that are further apart are read one by one. */
+const maxGap = 12 * 1024;
+const maxBytesAhead = 1024 * 1024;
+/** What belongs to an entry: its own fields before it, its items behind its offset. */
+const [bytesBefore, bytesAfter] = [1024, 512];
+
+/** Reads together what a lane gives next, from this position on. */
+function readAhead(lane: Lane, position: number, step: 1 | -1): void {
+  const { source, postings } = lane.run;
+  const near = offsetAt(postings, position);
+  const left = step > 0 ? countOf(postings) - position : position + 1;
+  let ahead = Math.min(lane.next, left);
+  lane.next = Math.min(2 * lane.next, mostAhead);
+  for (; ahead >= leastAhead; ahead = Math.floor(ahead / 2)) {
+    const far = offsetAt(postings, position + step * (ahead - 1));
+    const bytes = Math.abs(far - near);
+    if (bytes > maxBytesAhead) continue;
+    if (bytes <= ahead * maxGap) {
+      source.file.blocks.readAhead(Math.min(near, far) - bytesBefore, Math.max(near, far) + bytesAfter);
+    }
+    break;
+  }
+  lane.ahead = ahead;
 }
 
 /**
@@ -38,11 +69,15 @@ export function* merge(
   const enter = (run: Run, from: number, lane?: Lane): Lane | undefined => {
     const count = countOf(run.postings);
     for (let position = from; position >= 0 && position < count; position += step) {
+      if (lane !== undefined) {
+        lane.run = run;
+        lane.ahead -= 1;
+        if (lane.ahead <= 0) readAhead(lane, position, step);
+      }
       const offset = offsetAt(run.postings, position);
       const at = ordering.place(run.source, offset);
       if (at === undefined) continue;
-      if (lane === undefined) return { run, position, offset, at };
-      lane.run = run;
+      if (lane === undefined) return { run, position, offset, at, ahead: 1, next: leastAhead };
       lane.position = position;
       lane.offset = offset;
       lane.at = at;

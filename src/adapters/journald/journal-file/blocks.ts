@@ -1,4 +1,4 @@
-import { readSync } from "node:fs";
+import { readSync, readvSync } from "node:fs";
 import { DamagedJournal } from "./damage.ts";
 
 /**
@@ -9,18 +9,36 @@ const blockShift = 14;
 const blockSize = 1 << blockShift;
 const overlap = 4096;
 const wordSize = 4;
+/**
+ * Of a block that is asked for the first time only so many bytes before and after those that are wanted are read: what is
+ * found by bisection mostly has no neighbour that is wanted too. Fields of an entry stand before it.
+ */
+const partBefore = 1024;
+const partAfter = 512;
 
+/** Memory, byte by byte and word by word. */
 interface View {
   bytes: Buffer;
   words: Uint32Array;
 }
 
-interface Block extends View {
+const viewOf = (memory: ArrayBuffer): View => ({ bytes: Buffer.from(memory), words: new Uint32Array(memory) });
+
+interface Memory extends View {
+  /** The bytes that no other block has. */
+  readonly own: Buffer;
+}
+
+interface Block extends Memory {
   readonly evicted: () => void;
-  length: number;
+  /** Which of its bytes are there. */
+  from: number;
+  to: number;
 }
 
 export interface BlockPool {
+  /** So many blocks may be read ahead: a part of all, so that they are still there when they are wanted. */
+  readonly maxAhead: number;
   /** Called before bytes of a file are read; what it throws ends the work for which they were wanted. */
   readonly beforeRead: () => void;
   readonly get: (key: number) => Block | undefined;
@@ -44,20 +62,20 @@ export function createBlockPool(
   budget: BlockBudget = unbounded,
 ): BlockPool & { readonly nextFileKey: () => number; clear(): void } {
   const blocks = new Map<number, Block>();
-  const free: View[] = [];
+  const free: Memory[] = [];
   let files = 0;
   const viewSize = blockSize + overlap;
-  const newView = (): View => {
+  const newMemory = (): Memory => {
     budget.count(viewSize);
-    const memory = new ArrayBuffer(viewSize);
-    return { bytes: Buffer.from(memory), words: new Uint32Array(memory) };
+    const view = viewOf(new ArrayBuffer(viewSize));
+    return { ...view, own: view.bytes.subarray(0, blockSize) };
   };
   const drop = (key: number): void => {
     const block = blocks.get(key);
     if (block === undefined) return;
     blocks.delete(key);
     block.evicted();
-    free.push({ bytes: block.bytes, words: block.words });
+    free.push({ bytes: block.bytes, words: block.words, own: block.own });
   };
   const dropOldest = (): void => {
     const [oldest] = blocks.keys();
@@ -68,6 +86,7 @@ export function createBlockPool(
     budget.count(-views * viewSize);
   };
   return {
+    maxAhead: Math.floor(maxBlocks / 4),
     beforeRead,
     get: (key) => blocks.get(key),
     take(key, evicted) {
@@ -78,7 +97,7 @@ export function createBlockPool(
         dropOldest();
         if (free.length > 1) release(1);
       }
-      const block = { ...(free.pop() ?? newView()), evicted, length: 0 };
+      const block = { ...(free.pop() ?? newMemory()), evicted, from: 0, to: 0 };
       blocks.set(key, block);
       return block;
     },
@@ -102,6 +121,8 @@ export interface Blocks {
    */
   readonly seek: (offset: number, length: number) => number;
   readonly view: View;
+  /** Reads bytes at once that are about to be sought. Of more than there is room for the first are read. */
+  readonly readAhead: (from: number, to: number) => void;
   readonly forget: () => void;
   /** Fills memory with what stands from an offset on. @returns how many bytes there were. */
   readonly readInto: (memory: Buffer, offset: number) => number;
@@ -112,13 +133,38 @@ export interface Blocks {
   readonly copy: (offset: number, length: number) => Buffer;
 }
 
+/** @throws DamagedJournal when the bytes are not all in the file. */
+function readExactly(fd: number, offset: number, length: number): Buffer<ArrayBuffer> {
+  // Aligned, so that it can be read as words too.
+  const bytes = Buffer.from(new ArrayBuffer(Math.ceil(length / wordSize) * wordSize));
+  let done = 0;
+  while (done < length) {
+    const count = readSync(fd, bytes, done, length - done, offset + done);
+    if (count === 0) throw new DamagedJournal("end of file", offset + done);
+    done += count;
+  }
+  return bytes;
+}
+
+/** Reads blocks that follow one another by one call. */
+function fillBlocks(fd: number, blocks: readonly Block[], position: number): void {
+  const memory = blocks.map(({ own, bytes }, index) => (index === blocks.length - 1 ? bytes : own));
+  const count = readvSync(fd, memory, position);
+  for (const [index, block] of blocks.entries()) {
+    block.to = Math.max(0, Math.min(count - index * blockSize, blockSize + overlap));
+    const next = blocks[index + 1];
+    if (next !== undefined && block.to > blockSize) next.bytes.copy(block.bytes, blockSize, 0, block.to - blockSize);
+  }
+}
+
 /** The file is read with pread(2): a mapping would end the process when the file is truncated. */
 export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Blocks {
   const keys = new Set<number>();
-  const empty = new ArrayBuffer(0);
-  const view: View = { bytes: Buffer.from(empty), words: new Uint32Array(empty) };
+  const view = viewOf(new ArrayBuffer(0));
+  /** Which bytes of the file can be seen, and which one would be the first in the view's memory. */
   let start = 0;
   let end = 0;
+  let base = 0;
   let shown = 0;
 
   const hide = (): void => {
@@ -130,49 +176,73 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
     if (shown === key) hide();
   };
 
-  const show = (block: View, from: number, length: number): void => {
+  const show = (block: View, first: number, from: number, to: number): void => {
     view.bytes = block.bytes;
     view.words = block.words;
-    start = from;
-    end = from + length;
+    base = first;
+    start = first + from;
+    end = first + to;
   };
 
-  const copy = (offset: number, length: number): Buffer => {
+  const copy = (offset: number, length: number): Buffer<ArrayBuffer> => {
     pool.beforeRead();
-    // Aligned, so that it can be read as words too.
-    const bytes = Buffer.from(new ArrayBuffer(Math.ceil(length / wordSize) * wordSize));
-    let done = 0;
-    while (done < length) {
-      const count = readSync(fd, bytes, done, length - done, offset + done);
-      if (count === 0) throw new DamagedJournal("end of file", offset + done);
-      done += count;
-    }
-    return bytes;
+    return readExactly(fd, offset, length);
+  };
+
+  const takeBlock = (key: number): Block => {
+    const block = pool.take(key, () => evicted(key));
+    keys.add(key);
+    return block;
+  };
+
+  /** Reads a part of a block, in which nothing else is known then. */
+  const readBlock = (block: Block, number: number, from: number, to: number): void => {
+    pool.beforeRead();
+    block.from = from;
+    block.to = from + readSync(fd, block.bytes, from, to - from, number * blockSize + from);
   };
 
   const load = (offset: number, length: number): void => {
     const number = Math.floor(offset / blockSize);
     const key = fileKey + number;
-    let block = pool.get(key);
-    if (block === undefined) {
-      pool.beforeRead();
-      block = pool.take(key, () => evicted(key));
-      keys.add(key);
-      block.length = readSync(fd, block.bytes, 0, blockSize + overlap, number * blockSize);
+    const at = offset - number * blockSize;
+    if (at + length > blockSize + overlap) {
+      const bytes = copy(offset, length);
+      shown = 0;
+      show(viewOf(bytes.buffer), offset, 0, length);
+      return;
     }
+    const known = pool.get(key);
+    const block = known ?? takeBlock(key);
+    if (known === undefined) {
+      const from = Math.max(0, at - partBefore) & -wordSize;
+      readBlock(block, number, from, Math.min(at + length + partAfter, blockSize + overlap));
+    } else if (at < block.from || at + length > block.to) readBlock(block, number, 0, blockSize + overlap);
     shown = key;
-    show(block, number * blockSize, block.length);
-    if (offset + length <= end) return;
-    shown = 0;
-    const bytes = copy(offset, length);
-    show({ bytes, words: new Uint32Array(bytes.buffer) }, offset, length);
+    show(block, number * blockSize, block.from, block.to);
+    if (offset + length > end) throw new DamagedJournal("end of file", offset);
+  };
+
+  const readAhead = (from: number, to: number): void => {
+    const first = Math.floor(Math.max(0, from) / blockSize);
+    const last = Math.min(Math.floor(to / blockSize), first + pool.maxAhead - 1);
+    if (last <= first) return;
+    pool.beforeRead();
+    const blocks: Block[] = [];
+    for (let number = first; number <= last; number += 1) {
+      const key = fileKey + number;
+      pool.drop(key);
+      blocks.push(takeBlock(key));
+    }
+    fillBlocks(fd, blocks, first * blockSize);
   };
 
   return {
     view,
+    readAhead,
     seek(offset, length) {
       if (offset < start || offset + length > end) load(offset, length);
-      return offset - start;
+      return offset - base;
     },
     forget() {
       for (const key of [...keys]) pool.drop(key);

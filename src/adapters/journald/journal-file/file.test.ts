@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -60,6 +60,27 @@ describe("an open file", () => {
         expect(file.blocks.view.bytes[at]).toBe(expected(start));
         const last = start + count - 1;
         if (last % 4096 > 16) expect(file.blocks.view.bytes[at + count - 1]).toBe(expected(last));
+      }),
+    );
+    file.close();
+  });
+
+  it("gives the same bytes when they were read ahead", () => {
+    const length = 300_000;
+    const path = writeFile(length);
+    const file = openJournalFile(path, createBlockPool(24));
+    const bytes = readFileSync(path);
+    const place = fc.tuple(fc.boolean(), fc.nat({ max: length - 1 }), fc.integer({ min: 1, max: 150_000 }));
+    fc.assert(
+      fc.property(fc.array(place), (places) => {
+        for (const [isAhead, start, wanted] of places) {
+          const count = Math.min(wanted, length - start);
+          // Beyond its end there is nothing to read ahead.
+          if (isAhead) file.blocks.readAhead(start - 1_000, start + wanted);
+          const at = file.blocks.seek(start, Math.min(count, 5_000));
+          const found = file.blocks.view.bytes.subarray(at, at + Math.min(count, 5_000));
+          expect(found.equals(bytes.subarray(start, start + Math.min(count, 5_000)))).toBe(true);
+        }
       }),
     );
     file.close();
