@@ -57,19 +57,28 @@ function ofUnits(source: Source, units: readonly string[]): Postings {
   ]);
 }
 
-export function matching(source: Source, { units, priority, identifier, uid, boots }: Filters): Postings | undefined {
-  const terms: Postings[] = [];
+export function matching(source: Source, filters: Filters): Postings | undefined {
+  const terms = termsOf(source, filters);
+  const [only] = terms;
+  if (terms.length < 2) return only?.();
+  const { units, priority, identifier, uid, boots } = filters;
+  const term = JSON.stringify([units, priority, identifier, uid, boots]);
+  return source.entriesOfTerm(term, () => intersection(terms.map((make) => make())));
+}
+
+function termsOf(source: Source, { units, priority, identifier, uid, boots }: Filters): readonly (() => Postings)[] {
+  const terms: (() => Postings)[] = [];
   if (units !== undefined) {
     const names = [...new Set(units)];
-    terms.push(source.entriesOfTerm(`unit ${names.join("\0")}`, () => ofUnits(source, names)));
+    terms.push(() => source.entriesOfTerm(`unit ${names.join("\0")}`, () => ofUnits(source, names)));
   }
   if (priority !== undefined && priority < leastSevere) {
     const levels = (): Postings =>
       unionOfParts(Array.from({ length: priority + 1 }, (_, level) => source.entriesWith(`PRIORITY=${level}`)));
-    terms.push(source.entriesOfTerm(`priority ${priority}`, levels));
+    terms.push(() => source.entriesOfTerm(`priority ${priority}`, levels));
   }
-  if (identifier !== undefined) terms.push(source.entriesWith(`SYSLOG_IDENTIFIER=${identifier}`));
-  if (uid !== undefined) terms.push(source.entriesWith(`_UID=${uid}`));
-  if (boots !== undefined) terms.push(union(boots.map((boot) => source.entriesWith(`_BOOT_ID=${boot}`))));
-  return terms.length === 0 ? undefined : intersection(terms);
+  if (identifier !== undefined) terms.push(() => source.entriesWith(`SYSLOG_IDENTIFIER=${identifier}`));
+  if (uid !== undefined) terms.push(() => source.entriesWith(`_UID=${uid}`));
+  if (boots !== undefined) terms.push(() => union(boots.map((boot) => source.entriesWith(`_BOOT_ID=${boot}`))));
+  return terms;
 }
