@@ -1,4 +1,4 @@
-import { type FieldValue, field, fieldNames } from "./fields.ts";
+import { type FieldValue, field, fieldNames, type PlainMessage } from "./fields.ts";
 import type { Source } from "./source.ts";
 
 export interface Collected {
@@ -11,8 +11,11 @@ export interface Collected {
   readonly isCut: boolean;
 }
 
-/** Reads entries into one and the same object, which the next call fills anew. */
-export function createCollector(): (source: Source, offset: number) => Collected {
+/**
+ * Reads entries into one and the same object, which the next call fills anew. A plain message is among its values only
+ * where nobody takes it.
+ */
+export function createCollector(): (source: Source, offset: number, plain?: PlainMessage) => Collected {
   const items: number[] = [];
   const first: (FieldValue | undefined)[] = fieldNames.map(() => undefined);
   const all: FieldValue[] = [];
@@ -22,14 +25,16 @@ export function createCollector(): (source: Source, offset: number) => Collected
     writer: undefined,
     isCut: false,
   };
-  return (source, offset) => {
+  return (source, offset, plain) => {
     const count = source.entries.items(offset, items);
     first.fill(undefined);
     all.length = 0;
     let hasSubject = false;
     collected.isCut = false;
     for (let index = 0; index < count; index += 1) {
-      const value = source.fields.read(items[index] ?? 0);
+      // Of several messages the first counts.
+      const isTaken = plain?.offset !== undefined || first[field.MESSAGE] !== undefined;
+      const value = source.fields.read(items[index] ?? 0, isTaken ? undefined : plain);
       if (value === undefined) continue;
       all.push(value);
       if (value.cut !== undefined) collected.isCut = true;

@@ -1,4 +1,5 @@
 import type { Budget } from "./budget.ts";
+import type { ByteWriter } from "./byte-writer.ts";
 import type { DamagedJournal } from "./journal-file/damage.ts";
 import { entryCount, readPayload } from "./journal-file/data.ts";
 import type { JournalFile } from "./journal-file/file.ts";
@@ -56,16 +57,22 @@ for (const [index, name] of fieldNames.entries()) {
   wantedByStart.set(start, [...(wantedByStart.get(start) ?? []), { field: index, prefix }]);
 }
 
+function startsWith(bytes: Buffer, start: number, end: number, prefix: Buffer): boolean {
+  if (end - start < prefix.length) return false;
+  for (let at = 4; at < prefix.length; at += 1) if (bytes[start + at] !== prefix[at]) return false;
+  return true;
+}
+
 /** Field of a payload, and how long its name with the equals sign is; undefined for a field that nobody asks for. */
 function wantedAt(bytes: Buffer, start: number, end: number): Wanted | undefined {
   if (end - start < 4) return undefined;
   const candidates = wantedByStart.get(bytes.readUInt32LE(start));
-  return candidates?.find(
-    ({ prefix }) =>
-      end - start >= prefix.length && bytes.compare(prefix, 0, prefix.length, start, start + prefix.length) === 0,
-  );
+  if (candidates === undefined) return undefined;
+  for (const wanted of candidates) if (startsWith(bytes, start, end, wanted.prefix)) return wanted;
+  return undefined;
 }
 
+const messageStart = "MESSAGE=".length;
 const maxKeptText = 256;
 const tableBits = 17;
 const irrelevant = 0;
@@ -73,9 +80,19 @@ const irrelevant = 0;
 const placeBytes = 32;
 const valueBytes = 160;
 
+/** A message that stands in the file as it is shown, and can be written from there: where its data object is. */
+export interface PlainMessage {
+  offset: number | undefined;
+}
+
 export interface Fields {
-  /** The value at an offset; undefined for a field that nobody asks for, and for one that is damaged. */
-  readonly read: (offset: number) => FieldValue | undefined;
+  /**
+   * The value at an offset; undefined for a field that nobody asks for, and for one that is damaged.
+   * @param plain takes a message that need not be decoded, which is not returned then.
+   */
+  readonly read: (offset: number, plain?: PlainMessage) => FieldValue | undefined;
+  /** Writes a message that was found plain, as a JSON string. */
+  readonly writeMessage: (offset: number, page: ByteWriter) => void;
   /** The same, from a byte of the value on. */
   readonly readFrom: (offset: number, from: number) => FieldValue | undefined;
   readonly close: () => void;
@@ -95,11 +112,16 @@ export function createFields(
   };
   const share = budget.share(forget);
 
-  const decode = (offset: number, from: number): FieldValue | undefined => {
+  const decode = (offset: number, from: number, plain?: PlainMessage): FieldValue | undefined => {
     const { bytes, start, end } = readPayload(file, offset);
     const wanted = wantedAt(bytes, start, end);
     if (wanted === undefined) return undefined;
     const first = start + wanted.prefix.length;
+    // What was unpacked begins at 0, and is not in the file.
+    if (plain !== undefined && wanted.field === field.MESSAGE && start > 0 && end - first <= maxShownBytes) {
+      plain.offset = offset;
+      return undefined;
+    }
     const begin = Math.min(first + from, end);
     const shownEnd = endOfPart(bytes, begin, end);
     const text = bytes.toString("utf8", begin, shownEnd);
@@ -119,11 +141,12 @@ export function createFields(
   };
 
   return {
-    read(offset) {
+    read(offset, plain) {
       const known = table.get(offset);
       if (known >= 0) return kept[known];
       try {
-        const value = decode(offset, 0);
+        const value = decode(offset, 0, plain);
+        if (plain !== undefined && plain.offset === offset) return undefined;
         const isLong = value !== undefined && (value.text.length > maxKeptText || value.field === field.MESSAGE);
         // What stands once is not asked for again by another entry.
         if (!isLong && entryCount(file, offset) > 1) keep(offset, value);
@@ -134,7 +157,11 @@ export function createFields(
         return undefined;
       }
     },
-    readFrom: decode,
+    writeMessage(offset, page) {
+      const { start, end } = readPayload(file, offset);
+      page.jsonString(file.blocks.view, start + messageStart, end);
+    },
+    readFrom: (offset, from) => decode(offset, from),
     close: share.end,
   };
 }

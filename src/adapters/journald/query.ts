@@ -1,5 +1,6 @@
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
+import type { Part } from "./byte-writer.ts";
 import { type Copies, countCopies, isHidden } from "./copies.ts";
 import { compileGrep, grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
@@ -42,8 +43,7 @@ export function isAskedFor({ entry }: LogQuery): (location: Location) => boolean
   return (location) => asked === undefined || isSameEntry(location, asked);
 }
 
-const opening = Buffer.from('{"logs":[');
-const comma = Buffer.from(",");
+const opening = '{"logs":[';
 
 function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
   if (window.kind === "offsets") return intersection([postings, window]);
@@ -123,22 +123,20 @@ export function answer(
     grep === undefined ? indexed.map(select) : grepping(indexed, { pattern: grep, select: selectShown, help });
   const total = selected.reduce((sum, { count }) => sum + count, 0);
   const isWanted = isAskedFor(query);
-  const entries: Found[] = [];
+  const page = createPage(render, query, isForward);
+  let found = 0;
   let hasMore = false;
   const runs = selected.flatMap(({ run }) => (countOf(run.postings) > 0 ? [run] : []));
-  for (const found of merge(runs, isForward ? "forwards" : "backwards", ordering)) {
-    if (isHidden(copies.get(found.source), found.offset) || !isWanted(found.place)) continue;
-    if (entries.length === limit) {
-      hasMore = true;
-      break;
-    }
-    entries.push(found);
+  for (const entry of merge(runs, isForward ? "forwards" : "backwards", ordering)) {
+    if (isHidden(copies.get(entry.source), entry.offset) || !isWanted(entry.place)) continue;
+    hasMore = found === limit;
+    if (hasMore) break;
+    found += 1;
+    // At once, while what was read of it is in memory.
+    hasMore = !page.add(entry);
+    if (hasMore) break;
   }
-  return write(
-    entries,
-    { total: query.entry === undefined ? total : entries.length, hasMore, isForward, query },
-    render,
-  );
+  return page.end(query.entry === undefined ? total : found, hasMore);
 }
 
 interface Selected {
@@ -178,27 +176,48 @@ function nextCursor(last: Found | undefined, { order, cursor }: LogQuery, hasMor
   return cursorOf(last);
 }
 
-/** @param entries in the order in which they were looked for: where not all have room, the last ones are left out. */
-function write(
-  entries: readonly Found[],
-  page: { readonly total: number; readonly hasMore: boolean; readonly isForward: boolean; readonly query: LogQuery },
-  render: Renderer,
-): Buffer {
-  const { total, isForward, query } = page;
-  const written: Buffer[] = [];
-  let size = 0;
-  for (const found of entries) {
-    const bytes = render(found, query.entry?.offset);
-    size += bytes.length + comma.length;
-    if (size > maxAnswerBytes) break;
-    written.push(bytes);
-  }
-  const shown = entries.slice(0, written.length);
-  if (query.order === "asc" && !isForward) {
-    shown.reverse();
-    written.reverse();
-  }
-  const next = nextCursor(shown.at(-1), query, page.hasMore || shown.length < entries.length);
-  const parts = written.flatMap((bytes, at) => (at === 0 ? [bytes] : [comma, bytes]));
-  return Buffer.concat([opening, ...parts, Buffer.from(`],"total":${total},"next_cursor":${JSON.stringify(next)}}`)]);
+/** The parts of a page that has its entries in the other order. */
+function reversed(entries: readonly Part[], ending: Part): readonly Part[] {
+  const [[, end] = ending] = entries;
+  const comma: Part = [end, end + 1];
+  return [
+    [0, opening.length],
+    ...entries.toReversed().flatMap((part, at) => (at === 0 ? [part] : [comma, part])),
+    ending,
+  ];
+}
+
+/** Writes entries in the order in which they are found: where not all have room, the last ones are left out. */
+function createPage({ page, write }: Renderer, query: LogQuery, isForward: boolean) {
+  const isReversed = query.order === "asc" && !isForward;
+  const entries: Part[] = [];
+  let first: Found | undefined;
+  let last: Found | undefined;
+  page.cut(0);
+  page.text(opening);
+  return {
+    /** @returns whether there was room for it. */
+    add(found: Found): boolean {
+      const start = page.size();
+      if (entries.length > 0) page.text(",");
+      const begin = page.size();
+      write(found, query.entry?.offset);
+      if (page.size() - opening.length >= maxAnswerBytes) {
+        page.cut(start);
+        return false;
+      }
+      entries.push([begin, page.size()]);
+      first ??= found;
+      last = found;
+      return true;
+    },
+    end(total: number, hasMore: boolean): Buffer {
+      const end = page.size();
+      const next = nextCursor(isReversed ? first : last, query, hasMore);
+      page.text(`],"total":${total},"next_cursor":${JSON.stringify(next)}}`);
+      const bytes = isReversed ? page.bytes(reversed(entries, [end, page.size()])) : page.bytes();
+      page.cut(0);
+      return bytes;
+    },
+  };
 }

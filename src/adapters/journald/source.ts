@@ -134,8 +134,10 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
       const size = sizeInMemory(made);
       if (file.header.state !== fileState.archived || size > maxTermEntries) return made;
       share.take(pairBytes + 2 * term.length + 8 * size);
-      terms.set(term, made);
-      return made;
+      // Without the room that was left when it was made.
+      const compact: Postings = made.kind === "offsets" ? { kind: "offsets", offsets: made.offsets.slice() } : made;
+      terms.set(term, compact);
+      return compact;
     },
     refresh() {
       lists.clear();
@@ -198,7 +200,9 @@ export function openSource(
 
   const location = (offset: number): Location | undefined => {
     const head = readable(() => entries.head(offset), undefined);
-    return head && { ...head, seqnumId: file.header.seqnumId };
+    if (head === undefined) return undefined;
+    const { seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow } = head;
+    return { seqnumId: file.header.seqnumId, seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow };
   };
   const isByJournald = writtenByJournald.test(basename(path));
   const timeline = createTimeline({

@@ -17,7 +17,7 @@ const partBefore = 1024;
 const partAfter = 512;
 
 /** Memory, byte by byte and word by word. */
-interface View {
+export interface View {
   bytes: Buffer;
   words: Uint32Array;
 }
