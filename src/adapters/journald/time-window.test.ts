@@ -32,6 +32,11 @@ function timelineOf(times: readonly number[], isReadable: (position: number) => 
     at: (position: number) => offsets[position] ?? 0,
     lowerBound: (offset: number) => lowerBound({ kind: "offsets", offsets }, offset),
     slice: (from: number, to: number) => offsets.slice(from, to),
+    read: (from: number, into: Float64Array) => {
+      const part = offsets.subarray(from, from + into.length);
+      into.set(part);
+      return part.length;
+    },
   };
   const realtimeOf = (offset: number): number | undefined =>
     isReadable(offset / 8 - 1) ? times[offset / 8 - 1] : undefined;
