@@ -1,5 +1,4 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import { basename } from "node:path";
 import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
@@ -56,17 +55,17 @@ const answerKeptMs = 10 * 60_000;
  */
 export function createPackageManagerProbe({ exec, clock }: Pick<ManagerPorts, "exec" | "clock">): Probe {
   const found = findBackend();
+  const name = Object.entries(backends).find(([, each]) => each === found)?.[0];
   let answered: { readonly mark: string; readonly atMs: number } | undefined;
   return async (signal) => {
     if (found === undefined) return { healthy: false, expected: false, reason: "no package manager on this host" };
-    const { program, probe, databases } = found;
+    const { probe, databases } = found;
     const mark = (await Promise.all([probe[0], ...databases].map(contentMark))).join("\n");
     const nowMs = clock.monotonicMs();
     if (answered?.mark === mark && nowMs - answered.atMs < answerKeptMs) return { healthy: true, expected: true };
     answered = undefined;
     const { exitCode, stderr } = await exec(probe, { signal, timeoutMs: 10_000 });
-    if (exitCode !== 0)
-      return { healthy: false, expected: true, reason: `${basename(program)} does not answer: ${stderr.trim()}` };
+    if (exitCode !== 0) return { healthy: false, expected: true, reason: `${name} does not answer: ${stderr.trim()}` };
     answered = { mark, atMs: nowMs };
     return { healthy: true, expected: true };
   };
