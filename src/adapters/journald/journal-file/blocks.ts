@@ -146,6 +146,17 @@ function readExactly(fd: number, offset: number, length: number): Buffer<ArrayBu
   return bytes;
 }
 
+const isWhole = (block: Block | undefined): boolean => block?.from === 0 && block.to === blockSize + overlap;
+
+/** The numbers of the first and the last block to read for these bytes: those at their ends that are there are left out. */
+function missing(pool: BlockPool, fileKey: number, from: number, to: number): readonly [first: number, last: number] {
+  let first = Math.floor(Math.max(0, from) / blockSize);
+  let last = Math.min(Math.floor(to / blockSize), first + pool.maxAhead - 1);
+  while (first < last && isWhole(pool.get(fileKey + first))) first += 1;
+  while (first < last && isWhole(pool.get(fileKey + last))) last -= 1;
+  return [first, last];
+}
+
 /** Reads blocks that follow one another by one call. */
 function fillBlocks(fd: number, blocks: readonly Block[], position: number): void {
   const memory = blocks.map(({ own, bytes }, index) => (index === blocks.length - 1 ? bytes : own));
@@ -224,8 +235,7 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
   };
 
   const readAhead = (from: number, to: number): void => {
-    const first = Math.floor(Math.max(0, from) / blockSize);
-    const last = Math.min(Math.floor(to / blockSize), first + pool.maxAhead - 1);
+    const [first, last] = missing(pool, fileKey, from, to);
     if (last <= first) return;
     pool.beforeRead();
     const blocks: Block[] = [];
