@@ -157,6 +157,24 @@ function missing(pool: BlockPool, fileKey: number, from: number, to: number): re
   return [first, last];
 }
 
+/** @returns undefined where there is so little room that the first would give its memory to the last. */
+function takeTogether(
+  pool: BlockPool,
+  first: number,
+  last: number,
+  take: (key: number) => Block,
+): readonly Block[] | undefined {
+  const blocks: Block[] = [];
+  for (let key = first; key <= last; key += 1) {
+    pool.drop(key);
+    blocks.push(take(key));
+    if (pool.get(first) === blocks[0]) continue;
+    for (let taken = first; taken <= key; taken += 1) pool.drop(taken);
+    return undefined;
+  }
+  return blocks;
+}
+
 /** Reads blocks that follow one another by one call. */
 function fillBlocks(fd: number, blocks: readonly Block[], position: number): void {
   const memory = blocks.map(({ own, bytes }, index) => (index === blocks.length - 1 ? bytes : own));
@@ -238,13 +256,8 @@ export function createBlocks(fd: number, pool: BlockPool, fileKey: number): Bloc
     const [first, last] = missing(pool, fileKey, from, to);
     if (last <= first) return;
     pool.beforeRead();
-    const blocks: Block[] = [];
-    for (let number = first; number <= last; number += 1) {
-      const key = fileKey + number;
-      pool.drop(key);
-      blocks.push(takeBlock(key));
-    }
-    fillBlocks(fd, blocks, first * blockSize);
+    const blocks = takeTogether(pool, fileKey + first, fileKey + last, takeBlock);
+    if (blocks !== undefined) fillBlocks(fd, blocks, first * blockSize);
   };
 
   return {
