@@ -1,6 +1,8 @@
 import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
+import { readFileSync } from "node:fs";
 import { hostname, release } from "node:os";
+import type { Readable, Writable } from "node:stream";
 import { afterAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createHostFacts } from "#adapters/procfs/index.ts";
@@ -76,15 +78,17 @@ describe("host facts of this machine", () => {
   });
 
   it("name a zombie with its parent, and forget it when the parent has asked", async () => {
-    // The shell starts a child and becomes a program that never asks for it.
-    const parent = spawn("sh", ["-c", "sleep 0 & echo $!; exec sleep infinity"], {
-      stdio: ["ignore", "pipe", "ignore"],
+    // The shell starts a child and becomes a program that never asks for it. The child ends after that: the shell asks.
+    const parent = spawn("sh", ["-c", "cat <&3 & echo $!; exec sleep infinity"], {
+      stdio: ["ignore", "pipe", "ignore", "pipe"],
     });
-    const [line] = await once(parent.stdout, "data");
+    const [line] = await once(parent.stdout as Readable, "data");
     const pid = Number(String(line));
+    await expect.poll(() => readFileSync(`/proc/${parent.pid}/comm`, "utf8")).toBe("sleep\n");
+    (parent.stdio[3] as Writable).end();
     const find = async () => (await real.zombies()).find((each) => each.pid === pid);
     try {
-      await expect.poll(find).toEqual({ pid, name: "sleep", parentPid: parent.pid, parentName: "sleep" });
+      await expect.poll(find).toEqual({ pid, name: "cat", parentPid: parent.pid, parentName: "sleep" });
     } finally {
       parent.kill("SIGKILL");
       await once(parent, "exit");
