@@ -145,6 +145,29 @@ describe.skipIf(!canMakeJournals())("journal: files that only journalctl reads, 
     await fc.assert(property, { numRuns: 40, seed });
   });
 
+  it("counts boots over all of them, also where they are of several hosts", { timeout: 120_000 }, async () => {
+    const hosts = corpora.find(({ name }) => name.startsWith("hosts with systemd 257"));
+    if (hosts === undefined || kind === undefined) throw new Error("the corpus is not there");
+    journal.folder.remove();
+    host.dispose();
+    journal = known(writeCorpus(hosts, kind));
+    host = createHostJournal({
+      dir: journal.folder.path,
+      readable: readableFlags & ~(incompatible.lz4 | incompatible.xz),
+      limits: { threads: 1 },
+      onUnreadable: ({ path, what }) => expect.fail(`${path}: ${what}`),
+    });
+    const { logs } = await ask({ ...everything, boot: "0" });
+    expect(new Set(logs.map((entry) => entry.boot_id))).toEqual(new Set([`${"9".repeat(30)}02`]));
+    for (const boot of ["0", "-1", "-5", "-6", "1", "2", "6", "7"]) {
+      const query = { ...everything, boot };
+      expect([boot, firstDifference(await ask(query), pageOf(journal.all, query, undefined))]).toEqual([
+        boot,
+        undefined,
+      ]);
+    }
+  });
+
   it.each(["asc", "desc"] as const)("pages through all of them by next_cursor, %s", async (order) => {
     const cursors = journal.all.map(({ entry }) => entry.cursor);
     const expected = order === "asc" ? cursors.slice(1) : cursors.toReversed();

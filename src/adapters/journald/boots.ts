@@ -3,7 +3,8 @@ import type { Ordering } from "./ordering.ts";
 import type { Source } from "./source.ts";
 
 const prefix = "_BOOT_ID=";
-const bootId = /^[0-9a-f]{32}$/;
+
+export const isBootId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
 function bootsOf(sources: readonly Source[], { place }: Ordering): readonly string[] {
   const firsts = new Map<string, Place>();
@@ -14,7 +15,7 @@ function bootsOf(sources: readonly Source[], { place }: Ordering): readonly stri
       const { bytes, start, end } = payload;
       const id = bytes.toString("latin1", start + prefix.length, end);
       const list = source.entriesOf(offset);
-      if (!bootId.test(id) || list.length === 0) continue;
+      if (!isBootId(id) || list.length === 0) continue;
       const first = place(source, list.at(0));
       if (first === undefined) continue;
       const known = firsts.get(id);
@@ -28,13 +29,15 @@ function bootsOf(sources: readonly Source[], { place }: Ordering): readonly stri
 export const isBootNumber = (text: string): boolean => /^[+-]?\d{1,9}$/.test(text);
 
 /**
- * Ids of the boots that are meant: an id means itself, 0 the last boot, -1 the one before it, 1 the first of all, as
- * `journalctl -b` counts.
+ * The boot of a number: 0 the last one, -1 the one before it, 1 the first of all, as `journalctl -b` counts.
+ * @param boots ids in the order of their first entries.
  */
+export const bootNumbered = (boots: readonly string[], number: number): string | undefined =>
+  boots[number > 0 ? number - 1 : boots.length - 1 + number];
+
+/** Ids of the boots that are meant: an id means itself, a number what {@link bootNumbered} says. */
 export function resolveBoot(sources: readonly Source[], text: string, ordering: Ordering): readonly string[] {
   if (!isBootNumber(text)) return [text.replaceAll("-", "").toLowerCase()];
-  const offset = Number(text);
-  const boots = bootsOf(sources, ordering);
-  const boot = boots[offset > 0 ? offset - 1 : boots.length - 1 + offset];
+  const boot = bootNumbered(bootsOf(sources, ordering), Number(text));
   return boot === undefined ? [] : [boot];
 }

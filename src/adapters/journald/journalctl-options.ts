@@ -1,6 +1,6 @@
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
-import { isBootNumber } from "./boots.ts";
+import { isBootId } from "./boots.ts";
 import { compileGrep } from "./grep-postings.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
 
@@ -55,18 +55,15 @@ function selectWindow({ since, until }: Pick<LogQuery, "since" | "until">): Sele
   };
 }
 
-/**
- * A boot as journalctl takes it: an offset, or an id.
- * @returns undefined for what can be neither, which no entry bears.
- */
+/** @returns undefined for what cannot be the id of a boot, which no entry bears. */
 function bootOption(boot: string): string | undefined {
-  if (isBootNumber(boot)) return `--boot=${boot}`;
   const id = boot.replaceAll("-", "").toLowerCase();
-  return /^[0-9a-f]{32}$/.test(id) ? `--boot=${id}` : undefined;
+  return isBootId(id) ? `_BOOT_ID=${id}` : undefined;
 }
 
 /**
  * Splits a query into what journalctl filters and what is filtered here; cursor, order and limit aside.
+ * @param query its boot by its id, if any.
  * @returns undefined when nothing can match.
  * @throws LogQueryRefused when `grep` is malformed.
  */

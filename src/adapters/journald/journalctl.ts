@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { CommandExited, type ExecLines } from "#adapters/exec/index.ts";
 import { JournalUnavailable, type LiveEntry, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
+import { bootNumbered, isBootId, isBootNumber } from "./boots.ts";
 import { type JournalRecord, parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
 import { selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
@@ -37,6 +38,13 @@ export interface Journalctl {
    */
   readonly query: (query: LogQuery, signal: AbortSignal, only?: OneFile) => Promise<Uint8Array>;
   /**
+   * The same query with the id of the boot that it names by a number, counted over all files. `journalctl --boot` counts
+   * otherwise where there are boots of several hosts: before systemd 255 it loses some of them.
+   * @returns undefined where there is no such boot.
+   * @throws JournalUnavailable when journalctl cannot be run or fails.
+   */
+  readonly resolveBoot: (query: LogQuery, signal: AbortSignal) => Promise<LogQuery | undefined>;
+  /**
    * Entries from now on, or from the first after the cursor. An entry whose JSON is over 64 MiB is left out.
    * @throws LogQueryRefused for a malformed cursor, JournalUnavailable when journalctl cannot be run or keeps failing.
    */
@@ -50,8 +58,8 @@ const defaultQueryTimeoutMs = 120_000;
 const defaultRestartDelayMs = 1_000;
 const maxFailures = 5;
 
-/** A pattern that no unit fits, and a boot that is not there, are errors to journalctl; to a query they match nothing. */
-const nothingMatches = /^(?:Failed to add filter for units: No data available|.*No such boot ID in journal)$/m;
+/** A pattern that no unit fits is an error to journalctl; to a query it matches nothing. */
+const nothingMatches = /^Failed to add filter for units: No data available$/m;
 
 function asUnavailable(error: unknown): JournalUnavailable {
   const cause = { cause: error };
@@ -78,8 +86,9 @@ const compareNumbers = (left: number, right: number): number => (left < right ? 
 
 const placeOf = ({ location }: Pick<JournalRecord, "location">): Place => ({ ...location, moment: location.realtime });
 
+/** Within a boot also by its own clock, as one that was set back passes a moment twice. */
 const isOfOneMoment = (left: Location, right: Location): boolean =>
-  left.realtime === right.realtime && left.monotonic === right.monotonic && left.bootId === right.bootId;
+  left.realtime === right.realtime && (left.monotonic === right.monotonic || left.bootId !== right.bootId);
 
 /**
  * How journalctl compares entries: by sequence number where both come from one sequence, else by time since boot within one
@@ -182,9 +191,58 @@ async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Pro
   return (isPassed ? around : ordered).write(total);
 }
 
-async function query(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
+/** The ids of all boots, in the order of their first entries. */
+async function listBoots(journal: Journal, signal: AbortSignal): Promise<readonly string[]> {
+  const { execLines, timeoutMs, directory } = journal;
+  if (isAbsent(journal)) return [];
+  const argv = ["journalctl", "--quiet", "--no-pager", "--field=_BOOT_ID"] as const;
+  const ids: string[] = [];
+  for await (const lines of execLines(directory === undefined ? argv : [...argv, `--directory=${directory}`], {
+    signal,
+    timeoutMs,
+  })) {
+    ids.push(...lines.map(({ bytes }) => bytes.toString("latin1")).filter(isBootId));
+  }
+  const firsts: (readonly [id: string, first: Place])[] = [];
+  for (const id of ids) {
+    const first = await firstOf(journal, [`_BOOT_ID=${id}`], signal);
+    if (first !== undefined) firsts.push([id, first]);
+  }
+  return firsts.sort(([, left], [, right]) => comparePlaces(left, right)).map(([id]) => id);
+}
+
+async function firstOf(journal: Journal, matches: readonly string[], signal: AbortSignal): Promise<Place | undefined> {
+  const { execLines, timeoutMs } = journal;
+  let first: Place | undefined;
+  for await (const lines of execLines(argvOf(journal, matches), { signal, timeoutMs })) {
+    for (const { bytes } of lines) {
+      const record = parseJournalctlLine(bytes);
+      if (record === undefined) continue;
+      const place = placeOf(record);
+      // Of one moment journalctl has entries in an order of its own.
+      if (first !== undefined && place.moment !== first.moment) return first;
+      if (first === undefined || comparePlaces(place, first) < 0) first = place;
+    }
+  }
+  return first;
+}
+
+async function resolveBoot(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<LogQuery | undefined> {
+  if (asked.boot === undefined || !isBootNumber(asked.boot)) return asked;
   try {
-    return await scan(journal, asked, signal);
+    const boot = bootNumbered(await listBoots(journal, signal), Number(asked.boot));
+    return boot === undefined ? undefined : { ...asked, boot };
+  } catch (error) {
+    signal.throwIfAborted();
+    throw asUnavailable(error);
+  }
+}
+
+async function query(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
+  const named = await resolveBoot(journal, asked, signal);
+  if (named === undefined) return createPage(asked).write(0);
+  try {
+    return await scan(journal, named, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof LogQueryRefused) throw error;
@@ -254,6 +312,7 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
   };
   return {
     query: (asked, signal, only) => query(only === undefined ? journal : { ...journal, only }, asked, signal),
+    resolveBoot: (asked, signal) => resolveBoot(journal, asked, signal),
     follow: (from, signal) => follow(journal, from, signal),
   };
 }

@@ -93,11 +93,18 @@ const ownMemory = (bytes: Uint8Array): Uint8Array<ArrayBuffer> =>
     ? new Uint8Array(bytes.buffer)
     : new Uint8Array(bytes);
 
+/** No entry is of it. */
+const noBoot = "none";
+
 async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8Array> {
   const ours = engine.query(query);
   const files = engine.foreign();
   if (files.length === 0) return ours;
-  if (query.boot !== undefined && isBootNumber(query.boot)) return journalctl.query(query, signal);
+  if (query.boot !== undefined && isBootNumber(query.boot)) {
+    // Counted over all files, so ours have to be asked again.
+    const resolved = await journalctl.resolveBoot(query, signal);
+    return answerQuery(resolved ?? { ...query, boot: noBoot }, signal);
+  }
   return addForeignFiles(ours, { files, query, signal }, { journalctl, holds: engine.holds, onDamage });
 }
 
