@@ -5,6 +5,8 @@ export interface FakeClock extends Clock {
   readonly advance: (durationMs: number) => Promise<void>;
   /** Sets the wall clock, as an administrator might. */
   readonly set: (epochMs: number) => void;
+  /** Whether somebody sleeps by it. */
+  readonly isSleptBy: () => boolean;
 }
 
 interface Timer {
@@ -61,6 +63,7 @@ export function createFakeClock(startMs = Date.parse("2026-01-01T00:00:00Z")): F
       moveTo(targetMs);
       await settle();
     },
+    isSleptBy: () => [...timers].some(({ everyMs }) => everyMs === undefined),
     set(newEpochMs) {
       epochMs = newEpochMs;
     },
