@@ -81,7 +81,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
     firstAnswer: connectors.firstAnswer,
   });
   const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, rootSide });
-  const alerts = buildAlertsPart(context, host);
+  const alerts = buildAlertsPart(context, { ...host, health });
   const automatic = buildAutomaticPart(context, {
     ...updates.automatic,
     host: updates.host,

@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { notifyLevels } from "#contract/alerts.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 
 export const strict = { additionalProperties: false } as const;
@@ -88,6 +89,10 @@ const PagingEmailSettings = Strict({ smtp: Type.Optional(smtp), from: Type.Optio
 export type PagingEmailSettings = Static<typeof PagingEmailSettings>;
 
 export const NotificationsSettings = Options({
+  checks: Choice(
+    notifyLevels,
+    "From when on people are told of a health check: when it fails unless given, when it warns, or never.",
+  ),
   chat: ChatSettings,
   email: EmailSettings,
   paging: Options(

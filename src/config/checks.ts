@@ -6,14 +6,15 @@ import type { Settings } from "./settings.ts";
 import { toMs } from "./text.ts";
 
 export function checkPlan({ health = {} }: Pick<Settings, "health">) {
-  const { interval, checks = {} } = health;
+  const { interval, attempts: usual, checks = {} } = health;
   return {
     ...(interval !== undefined && { intervalMs: toMs(interval) }),
+    ...defined({ attempts: usual }),
     checks: Object.fromEntries(
-      Object.entries(checks).map(([id, { enabled, interval: own, timeout, warn, fail, ignore }]) => [
+      Object.entries(checks).map(([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore }]) => [
         id,
         {
-          ...defined({ warn, fail, ignore, isEnabled: enabled }),
+          ...defined({ warn, fail, ignore, attempts, isEnabled: enabled }),
           ...(own !== undefined && { intervalMs: toMs(own) }),
           ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
         },

@@ -1,7 +1,9 @@
 import { isAbsolute } from "node:path";
+import type { NotifyLevel } from "#contract/alerts.ts";
 import { defined } from "#kernel/values.ts";
 import type { AlertingSettings, EmailSettings, PagingEmailSettings } from "./alerting-settings.ts";
 import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
+import type { Settings } from "./settings.ts";
 import { isLoopbackAddress } from "./text.ts";
 
 type Notifications = NonNullable<AlertingSettings["notifications"]>;
@@ -30,6 +32,14 @@ function pagingMail({ paging, email }: Notifications) {
   if (from === undefined) return undefined;
   if (own.smtp !== undefined) return { server: mailServer(own, own.smtp), from, to: own.to };
   return email === undefined ? undefined : { ...mailOf(email), from, to: own.to };
+}
+
+/** From when on people are told of a check. */
+export function notifyFrom({
+  notifications: { checks: usual = "fail" } = {},
+  health: { checks = {} } = {},
+}: Pick<Settings, "notifications" | "health">): (checkId: string) => NotifyLevel {
+  return (checkId) => checks[checkId]?.notify ?? usual;
 }
 
 export function notificationTargets({ notifications = {} }: AlertingSettings) {

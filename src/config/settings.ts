@@ -1,4 +1,5 @@
 import { type Static, Type } from "typebox";
+import { notifyLevels } from "#contract/alerts.ts";
 import { automaticNews, automaticReboots, automaticWhats } from "#contract/automatic-updates.ts";
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
@@ -25,12 +26,24 @@ const UnitPattern = Type.String({
   description: "Name of a unit, or a pattern with `*`; without a suffix it is that of a service.",
 });
 
+const attempts = (usual: string) =>
+  Type.Integer({
+    minimum: 1,
+    maximum: 100,
+    description: `Runs in a row until a warning or a failure counts and people are told: ${usual}`,
+  });
+
 const CheckSettings = Options({
   enabled: flag("Whether there is this check at all."),
   warn: Percent,
   fail: Percent,
   interval: duration,
   timeout: duration,
+  attempts: attempts("what `health.attempts` says unless given."),
+  notify: Choice(
+    notifyLevels,
+    "From when on people are told of this check: what `notifications.checks` says unless given.",
+  ),
   ignore: Type.Array(Type.String()),
   command: Type.Array(Type.String({ pattern: "^[^\\u0000]*$" }), {
     minItems: 1,
@@ -152,6 +165,9 @@ export const Settings = Options(
     journal: Options({ dir: text("Journal folder.") }),
     health: Options({
       interval: duration,
+      attempts: attempts(
+        "3 unless given; once for a critical check that fails, and where a check runs every five minutes or less often.",
+      ),
       checks: Type.Record(
         Type.String({ pattern: "^[a-z0-9_-]{1,128}$", examples: ["disk_space"] }),
         CheckSettings,

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, NullableString, NullableTimestamp, Options, Strict, Timestamp } from "./schema.ts";
+import { Choice, NullableString, NullableTimestamp, Options, optional, Strict, Timestamp } from "./schema.ts";
 
 export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;
 export type AlertName = (typeof alertNames)[number];
@@ -15,6 +15,10 @@ const alertStates = ["inactive", "pending", "firing", "not_evaluated"] as const;
 export const notificationChannels = ["chat", "email", "paging_chat", "paging_email"] as const;
 export type NotificationChannel = (typeof notificationChannels)[number];
 
+/** From when on people are told of a health check. */
+export const notifyLevels = ["never", "fail", "warn"] as const;
+export type NotifyLevel = (typeof notifyLevels)[number];
+
 export const notificationKinds = [
   "component_down",
   "component_up",
@@ -22,6 +26,9 @@ export const notificationKinds = [
   "component_settled",
   "alert_firing",
   "alert_resolved",
+  "check_failed",
+  "check_warned",
+  "check_recovered",
   "updates_installed",
   "updates_not_installed",
   "test",
@@ -66,7 +73,10 @@ export type AlertList = Static<typeof AlertList>;
 
 export const Silence = Type.Object({
   id: Type.String(),
-  alert: Choice(alertNames, "The alert that nobody is told of."),
+  ...optional({
+    alert: Choice(alertNames, "The alert that nobody is told of; missing where it is a check."),
+    check: Type.String({ description: "The health check that nobody is told of; missing where it is an alert." }),
+  }),
   until: Timestamp("When it ends."),
   comment: Type.String(),
   created_at: Timestamp("When it was made."),
@@ -78,7 +88,14 @@ export const SilenceList = Type.Object({ silences: Type.Array(Silence) });
 export type SilenceList = Static<typeof SilenceList>;
 
 const SilenceRequest = Strict({
-  alert: Choice(alertNames, "The alert that nobody is to be told of."),
+  ...optional({
+    alert: Choice(alertNames, "The alert that nobody is to be told of; either this or `check`."),
+    check: Type.String({
+      pattern: "^[a-z0-9_-]{1,128}$",
+      examples: ["disk_space"],
+      description: "The health check that nobody is to be told of; either this or `alert`.",
+    }),
+  }),
   until: Type.String({ format: "date-time", description: "When it ends: within 30 days, RFC 3339." }),
   comment: Type.Optional(
     Type.String({ maxLength: 500, pattern: "^[^\\u0000]*$", default: "", description: "Why, for others." }),
@@ -95,7 +112,7 @@ export type RemovedSilence = Static<typeof RemovedSilence>;
 export const Notification = Type.Object({
   id: Type.String(),
   kind: Choice(notificationKinds, "What it tells of."),
-  subject: Type.String({ description: "The component or the alert; `test` for a test." }),
+  subject: Type.String({ description: "The component, the alert or the check; `test` for a test." }),
   title: Type.String({ description: "Its first line." }),
   channel: Choice(notificationChannels, "Where it goes."),
   to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for chat." }),
@@ -157,9 +174,9 @@ export const alerts = {
     method: "POST",
     path: "/alerts/silences",
     tag: "Observability",
-    summary: "Tell nobody of an alert for a while",
+    summary: "Tell nobody of an alert or a health check for a while",
     description:
-      "The alert goes on being evaluated. One that fires when the silence ends is told then. Holds for what this service itself tells, not for an Alertmanager.",
+      "It goes on being evaluated. What fires or fails when the silence ends is told then. Holds for what this service itself tells, not for an Alertmanager.",
     scope: "health:fix",
     resource: () => "silences",
     effect: "write",

@@ -1,10 +1,13 @@
 import { type Static, Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
 import { DryRunQuery, type Operations, risks } from "./operation.ts";
-import { Choice, LooseOptions, Options, Timestamp } from "./schema.ts";
+import { Choice, LooseOptions, Options, optional, Timestamp } from "./schema.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
+
+/** How bad a status is; a check that is skipped has nothing to complain of. */
+export type CheckLevel = Exclude<CheckStatus, "skip">;
 
 export const statusRank = { pass: 0, skip: 0, warn: 1, fail: 2 } as const satisfies Record<CheckStatus, number>;
 
@@ -48,6 +51,16 @@ export const HealthCheckResult = Type.Object({
   ),
   since: Timestamp("Since when the check has had this status."),
   consecutive_failures: Type.Integer(),
+  ...optional({
+    state_type: Choice(
+      ["soft", "hard"],
+      "`soft` while the status differs from the last that was seen in `max_attempts` runs in a row; people are told of hard states.",
+    ),
+    attempt: Type.Integer({
+      description: "Runs in a row with the present soft state; `max_attempts` when it is hard.",
+    }),
+    max_attempts: Type.Integer({ description: "Runs in a row that make a status hard." }),
+  }),
 });
 export type HealthCheckResult = Static<typeof HealthCheckResult>;
 

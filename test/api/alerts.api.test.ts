@@ -155,6 +155,10 @@ describe("silences", () => {
     [{ ...wanted, alert: "Everything" }, "alert", undefined],
     [{ ...wanted, comment: "x".repeat(501) }, "comment", undefined],
     [{ ...wanted, forever: true }, "forever", undefined],
+    [{ ...wanted, check: "vital" }, "check", "cannot stand beside alert"],
+    [{ until: wanted.until }, "alert", "is missing: an alert, or a check in `check`"],
+    [{ until: wanted.until, check: "vitals" }, "check", "is not the id of a health check"],
+    [{ until: wanted.until, check: "../etc" }, "check", undefined],
   ])("are refused: %j", async (body, field, issue) => {
     const { status, json } = await post("/alerts/silences", body);
     expect(status).toBe(400);
@@ -174,6 +178,66 @@ describe("silences", () => {
     const { status, text } = await post("/alerts/silences", wanted);
     expect(status).toBe(500);
     expect(text).not.toContain("secret");
+  });
+});
+
+describe("a health check", () => {
+  const failing = (check: "plain" | "vital", isFailing = true): void => {
+    service.checks[check].finds = isFailing ? "fail" : "pass";
+  };
+
+  it("is reported once it has failed three times in a row, and when it has recovered", async () => {
+    failing("plain");
+    for (const [attempt, type] of [
+      [1, "soft"],
+      [2, "soft"],
+      [3, "hard"],
+      [3, "hard"],
+    ] as const) {
+      const { json } = await ask("/health/checks/plain");
+      expect(json).toMatchObject({ state_type: type, attempt, max_attempts: 3 });
+      expect(titles("email")).toHaveLength(type === "hard" ? 1 : 0);
+      await service.clock.advance(30_000);
+    }
+    failing("plain", false);
+    expect((await ask("/health/checks/plain")).json).toMatchObject({ state_type: "hard", attempt: 3 });
+    expect(titles("email")).toEqual([
+      "[failed] Check of plain on host.example.org",
+      "[recovered] Check of plain on host.example.org",
+    ]);
+    expect(titles("chat")).toEqual([]);
+    const { json } = await ask("/alerts/notifications");
+    expect(json).toMatchObject({
+      notifications: [{ kind: "check_recovered" }, { kind: "check_failed", subject: "plain" }],
+    });
+  });
+
+  it("is one attempt however often it is asked for at once", async () => {
+    failing("plain");
+    for (let count = 0; count < 5; count += 1) await ask("/health/checks/plain");
+    expect(titles("email")).toEqual([]);
+  });
+
+  it("is reported at once where it is critical", async () => {
+    failing("vital");
+    await ask("/health/checks/vital");
+    expect(titles("email")).toEqual(["[failed] Check of vital on host.example.org"]);
+    expect(service.notifiers.email.taken[0]?.facts).toContainEqual(["What", "vital is fail"]);
+  });
+
+  it("is not reported while it is silenced, and then still", async () => {
+    const until = "2026-01-01T04:00:00.000Z";
+    const made = await post("/alerts/silences", { check: "vital", until });
+    expect(made).toMatchObject({ status: 201, json: { check: "vital", until } });
+    expect(made.json).not.toHaveProperty("alert");
+    failing("vital");
+    await ask("/health/checks/vital");
+    expect(titles("email")).toEqual([]);
+    const { id } = made.json as { id: string };
+    const removed = await ask(`/alerts/silences/${id}`, { method: "DELETE" });
+    expect(removed.json).toMatchObject({ message: "vital is no longer silenced" });
+    await ask("/health/checks/vital");
+    expect(titles("email")).toEqual(["[failed] Check of vital on host.example.org"]);
   });
 });
 

@@ -68,6 +68,19 @@ describe("steward alerts", () => {
     expect(JSON.parse(silenced.out)).toMatchObject({ firing: 1 });
   });
 
+  it("silences a check", async () => {
+    const made = await steward("alerts", "silence", "--check", "vital", "--for", "90m");
+    expect(made.out).toMatch(/^vital is silenced until 2026-01-01T01:30:00.000Z \(operation-\d+\)\n$/);
+    expect((await steward("alerts", "silences")).out).toMatch(/operation-\d+ +vital /);
+    for (const wrong of [
+      ["--for", "1h"],
+      ["DiskSpaceLow", "--check", "vital", "--for", "1h"],
+    ]) {
+      const { code, err } = await steward("alerts", "silence", ...wrong);
+      expect([code, err]).toEqual([2, expect.stringContaining("give an alert or --check")]);
+    }
+  });
+
   it("silences, lists silences, and ends one", async () => {
     const made = await steward("alerts", "silence", "DiskSpaceLow", "--for", "90m", "--comment", "two\nlines");
     expect(made.out).toMatch(/^DiskSpaceLow is silenced until 2026-01-01T01:30:00.000Z \(operation-\d+\)\n$/);

@@ -14,6 +14,7 @@ import { createRebootPart } from "#app/parts/reboot.ts";
 import { createSystemPart } from "#app/parts/system.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
+import type { NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
@@ -63,6 +64,7 @@ export interface ServiceFakes {
   readonly isSafeMode: boolean;
   readonly alerts: Alerts["alerts"];
   readonly channels: Alerts["channels"];
+  readonly notifyFrom?: Readonly<Record<string, NotifyLevel>>;
   readonly usage: { readonly cpu: number };
   readonly traces: Traces["store"];
   readonly probes: Omit<Probed["probes"], "llm">;
@@ -134,6 +136,8 @@ export function createFakeService(fakes: ServiceFakes) {
     ...context,
     alerts: fakes.alerts,
     notifications: createFakeNotificationStore(),
+    notifyFrom: (check) => fakes.notifyFrom?.[check] ?? "fail",
+    health,
     channels: fakes.channels,
     evaluator: "steward",
     readings: {

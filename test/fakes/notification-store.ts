@@ -1,4 +1,9 @@
-import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
+import type {
+  NotificationStore,
+  StoredCheck,
+  StoredComponent,
+  StoredNotification,
+} from "#domain/ports/notifications.ts";
 
 export interface FakeNotificationStore extends NotificationStore {
   /** What every call throws while it is set, as a full disk makes it. */
@@ -9,6 +14,7 @@ export interface FakeNotificationStore extends NotificationStore {
 export function createFakeNotificationStore(): FakeNotificationStore {
   const notifications = new Map<string, StoredNotification>();
   const components = new Map<string, StoredComponent>();
+  const checks = new Map<string, StoredCheck>();
   const check = (): void => {
     if (fake.fault !== undefined) throw fake.fault;
   };
@@ -37,6 +43,28 @@ export function createFakeNotificationStore(): FakeNotificationStore {
     forgetComponent(name) {
       check();
       components.delete(name);
+    },
+    checks() {
+      check();
+      return [...checks.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+    },
+    saveCheck(saved) {
+      check();
+      checks.set(saved.name, saved);
+    },
+    together(work) {
+      check();
+      const maps: readonly Map<string, unknown>[] = [notifications, components, checks];
+      const before = maps.map((map) => [...map]);
+      try {
+        work();
+      } catch (error) {
+        for (const [at, map] of maps.entries()) {
+          map.clear();
+          for (const [id, value] of before[at] ?? []) map.set(id, value);
+        }
+        throw error;
+      }
     },
   };
   return fake;

@@ -78,7 +78,9 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   recordCalls("Units", units, calls);
   recordCalls("PluginSandbox", plugins.sandbox, calls);
   recordCalls("EnabledPlugins", plugins.enabled, calls);
-  const service = await startMutableService({ store, alerts, units, plugins });
+  // People are told of what is found, whoever has it looked for.
+  const notifyFrom = { plain: "never", vital: "never" } as const;
+  const service = await startMutableService({ store, alerts, units, plugins, notifyFrom });
   services.push(service);
   // The probe that comes with the start is nobody's call.
   while (service.provider.probes() === 0) await new Promise((resolve) => setImmediate(resolve));

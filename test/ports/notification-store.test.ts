@@ -2,7 +2,12 @@ import { statSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
-import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
+import type {
+  NotificationStore,
+  StoredCheck,
+  StoredComponent,
+  StoredNotification,
+} from "#domain/ports/notifications.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
 import { useAlertDatabase } from "./support/alert-database.ts";
 
@@ -29,6 +34,16 @@ const component = (changes: Partial<StoredComponent> = {}): StoredComponent => (
   ...changes,
 });
 
+const check = (changes: Partial<StoredCheck> = {}): StoredCheck => ({
+  name: "disk_space",
+  told: "fail",
+  seen: "warn",
+  toldAgesMs: [0, 1500.25],
+  changes: 3,
+  savedAt: 1_700_000_000_000,
+  ...changes,
+});
+
 const database = useAlertDatabase();
 const openReal = (): NotificationStore => database.open().notifications;
 
@@ -38,7 +53,30 @@ describe.each([
 ] as const)("notification store: %s", (_, make: () => NotificationStore) => {
   it("starts empty", () => {
     const store = make();
-    expect([store.notifications(), store.components()]).toEqual([[], []]);
+    expect([store.notifications(), store.components(), store.checks()]).toEqual([[], [], []]);
+  });
+
+  it("keeps the last of each check, by name", () => {
+    const store = make();
+    for (const each of [check(), check({ name: "memory", toldAgesMs: [] }), check({ told: "pass" })])
+      store.saveCheck(each);
+    expect(store.checks()).toEqual([check({ told: "pass" }), check({ name: "memory", toldAgesMs: [] })]);
+  });
+
+  it("keeps what belongs together whole or not at all", () => {
+    const store = make();
+    const save = (): void => {
+      store.saveNotification(notification("a"));
+      store.saveCheck(check());
+    };
+    const fail = (): void => {
+      save();
+      throw new Error("in between");
+    };
+    expect(() => store.together(fail)).toThrow("in between");
+    expect([store.notifications(), store.checks()]).toEqual([[], []]);
+    store.together(save);
+    expect([store.notifications(), store.checks()]).toEqual([[notification("a")], [check()]]);
   });
 
   it("gives notifications in their order of coming, each as it was saved last", () => {
@@ -83,6 +121,18 @@ describe("notifications on disk", () => {
     for (const path of [database.file(), `${database.file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
     const again = openReal();
     expect([again.notifications(), again.components()]).toEqual([[notification("a")], [component()]]);
+    expect(database.troubles()).toEqual([]);
+  });
+
+  it("are there beside what was told of checks in a file of a version that did not know of these", () => {
+    openReal().saveNotification(notification("a"));
+    database.close();
+    const tables = new DatabaseSync(database.file());
+    tables.exec("DROP TABLE checks");
+    tables.close();
+    const store = openReal();
+    store.saveCheck(check());
+    expect([store.notifications(), store.checks()]).toEqual([[notification("a")], [check()]]);
     expect(database.troubles()).toEqual([]);
   });
 

@@ -166,3 +166,69 @@ describe("steward notify test", () => {
     });
   });
 });
+
+describe("a health check", () => {
+  it("is reported by chat and mail once for each hard state, over restarts and kills", async () => {
+    await withMail(async (mail, started) => {
+      const status = workspace.path("status");
+      const find = (text: string, code: number): void => writeFileSync(status, `echo "OK - ${text}"; exit ${code}\n`);
+      const options = {
+        settings: [
+          settings(mail.port).trimEnd(),
+          "  checks: warn",
+          "health:",
+          "  attempts: 2",
+          "  checks:",
+          `    backup: { command: [/bin/sh, ${status}], severity: critical, interval: 1s }`,
+          "",
+        ].join("\n"),
+        stateDir: workspace.path("state-checks"),
+      };
+      const kinds = async (service: RunningService) =>
+        (await records(service))
+          .filter(({ subject }) => subject === "backup")
+          .map(({ channel, kind, outcome }) => `${channel} ${kind} ${outcome}`)
+          .reverse();
+      const runsTwice = async (service: RunningService) => {
+        const path = "/health/checks/backup/history";
+        const { total } = await get<{ total: number }>(service, path);
+        await until("two more runs", async () =>
+          (await get<{ total: number }>(service, path)).total >= total + 2 ? true : undefined,
+        );
+      };
+      find("fine", 0);
+      const first = started(await startService(workspace, options));
+      await runsTwice(first);
+      find("broken", 2);
+      await until("a mail", () => (mail.mails.length > 0 ? true : undefined));
+      await until("that it is sent", async () =>
+        (await kinds(first)).includes("email check_failed sent") ? true : undefined,
+      );
+      first.kill("SIGKILL");
+      await first.exit;
+
+      const second = started(await startService(workspace, options));
+      await runsTwice(second);
+      expect(await kinds(second)).toEqual(["email check_failed sent"]);
+      find("fine again", 0);
+      await until("that the recovery is sent", async () =>
+        (await kinds(second)).includes("email check_recovered sent") ? true : undefined,
+      );
+      // Two within the hour are enough.
+      find("broken again", 2);
+      await runsTwice(second);
+      second.kill("SIGKILL");
+      await second.exit;
+
+      const third = started(await startService(workspace, options));
+      await runsTwice(third);
+      expect(await kinds(third)).toEqual(["email check_failed sent", "email check_recovered sent"]);
+      const about = subjects(mail).filter((subject) => subject.includes("backup"));
+      expect(about).toEqual([
+        expect.stringMatching(/^\[failed\] backup on /),
+        expect.stringMatching(/^\[recovered\] backup on /),
+      ]);
+      expect(posts).toEqual([]);
+    });
+  });
+});

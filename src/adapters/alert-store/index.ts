@@ -7,8 +7,13 @@ import {
   textOrNull,
 } from "#adapters/sqlite/index.ts";
 import { alertNames, notificationChannels, notificationKinds, notificationOutcomes } from "#contract/alerts.ts";
-import type { AlertStore, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
-import type { NotificationStore, StoredComponent, StoredNotification } from "#domain/ports/notifications.ts";
+import type { AlertStore, Silenced, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
+import type {
+  NotificationStore,
+  StoredCheck,
+  StoredComponent,
+  StoredNotification,
+} from "#domain/ports/notifications.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { orElse } from "#kernel/errors.ts";
 import { isNumber, isString } from "#kernel/values.ts";
@@ -61,6 +66,17 @@ function toComponent(row: Row): StoredComponent | undefined {
   };
 }
 
+const levels = ["pass", "warn", "fail"] as const;
+
+function toCheck(row: Row): StoredCheck | undefined {
+  const told = oneOf(levels, row["told"]);
+  const seen = oneOf(levels, row["seen"]);
+  const toldAgesMs = listOf(row["told_ages_ms"], isNumber);
+  if (told === undefined || seen === undefined || toldAgesMs === undefined) return undefined;
+  const { name, changes, saved_at: savedAt } = row;
+  return { name: String(name), told, seen, toldAgesMs, changes: Number(changes), savedAt: Number(savedAt) };
+}
+
 function toAlert(row: Row): StoredAlert | undefined {
   const name = oneOf(alertNames, row["name"]);
   if (name === undefined) return undefined;
@@ -76,12 +92,21 @@ function toAlert(row: Row): StoredAlert | undefined {
   };
 }
 
+/** In the column of alerts, whose names have no colon: where earlier versions of the service ignore it. */
+const checkPrefix = "check:";
+
+function toSilenced(text: string): Silenced | undefined {
+  const alert = oneOf(alertNames, text);
+  if (alert !== undefined) return { alert };
+  return text.startsWith(checkPrefix) ? { check: text.slice(checkPrefix.length) } : undefined;
+}
+
 function toSilence(row: Row): StoredSilence | undefined {
-  const alert = oneOf(alertNames, row["alert"]);
-  if (alert === undefined) return undefined;
+  const silenced = toSilenced(String(row["alert"]));
+  if (silenced === undefined) return undefined;
   return {
+    ...silenced,
     id: String(row["id"]),
-    alert,
     until: Number(row["until"]),
     comment: String(row["comment"]),
     createdAt: Number(row["created_at"]),
@@ -111,6 +136,12 @@ const format = {
       comment TEXT NOT NULL, created_at INTEGER NOT NULL, created_by TEXT NOT NULL
     ) STRICT;
   `,
+  additions: `
+    CREATE TABLE IF NOT EXISTS checks (
+      name TEXT PRIMARY KEY, told TEXT NOT NULL, seen TEXT NOT NULL, told_ages_ms TEXT NOT NULL, changes INTEGER NOT NULL,
+      saved_at INTEGER NOT NULL
+    ) STRICT;
+  `,
   check: "SELECT id FROM notifications",
   statements: {
     notifications: "SELECT * FROM notifications ORDER BY number",
@@ -124,6 +155,8 @@ const format = {
     components: "SELECT * FROM components ORDER BY name",
     saveComponent: "INSERT OR REPLACE INTO components VALUES (?, ?, ?, ?, ?, ?)",
     forgetComponent: "DELETE FROM components WHERE name = ?",
+    checks: "SELECT * FROM checks ORDER BY name",
+    saveCheck: "INSERT OR REPLACE INTO checks VALUES (?, ?, ?, ?, ?, ?)",
     alerts: "SELECT * FROM alerts ORDER BY name",
     saveAlert: "INSERT OR REPLACE INTO alerts VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     forgetAlert: "DELETE FROM alerts WHERE name = ?",
@@ -144,9 +177,11 @@ export interface SqliteAlertStore {
  * notifications are still sent, but silences are refused: who made one was told that it lasts.
  */
 export function openAlertStore(options: StoreOptions): SqliteAlertStore {
-  const { use, run, keep, dispose } = openExpendable(format, options);
-  const list = <T>(name: "notifications" | "components" | "alerts" | "silences", read: (row: Row) => T | undefined) =>
-    use((statements) => statements[name].all().flatMap((row) => read(row) ?? []));
+  const { use, run, keep, change, dispose } = openExpendable(format, options);
+  const list = <T>(
+    name: "notifications" | "components" | "checks" | "alerts" | "silences",
+    read: (row: Row) => T | undefined,
+  ) => use((statements) => statements[name].all().flatMap((row) => read(row) ?? []));
 
   return {
     notifications: {
@@ -162,6 +197,10 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
       saveComponent: ({ name, isDown, changeAgesMs, flaps, pending, savedAt }) =>
         run("saveComponent", name, Number(isDown), JSON.stringify(changeAgesMs), flaps, pending, savedAt),
       forgetComponent: (name) => run("forgetComponent", name),
+      checks: () => list("checks", toCheck),
+      saveCheck: ({ name, told, seen, toldAgesMs, changes, savedAt }) =>
+        run("saveCheck", name, told, seen, JSON.stringify(toldAgesMs), changes, savedAt),
+      together: change,
     },
     alerts: {
       alerts: () => list("alerts", toAlert),
@@ -171,8 +210,8 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
       },
       forgetAlert: (name) => run("forgetAlert", name),
       silences: () => list("silences", toSilence),
-      saveSilence: ({ id, alert, until, comment, createdAt, createdBy }) =>
-        keep("saveSilence", id, alert, until, comment, createdAt, createdBy),
+      saveSilence: ({ id, alert, check = "", until, comment, createdAt, createdBy }) =>
+        keep("saveSilence", id, alert ?? `${checkPrefix}${check}`, until, comment, createdAt, createdBy),
       forgetSilence: (id) => keep("forgetSilence", id),
     },
     dispose,

@@ -9,6 +9,8 @@ import { addPath, toError } from "#kernel/errors.ts";
 export interface Format<Name extends string = string> {
   readonly file: string;
   readonly schema: string;
+  /** Tables that came later, each made where it is missing: earlier versions of the service do not mind them. */
+  readonly additions?: string;
   readonly statements: Readonly<Record<Name, string>>;
   readonly version: number;
   /** Up to this version what earlier versions of the service have written is given up for a new file. */
@@ -36,8 +38,8 @@ class NotOurs extends Error {
 const makePrivate = (path: string): void =>
   withFile(path, constants.O_RDWR | constants.O_CREAT, (handle) => fchmodSync(handle, 0o600));
 
-const make = (database: DatabaseSync, { schema, version }: Format): void =>
-  database.exec(`${schema} PRAGMA user_version = ${version};`);
+const make = (database: DatabaseSync, { schema, version, additions = "" }: Format): void =>
+  database.exec(`${schema} ${additions} PRAGMA user_version = ${version};`);
 
 /** @throws Error where something else, or somebody else's file, has the path. */
 export function requireOwn(path: string): void {
@@ -70,6 +72,7 @@ function open(path: string, format: Format): DatabaseSync {
     if (version === 0) make(database, format);
     else if (version <= (format.givesUpTo ?? 0)) throw new Outdated(`its format ${version} is outdated`);
     else if (version !== format.version) throw new NotOurs(`its format ${version} is of another version of Steward`);
+    else if (format.additions !== undefined) database.exec(format.additions);
     database.exec("COMMIT;");
     database.prepare(format.check).all();
     return database;

@@ -3,16 +3,26 @@ import { openAlertStore } from "#adapters/alert-store/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import { createChatNotifier, createEmailNotifier } from "#adapters/notifier/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
-import { notificationTargets } from "#config/notifications.ts";
+import { notificationTargets, notifyFrom } from "#config/notifications.ts";
 import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Settings } from "#config/settings.ts";
+import type { NotificationChannel, NotifyLevel } from "#contract/alerts.ts";
 import { componentNames } from "#contract/health.ts";
 import { createAlerts, type Evaluator, type Readings } from "#domain/alerts/alerts.ts";
 import { alertHandlers } from "#domain/alerts/handlers.ts";
 import { createSilences } from "#domain/alerts/silences.ts";
+import type { CheckRunner } from "#domain/health/runner.ts";
+import { type CheckRunNews, createCheckWatch } from "#domain/notifications/checks.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
 import { notificationHandlers } from "#domain/notifications/handlers.ts";
-import { alertChannels, alertDraft, componentChannels, componentDraft } from "#domain/notifications/messages.ts";
+import {
+  alertChannels,
+  alertDraft,
+  checkDraft,
+  checkSeverity,
+  componentChannels,
+  componentDraft,
+} from "#domain/notifications/messages.ts";
 import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { NotificationStore } from "#domain/ports/notifications.ts";
@@ -31,18 +41,23 @@ function createTrouble(log: Logger): (error: unknown) => void {
   };
 }
 
-export function createAlertsPart(
-  ports: Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
-    readonly alerts: AlertStore;
-    readonly notifications: NotificationStore;
-    readonly channels: Channels;
-    readonly evaluator: Evaluator;
-    readonly readings: Readings;
-    readonly host: string;
-    readonly probes: Readonly<Record<string, Probe>>;
-  },
-) {
-  const { clock, log, metrics, createId, notifications, channels, evaluator, readings, host, probes } = ports;
+type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
+  readonly alerts: AlertStore;
+  readonly notifications: NotificationStore;
+  readonly channels: Channels;
+  readonly evaluator: Evaluator;
+  readonly readings: Readings;
+  readonly notifyFrom: (checkId: string) => NotifyLevel;
+  readonly health: {
+    readonly onRun: (listener: (run: CheckRunNews) => void) => void;
+    readonly runner: Pick<CheckRunner, "ids">;
+  };
+  readonly host: string;
+  readonly probes: Readonly<Record<string, Probe>>;
+};
+
+export function createAlertsPart(ports: AlertsPorts) {
+  const { clock, log, metrics, createId, notifications, channels, evaluator, readings, host, probes, health } = ports;
   const { alerts: alertStore } = ports;
   const components = [...componentNames, ...Object.keys(probes)];
   const onTrouble = createTrouble(log);
@@ -67,29 +82,38 @@ export function createAlertsPart(
     onTrouble,
   });
   const silences = createSilences({ store: alertStore, clock, createId, onTrouble });
+  const has = (channel: NotificationChannel): boolean => channels.has(channel);
+  const checkWatch = createCheckWatch({
+    store: notifications,
+    clock,
+    notifyFrom: ports.notifyFrom,
+    isSilenced: (check) => silences.isSilenced({ check }),
+    tell: (news) => outbox.post(checkDraft(news, host, clock.now()), alertChannels(checkSeverity(news), has)),
+    onTrouble,
+  });
   const alerts = createAlerts({
     evaluator,
     readings,
     store: alertStore,
-    isSilenced: silences.isSilenced,
+    isSilenced: (alert) => silences.isSilenced({ alert }),
     clock,
     tell({ what, condition, value, since }) {
       const { name, severity } = condition;
       log[what === "resolved" ? "info" : "warn"]({ alert: name, severity, what, value: value ?? null }, "alert");
       const draft = alertDraft({ ...condition, what, value, since }, host, clock.now());
-      outbox.post(
-        draft,
-        alertChannels(severity, (channel) => channels.has(channel)),
-      );
+      outbox.post(draft, alertChannels(severity, has));
     },
     onTrouble,
   });
 
   let isOver = false;
+  health.onRun((run) => {
+    if (!isOver) checkWatch.ran(run);
+  });
   return {
     probes,
     handlers: {
-      ...alertHandlers({ alerts, silences, clock }),
+      ...alertHandlers({ alerts, silences, clock, checkIds: () => health.runner.ids }),
       ...notificationHandlers({ outbox, channels, host, clock }),
     },
     post: outbox.post,
@@ -119,7 +143,10 @@ function channelsOf(settings: Settings): Channels {
   ]);
 }
 
-export function buildAlertsPart(context: PartContext, { facts, systemd }: Pick<BuiltHost, "facts" | "systemd">) {
+export function buildAlertsPart(
+  context: PartContext,
+  { facts, systemd, health }: Pick<BuiltHost, "facts" | "systemd"> & Pick<AlertsPorts, "health">,
+) {
   const { config, log } = context;
   const { settings, stateDir } = config;
   const store = openAlertStore({
@@ -142,6 +169,8 @@ export function buildAlertsPart(context: PartContext, { facts, systemd }: Pick<B
         memory_percent: () => Promise.resolve(facts.memoryPercent()),
         root_filesystem_percent: facts.diskPercent,
       },
+      notifyFrom: notifyFrom(settings),
+      health,
       host: hostname(),
       probes: Object.fromEntries(probes),
     }),

@@ -10,7 +10,7 @@ import { createFixer, type FixerPorts } from "#domain/health/fixer.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
 import type { Prober } from "#domain/health/prober.ts";
-import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
+import { type CheckPlan, type CheckRun, createCheckRunner } from "#domain/health/runner.ts";
 import { createHealthStream } from "#domain/health/stream.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { RootSide } from "#root/request.ts";
@@ -29,7 +29,10 @@ type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | 
   readonly firstAnswer: () => Promise<void> | undefined;
 };
 
-function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts) {
+function createRunner(
+  { clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts,
+  onRun: (run: CheckRun) => void,
+) {
   const runner = createCheckRunner({
     checks,
     settings: plan,
@@ -44,6 +47,7 @@ function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookP
       if ((run.previousStatus ?? "pass") !== status)
         log.info({ check, status, previous: run.previousStatus, message }, "check changed");
       stream.publish(run);
+      onRun(run);
       if (hooks.names("post_check").length > 0)
         void hooks.tell("post_check", { ...run.result, previous_status: run.previousStatus ?? null });
     },
@@ -66,7 +70,10 @@ function createRunner({ clock, log, metrics, checks, fixes, plan, history, hookP
 export function createHealthPart(ports: HealthPorts) {
   const { clock, log, metrics, version, checks, fixes, plan, history, hookPoints, prober, firstAnswer } = ports;
   const { hooks } = hookPoints;
-  const { runner, stream } = createRunner(ports);
+  const listeners = new Set<(run: CheckRun) => void>();
+  const { runner, stream } = createRunner(ports, (run) => {
+    for (const listener of listeners) listener(run);
+  });
   const fixer = createFixer({
     fixes,
     openElsewhere: ports.openElsewhere,
@@ -100,6 +107,7 @@ export function createHealthPart(ports: HealthPorts) {
       }),
     },
     runner,
+    onRun: (listener: (run: CheckRun) => void): void => void listeners.add(listener),
     checks,
     plan,
     history,

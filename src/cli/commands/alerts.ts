@@ -50,7 +50,7 @@ function printAlerts(io: Io, { alerts, firing }: AlertList): void {
 function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
   printTable(io, silences, {
     id: ({ id }) => id,
-    alert: ({ alert }) => alert,
+    alert: ({ alert, check }) => alert ?? check ?? "",
     until: ({ until }) => until,
     by: ({ created_by: by }) => by,
     comment: ({ comment }) => comment,
@@ -72,16 +72,20 @@ function addAlertList(alerts: Command, ports: CommandPorts): void {
 function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   const silence = alerts
     .command("silence")
-    .description("tell nobody of an alert for a while")
-    .addArgument(new Argument("<alert>", "the alert").choices(alertNames))
+    .description("tell nobody of an alert or a health check for a while")
+    .addArgument(new Argument("[alert]", "the alert").choices(alertNames))
+    .option("--check <id>", "the health check, instead of an alert")
     .requiredOption("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most", durationMs)
     .option("--comment <text>", "why, for others", "");
   answerCommand(ports, silence, {
-    ask: (client, alert: AlertName, options: { for: number; comment: string }) => {
+    ask: (client, alert: AlertName | undefined, options: { for: number; comment: string; check?: string }) => {
+      const { comment, check } = options;
+      if ((alert === undefined) === (check === undefined)) throw new Error("give an alert or --check");
       const until = new Date(ports.now() + options.for).toISOString();
-      return client.silenceAlert({ body: { alert, until, comment: options.comment } });
+      return client.silenceAlert({ body: { ...defined({ alert, check }), until, comment } });
     },
-    print: (io, { alert, until, id }) => io.out(`${oneLine(`${alert} is silenced until ${until} (${id})`)}\n`),
+    print: (io, { alert, check, until, id }) =>
+      io.out(`${oneLine(`${alert ?? check} is silenced until ${until} (${id})`)}\n`),
   });
   answerCommand(ports, alerts.command("silences").description("list silences that have not ended"), {
     ask: (client) => client.listSilences(),

@@ -5,12 +5,13 @@ import { DomainError, invalid } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { StoredSilence } from "#domain/ports/alerts.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import type { Alerts } from "./alerts.ts";
 import { maxSilences, type Silences } from "./silences.ts";
 
-const toSilence = ({ id, alert, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({
+const toSilence = ({ id, alert, check, until, comment, createdAt, createdBy }: StoredSilence): Silence => ({
   id,
-  alert,
+  ...defined({ alert, check }),
   until: toTimestamp(until),
   comment,
   created_at: toTimestamp(createdAt),
@@ -20,9 +21,10 @@ const toSilence = ({ id, alert, until, comment, createdAt, createdBy }: StoredSi
 export function alertHandlers(ports: {
   readonly alerts: Pick<Alerts, "list">;
   readonly silences: Silences;
+  readonly checkIds: () => readonly string[];
   readonly clock: Pick<Clock, "now">;
 }): Pick<Handlers<typeof alerts>, "listAlerts" | "listSilences" | "silenceAlert" | "removeSilence"> {
-  const { silences, clock } = ports;
+  const { silences, clock, checkIds } = ports;
 
   const silenceEnd = (text: string): number => {
     const until = parseTimestamp(text);
@@ -42,23 +44,30 @@ export function alertHandlers(ports: {
     listSilences: () => ({ silences: silences.list().map(toSilence) }),
 
     silenceAlert({ body, query }, context) {
-      const { alert, comment = "" } = body;
+      const { alert, check, comment = "" } = body;
+      if (alert !== undefined && check !== undefined) throw invalid("check", "cannot stand beside alert");
+      const name = alert ?? check;
+      if (name === undefined) throw invalid("alert", "is missing: an alert, or a check in `check`");
+      if (check !== undefined && !checkIds().includes(check)) throw invalid("check", "is not the id of a health check");
       const until = silenceEnd(body.until);
       if (silences.list().length >= maxSilences)
-        throw new DomainError("CONFLICT", `cannot silence ${alert}: there are ${maxSilences} silences (remove one)`);
-      if (query.dry_run) return createPlan([`notify nobody of ${alert} until ${toTimestamp(until)}`]);
-      const silence = silences.add({ alert, until, comment, createdBy: context.caller?.keyName ?? "" });
-      context.touched({ id: silence.id, alert, until: toTimestamp(until) });
+        throw new DomainError("CONFLICT", `cannot silence ${name}: there are ${maxSilences} silences (remove one)`);
+      if (query.dry_run) return createPlan([`notify nobody of ${name} until ${toTimestamp(until)}`]);
+      const silenced = defined({ alert, check });
+      const silence = silences.add({ ...silenced, until, comment, createdBy: context.caller?.keyName ?? "" });
+      context.touched({ id: silence.id, ...silenced, until: toTimestamp(until) });
       return toSilence(silence);
     },
 
     removeSilence({ params, query }, context) {
       const silence = silences.list().find(({ id }) => id === params.id);
       if (silence === undefined) throw new DomainError("NOT_FOUND", "cannot end the silence: none has this id");
-      if (query.dry_run) return createPlan([`end the silence of ${silence.alert}`]);
-      silences.remove(silence.id);
-      context.touched({ id: silence.id, alert: silence.alert });
-      return { ...toSilence(silence), success: true, message: `${silence.alert} is no longer silenced` };
+      const { id, alert, check } = silence;
+      const name = alert ?? check;
+      if (query.dry_run) return createPlan([`end the silence of ${name}`]);
+      silences.remove(id);
+      context.touched({ id, ...defined({ alert, check }) });
+      return { ...toSilence(silence), success: true, message: `${name} is no longer silenced` };
     },
   };
 }

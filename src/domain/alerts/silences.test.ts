@@ -32,12 +32,27 @@ describe("a silence", () => {
   it("holds for its alert until it ends, and is forgotten then", async () => {
     const silences = open();
     silences.add(wanted(60_000));
-    expect([silences.isSilenced("DiskSpaceLow"), silences.isSilenced("HighCPUUsage")]).toEqual([true, false]);
+    expect([silences.isSilenced({ alert: "DiskSpaceLow" }), silences.isSilenced({ alert: "HighCPUUsage" })]).toEqual([
+      true,
+      false,
+    ]);
     await clock.advance(59_999);
-    expect(silences.isSilenced("DiskSpaceLow")).toBe(true);
+    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(true);
     await clock.advance(1);
-    expect(silences.isSilenced("DiskSpaceLow")).toBe(false);
+    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(false);
     expect([silences.list(), store.silences()]).toEqual([[], []]);
+  });
+
+  it("of a check leaves alerts and other checks alone", () => {
+    const silences = open();
+    const { alert, ...rest } = wanted(60_000);
+    silences.add({ ...rest, check: "disk_space" });
+    expect(
+      [{ check: "disk_space" }, { check: "memory" }, { alert }, { alert: "HighCPUUsage" as const }].map(
+        silences.isSilenced,
+      ),
+    ).toEqual([true, false, false, false]);
+    expect(open().list()).toEqual(silences.list());
   });
 
   it("made while the clock was years ahead ends once it is right, and one of 30 days outlives a small step", () => {
@@ -45,9 +60,9 @@ describe("a silence", () => {
     const dayMs = 24 * 60 * 60_000;
     silences.add(wanted(30 * dayMs));
     clock.set(clock.now() - 60 * 60_000);
-    expect(silences.isSilenced("DiskSpaceLow")).toBe(true);
+    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(true);
     clock.set(clock.now() - 365 * dayMs);
-    expect(silences.isSilenced("DiskSpaceLow")).toBe(false);
+    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(false);
     expect([silences.list(), store.silences()]).toEqual([[], []]);
   });
 
@@ -56,14 +71,14 @@ describe("a silence", () => {
     const next = open();
     expect(next.list()).toMatchObject([{ id, comment: "moving data", createdBy: "admin", createdAt: clock.now() }]);
     next.remove(id);
-    expect([next.isSilenced("DiskSpaceLow"), open().list()]).toEqual([false, []]);
+    expect([next.isSilenced({ alert: "DiskSpaceLow" }), open().list()]).toEqual([false, []]);
   });
 
   it("that cannot be written down is refused, and does not hold", () => {
     const silences = open();
     store.fault = new Error("disk full");
     expect(() => silences.add(wanted(60_000))).toThrow("disk full");
-    expect(silences.isSilenced("DiskSpaceLow")).toBe(false);
+    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(false);
   });
 
   it("that cannot be forgotten has ended all the same, and is tried again no more than once", async () => {
@@ -72,7 +87,10 @@ describe("a silence", () => {
     silences.add(wanted(60_000));
     store.fault = new Error("disk full");
     await clock.advance(60_000);
-    expect([silences.isSilenced("DiskSpaceLow"), silences.isSilenced("DiskSpaceLow")]).toEqual([false, false]);
+    expect([silences.isSilenced({ alert: "DiskSpaceLow" }), silences.isSilenced({ alert: "DiskSpaceLow" })]).toEqual([
+      false,
+      false,
+    ]);
     expect(troubles).toHaveLength(1);
   });
 });

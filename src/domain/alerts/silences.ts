@@ -1,5 +1,5 @@
-import { type AlertName, longestSilenceMs } from "#contract/alerts.ts";
-import type { AlertStore, StoredSilence } from "#domain/ports/alerts.ts";
+import { longestSilenceMs } from "#contract/alerts.ts";
+import type { AlertStore, Silenced, StoredSilence } from "#domain/ports/alerts.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 
@@ -36,7 +36,8 @@ export function createSilences(ports: {
 
   return {
     list: current,
-    isSilenced: (alert: AlertName): boolean => current().some((silence) => silence.alert === alert),
+    isSilenced: ({ alert, check }: Silenced): boolean =>
+      current().some((silence) => silence.alert === alert && silence.check === check),
     add: (wanted: Omit<StoredSilence, "id" | "createdAt">): StoredSilence => {
       const silence = { ...wanted, id: createId(), createdAt: clock.now() };
       store.saveSilence(silence);

@@ -5,8 +5,26 @@ import type { CheckHistory, StoredState } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
+import { attemptsFor, type HardState, hardened, passing, restored } from "./hard-state.ts";
 
 const pruneIntervalMs = 60 * 60 * 1000;
+/** Runs that follow one another faster, because somebody asks, are one attempt. */
+const longestSpacingMs = 30_000;
+
+/** What a check is judged by beside its status. */
+export interface Judged {
+  readonly id: string;
+  readonly severity: Severity;
+  readonly intervalMs: number;
+  /** Of the settings. */
+  readonly attempts: number | undefined;
+}
+
+interface Hardness extends HardState {
+  readonly attempts: number;
+}
+
+const unknown = { ...passing, countedAtMs: Number.NEGATIVE_INFINITY };
 
 export type CheckStates = ReturnType<typeof createCheckStates>;
 
@@ -18,9 +36,12 @@ export function createCheckStates(ports: {
   readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
   readonly clock: Clock;
   readonly onTrouble: (error: unknown) => void;
+  /** Runs in a row until a problem is hard, where a check has no number of its own. */
+  readonly attempts?: number | undefined;
 }) {
-  const { history, clock, onTrouble } = ports;
+  const { history, clock, onTrouble, attempts: usualAttempts } = ports;
   const states = new Map<string, StoredState>();
+  const hardStates = new Map<string, HardState & { readonly countedAtMs: number }>();
   let verdict: HealthStatus["status"] = "healthy";
   let isStarting = true;
   let isHistoryUsable = true;
@@ -50,15 +71,39 @@ export function createCheckStates(ports: {
         consecutiveFailures: status === "fail" ? (before?.consecutiveFailures ?? 0) + 1 : 0,
       };
     },
-    save(id: string, { checkedAt, status, message, durationMs }: CheckFinding, state: StoredState): void {
+    /** The hard state that a run leads to, without saving it. */
+    nextHard(check: Judged, status: CheckStatus): Hardness {
+      const attempts = attemptsFor(check, status, usualAttempts);
+      const before = hardStates.get(check.id) ?? unknown;
+      const spacingMs = Math.min(longestSpacingMs, check.intervalMs / 2);
+      const isRepeated = clock.monotonicMs() - before.countedAtMs < spacingMs;
+      return { ...hardened(before, status, attempts, isRepeated), attempts };
+    },
+    save(
+      id: string,
+      { checkedAt, status, message, durationMs }: CheckFinding,
+      state: StoredState,
+      { hard, attempt }: HardState,
+    ): void {
       states.set(id, state);
+      const { countedAtMs, ...before } = hardStates.get(id) ?? unknown;
+      const isSame = before.hard === hard && before.attempt === attempt;
+      hardStates.set(id, { hard, attempt, countedAtMs: isSame ? countedAtMs : clock.monotonicMs() });
       withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state));
     },
-    restore(id: string): void {
+    restore(check: Judged): void {
+      const { id, intervalMs } = check;
       const stored = withHistory(() => history.state(id));
-      if (stored !== undefined) states.set(id, stored);
+      if (stored === undefined) return;
+      states.set(id, stored);
+      const { status, since } = stored;
+      const state = restored(status, clock.now() - since, intervalMs, attemptsFor(check, status, usualAttempts));
+      hardStates.set(id, { ...unknown, ...state });
     },
-    remove: (id: string): void => void states.delete(id),
+    remove(id: string): void {
+      states.delete(id);
+      hardStates.delete(id);
+    },
     judge(checks: readonly { readonly check: Pick<Check, "id" | "severity"> }[]): void {
       const known = checks.flatMap(({ check: { id, severity } }) => {
         const state = states.get(id);

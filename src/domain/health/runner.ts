@@ -1,4 +1,4 @@
-import type { CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
+import type { CheckLevel, CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import { checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
@@ -7,11 +7,13 @@ import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
-import { type CheckStates, createCheckStates, summarize } from "./check-states.ts";
+import { type CheckStates, createCheckStates, type Judged, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
 
 export interface CheckPlan {
   readonly intervalMs?: number;
+  /** Runs in a row until a problem is hard. */
+  readonly attempts?: number;
   readonly checks: Readonly<
     Record<
       string,
@@ -19,6 +21,7 @@ export interface CheckPlan {
         readonly isEnabled?: boolean;
         readonly intervalMs?: number;
         readonly timeoutMs?: number;
+        readonly attempts?: number;
       }
     >
   >;
@@ -28,6 +31,8 @@ export interface CheckRun {
   readonly result: HealthCheckResult;
   /** Undefined for the first run ever. */
   readonly previousStatus: CheckStatus | undefined;
+  /** The hard state after it. */
+  readonly hard: CheckLevel;
 }
 
 /** Where an outcome comes from that the check itself does not make. */
@@ -52,6 +57,7 @@ interface Entry {
   readonly intervalMs: number;
   readonly calmIntervalMs: number;
   readonly timeoutMs: number;
+  readonly judged: Judged;
   result: HealthCheckResult | undefined;
   endedAtMs: number;
   dueAtMs: number;
@@ -72,7 +78,7 @@ export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
 }
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
-  const { intervalMs, timeoutMs } = plan.checks[check.id] ?? {};
+  const { intervalMs, timeoutMs, attempts } = plan.checks[check.id] ?? {};
   // Due checks are looked for at most every tick.
   const usualMs = Math.max(tickMs, intervalMs ?? check.intervalMs ?? plan.intervalMs ?? checkIntervalMs);
   return {
@@ -81,6 +87,7 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
     intervalMs: usualMs,
     calmIntervalMs: Math.max(usualMs, intervalMs ?? check.calmIntervalMs ?? 0),
     timeoutMs: (timeoutMs ?? check.timeoutMs ?? checkTimeoutMs) + (check.graceMs ?? 0),
+    judged: { id: check.id, severity: check.severity, intervalMs: usualMs, attempts },
     result: undefined,
     endedAtMs: Number.NEGATIVE_INFINITY,
     dueAtMs: 0,
@@ -126,6 +133,8 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
     source === undefined ? check : { ...check, run: (_: unknown, signal: AbortSignal) => source.run(signal) };
   const found = await running.runCheck(sourced, settings, timeoutMs + (source?.graceMs ?? 0), entry.askedAtMs);
   const state = states.next(id, found);
+  const hardness = states.nextHard(entry.judged, found.status);
+  const { attempt, attempts } = hardness;
   const result: HealthCheckResult = {
     check_id: id,
     name,
@@ -139,15 +148,18 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
     ...found.fix,
     since: toTimestamp(state.since),
     consecutive_failures: state.consecutiveFailures,
+    state_type: attempt > 0 ? "soft" : "hard",
+    attempt: attempt > 0 ? attempt : attempts,
+    max_attempts: attempts,
   };
   // A run that was cut short by the end of the service, or of the check, says nothing.
   if (shutdown.signal.aborted || !running.entries.includes(entry)) return result;
   const previousStatus = states.status(id);
   entry.result = result;
   entry.endedAtMs = clock.monotonicMs();
-  states.save(id, found, state);
+  states.save(id, found, state, hardness);
   states.judge(running.entries);
-  onRun({ result, previousStatus });
+  onRun({ result, previousStatus, hard: hardness.hard });
   return result;
 }
 
@@ -248,7 +260,7 @@ function add(running: Running, check: Check): Dispose {
   const entry = createEntry(check, settings);
   const added = [...entries.slice(fixedCount), entry].sort((a, b) => (a.check.id < b.check.id ? -1 : 1));
   running.entries = [...entries.slice(0, fixedCount), ...added];
-  states.restore(check.id);
+  states.restore(entry.judged);
   states.judge(running.entries);
   if (running.stop !== undefined) {
     entry.placeMs = clock.monotonicMs();
@@ -264,12 +276,12 @@ export function createCheckRunner(ports: CheckRunnerPorts) {
   const { checks, settings } = ports;
   const shutdown = new AbortController();
   const entries = checks.filter((check) => isSwitchedOn(check, settings)).map((check) => createEntry(check, settings));
-  const states = createCheckStates(ports);
+  const states = createCheckStates({ ...ports, attempts: settings.attempts });
   const runCheck = createCheckRun(ports, shutdown.signal);
   const inSlot = createSlots(maxConcurrentChecks);
   const fixedCount = entries.length;
   const running: Running = { ...ports, states, runCheck, inSlot, shutdown, entries, fixedCount, stop: undefined };
-  for (const { check } of entries) states.restore(check.id);
+  for (const { judged } of entries) states.restore(judged);
   states.judge(entries);
   const withEntry = <T>(id: string, work: (entry: Entry) => T): T | undefined => {
     const entry = findEntry(running, id);

@@ -1,6 +1,7 @@
 import type { AlertSeverity, NotificationChannel, NotificationKind } from "#contract/alerts.ts";
 import type { Message } from "#domain/ports/notifications.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import type { CheckNews } from "./checks.ts";
 import type { ComponentNews } from "./components.ts";
 
 export interface Draft extends Omit<Message, "id"> {
@@ -96,6 +97,38 @@ export function alertDraft(told: AlertTold, host: string, at: number): Draft {
     ]),
   };
 }
+
+const checkKinds = { fail: "check_failed", warn: "check_warned", pass: "check_recovered" } as const;
+
+function checkTitle({ result: { name, status }, hard, before }: CheckNews): string {
+  if (hard === "fail") return `[failed] ${name}`;
+  if (hard === "warn") return before === "fail" ? `[warning, no longer failed] ${name}` : `[warning] ${name}`;
+  return status === "skip" ? `[no longer checked] ${name}` : `[recovered] ${name}`;
+}
+
+export function checkDraft(news: CheckNews, host: string, at: number): Draft {
+  const { result, hard, changes } = news;
+  const { check_id: id, severity, message, since } = result;
+  return {
+    kind: checkKinds[hard],
+    subject: id,
+    at,
+    isGood: hard === "pass",
+    title: plainLine(`${checkTitle(news)} on ${host}`, 200),
+    facts: factsOf([
+      ["Check", id],
+      ["Severity", severity],
+      ["What", message],
+      ["Changes since the last message", changes > 1 ? String(changes) : undefined],
+      ["Since", since],
+      ["Time", toTimestamp(at)],
+    ]),
+  };
+}
+
+/** A critical check that fails is like an alert of severity critical; so is the end of that. */
+export const checkSeverity = ({ result, hard, before }: CheckNews): AlertSeverity =>
+  result.severity === "critical" && (hard === "fail" || before === "fail") ? "critical" : "warning";
 
 export interface AutomaticNews {
   readonly isGood: boolean;

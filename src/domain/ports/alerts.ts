@@ -6,10 +6,15 @@ export interface StoredAlert extends Tracked {
   readonly savedAt: number;
 }
 
-/** Suppresses notifications of an alert. Times are epoch milliseconds. */
-export interface StoredSilence {
+/** What nobody is told of: an alert or a check. */
+export interface Silenced {
+  readonly alert?: AlertName | undefined;
+  readonly check?: string | undefined;
+}
+
+/** Suppresses notifications. Times are epoch milliseconds. */
+export interface StoredSilence extends Silenced {
   readonly id: string;
-  readonly alert: AlertName;
   readonly until: number;
   readonly comment: string;
   readonly createdAt: number;

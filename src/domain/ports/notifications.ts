@@ -1,4 +1,5 @@
 import type { NotificationChannel, NotificationKind, NotificationOutcome } from "#contract/alerts.ts";
+import type { CheckLevel } from "#contract/checks.ts";
 
 /** Plain text for people; its sender escapes it for the channel. */
 export interface Message {
@@ -56,6 +57,20 @@ export interface StoredComponent {
   readonly savedAt: number;
 }
 
+/** What people were told of a health check. */
+export interface StoredCheck {
+  readonly name: string;
+  readonly told: CheckLevel;
+  /** The last hard state, as far as people are told of such. */
+  readonly seen: CheckLevel;
+  /** Of notifications within the last hour, oldest first. */
+  readonly toldAgesMs: readonly number[];
+  /** Hard states since the last notification. */
+  readonly changes: number;
+  /** Epoch milliseconds. */
+  readonly savedAt: number;
+}
+
 export interface NotificationStore {
   /** Oldest first. */
   readonly notifications: () => readonly StoredNotification[];
@@ -65,4 +80,8 @@ export interface NotificationStore {
   readonly components: () => readonly StoredComponent[];
   readonly saveComponent: (component: StoredComponent) => void;
   readonly forgetComponent: (name: string) => void;
+  readonly checks: () => readonly StoredCheck[];
+  readonly saveCheck: (check: StoredCheck) => void;
+  /** What is saved within `work` is kept whole or not at all. */
+  readonly together: (work: () => void) => void;
 }
