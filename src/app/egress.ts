@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { providers } from "#adapters/llm/providers.ts";
+import type { HttpTarget } from "#adapters/notifier/index.ts";
 import { connectorSettings } from "#config/connectors.ts";
 import type { Config } from "#config/load.ts";
 import { notificationTargets } from "#config/notifications.ts";
@@ -14,15 +15,19 @@ export interface EgressTarget {
 
 const hostOf = (url: string | URL): string => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
 
+function addressOf(target: HttpTarget): string {
+  return readServiceFile(target.webhookFile).text.trim();
+}
+
 export function egressTargets({ settings }: Pick<Config, "settings">): readonly EgressTarget[] {
   const connectors = connectorSettings(settings).list.flatMap(
     ({ name, provider, baseUrl = providers[provider].baseUrl }) =>
       baseUrl === undefined ? [] : [{ purpose: `connector ${name}`, host: hostOf(baseUrl) }],
   );
-  const { chat, email } = notificationTargets(settings);
-  const webhooks = chat.map(({ channel, webhookFile }) => ({
+  const { http, email } = notificationTargets(settings);
+  const services = http.map(({ channel, target }) => ({
     purpose: `notifications by ${channel}`,
-    host: hostOf(readServiceFile(webhookFile).text.trim()),
+    host: hostOf(addressOf(target)),
   }));
   const mail = email.map(({ channel, settings: { server } }) => ({
     purpose: `notifications by ${channel}`,
@@ -34,7 +39,7 @@ export function egressTargets({ settings }: Pick<Config, "settings">): readonly 
   });
   const endpoint = settings.tracing?.endpoint;
   const traces = endpoint === undefined ? [] : [{ purpose: "traces", host: hostOf(endpoint) }];
-  return [...connectors, ...webhooks, ...mail, ...traces, ...probes];
+  return [...connectors, ...services, ...mail, ...traces, ...probes];
 }
 
 const heading = (file: string, at: string): string => `# Written by \`steward config egress\` for ${file} on ${at}.

@@ -11,7 +11,7 @@ const faultsOf = (notifications: Notifications): readonly string[] =>
 
 describe("notifications of the settings", () => {
   it("go nowhere unless configured", () => {
-    expect(notificationTargets({})).toEqual({ chat: [], email: [] });
+    expect(notificationTargets({})).toEqual({ http: [], email: [] });
   });
 
   it("go to each channel that is given", () => {
@@ -20,9 +20,9 @@ describe("notifications of the settings", () => {
     expect(faultsOf(given)).toEqual([]);
     const server = { url: new URL("smtp://127.0.0.1:25"), startTls: "off" };
     expect(notificationTargets({ notifications: given })).toEqual({
-      chat: [
-        { channel: "chat", webhookFile: "/etc/chat" },
-        { channel: "paging_chat", webhookFile: "/etc/page" },
+      http: [
+        { channel: "chat", target: { service: "chat", webhookFile: "/etc/chat" } },
+        { channel: "paging_chat", target: { service: "chat", webhookFile: "/etc/page" } },
       ],
       email: [
         { channel: "email", settings: { server, from: "steward@example.org", to: ["ops@example.org"] } },

@@ -42,15 +42,18 @@ export function notifyFrom({
   return (checkId) => checks[checkId]?.notify ?? usual;
 }
 
+const chatTarget = ({ webhook_url_file: webhookFile }: { readonly webhook_url_file: string }) => ({
+  service: "chat" as const,
+  webhookFile,
+});
+
 export function notificationTargets({ notifications = {} }: AlertingSettings) {
   const { chat, email, paging } = notifications;
   const pagingEmail = pagingMail(notifications);
   return {
-    chat: [
-      ...(chat === undefined ? [] : [{ channel: "chat" as const, webhookFile: chat.webhook_url_file }]),
-      ...(paging?.chat === undefined
-        ? []
-        : [{ channel: "paging_chat" as const, webhookFile: paging.chat.webhook_url_file }]),
+    http: [
+      ...(chat === undefined ? [] : [{ channel: "chat" as const, target: chatTarget(chat) }]),
+      ...(paging?.chat === undefined ? [] : [{ channel: "paging_chat" as const, target: chatTarget(paging.chat) }]),
     ],
     email: [
       ...(email === undefined ? [] : [{ channel: "email" as const, settings: mailOf(email) }]),

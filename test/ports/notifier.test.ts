@@ -5,7 +5,7 @@ import { createServer, type LookupFunction } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { createChatNotifier, createEmailNotifier, type MailSettings } from "#adapters/notifier/index.ts";
+import { createEmailNotifier, createHttpNotifier, httpService, type MailSettings } from "#adapters/notifier/index.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import type { Message, Notifier } from "#domain/ports/notifications.ts";
 import { createFakeNotifier } from "../fakes/notifier.ts";
@@ -44,11 +44,9 @@ const secretFile = (content: string, mode = 0o600): string => {
   chmodSync(path, mode);
   return path;
 };
-const chatTo = (address: string, resolve?: LookupFunction): Notifier =>
-  createChatNotifier({
-    webhookFile: secretFile(`${address}\n`),
-    ...(resolve !== undefined && { resolve }),
-  });
+const chatBy = (webhookFile: string, resolve?: LookupFunction): Notifier =>
+  createHttpNotifier({ service: httpService({ service: "chat", webhookFile }), resolve });
+const chatTo = (address: string, resolve?: LookupFunction): Notifier => chatBy(secretFile(`${address}\n`), resolve);
 type Server = MailSettings["server"];
 const mailTo = (port: number, server: Partial<Server> = {}, settings: Partial<MailSettings> = {}): Notifier =>
   createEmailNotifier({
@@ -204,7 +202,7 @@ describe("chat", () => {
     ["x".repeat(70_000), 0o600, "it is larger than 64 KiB"],
   ])("does not use a file with %j and mode %o", async (content, mode, why) => {
     const webhookFile = secretFile(content, mode);
-    const chat = createChatNotifier({ webhookFile });
+    const chat = chatBy(webhookFile);
     expect(await failureOf(chat.send(message(), signal))).toMatchObject({
       message: `cannot use ${webhookFile}: ${why}`,
       isRetryable: true,
@@ -219,7 +217,7 @@ describe("chat", () => {
       [pipe, "it is a named pipe, not a regular file"],
       [join(folder, "nowhere"), "there is no such file"],
     ] as const) {
-      const chat = createChatNotifier({ webhookFile });
+      const chat = chatBy(webhookFile);
       expect(await failureOf(chat.send(message(), signal))).toMatchObject({ message: expect.stringContaining(why) });
     }
     for (const text of ["hooks.slack.com/x", "ftp://example.org/x", "file:///etc/passwd"]) {
@@ -234,7 +232,7 @@ describe("chat", () => {
       (_, response) => response.end("ok"),
       async (server) => {
         const webhookFile = secretFile("http://127.0.0.1:1/");
-        const chat = createChatNotifier({ webhookFile });
+        const chat = chatBy(webhookFile);
         expect(await failureOf(chat.send(message(), signal))).not.toBe("sent");
         writeFileSync(webhookFile, server.url);
         expect(await failureOf(chat.send(message(), signal))).toBe("sent");

@@ -1,2 +1,3 @@
-export { createChatNotifier } from "./chat.ts";
 export { createEmailNotifier, type MailSettings } from "./email.ts";
+export { createHttpNotifier } from "./http.ts";
+export { type HttpTarget, httpService } from "./services.ts";

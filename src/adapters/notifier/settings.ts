@@ -60,3 +60,11 @@ export const readSecret = (path: string): string => orFailed(path, () => readSec
 
 export const readCaFile = (path: string): string =>
   orFailed(path, () => readRegularFile(path).content.toString("utf8"));
+
+/** The address of a webhook, which is the secret. @throws NotificationFailed */
+export function webhookUrl(text: string): URL {
+  const url = URL.parse(text);
+  if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
+    throw new NotificationFailed("the webhook's file does not hold an address (http or https)", true);
+  return url;
+}

@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import { openAlertStore } from "#adapters/alert-store/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
-import { createChatNotifier, createEmailNotifier } from "#adapters/notifier/index.ts";
+import { createEmailNotifier, createHttpNotifier, httpService } from "#adapters/notifier/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
 import { notificationTargets, notifyFrom } from "#config/notifications.ts";
 import { alertEvaluator, probeTargets } from "#config/probes.ts";
@@ -136,9 +136,9 @@ export function createAlertsPart(ports: AlertsPorts) {
 }
 
 function channelsOf(settings: Settings): Channels {
-  const { chat, email } = notificationTargets(settings);
+  const { http, email } = notificationTargets(settings);
   return new Map([
-    ...chat.map(({ channel, webhookFile }) => [channel, createChatNotifier({ webhookFile })] as const),
+    ...http.map(({ channel, target }) => [channel, createHttpNotifier({ service: httpService(target) })] as const),
     ...email.map(({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail })] as const),
   ]);
 }
