@@ -1,17 +1,17 @@
-import type { Message, Notifier } from "#domain/ports/notifications.ts";
+import type { Notifier, OutgoingMessage } from "#domain/ports/notifications.ts";
 
 export interface FakeNotifier extends Notifier {
   /** What was taken, in its order. */
-  readonly taken: readonly Message[];
+  readonly taken: readonly OutgoingMessage[];
   /** How often it was tried. */
   readonly attempts: () => number;
   /** What it throws while it is set; a function is asked each time. */
-  fault: Error | ((message: Message) => Error | undefined) | undefined;
+  fault: Error | ((message: OutgoingMessage) => Error | undefined) | undefined;
 }
 
 /** A channel that takes what it is given. */
 export function createFakeNotifier(to: readonly string[] = []): FakeNotifier {
-  const taken: Message[] = [];
+  const taken: OutgoingMessage[] = [];
   let attempts = 0;
   const fake: FakeNotifier = {
     to,

@@ -89,6 +89,15 @@ describe.each([
     expect(store.notifications()).toEqual([sent, a]);
   });
 
+  it("keeps the severity of those that have one", () => {
+    const store = make();
+    const { message } = notification("a");
+    const critical = notification("a", { message: { ...message, severity: "critical" } });
+    store.saveNotification(critical);
+    store.saveNotification(notification("b"));
+    expect(store.notifications()).toEqual([critical, notification("b")]);
+  });
+
   it("forgets a notification", () => {
     const store = make();
     store.saveNotification(notification("a"));

@@ -7,14 +7,16 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEmailNotifier, createHttpNotifier, httpService, type MailSettings } from "#adapters/notifier/index.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
-import type { Message, Notifier } from "#domain/ports/notifications.ts";
+import type { Notifier, OutgoingMessage } from "#domain/ports/notifications.ts";
 import { createFakeNotifier } from "../fakes/notifier.ts";
 import { type CaptureServer, withCaptureServer } from "./support/capture-server.ts";
 import { type MailServer, type MailServerOptions, withMailServer } from "./support/mail-server.ts";
 
 const { signal } = new AbortController();
-const message = (changes: Partial<Message> = {}): Message => ({
+const message = (changes: Partial<OutgoingMessage> = {}): OutgoingMessage => ({
   id: "0001-abcd",
+  kind: "component_down",
+  subject: "web",
   at: Date.parse("2026-01-01T12:00:00Z"),
   isGood: false,
   title: "web is unhealthy on host",
@@ -126,6 +128,16 @@ describe("chat", () => {
           "Reason: `&lt;!channel&gt; &lt;@U1&gt; @here '*bold*' &amp; &lt;https://evil.example|click&gt; $(touch x) \\`",
         );
         expect(line.split("`")).toHaveLength(3);
+      },
+    );
+  });
+
+  it("is sent no halves of characters, which strict readers of JSON refuse", async () => {
+    await withCaptureServer(
+      (_, response) => response.end("ok"),
+      async (server) => {
+        await chatTo(server.url).send(message({ facts: [["Reason", "a\ud83d"]] }), signal);
+        expect(textOf(server).split("\n")[1]).toBe("Reason: `a\ufffd`");
       },
     );
   });

@@ -6,9 +6,17 @@ import {
   type StoreOptions,
   textOrNull,
 } from "#adapters/sqlite/index.ts";
-import { alertNames, notificationChannels, notificationKinds, notificationOutcomes } from "#contract/alerts.ts";
+import {
+  type AlertSeverity,
+  alertNames,
+  alertSeverities,
+  notificationChannels,
+  notificationKinds,
+  notificationOutcomes,
+} from "#contract/alerts.ts";
 import type { AlertStore, Silenced, StoredAlert, StoredSilence } from "#domain/ports/alerts.ts";
 import type {
+  Message,
   NotificationStore,
   StoredCheck,
   StoredComponent,
@@ -16,26 +24,43 @@ import type {
 } from "#domain/ports/notifications.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { orElse } from "#kernel/errors.ts";
-import { isNumber, isString } from "#kernel/values.ts";
+import { defined, isNumber, isRecord, isString } from "#kernel/values.ts";
 
 const oneOf = <T extends string>(names: readonly T[], value: unknown): T | undefined =>
   names.find((name) => name === value);
 
+const parsed = (text: unknown): unknown => orElse(() => JSON.parse(String(text)) as unknown, undefined);
+
+const wantedList = <T>(value: unknown, isWanted: (value: unknown) => value is T): readonly T[] | undefined =>
+  Array.isArray(value) && value.every(isWanted) ? value : undefined;
+
 /** A list in JSON; undefined unless all its values are wanted. */
-function listOf<T>(text: unknown, isWanted: (value: unknown) => value is T): readonly T[] | undefined {
-  const value: unknown = orElse(() => JSON.parse(String(text)), undefined);
-  return Array.isArray(value) && value.every(isWanted) ? value : undefined;
-}
+const listOf = <T>(text: unknown, isWanted: (value: unknown) => value is T): readonly T[] | undefined =>
+  wantedList(parsed(text), isWanted);
 
 const isFact = (value: unknown): value is readonly [string, string] =>
   Array.isArray(value) && value.length === 2 && value.every(isString);
+
+/**
+ * The facts, and the severity beside them where there is one: a column of its own would be another format of the file, which an
+ * earlier version of the service moves aside with all silences in it.
+ */
+const factsText = ({ facts, severity }: Pick<Message, "facts" | "severity">): string =>
+  JSON.stringify(severity === undefined ? facts : { facts, severity });
+
+function toFacts(text: unknown): (Pick<Message, "facts"> & { readonly severity?: AlertSeverity }) | undefined {
+  const value = parsed(text);
+  const facts = wantedList(isRecord(value) ? value["facts"] : value, isFact);
+  const severity = isRecord(value) ? oneOf(alertSeverities, value["severity"]) : undefined;
+  return facts === undefined ? undefined : { facts, ...defined({ severity }) };
+}
 
 function toNotification(row: Row): StoredNotification | undefined {
   const kind = oneOf(notificationKinds, row["kind"]);
   const channel = oneOf(notificationChannels, row["channel"]);
   const outcome = oneOf(notificationOutcomes, row["outcome"]);
   const to = listOf(row["recipients"], isString);
-  const facts = listOf(row["facts"], isFact);
+  const facts = toFacts(row["facts"]);
   if (kind === undefined || channel === undefined || outcome === undefined || to === undefined || facts === undefined)
     return undefined;
   const id = String(row["id"]);
@@ -45,7 +70,7 @@ function toNotification(row: Row): StoredNotification | undefined {
     subject: String(row["subject"]),
     channel,
     to,
-    message: { id, at: Number(row["at"]), isGood: row["is_good"] === 1, title: String(row["title"]), facts },
+    message: { id, at: Number(row["at"]), isGood: row["is_good"] === 1, title: String(row["title"]), ...facts },
     attempts: Number(row["attempts"]),
     outcome,
     error: textOrNull(row["error"]),
@@ -187,9 +212,9 @@ export function openAlertStore(options: StoreOptions): SqliteAlertStore {
     notifications: {
       notifications: () => list("notifications", toNotification),
       saveNotification({ id, kind, subject, channel, to, message, attempts, outcome, error, endedAt }) {
-        const { at, isGood, title, facts } = message;
+        const { at, isGood, title } = message;
         const about = [id, kind, subject, channel, JSON.stringify(to)];
-        const told = [at, Number(isGood), title, JSON.stringify(facts)];
+        const told = [at, Number(isGood), title, factsText(message)];
         run("saveNotification", ...about, ...told, attempts, outcome, error, endedAt);
       },
       forgetNotification: (id) => run("forgetNotification", id),

@@ -1,4 +1,4 @@
-import type { Message } from "#domain/ports/notifications.ts";
+import type { OutgoingMessage } from "#domain/ports/notifications.ts";
 import type { HttpService } from "./http.ts";
 import { webhookUrl } from "./settings.ts";
 
@@ -13,7 +13,7 @@ const escaped = (text: string): string => text.replaceAll(/[&<>]/g, (character) 
 
 const asCode = (text: string): string => `\`${escaped(text).replaceAll("`", "'")}\``;
 
-function toText({ title, facts, isGood }: Message): string {
+function toText({ title, facts, isGood }: OutgoingMessage): string {
   const lines = facts.map(([name, text]) => `${escaped(name)}: ${asCode(text)}`);
   return [`${isGood ? ":white_check_mark:" : ":warning:"} ${asCode(title)}`, ...lines].join("\n");
 }

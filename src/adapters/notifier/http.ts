@@ -2,7 +2,7 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
-import { type Message, NotificationFailed, type Notifier } from "#domain/ports/notifications.ts";
+import { NotificationFailed, type Notifier, type OutgoingMessage } from "#domain/ports/notifications.ts";
 import { failureWords, forbidden, readSecret } from "./settings.ts";
 
 const timeoutMs = 15_000;
@@ -24,10 +24,18 @@ export interface HttpService {
   /** How failures name it: `the Gotify server`. */
   readonly name: string;
   /** @throws NotificationFailed where its secrets cannot be used. */
-  readonly request: (message: Message, read: ReadSecret) => HttpRequest;
+  readonly request: (message: OutgoingMessage, read: ReadSecret) => HttpRequest;
 }
 
 const isRetryableStatus = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
+
+/** Without halves of characters, which strict readers of JSON refuse. */
+const wellFormed = (message: OutgoingMessage): OutgoingMessage => ({
+  ...message,
+  subject: message.subject.toWellFormed(),
+  title: message.title.toWellFormed(),
+  facts: message.facts.map(([name, text]) => [name.toWellFormed(), text.toWellFormed()] as const),
+});
 
 function sendRequest(
   { url, method = "POST", headers, body }: HttpRequest,
@@ -73,7 +81,7 @@ export function createHttpNotifier(ports: {
   return {
     to: [],
     async send(message, signal) {
-      const request = service.request(message, readSecret);
+      const request = service.request(wellFormed(message), readSecret);
       if (isLinkLocal(request.url.hostname)) throw forbidden();
       const status = await sendRequest(request, lookup, signal).catch((error: unknown) => {
         if (error instanceof NotificationFailed) throw error;

@@ -36,14 +36,14 @@ describe("what is reported", () => {
     const told = {
       what,
       name: "DiskSpaceLow",
-      severity: "critical",
+      severity: "critical" as const,
       summary: "More than 90 % is used",
       expression: "usage above 90%",
       value: 93.256,
       since: at,
     };
     const draft = alertDraft(told, "host", at);
-    expect(draft).toMatchObject({ title, isGood });
+    expect(draft).toMatchObject({ title, isGood, severity: "critical" });
     expect(Object.fromEntries(draft.facts)).toMatchObject({ State: state, What: summary, Value: "93.3" });
   });
 

@@ -69,7 +69,7 @@ export const testDraft = (host: string, keyName: string | undefined, at: number)
 export interface AlertTold {
   readonly what: "firing" | "repeated" | "resolved";
   readonly name: string;
-  readonly severity: string;
+  readonly severity: AlertSeverity;
   readonly summary: string;
   readonly expression: string;
   readonly value: number | undefined;
@@ -85,6 +85,7 @@ export function alertDraft(told: AlertTold, host: string, at: number): Draft {
     subject: name,
     at,
     isGood: isOver,
+    severity,
     title: plainLine(`[${state}] ${name} (${severity}) on ${host}`, 200),
     facts: factsOf([
       ["Alert", name],

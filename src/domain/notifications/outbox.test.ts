@@ -75,6 +75,13 @@ describe("the outbox", () => {
     expect(ended).toEqual(["chat sent", "email sent"]);
   });
 
+  it("hands a channel what the message is about", async () => {
+    const outbox = open();
+    outbox.post({ ...draft("DiskSpaceLow"), kind: "alert_firing", severity: "critical" }, ["chat"]);
+    await clock.advance(0);
+    expect(chat.taken).toMatchObject([{ kind: "alert_firing", subject: "DiskSpaceLow", severity: "critical" }]);
+  });
+
   it("tries again with growing pauses", async () => {
     const outbox = open();
     chat.fault = later;

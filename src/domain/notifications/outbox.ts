@@ -114,11 +114,11 @@ const late = (): never => {
 
 const attempt = (
   clock: Pick<Clock, "sleep">,
-  { message }: StoredNotification,
+  { kind, subject, message }: StoredNotification,
   notifier: Notifier,
   signal: AbortSignal,
 ): Promise<Failure | undefined> =>
-  withinTime(clock, attemptMs, signal, (during) => notifier.send(message, during), late).then(
+  withinTime(clock, attemptMs, signal, (during) => notifier.send({ ...message, kind, subject }, during), late).then(
     () => undefined,
     toFailure,
   );

@@ -1,4 +1,4 @@
-import type { NotificationChannel, NotificationKind, NotificationOutcome } from "#contract/alerts.ts";
+import type { AlertSeverity, NotificationChannel, NotificationKind, NotificationOutcome } from "#contract/alerts.ts";
 import type { CheckLevel } from "#contract/checks.ts";
 
 /** Plain text for people; its sender escapes it for the channel. */
@@ -8,15 +8,23 @@ export interface Message {
   /** Epoch milliseconds of the event. */
   readonly at: number;
   readonly isGood: boolean;
+  /** Of what is over: the one that it had, so that this goes where that it began has gone. Absent where the event has none. */
+  readonly severity?: AlertSeverity;
   readonly title: string;
   readonly facts: readonly (readonly [name: string, text: string])[];
 }
 
+/** A message, and what it is about. */
+export interface OutgoingMessage extends Message {
+  readonly kind: NotificationKind;
+  readonly subject: string;
+}
+
 export interface Notifier {
-  /** Addresses of mail; none for chat. */
+  /** Addresses of mail; none for other channels. */
   readonly to: readonly string[];
   /** @throws NotificationFailed when it is refused. */
-  readonly send: (message: Message, signal: AbortSignal) => Promise<void>;
+  readonly send: (message: OutgoingMessage, signal: AbortSignal) => Promise<void>;
 }
 
 /** The message has no secret in it. */
