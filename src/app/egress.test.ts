@@ -52,12 +52,20 @@ notifications:
   chat: { webhook_url_file: ${webhook} }
   email: { smtp: "smtp://mail.example.org:25", from: a@example.org, to: [b@example.org] }
   paging: { chat: { webhook_url_file: ${webhook} }, email: { smtp: "smtps://night.example.org", from: a@example.org, to: [c@example.org] } }
+  ntfy: { topic: steward }
+  gotify: { url: "http://192.0.2.40:8080", token_file: /t }
+  teams: { webhook_url_file: ${webhook} }
+  webhook: { url_file: ${webhook} }
 `);
   expect(egressTargets(config).map(({ purpose, host }) => `${purpose} ${host}`)).toEqual([
     "connector claude api.anthropic.com",
     "connector mine models.example.org",
     "notifications by chat hooks.example.org",
     "notifications by paging_chat hooks.example.org",
+    "notifications by ntfy ntfy.sh",
+    "notifications by gotify 192.0.2.40",
+    "notifications by teams hooks.example.org",
+    "notifications by webhook hooks.example.org",
     "notifications by email mail.example.org",
     "notifications by paging_email night.example.org",
     "traces 2001:db8::4",

@@ -16,7 +16,8 @@ export interface EgressTarget {
 const hostOf = (url: string | URL): string => new URL(url).hostname.replace(/^\[(.*)\]$/, "$1");
 
 function addressOf(target: HttpTarget): string {
-  return readServiceFile(target.webhookFile).text.trim();
+  if ("url" in target) return target.url;
+  return readServiceFile("urlFile" in target ? target.urlFile : target.webhookFile).text.trim();
 }
 
 export function egressTargets({ settings }: Pick<Config, "settings">): readonly EgressTarget[] {

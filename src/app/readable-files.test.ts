@@ -19,7 +19,11 @@ describe("the files that settings name", () => {
     const settings = {
       tls: { cert: "/c", key: "/k", client_ca: "/ca" },
       connectors: { list: [{ name: "a", provider: "openai", model: "m", api_key_file: "/a" }] },
-      notifications: { chat: { webhook_url_file: "/w" }, paging: { email: { password_file: "/p" } } },
+      notifications: {
+        chat: { webhook_url_file: "/w" },
+        paging: { email: { password_file: "/p" } },
+        webhook: { headers: [{ name: "A", value_file: "/h" }] },
+      },
       state_dir: "/var/lib/steward",
     } as never;
     expect(filesOfSettings(settings).map(({ path, file }) => [path.join("."), file])).toEqual([
@@ -29,6 +33,7 @@ describe("the files that settings name", () => {
       ["connectors.list.0.api_key_file", "/a"],
       ["notifications.chat.webhook_url_file", "/w"],
       ["notifications.paging.email.password_file", "/p"],
+      ["notifications.webhook.headers.0.value_file", "/h"],
     ]);
     expect(filesOfSettings({ tls: "auto" })).toEqual([]);
   });

@@ -1,9 +1,9 @@
 import { type Static, Type } from "typebox";
 import { notifyLevels } from "#contract/alerts.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
+import { text } from "./schema.ts";
+import { serviceSettings } from "./service-settings.ts";
 
-export const strict = { additionalProperties: false } as const;
-export const text = (description: string) => Type.String({ minLength: 1, description });
 /** Each component is the label of a metric. */
 const maxProbes = 32;
 
@@ -102,10 +102,12 @@ export const NotificationsSettings = Options({
         "Where alerts of severity critical go; to email, else to chat, where it is not given. Mail goes by the server of `email` unless it has one of its own.",
     },
   ),
+  ...serviceSettings,
 });
+export type NotificationsSettings = Static<typeof NotificationsSettings>;
 
 export interface AlertingSettings {
   readonly probes?: Static<typeof ProbesSettings>;
   readonly alerts?: Static<typeof AlertsSettings>;
-  readonly notifications?: Static<typeof NotificationsSettings>;
+  readonly notifications?: NotificationsSettings;
 }

@@ -16,6 +16,8 @@ export function formatFault({ source, line, column, path, message }: Fault): str
   return path === "" ? `${place}: ${message}` : `${place}: ${path}: ${message}`;
 }
 
+export const absolutePath = "must be an absolute path";
+
 export type SettingFaults = readonly (readonly [setting: string, message: string])[];
 
 export const faultIf = (isWrong: boolean, setting: string, message: string): SettingFaults =>

@@ -2,7 +2,8 @@ import { isAbsolute } from "node:path";
 import type { NotifyLevel } from "#contract/alerts.ts";
 import { defined } from "#kernel/values.ts";
 import type { AlertingSettings, EmailSettings, PagingEmailSettings } from "./alerting-settings.ts";
-import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
+import { absolutePath, type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
+import { serviceFaults, serviceTargets } from "./notification-services.ts";
 import type { Settings } from "./settings.ts";
 import { isLoopbackAddress } from "./text.ts";
 
@@ -52,8 +53,11 @@ export function notificationTargets({ notifications = {} }: AlertingSettings) {
   const pagingEmail = pagingMail(notifications);
   return {
     http: [
-      ...(chat === undefined ? [] : [{ channel: "chat" as const, target: chatTarget(chat) }]),
-      ...(paging?.chat === undefined ? [] : [{ channel: "paging_chat" as const, target: chatTarget(paging.chat) }]),
+      ...(chat === undefined ? [] : [{ channel: "chat" as const, severity: undefined, target: chatTarget(chat) }]),
+      ...(paging?.chat === undefined
+        ? []
+        : [{ channel: "paging_chat" as const, severity: undefined, target: chatTarget(paging.chat) }]),
+      ...serviceTargets(notifications),
     ],
     email: [
       ...(email === undefined ? [] : [{ channel: "email" as const, settings: mailOf(email) }]),
@@ -74,7 +78,6 @@ function smtpFault(text: string): string | undefined {
 }
 
 const isRelative = (path: string | undefined): boolean => path !== undefined && !isAbsolute(path);
-const absolutePath = "must be an absolute path";
 
 function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFaults {
   const { smtp, user, password_file: passwordFile, starttls, ca_file: caFile } = settings;
@@ -115,5 +118,6 @@ export function notificationFaults({ notifications = {} }: AlertingSettings, fau
     ...(isOrphan && (pagingEmail.smtp === undefined || pagingEmail.from === undefined)
       ? [at("paging", "email")(["to", "needs smtp and from, here or in notifications.email"])]
       : []),
+    ...serviceFaults(notifications).map(([path, message]) => faultAt(["notifications", ...path], message)),
   ];
 }

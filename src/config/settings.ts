@@ -4,7 +4,8 @@ import { automaticNews, automaticReboots, automaticWhats } from "#contract/autom
 import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
-import { AlertsSettings, NotificationsSettings, ProbesSettings, strict, text } from "./alerting-settings.ts";
+import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
+import { strict, text } from "./schema.ts";
 
 const off = Type.Literal("off");
 const flag = (description: string) => Type.Boolean({ description });
@@ -228,7 +229,7 @@ export const Settings = Options(
             ),
             notify: Choice(
               automaticNews,
-              "What chat and mail are told of: what was installed and what failed (`changes`, unless given), `failures` alone, or nothing.",
+              "What chat, mail and services are told of: what was installed and what failed (`changes`, unless given), `failures` alone, or nothing.",
             ),
           }),
         },

@@ -11,13 +11,34 @@ export type AlertSeverity = (typeof alertSeverities)[number];
 
 const alertStates = ["inactive", "pending", "firing", "not_evaluated"] as const;
 
-/** `paging_…` are for alerts of severity critical. */
-export const notificationChannels = ["chat", "email", "paging_chat", "paging_email"] as const;
+/** `paging_…` are for alerts of severity critical; those after them have a setting `severity`. */
+export const notificationChannels = [
+  "chat",
+  "email",
+  "paging_chat",
+  "paging_email",
+  "ntfy",
+  "gotify",
+  "telegram",
+  "matrix",
+  "teams",
+  "pagerduty",
+  "opsgenie",
+  "webhook",
+] as const;
 export type NotificationChannel = (typeof notificationChannels)[number];
+
+/** What a channel is sent: with `critical` events of that severity and their resolution. */
+export const channelSeverities = ["all", "critical"] as const;
+export type ChannelSeverity = (typeof channelSeverities)[number];
 
 /** From when on people are told of a health check. */
 export const notifyLevels = ["never", "fail", "warn"] as const;
 export type NotifyLevel = (typeof notifyLevels)[number];
+
+/** What a template of the channel `webhook` may name. */
+export const webhookFields = ["id", "kind", "subject", "host", "state", "severity", "title", "text", "time"] as const;
+export type WebhookField = (typeof webhookFields)[number];
 
 export const notificationKinds = [
   "component_down",
@@ -115,7 +136,7 @@ export const Notification = Type.Object({
   subject: Type.String({ description: "The component, the alert or the check; `test` for a test." }),
   title: Type.String({ description: "Its first line." }),
   channel: Choice(notificationChannels, "Where it goes."),
-  to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for chat." }),
+  to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for all other channels." }),
   created_at: Timestamp("When there was reason for it."),
   attempts: Type.Integer({ description: "How often it was tried to send it." }),
   outcome: Choice(

@@ -47,7 +47,7 @@ const secretFile = (content: string, mode = 0o600): string => {
   return path;
 };
 const chatBy = (webhookFile: string, resolve?: LookupFunction): Notifier =>
-  createHttpNotifier({ service: httpService({ service: "chat", webhookFile }), resolve });
+  createHttpNotifier({ service: httpService({ service: "chat", webhookFile }, "host"), resolve });
 const chatTo = (address: string, resolve?: LookupFunction): Notifier => chatBy(secretFile(`${address}\n`), resolve);
 type Server = MailSettings["server"];
 const mailTo = (port: number, server: Partial<Server> = {}, settings: Partial<MailSettings> = {}): Notifier =>

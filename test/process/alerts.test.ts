@@ -165,6 +165,44 @@ describe("steward notify test", () => {
       await logged(service, "notification not sent");
     });
   });
+
+  it("reaches each service of the settings, and says which has refused it", async () => {
+    const secret = workspace.path("secret");
+    writeFileSync(secret, "123:planted-5ecret\n", { mode: 0o600 });
+    const webhook = workspace.path("webhook-of-services");
+    writeFileSync(webhook, `http://127.0.0.1:${port}${secretPath}\n`, { mode: 0o600 });
+    const url = `url: "http://127.0.0.1:${port}"`;
+    const services = {
+      ntfy: `{ ${url}, topic: steward, token_file: ${secret} }`,
+      gotify: `{ ${url}, token_file: ${secret} }`,
+      telegram: `{ ${url}, chat_id: 1, token_file: ${secret} }`,
+      matrix: `{ ${url}, room: "!a:b", token_file: ${secret} }`,
+      teams: `{ webhook_url_file: ${webhook} }`,
+      pagerduty: `{ ${url}, routing_key_file: ${secret} }`,
+      opsgenie: `{ ${url}, api_key_file: ${secret} }`,
+      webhook: `{ url_file: ${webhook}, template: { told: "{title}" } }`,
+    };
+    const lines = Object.entries(services).map(([name, setting]) => `  ${name}: ${setting}`);
+    const others = ["updates: { enabled: false }", "connectors: { discover: false }", "rate_limits: off"];
+    await withMail(async (_, started) => {
+      const text = [...others, "notifications:", ...lines, ""].join("\n");
+      const service = started(await startService(workspace, { settings: text }));
+      const key = { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey };
+      const all = await runSteward(workspace, ["notify", "test"], key);
+      expect([all.code, all.stdout]).toEqual([
+        0,
+        Object.keys(services)
+          .map((name) => `${name}: sent\n`)
+          .join(""),
+      ]);
+      expect(posts).toHaveLength(Object.keys(services).length);
+      for (const post of posts) expect(post.text).toContain("Test notification of Steward on ");
+      hookStatus = 401;
+      const one = await runSteward(workspace, ["notify", "test", "ntfy"], key);
+      expect([one.code, one.stdout]).toEqual([1, "ntfy: the ntfy server answers 401\n"]);
+      expect(service.stdout() + service.stderr()).not.toMatch(/planted-5ecret/);
+    });
+  });
 });
 
 describe("a health check", () => {

@@ -2,7 +2,9 @@ import { request as requestHttp } from "node:http";
 import { request as requestHttps } from "node:https";
 import type { LookupFunction } from "node:net";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
+import type { ChannelSeverity } from "#contract/alerts.ts";
 import { NotificationFailed, type Notifier, type OutgoingMessage } from "#domain/ports/notifications.ts";
+import { defined } from "#kernel/values.ts";
 import { failureWords, forbidden, readSecret } from "./settings.ts";
 
 const timeoutMs = 15_000;
@@ -29,7 +31,7 @@ export interface HttpService {
 
 const isRetryableStatus = (status: number): boolean => status >= 500 || [408, 425, 429].includes(status);
 
-/** Without halves of characters, which strict readers of JSON refuse. */
+/** Without lone surrogates, which strict readers of JSON refuse. */
 const wellFormed = (message: OutgoingMessage): OutgoingMessage => ({
   ...message,
   subject: message.subject.toWellFormed(),
@@ -72,14 +74,16 @@ function sendRequest(
 /** Sends messages to a service. What is answered besides the status is not read: it may repeat secrets. */
 export function createHttpNotifier(ports: {
   readonly service: HttpService;
+  readonly severity?: ChannelSeverity | undefined;
   readonly resolve?: LookupFunction | undefined;
 }): Notifier {
-  const { service, resolve } = ports;
+  const { service, severity, resolve } = ports;
   const { name } = service;
   const lookup = guardedLookup(forbidden, resolve);
 
   return {
     to: [],
+    ...defined({ severity }),
     async send(message, signal) {
       const request = service.request(wellFormed(message), readSecret);
       if (isLinkLocal(request.url.hostname)) throw forbidden();

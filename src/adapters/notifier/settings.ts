@@ -61,6 +61,12 @@ export const readSecret = (path: string): string => orFailed(path, () => readSec
 export const readCaFile = (path: string): string =>
   orFailed(path, () => readRegularFile(path).content.toString("utf8"));
 
+/** A secret that goes into a header. @throws NotificationFailed */
+export function toToken(text: string, path: string): string {
+  if (/^[\x20-\x7e]+$/.test(text)) return text;
+  throw new NotificationFailed(`cannot use ${path}: it holds characters that no header may have`, true);
+}
+
 /** The address of a webhook, which is the secret. @throws NotificationFailed */
 export function webhookUrl(text: string): URL {
   const url = URL.parse(text);
@@ -68,3 +74,6 @@ export function webhookUrl(text: string): URL {
     throw new NotificationFailed("the webhook's file does not hold an address (http or https)", true);
   return url;
 }
+
+/** A path of a service whose address the settings have, below the path of that address. */
+export const serviceUrl = (base: string, path: string): URL => new URL(`${base.replace(/\/+$/, "")}${path}`);

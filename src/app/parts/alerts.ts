@@ -19,7 +19,6 @@ import {
   alertChannels,
   alertDraft,
   checkDraft,
-  checkSeverity,
   componentChannels,
   componentDraft,
 } from "#domain/notifications/messages.ts";
@@ -88,7 +87,10 @@ export function createAlertsPart(ports: AlertsPorts) {
     clock,
     notifyFrom: ports.notifyFrom,
     isSilenced: (check) => silences.isSilenced({ check }),
-    tell: (news) => outbox.post(checkDraft(news, host, clock.now()), alertChannels(checkSeverity(news), has)),
+    tell(news) {
+      const draft = checkDraft(news, host, clock.now());
+      outbox.post(draft, alertChannels(draft.severity, has));
+    },
     onTrouble,
   });
   const alerts = createAlerts({
@@ -135,10 +137,13 @@ export function createAlertsPart(ports: AlertsPorts) {
   };
 }
 
-function channelsOf(settings: Settings): Channels {
+function channelsOf(settings: Settings, host: string): Channels {
   const { http, email } = notificationTargets(settings);
   return new Map([
-    ...http.map(({ channel, target }) => [channel, createHttpNotifier({ service: httpService(target) })] as const),
+    ...http.map(({ channel, severity, target }) => {
+      const service = httpService(target, host);
+      return [channel, createHttpNotifier({ service, severity })] as const;
+    }),
     ...email.map(({ channel, settings: mail }) => [channel, createEmailNotifier({ settings: mail })] as const),
   ]);
 }
@@ -149,6 +154,7 @@ export function buildAlertsPart(
 ) {
   const { config, log } = context;
   const { settings, stateDir } = config;
+  const host = hostname();
   const store = openAlertStore({
     stateDir,
     onTrouble: logSetAside(log, "records of alerts corrupt, reset"),
@@ -162,7 +168,7 @@ export function buildAlertsPart(
       ...context,
       alerts: store.alerts,
       notifications: store.notifications,
-      channels: channelsOf(settings),
+      channels: channelsOf(settings, host),
       evaluator: alertEvaluator(settings),
       readings: {
         cpu_percent: facts.cpuPercent,
@@ -171,7 +177,7 @@ export function buildAlertsPart(
       },
       notifyFrom: notifyFrom(settings),
       health,
-      host: hostname(),
+      host,
       probes: Object.fromEntries(probes),
     }),
     dispose: store.dispose,

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { NotificationChannel } from "#contract/alerts.ts";
 import type { ComponentNews } from "./components.ts";
 import { alertChannels, alertDraft, componentDraft, testDraft } from "./messages.ts";
 
@@ -74,7 +75,7 @@ describe("an alert goes", () => {
     ["warning", ["chat", "paging_chat"], ["chat"]],
     ["warning", ["paging_chat"], []],
   ] as const)("that is %s, where there are %j, to %j", (severity, configured, channels) => {
-    const has = (channel: (typeof all)[number]) => configured.some((each) => each === channel);
+    const has = (channel: NotificationChannel) => configured.some((each) => each === channel);
     expect(alertChannels(severity, has)).toEqual(channels);
   });
 });

@@ -107,7 +107,7 @@ function checkTitle({ result: { name, status }, hard, before }: CheckNews): stri
   return status === "skip" ? `[no longer checked] ${name}` : `[recovered] ${name}`;
 }
 
-export function checkDraft(news: CheckNews, host: string, at: number): Draft {
+export function checkDraft(news: CheckNews, host: string, at: number): Draft & { readonly severity: AlertSeverity } {
   const { result, hard, changes } = news;
   const { check_id: id, severity, message, since } = result;
   return {
@@ -115,6 +115,7 @@ export function checkDraft(news: CheckNews, host: string, at: number): Draft {
     subject: id,
     at,
     isGood: hard === "pass",
+    severity: checkSeverity(news),
     title: plainLine(`${checkTitle(news)} on ${host}`, 200),
     facts: factsOf([
       ["Check", id],
@@ -128,7 +129,7 @@ export function checkDraft(news: CheckNews, host: string, at: number): Draft {
 }
 
 /** A critical check that fails is like an alert of severity critical; so is the end of that. */
-export const checkSeverity = ({ result, hard, before }: CheckNews): AlertSeverity =>
+const checkSeverity = ({ result, hard, before }: CheckNews): AlertSeverity =>
   result.severity === "critical" && (hard === "fail" || before === "fail") ? "critical" : "warning";
 
 export interface AutomaticNews {

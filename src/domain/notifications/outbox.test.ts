@@ -50,13 +50,14 @@ const crash = (): void => {
   store = createFakeNotificationStore();
   for (const each of kept) store.saveNotification(each);
 };
-const draft = (subject: string): Draft => ({
+const draft = (subject: string, changes: Partial<Draft> = {}): Draft => ({
   kind: "component_down",
   subject,
   at: clock.now(),
   isGood: false,
   title: `${subject} is unhealthy`,
   facts: [],
+  ...changes,
 });
 const titles = ({ taken }: FakeNotifier) => taken.map(({ title }) => title.split(" ")[0]);
 const signal = new AbortController().signal;
@@ -77,9 +78,34 @@ describe("the outbox", () => {
 
   it("hands a channel what the message is about", async () => {
     const outbox = open();
-    outbox.post({ ...draft("DiskSpaceLow"), kind: "alert_firing", severity: "critical" }, ["chat"]);
+    outbox.post(draft("DiskSpaceLow", { kind: "alert_firing", severity: "critical" }), ["chat"]);
     await clock.advance(0);
     expect(chat.taken).toMatchObject([{ kind: "alert_firing", subject: "DiskSpaceLow", severity: "critical" }]);
+  });
+
+  it("sends to channels with a severity what is theirs, whoever posts it", async () => {
+    const ntfy = Object.assign(createFakeNotifier(), { severity: "all" as const });
+    const pagerduty = Object.assign(createFakeNotifier(), { severity: "critical" as const });
+    const outbox = open(
+      new Map<NotificationChannel, FakeNotifier>([
+        ["chat", chat],
+        ["ntfy", ntfy],
+        ["pagerduty", pagerduty],
+      ]),
+    );
+    for (const [posted, wanted] of [
+      [draft("web"), ["chat"]],
+      [draft("DiskSpaceLow", { kind: "alert_firing", severity: "critical" }), ["chat", "ntfy"]],
+      [draft("updates.automatic", { kind: "updates_installed" }), []],
+    ] as const) {
+      outbox.post(posted, wanted);
+      await clock.advance(0);
+    }
+    expect([chat, ntfy, pagerduty].map(({ taken }) => taken.map(({ subject }) => subject))).toEqual([
+      ["web", "DiskSpaceLow"],
+      ["web", "DiskSpaceLow", "updates.automatic"],
+      ["DiskSpaceLow"],
+    ]);
   });
 
   it("tries again with growing pauses", async () => {

@@ -9,6 +9,7 @@ import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import type { Draft } from "./messages.ts";
+import { channelsFor } from "./routing.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Pause after a failed attempt, doubled each time. */
@@ -221,9 +222,10 @@ export function createOutbox(ports: OutboxPorts) {
     });
 
   return {
-    /** Stores and sends it; channels that are not configured are skipped. */
+    /** Stores and sends it, also to the channels that are sent its severity; those that are not configured are skipped. */
     post: (draft: Draft, wanted: readonly NotificationChannel[]): void => {
-      for (const { channel, notifier } of configured(wanted)) post(state, draft, channel, notifier);
+      const all = new Set([...wanted, ...channelsFor(draft, channels)]);
+      for (const { channel, notifier } of configured([...all])) post(state, draft, channel, notifier);
     },
     /** Sends it at once, without a retry. */
     sendNow: (

@@ -1,4 +1,10 @@
-import type { AlertSeverity, NotificationChannel, NotificationKind, NotificationOutcome } from "#contract/alerts.ts";
+import type {
+  AlertSeverity,
+  ChannelSeverity,
+  NotificationChannel,
+  NotificationKind,
+  NotificationOutcome,
+} from "#contract/alerts.ts";
 import type { CheckLevel } from "#contract/checks.ts";
 
 /** Plain text for people; its sender escapes it for the channel. */
@@ -8,7 +14,7 @@ export interface Message {
   /** Epoch milliseconds of the event. */
   readonly at: number;
   readonly isGood: boolean;
-  /** Of what is over: the one that it had, so that this goes where that it began has gone. Absent where the event has none. */
+  /** Of a resolution: that of the problem, so that both go to the same channels. Absent where the event has none. */
   readonly severity?: AlertSeverity;
   readonly title: string;
   readonly facts: readonly (readonly [name: string, text: string])[];
@@ -23,6 +29,8 @@ export interface OutgoingMessage extends Message {
 export interface Notifier {
   /** Addresses of mail; none for other channels. */
   readonly to: readonly string[];
+  /** Which events it is sent; those of the rules for chat, email and the paging receiver unless given. */
+  readonly severity?: ChannelSeverity;
   /** @throws NotificationFailed when it is refused. */
   readonly send: (message: OutgoingMessage, signal: AbortSignal) => Promise<void>;
 }

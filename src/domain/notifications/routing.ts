@@ -1,0 +1,35 @@
+import type { ChannelSeverity, NotificationChannel, NotificationKind } from "#contract/alerts.ts";
+import type { Draft } from "./messages.ts";
+
+/** Whether a later event of the same subject ends what one of this kind began, or this one ends it. */
+const isResolvable: Readonly<Record<NotificationKind, boolean>> = {
+  component_down: true,
+  component_up: true,
+  component_flaps: true,
+  component_settled: true,
+  alert_firing: true,
+  alert_resolved: true,
+  check_failed: true,
+  check_warned: true,
+  check_recovered: true,
+  updates_installed: false,
+  updates_not_installed: false,
+  test: false,
+};
+
+/** They open incidents: what nothing resolves would stay open. */
+const incidentChannels: readonly NotificationChannel[] = ["pagerduty", "opsgenie"];
+
+/**
+ * Channels that an event goes to by its severity: to those with `all` each one, to those with `critical` what is critical. Those
+ * without a severity (chat, email, the paging receiver) are left to their own rules.
+ */
+export function channelsFor(
+  { kind, severity }: Pick<Draft, "kind" | "severity">,
+  configured: ReadonlyMap<NotificationChannel, { readonly severity?: ChannelSeverity }>,
+): readonly NotificationChannel[] {
+  return [...configured].flatMap(([channel, { severity: wanted }]) => {
+    if (wanted === undefined || (wanted === "critical" && severity !== "critical")) return [];
+    return incidentChannels.includes(channel) && !isResolvable[kind] ? [] : [channel];
+  });
+}
