@@ -54,6 +54,9 @@ export function composeService<H extends Http>(
     ...[connectors, health, plugins, alerts, automatic],
   ];
   const parts = createParts(context.log, order);
+  operations.onEnded(alerts.events.operationEnded);
+  plugins.onDisabled(alerts.events.pluginDisabled);
+  access.keyring.onExpiredUse(alerts.events.expiredKeyUsed);
   const http = parts.add(
     front.http({
       access,

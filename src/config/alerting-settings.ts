@@ -1,5 +1,5 @@
 import { type Static, Type } from "typebox";
-import { notifyLevels } from "#contract/alerts.ts";
+import { notificationEvents, notifyLevels } from "#contract/alerts.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 import { text } from "./schema.ts";
 import { serviceSettings } from "./service-settings.ts";
@@ -89,6 +89,11 @@ const PagingEmailSettings = Strict({ smtp: Type.Optional(smtp), from: Type.Optio
 export type PagingEmailSettings = Static<typeof PagingEmailSettings>;
 
 export const NotificationsSettings = Options({
+  events: Type.Array(Choice(notificationEvents), {
+    uniqueItems: true,
+    description:
+      "Events that people are told of, all unless given: operations that failed or were rolled back, plugins that do not run since they changed, uses of expired keys.",
+  }),
   checks: Choice(
     notifyLevels,
     "From when on people are told of a health check: when it fails unless given, when it warns, or never.",

@@ -1,5 +1,5 @@
 import { isAbsolute } from "node:path";
-import type { NotifyLevel } from "#contract/alerts.ts";
+import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { defined } from "#kernel/values.ts";
 import type { AlertingSettings, EmailSettings, PagingEmailSettings } from "./alerting-settings.ts";
 import { absolutePath, type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
@@ -34,6 +34,12 @@ function pagingMail({ paging, email }: Notifications) {
   if (own.smtp !== undefined) return { server: mailServer(own, own.smtp), from, to: own.to };
   return email === undefined ? undefined : { ...mailOf(email), from, to: own.to };
 }
+
+/** Whether people are told of events of a kind. */
+export const reportedEvents =
+  ({ notifications: { events } = {} }: Pick<Settings, "notifications">) =>
+  (event: NotificationEvent): boolean =>
+    events?.includes(event) ?? true;
 
 /** From when on people are told of a check. */
 export function notifyFrom({

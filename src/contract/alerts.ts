@@ -40,6 +40,10 @@ export type NotifyLevel = (typeof notifyLevels)[number];
 export const webhookFields = ["id", "kind", "subject", "host", "state", "severity", "title", "text", "time"] as const;
 export type WebhookField = (typeof webhookFields)[number];
 
+/** Events that people are told of once, as they happen. */
+export const notificationEvents = ["operations", "plugins", "keys"] as const;
+export type NotificationEvent = (typeof notificationEvents)[number];
+
 export const notificationKinds = [
   "component_down",
   "component_up",
@@ -50,6 +54,10 @@ export const notificationKinds = [
   "check_failed",
   "check_warned",
   "check_recovered",
+  "operation_failed",
+  "operation_rolled_back",
+  "plugin_disabled",
+  "expired_key_used",
   "updates_installed",
   "updates_not_installed",
   "test",
@@ -133,7 +141,7 @@ export type RemovedSilence = Static<typeof RemovedSilence>;
 export const Notification = Type.Object({
   id: Type.String(),
   kind: Choice(notificationKinds, "What it tells of."),
-  subject: Type.String({ description: "The component, the alert or the check; `test` for a test." }),
+  subject: Type.String({ description: "The component, alert, check, operation, plugin or key; `test` for a test." }),
   title: Type.String({ description: "Its first line." }),
   channel: Choice(notificationChannels, "Where it goes."),
   to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for all other channels." }),

@@ -241,6 +241,39 @@ describe("a health check", () => {
   });
 });
 
+describe("an event", () => {
+  const facts = () => service.notifiers.email.taken.map(({ title, facts: all }) => [title, Object.fromEntries(all)]);
+
+  it("is the use of an expired key, once an hour, and not of an unknown or a revoked one", async () => {
+    const expired = service.key(["health:read"], service.clock.now() + 1_000);
+    await service.clock.advance(1_000);
+    for (const key of [expired, expired, `${expired.slice(0, -4)}AAAA`, "sk_unknown"])
+      expect((await ask("/health/checks", { key })).status).toBe(401);
+    expect(facts()).toEqual([
+      [
+        expect.stringMatching(/^An expired key was used on host\.example\.org: /),
+        expect.objectContaining({ Expired: "2026-01-01T00:00:01.000Z" }),
+      ],
+    ]);
+    expect(JSON.stringify(facts())).not.toContain(expired);
+  });
+
+  it("is an operation that failed", async () => {
+    service.packageManager.repository.set("library", { version: "2.1", isSecurity: false });
+    service.packageManager.broken.add("library");
+    const { json } = await post("/updates/apply", {});
+    expect(json).toMatchObject({ success: false });
+    await expect
+      .poll(facts)
+      .toEqual([
+        [
+          "[failed] updates.apply on host.example.org",
+          expect.objectContaining({ Result: (json as { error: string }).error }),
+        ],
+      ]);
+  });
+});
+
 describe("notifications", () => {
   it("are listed with what became of them, newest first", async () => {
     service.notifiers.email.fault = new NotificationFailed("the mail server says: 550 no", false);

@@ -136,6 +136,7 @@ export function createFakeService(fakes: ServiceFakes) {
     ...context,
     alerts: fakes.alerts,
     notifications: createFakeNotificationStore(),
+    isReported: () => true,
     notifyFrom: (check) => fakes.notifyFrom?.[check] ?? "fail",
     health,
     channels: fakes.channels,

@@ -563,7 +563,12 @@ describe("a check plugin", () => {
       error: { code: "VALIDATION_ERROR", details: { issue: "there is no fix for this check" } },
     });
     plugins.folders.touch("age");
-    expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });
+    for (let count = 0; count < 2; count += 1)
+      expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });
+    const reported = service.notifiers.email.taken.filter(({ title }) =>
+      title.startsWith("The plugin age does not run"),
+    );
+    expect(reported).toMatchObject([{ facts: expect.arrayContaining([["Reason", changed]]) }]);
     await restart();
     expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });
     expect(service.logLines()).toContainEqual(

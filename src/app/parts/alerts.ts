@@ -3,10 +3,10 @@ import { openAlertStore } from "#adapters/alert-store/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import { createEmailNotifier, createHttpNotifier, httpService } from "#adapters/notifier/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
-import { notificationTargets, notifyFrom } from "#config/notifications.ts";
+import { notificationTargets, notifyFrom, reportedEvents } from "#config/notifications.ts";
 import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Settings } from "#config/settings.ts";
-import type { NotificationChannel, NotifyLevel } from "#contract/alerts.ts";
+import type { NotificationChannel, NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { componentNames } from "#contract/health.ts";
 import { createAlerts, type Evaluator, type Readings } from "#domain/alerts/alerts.ts";
 import { alertHandlers } from "#domain/alerts/handlers.ts";
@@ -14,6 +14,7 @@ import { createSilences } from "#domain/alerts/silences.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import { type CheckRunNews, createCheckWatch } from "#domain/notifications/checks.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
+import { createEvents } from "#domain/notifications/events.ts";
 import { notificationHandlers } from "#domain/notifications/handlers.ts";
 import {
   alertChannels,
@@ -47,6 +48,7 @@ type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> &
   readonly evaluator: Evaluator;
   readonly readings: Readings;
   readonly notifyFrom: (checkId: string) => NotifyLevel;
+  readonly isReported: (event: NotificationEvent) => boolean;
   readonly health: {
     readonly onRun: (listener: (run: CheckRunNews) => void) => void;
     readonly runner: Pick<CheckRunner, "ids">;
@@ -108,6 +110,7 @@ export function createAlertsPart(ports: AlertsPorts) {
     onTrouble,
   });
 
+  const events = createEvents({ outbox, isReported: ports.isReported, has, host, clock });
   let isOver = false;
   health.onRun((run) => {
     if (!isOver) checkWatch.ran(run);
@@ -119,6 +122,7 @@ export function createAlertsPart(ports: AlertsPorts) {
       ...notificationHandlers({ outbox, channels, host, clock }),
     },
     post: outbox.post,
+    events,
     probed: (component: string, result: ProbeResult): void => {
       // While the service stops its own address does not answer.
       if (!isOver) watch.probed(component, result);
@@ -176,6 +180,7 @@ export function buildAlertsPart(
         root_filesystem_percent: facts.diskPercent,
       },
       notifyFrom: notifyFrom(settings),
+      isReported: reportedEvents(settings),
       health,
       host,
       probes: Object.fromEntries(probes),

@@ -2,7 +2,7 @@ import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
 import { createOperationId } from "#adapters/operations/record.ts";
-import { createOperationEnds, recordInterrupted } from "#domain/audit/operation-ends.ts";
+import { createOperationEnds, type EndedOperation, recordInterrupted } from "#domain/audit/operation-ends.ts";
 import { operationHandlers } from "#domain/operations/handlers.ts";
 import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";
@@ -25,7 +25,14 @@ export function createOperationsPart(
   },
 ) {
   const { clock, log, audit, tracer } = ports;
-  const ends = createOperationEnds({ log: audit, clock });
+  const listeners = new Set<(operation: EndedOperation) => void>();
+  const ends = createOperationEnds({
+    log: audit,
+    clock,
+    onEnded(operation) {
+      for (const listener of listeners) listener(operation);
+    },
+  });
   const operations = createOperations({
     store: ports.store,
     launcher: ports.launcher,
@@ -41,6 +48,8 @@ export function createOperationsPart(
   return {
     handlers: operationHandlers({ operations }),
     operations,
+    /** Reports the end of each operation once, also of those that ended while the service was down. */
+    onEnded: (listener: (operation: EndedOperation) => void): void => void listeners.add(listener),
     /** Records what ended while the service was down, or with it; reading a long log takes a while. */
     async ready(): Promise<void> {
       const { signal } = stopping;

@@ -33,6 +33,11 @@ export function createHookPoints({ clock, log }: Pick<PartContext, "clock" | "lo
 
 export type HookPoints = ReturnType<typeof createHookPoints>;
 
+interface PluginFault {
+  readonly plugin: string;
+  readonly fault: string;
+}
+
 export function createPluginsPart(
   ports: Pick<PartContext, "clock" | "log" | "metrics"> & {
     readonly load: () => Promise<PluginParts>;
@@ -49,6 +54,7 @@ export function createPluginsPart(
 ) {
   const { clock, log, metrics, isSafeMode, hookPoints, takenCheckIds, health } = ports;
   const ids = new Set<string>();
+  const disabledListeners = new Set<(fault: PluginFault) => void>();
   const isOwn = (id: string): boolean => health.checks.some((check) => check.id === id);
   const plugins = createPlugins({
     load: ports.load,
@@ -67,11 +73,16 @@ export function createPluginsPart(
     onRun: ({ plugin, result }) => metrics.pluginRun(plugin, result),
     onLoaded: (sandbox) => log.info({ sandbox }, "plugins are run in a sandbox"),
     onGone: metrics.pluginGone,
-    onFault: (fault) => log.warn(fault, "enabled plugin does not run"),
+    onFault(fault) {
+      log.warn(fault, "enabled plugin does not run");
+      if (!isSafeMode) for (const listener of disabledListeners) listener(fault);
+    },
   });
   const onTrouble = (error: unknown): void => log.error({ err: error }, "plugins not loaded");
   return {
     handlers: pluginHandlers({ plugins, clock }),
+    /** Reports enabled plugins that do not run. */
+    onDisabled: (listener: (fault: PluginFault) => void): void => void disabledListeners.add(listener),
     replace: (folders: PluginFolders): void => void plugins.replace(folders).catch(onTrouble),
     async start(): Promise<void> {
       await plugins.start().catch(onTrouble);

@@ -16,6 +16,12 @@ export interface CertifiedKey {
   readonly caller: Caller | undefined;
 }
 
+export interface ExpiredUse {
+  readonly id: string;
+  readonly name: string;
+  readonly expiresAt: number;
+}
+
 /** All keys and tokens, in memory and in the store, so that requests read no file. */
 export type Keyring = ReturnType<typeof createKeyring>;
 
@@ -35,6 +41,7 @@ interface State {
   readonly byCertificate: Map<string, string>;
   readonly unwrittenUses: Map<string, number>;
   readonly revokedListeners: Set<(id: string) => void>;
+  readonly expiredListeners: Set<(use: ExpiredUse) => void>;
 }
 
 const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
@@ -62,6 +69,12 @@ function noteUse({ keys, unwrittenUses }: State, key: KeyRecord, now: number): v
   unwrittenUses.set(key.id, now);
 }
 
+/** Not that of tokens, which end every hour, nor of keys that were revoked. */
+function reportExpired({ expiredListeners }: State, key: KeyRecord | undefined, now: number): void {
+  if (key === undefined || key.revokedAt !== null || key.expiresAt === null || key.expiresAt > now) return;
+  for (const listener of expiredListeners) listener({ id: key.id, name: key.name, expiresAt: key.expiresAt });
+}
+
 function forgetTokens({ store, tokens }: State, gone: readonly TokenRecord[]): void {
   if (gone.length === 0) return;
   store.deleteTokens(gone.map((token) => token.id));
@@ -77,7 +90,10 @@ function authenticate(state: State, credential: string, sender?: object): Caller
   const key = keys.get(presented.kind === "token" ? (token?.keyId ?? "") : presented.id);
   const expected = (presented.kind === "token" ? token?.digest : key?.digest) ?? noDigest;
   if (!codec.sameDigest(expected, presented.digest)) return undefined;
-  if (!isGood(key, now) || (token !== undefined && token.expiresAt <= now)) return undefined;
+  if (!isGood(key, now) || (token !== undefined && token.expiresAt <= now)) {
+    reportExpired(state, key, now);
+    return undefined;
+  }
   noteUse(state, key, now);
   return toCaller(key, token);
 }
@@ -86,7 +102,10 @@ function identify(state: State, { sha256, validTo }: ClientCertificate): Certifi
   const key = keyOfCertificate(state, sha256);
   if (key === undefined) return undefined;
   const now = state.clock.now();
-  if (!isGood(key, now) || validTo <= now) return { keyId: key.id, caller: undefined };
+  if (!isGood(key, now) || validTo <= now) {
+    reportExpired(state, key, now);
+    return { keyId: key.id, caller: undefined };
+  }
   noteUse(state, key, now);
   const expiresAt = Math.min(validTo, key.expiresAt ?? validTo);
   return { keyId: key.id, caller: { ...toCaller(key, undefined), credential: "certificate", expiresAt } };
@@ -146,8 +165,9 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
     byCertificate: new Map(),
     unwrittenUses: new Map(),
     revokedListeners: new Set(),
+    expiredListeners: new Set(),
   };
-  const { keys, unwrittenUses, revokedListeners } = state;
+  const { keys, unwrittenUses, revokedListeners, expiredListeners } = state;
   for (const key of store.keys()) addKey(state, key);
 
   return {
@@ -170,6 +190,8 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       const revokedAt = keys.get(keyId)?.revokedAt ?? null;
       return revokedAt !== null || (expiresAt !== null && expiresAt <= clock.now());
     },
+    /** Reports each use of a key that has expired. */
+    onExpiredUse: (listener: (use: ExpiredUse) => void): void => void expiredListeners.add(listener),
     /** Reports each revoked key, to close its connections. */
     onRevoked: (listener: (id: string) => void): Dispose => {
       revokedListeners.add(listener);

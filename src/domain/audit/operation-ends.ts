@@ -28,8 +28,14 @@ async function* pages(
 }
 
 /** Records the end of each operation once, also those while the service was stopped. */
-export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick<Clock, "now"> }) {
-  const ended = ({ spec, state }: EndedOperation): void => {
+export function createOperationEnds(ports: {
+  readonly log: AuditLog;
+  readonly clock: Pick<Clock, "now">;
+  readonly onEnded?: (operation: EndedOperation) => void;
+}) {
+  const { log, clock, onEnded } = ports;
+  const ended = (operation: EndedOperation): void => {
+    const { spec, state } = operation;
     const { startedAt, finishedAt, error } = state;
     log.record(
       auditEvent(operationEnded, clock.now(), {
@@ -41,6 +47,7 @@ export function createOperationEnds({ log, clock }: { log: AuditLog; clock: Pick
         duration_ms: startedAt === null || finishedAt === null ? null : Math.max(0, Math.round(finishedAt - startedAt)),
       }),
     );
+    onEnded?.(operation);
   };
 
   /** The ids without an end in the log; the newest entries are read first, since most are there. */

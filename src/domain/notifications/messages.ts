@@ -14,12 +14,12 @@ const maxFactChars = 500;
 const active = /[\p{C}\p{Zl}\p{Zp}]+/gu;
 
 /** On one line of bounded length, whatever its origin. */
-function plainLine(text: string, maxChars = maxFactChars): string {
+export function plainLine(text: string, maxChars = maxFactChars): string {
   const line = text.replaceAll(active, " ").trim();
   return line.length > maxChars ? `${line.slice(0, maxChars - 1)}…` : line;
 }
 
-const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>
+export const factsOf = (facts: readonly (readonly [name: string, text: string | undefined])[]): Message["facts"] =>
   facts.flatMap(([name, text]) => (text === undefined || text === "" ? [] : [[name, plainLine(text)] as const]));
 
 const stateWords = (isDown: boolean): string => (isDown ? "unhealthy" : "healthy");

@@ -25,15 +25,20 @@ export function createGuardedRun(ports: {
   };
   readonly clock: Pick<Clock, "sleep">;
   readonly onRun: (run: { readonly plugin: string; readonly result: RunResult }) => void;
+  /** Called with the digest of a plugin that is not run since it changed. */
+  readonly onChanged: (plugin: string, digest: string) => void;
 }): (enabled: EnabledPlugin, manifest: PluginManifest, over: AbortSignal) => LoadedPlugin["run"] {
-  const { parts, clock, onRun } = ports;
+  const { parts, clock, onRun, onChanged } = ports;
 
   /** Called right before each run. */
-  const requireUnchanged = async ({ path, digest }: EnabledPlugin): Promise<void> => {
+  const requireUnchanged = async ({ name, path, digest }: EnabledPlugin): Promise<void> => {
     const found = await parts().folders.read(path);
     if (found === undefined) throw new PluginNotRun(goneFault);
     if ("fault" in found.loaded) throw new PluginNotRun(found.loaded.fault);
-    if (found.loaded.digest !== digest) throw new PluginNotRun(changedFault);
+    if (found.loaded.digest !== digest) {
+      onChanged(name, found.loaded.digest);
+      throw new PluginNotRun(changedFault);
+    }
     // Root would refuse it too, at the cost of a process.
     const unconfirmed = confirmationFault(found.loaded.manifest, { path, digest }, parts().confirmed);
     if (unconfirmed !== undefined) throw new PluginNotRun(unconfirmed);

@@ -14,7 +14,7 @@ import { lazy } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { createActivePlugins } from "./active-plugins.ts";
 import { confirmationFault } from "./confirmation.ts";
-import { createGuardedRun, goneFault } from "./guarded-run.ts";
+import { changedFault, createGuardedRun, goneFault } from "./guarded-run.ts";
 import type { ExtensionPoints, PluginCommand, RunResult } from "./plugin-kind.ts";
 import { enabledFault, ownFault, type PluginRules, pluginView } from "./plugin-view.ts";
 
@@ -229,7 +229,18 @@ export function createPlugins(ports: PluginsPorts) {
       },
     },
   };
-  const guarded = createGuardedRun({ parts: () => partsOf(state), clock, onRun });
+  /** What a changed plugin was when that was reported. */
+  const reported = new Map<string, string>();
+  const guarded = createGuardedRun({
+    parts: () => partsOf(state),
+    clock,
+    onRun,
+    onChanged(plugin, digest) {
+      if (reported.get(plugin) === digest) return;
+      reported.set(plugin, digest);
+      ports.onFault({ plugin, fault: changedFault });
+    },
+  });
   const state: State = {
     ...ports,
     points,

@@ -1,0 +1,129 @@
+import { beforeEach, describe, expect, it } from "vitest";
+import type { NotificationEvent } from "#contract/alerts.ts";
+import type { StoredNotification } from "#domain/ports/notifications.ts";
+import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
+import { createEvents, type EndedOperationNews, operationDraft } from "./events.ts";
+import type { Draft } from "./messages.ts";
+
+const at = Date.parse("2026-01-02T03:04:05.678Z");
+
+const operation = (
+  state: Partial<EndedOperationNews["state"]>,
+  keyId: string | null = "key-1",
+): EndedOperationNews => ({
+  spec: { id: "operation-1", kind: "updates.apply", keyId },
+  state: { finishedAt: at, result: { success: true }, error: null, ...state },
+});
+
+describe("what is reported of an operation", () => {
+  it("is nothing where it did what it should", () => {
+    expect(operationDraft(operation({}), "host", at)).toBeUndefined();
+    const kept = { success: true, guard: { outcome: "kept", message: "nothing is worse", worse: [] } };
+    expect(operationDraft(operation({ result: kept }), "host", at)).toBeUndefined();
+  });
+
+  it.each([
+    [
+      { error: { code: "INTERNAL", message: "disk full", details: {} } },
+      "operation_failed",
+      "warning",
+      "[failed]",
+      "disk full",
+    ],
+    [{ result: { success: false, message: "dpkg failed" } }, "operation_failed", "warning", "[failed]", "dpkg failed"],
+    [
+      { result: { success: false, guard: { outcome: "rolled_back", message: "web is down" } } },
+      "operation_rolled_back",
+      "warning",
+      "[rolled back]",
+      "web is down",
+    ],
+    [
+      { result: { success: false, guard: { outcome: "rolled_back_still_worse", message: "web is down" } } },
+      "operation_rolled_back",
+      "critical",
+      "[rolled back, still worse]",
+      "web is down",
+    ],
+    [
+      { result: { success: false, guard: { outcome: "rollback_failed", message: "no files" } } },
+      "operation_rolled_back",
+      "critical",
+      "[rollback failed]",
+      "no files",
+    ],
+  ] as const)("is what came of it: %j", (state, kind, severity, title, result) => {
+    const draft = operationDraft(operation(state as Partial<EndedOperationNews["state"]>), "host", at);
+    expect(draft).toMatchObject({ kind, severity, title: `${title} updates.apply on host`, isGood: false });
+    expect(draft?.facts).toContainEqual(["Result", result]);
+  });
+});
+
+describe("events", () => {
+  let clock: FakeClock;
+  let posted: { readonly draft: Draft; readonly channels: readonly string[] }[];
+  beforeEach(() => {
+    clock = createFakeClock(at);
+    posted = [];
+  });
+
+  const open = (reported: readonly NotificationEvent[] = ["operations", "plugins", "keys"]) =>
+    createEvents({
+      outbox: {
+        post: (draft, channels) => void posted.push({ draft, channels }),
+        list: () =>
+          posted.map(
+            ({ draft }, index): StoredNotification => ({
+              id: String(index),
+              kind: draft.kind,
+              subject: draft.subject,
+              channel: "email",
+              to: [],
+              message: { id: String(index), ...draft },
+              attempts: 1,
+              outcome: "sent",
+              error: null,
+              endedAt: draft.at,
+            }),
+          ),
+      },
+      isReported: (event) => reported.includes(event),
+      has: () => true,
+      host: "host",
+      clock,
+    });
+  const key = { id: "key-1", name: "backup", expiresAt: at - 1_000 };
+  const kinds = () => posted.map(({ draft: { kind, subject } }) => `${kind} ${subject}`);
+
+  it("are reported once an hour for each subject, over restarts", async () => {
+    const events = open();
+    events.expiredKeyUsed(key);
+    events.expiredKeyUsed(key);
+    events.expiredKeyUsed({ ...key, id: "key-2" });
+    open().expiredKeyUsed(key);
+    expect(kinds()).toEqual(["expired_key_used key-1", "expired_key_used key-2"]);
+    await clock.advance(60 * 60_000);
+    events.expiredKeyUsed(key);
+    open().expiredKeyUsed({ ...key, id: "key-2" });
+    expect(kinds()).toHaveLength(4);
+  });
+
+  it("are not reported where settings leave them out, nor by automatic updates twice, nor after days", () => {
+    const events = open(["operations"]);
+    events.expiredKeyUsed(key);
+    events.pluginDisabled({ plugin: "disks", fault: "it changed" });
+    const failed = { result: { success: false, message: "no" } };
+    events.operationEnded(operation(failed, null));
+    events.operationEnded(operation({ ...failed, finishedAt: at - 25 * 60 * 60_000 }));
+    expect(kinds()).toEqual([]);
+    events.operationEnded(operation(failed));
+    expect(kinds()).toEqual(["operation_failed operation-1"]);
+  });
+
+  it("go where alerts of their severity go", () => {
+    const events = open();
+    events.operationEnded(operation({ result: { success: false, guard: { outcome: "rollback_failed" } } }));
+    events.pluginDisabled({ plugin: "disks", fault: "it changed" });
+    expect(posted.map(({ channels }) => channels)).toEqual([["paging_chat", "paging_email"], ["email"]]);
+  });
+});

@@ -1,0 +1,145 @@
+import type { AlertSeverity, NotificationChannel, NotificationEvent } from "#contract/alerts.ts";
+import { isUnsuccessful, type OperationError } from "#contract/operation-entry.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { toTimestamp } from "#kernel/clock.ts";
+import { isRecord, isString } from "#kernel/values.ts";
+import { alertChannels, type Draft, factsOf, plainLine } from "./messages.ts";
+import type { Outbox } from "./outbox.ts";
+
+/** The same event of one subject is reported at most this often. */
+const quietMs = 60 * 60_000;
+/** What ended before, while the service was down, is no news. */
+const longestDownMs = 24 * 60 * 60_000;
+const maxRemembered = 1_000;
+
+export interface EndedOperationNews {
+  readonly spec: { readonly id: string; readonly kind: string; readonly keyId: string | null };
+  readonly state: {
+    readonly finishedAt: number | null;
+    readonly result: unknown;
+    readonly error: OperationError | null;
+  };
+}
+
+export interface ExpiredKeyNews {
+  readonly id: string;
+  readonly name: string;
+  readonly expiresAt: number;
+}
+
+export interface PluginNews {
+  readonly plugin: string;
+  readonly fault: string;
+}
+
+type EventDraft = Draft & { readonly severity: AlertSeverity };
+
+const textIn = (value: unknown, name: string): string | undefined => {
+  const text = isRecord(value) ? value[name] : undefined;
+  return isString(text) ? text : undefined;
+};
+
+/** What the guard of an update did; undefined where it kept the update, or there was none. */
+function rollbackOf(result: unknown): { readonly outcome: string; readonly message: string | undefined } | undefined {
+  const guard = isRecord(result) ? result["guard"] : undefined;
+  const outcome = textIn(guard, "outcome");
+  return outcome === undefined || outcome === "kept" ? undefined : { outcome, message: textIn(guard, "message") };
+}
+
+const outcomeWords: Readonly<Record<string, string>> = {
+  rolled_back: "rolled back",
+  rolled_back_still_worse: "rolled back, still worse",
+  rollback_failed: "rollback failed",
+};
+
+/** @returns undefined for an operation that did what it should. */
+export function operationDraft({ spec, state }: EndedOperationNews, host: string, at: number): EventDraft | undefined {
+  const { result, error, finishedAt } = state;
+  const rollback = rollbackOf(result);
+  if (rollback === undefined && error === null && !isUnsuccessful(result)) return undefined;
+  const words = rollback === undefined ? "failed" : (outcomeWords[rollback.outcome] ?? rollback.outcome);
+  const isBack = rollback?.outcome === "rolled_back";
+  return {
+    kind: rollback === undefined ? "operation_failed" : "operation_rolled_back",
+    subject: spec.id,
+    at,
+    isGood: false,
+    severity: rollback === undefined || isBack ? "warning" : "critical",
+    title: plainLine(`[${words}] ${spec.kind} on ${host}`, 200),
+    facts: factsOf([
+      ["Operation", spec.id],
+      ["Kind", spec.kind],
+      ["Result", rollback?.message ?? error?.message ?? textIn(result, "error") ?? textIn(result, "message")],
+      ["Ended", finishedAt === null ? undefined : toTimestamp(finishedAt)],
+      ["Time", toTimestamp(at)],
+    ]),
+  };
+}
+
+const pluginDraft = ({ plugin, fault }: PluginNews, host: string, at: number): EventDraft => ({
+  kind: "plugin_disabled",
+  subject: plugin,
+  at,
+  isGood: false,
+  severity: "warning",
+  title: plainLine(`The plugin ${plugin} does not run on ${host}`, 200),
+  facts: factsOf([
+    ["Plugin", plugin],
+    ["Reason", fault],
+    ["Time", toTimestamp(at)],
+  ]),
+});
+
+const expiredKeyDraft = ({ id, name, expiresAt }: ExpiredKeyNews, host: string, at: number): EventDraft => ({
+  kind: "expired_key_used",
+  subject: id,
+  at,
+  isGood: false,
+  severity: "warning",
+  title: plainLine(`An expired key was used on ${host}: ${name}`, 200),
+  facts: factsOf([
+    ["Key", name],
+    ["Id", id],
+    ["Expired", toTimestamp(expiresAt)],
+    ["Time", toTimestamp(at)],
+  ]),
+});
+
+/** Reports events that are no states: each kind of one subject at most once an hour, over restarts. */
+export function createEvents(ports: {
+  readonly outbox: Pick<Outbox, "post" | "list">;
+  readonly isReported: (event: NotificationEvent) => boolean;
+  readonly has: (channel: NotificationChannel) => boolean;
+  readonly host: string;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+}) {
+  const { outbox, isReported, has, host, clock } = ports;
+  const reportedAtMs = new Map<string, number>();
+
+  const isRepeated = ({ kind, subject, at }: EventDraft): boolean => {
+    const lastMs = reportedAtMs.get(`${kind} ${subject}`);
+    if (lastMs !== undefined) return clock.monotonicMs() - lastMs < quietMs;
+    return outbox.list().some((each) => {
+      const ageMs = at - each.message.at;
+      return each.kind === kind && each.subject === subject && ageMs >= 0 && ageMs < quietMs;
+    });
+  };
+
+  const report = (event: NotificationEvent, draft: EventDraft | undefined): void => {
+    if (draft === undefined || !isReported(event) || isRepeated(draft)) return;
+    if (reportedAtMs.size >= maxRemembered) reportedAtMs.clear();
+    reportedAtMs.set(`${draft.kind} ${draft.subject}`, clock.monotonicMs());
+    outbox.post(draft, alertChannels(draft.severity, has));
+  };
+
+  return {
+    operationEnded: (news: EndedOperationNews): void => {
+      const now = clock.now();
+      // One that nobody's key has begun is of automatic updates, which report by themselves.
+      if (news.spec.keyId === null || now - (news.state.finishedAt ?? now) > longestDownMs) return;
+      report("operations", operationDraft(news, host, now));
+    },
+    pluginDisabled: (news: PluginNews): void => report("plugins", pluginDraft(news, host, clock.now())),
+    expiredKeyUsed: (news: ExpiredKeyNews): void => report("keys", expiredKeyDraft(news, host, clock.now())),
+  };
+}
