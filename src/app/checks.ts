@@ -1,6 +1,7 @@
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
+import { createContainers } from "#adapters/containers/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createTemperatures } from "#adapters/hwmon/index.ts";
@@ -97,6 +98,7 @@ export function createHostChecks(parts: {
     thinPools: createThinPools({ exec }),
     taint: createKernelTaint(),
     pressure: createPressure(),
+    containers: createContainers(),
   });
   const checks = [
     ...builtIn.filter(({ id }) => !plugins.some((plugin) => plugin.id === id)),

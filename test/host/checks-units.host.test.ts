@@ -6,6 +6,7 @@ import { timersSuite } from "../ports/timers.suite.ts";
 import { checkCommand, parseOutcome, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { provoke } from "./support/provoke.ts";
+import { containerInspected, containerListed } from "./support/recorded.ts";
 import { describeOnHost } from "./support/session.ts";
 
 /** The network is the machine's own, where others may listen. */
@@ -19,6 +20,22 @@ const config = [
   "    - { name: own-name, dns: localhost }",
   "",
 ].join("\n");
+
+/** Answers the three requests of Docker's API with what is in files. */
+const fakeDocker = [
+  "import http.server, socketserver",
+  "class Handler(http.server.BaseHTTPRequestHandler):",
+  "    def do_GET(self):",
+  "        path = self.path.split('/')[2]",
+  "        name = 'unhealthy' if 'filters' in path else 'list' if path.startswith('json') else path",
+  "        body = open('/root/docker/' + name, 'rb').read()",
+  "        self.send_response(200)",
+  "        self.send_header('Content-Length', str(len(body)))",
+  "        self.end_headers()",
+  "        self.wfile.write(body)",
+  "    def address_string(self): return 'socket'",
+  "socketserver.UnixStreamServer('/run/docker.sock', Handler).serve_forever()",
+];
 
 describeOnHost(
   "checks of units and of what they use",
@@ -153,6 +170,35 @@ describeOnHost(
         expect(idle).toMatchObject({ status: "pass" });
         expect(some).toMatchObject({ status: "warn" });
         expect(many).toMatchObject({ status: "fail", message: expect.stringContaining("new connections are dropped") });
+      },
+    );
+
+    provoke(
+      "containers",
+      "containers that restart over and over, are unhealthy, killed for their memory, healthy, and none, as Docker tells of them",
+      async (see) => {
+        expect(see(await check("containers"))).toMatchObject({ status: "skip" });
+        const id = "a".repeat(64);
+        const answer = (path: string, body: unknown) =>
+          session.host.writeFile(`/root/docker/${path}`, JSON.stringify(body));
+        await session.host.writeFile("/root/docker.py", `${fakeDocker.join("\n")}\n`);
+        await session.host.exec(["systemd-run", "-q", "--unit=fake-docker", "python3", "/root/docker.py"]);
+        await session.shell("echo 1 > /run/docker.pid; until test -S /run/docker.sock; do sleep 0.1; done");
+        for (const [State, unhealthy, state, found] of [
+          ["restarting", false, { ExitCode: 1 }, { status: "fail", message: expect.stringContaining("over and over") }],
+          ["running", true, {}, { status: "fail", message: expect.stringContaining("unhealthy") }],
+          ["exited", false, { ExitCode: 137, OOMKilled: true }, { status: "fail" }],
+          ["running", false, {}, { status: "pass", details: { total: 1, running: 1 } }],
+        ] as const) {
+          const line = containerListed({ Id: id, State });
+          await answer("list", [line]);
+          await answer("unhealthy", unhealthy ? [line] : []);
+          const HostConfig = { RestartPolicy: { Name: "always", MaximumRetryCount: 0 } };
+          await answer(id, containerInspected({ State: state, HostConfig }));
+          expect(see(await check("containers"))).toMatchObject(found);
+        }
+        await systemctl("stop", "fake-docker.service");
+        await session.shell("rm /run/docker.pid /run/docker.sock");
       },
     );
 

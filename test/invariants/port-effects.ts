@@ -11,6 +11,7 @@ import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
+import type { Containers } from "#domain/ports/containers.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
@@ -105,6 +106,7 @@ interface Ports {
   readonly ProcessFiles: ProcessFiles;
   readonly Conntrack: Conntrack;
   readonly Temperatures: Temperatures;
+  readonly Containers: Containers;
   readonly ClockOffsets: ClockOffsets;
   readonly WindowStore: WindowStore;
 }
@@ -257,6 +259,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ProcessFiles: { busiest: none },
   Conntrack: { usage: none },
   Temperatures: { list: none },
+  Containers: { engines: none, list: none },
   ClockOffsets: { canRead: none, read: none },
   WindowStore: { load: none, save: none },
 };

@@ -1,5 +1,6 @@
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
+import type { Containers } from "#domain/ports/containers.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { Journal } from "#domain/ports/journal.ts";
@@ -26,6 +27,7 @@ import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import { clockOffsetCheck } from "./checks/clock-offset.ts";
 import { conntrackCheck } from "./checks/conntrack.ts";
+import { containersCheck } from "./checks/containers.ts";
 import { cpuLoadCheck } from "./checks/cpu-load.ts";
 import { diskSpaceCheck } from "./checks/disk-space.ts";
 import { dnsResolutionCheck } from "./checks/dns-resolution.ts";
@@ -89,6 +91,7 @@ export interface CheckPorts {
   readonly timers: Timers;
   readonly taint: KernelTaint;
   readonly pressure: Pressure;
+  readonly containers: Containers;
 }
 
 /** The checks that come with the service by their ids, in the order in which they are listed. */
@@ -126,6 +129,7 @@ const factories = {
   temperature: temperatureCheck,
   clock_offset: clockOffsetCheck,
   endpoints: endpointsCheck,
+  containers: containersCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host. */
@@ -144,6 +148,7 @@ const youngCheckIds: readonly (keyof typeof factories)[] = [
   "temperature",
   "clock_offset",
   "endpoints",
+  "containers",
 ];
 
 /** Ids that settings cannot give to a plugin. */

@@ -295,6 +295,14 @@ export const provocations = {
       file: units,
     },
   ],
+  containers: [
+    {
+      how: "containers that restart over and over, are unhealthy, killed for their memory, healthy, and none, as Docker tells of them",
+      isReal: false,
+      statuses: ["skip", "fail", "pass"],
+      file: units,
+    },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

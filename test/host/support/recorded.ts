@@ -193,3 +193,56 @@ export const smartScan = JSON.stringify({
   smartctl,
   devices: Object.values(smartReports).map(({ device }) => device),
 });
+
+/** One line of `GET /containers/json` of the Docker Engine API 1.47. */
+export const containerListed = (given: object = {}) => ({
+  Id: "0".repeat(64),
+  Names: ["/web"],
+  Image: "registry.example.org/web:1",
+  ImageID: `sha256:${"1".repeat(64)}`,
+  Command: "/usr/bin/web",
+  Created: 1_767_200_000,
+  Ports: [],
+  Labels: {},
+  State: "running",
+  Status: "Up 2 hours",
+  HostConfig: { NetworkMode: "bridge" },
+  NetworkSettings: { Networks: {} },
+  Mounts: [],
+  ...given,
+});
+
+/** `GET /containers/{id}/json` of the Docker Engine API 1.47, of a container that ended an hour after it was started. */
+export const containerInspected = ({
+  State = {},
+  ...given
+}: {
+  readonly State?: object;
+  readonly [key: string]: unknown;
+} = {}) => ({
+  Id: "0".repeat(64),
+  Created: "2025-12-31T23:59:59.123456789Z",
+  Path: "/usr/bin/web",
+  Args: [],
+  State: {
+    Status: "exited",
+    Running: false,
+    Paused: false,
+    Restarting: false,
+    OOMKilled: false,
+    Dead: false,
+    Pid: 0,
+    ExitCode: 0,
+    Error: "",
+    StartedAt: "2026-01-01T00:00:00Z",
+    FinishedAt: "2026-01-01T01:00:00Z",
+    ...State,
+  },
+  Image: `sha256:${"1".repeat(64)}`,
+  Name: "/web",
+  RestartCount: 0,
+  Driver: "overlay2",
+  Platform: "linux",
+  HostConfig: { RestartPolicy: { Name: "no", MaximumRetryCount: 0 } },
+  ...given,
+});

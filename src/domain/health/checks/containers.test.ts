@@ -1,0 +1,90 @@
+import { expect, it } from "vitest";
+import type { Container, ContainerState } from "#domain/ports/containers.ts";
+import { createFakeContainers, fakeContainer, fakeContainerState } from "../../../../test/fakes/containers.ts";
+import { containersCheck } from "./containers.ts";
+
+const { signal } = new AbortController();
+const now = Date.UTC(2026, 0, 1, 1, 5);
+const run = (containers?: readonly Container[], ignore: readonly string[] = []) =>
+  containersCheck({ containers: createFakeContainers(containers), clock: { now: () => now } }).run({ ignore }, signal);
+const ended = (given: Partial<ContainerState>): Container =>
+  fakeContainer({ state: "exited", inspected: fakeContainerState(given) });
+
+it("passes where all run, and says how many", async () => {
+  const job = ended({});
+  expect(await run([fakeContainer(), { ...job, name: "job" }])).toEqual({
+    status: "pass",
+    message: "1 container of 2 running, none in trouble",
+    details: { engines: ["docker"], total: 2, running: 1, containers: [] },
+  });
+});
+
+it.each<[string, Container, object]>([
+  [
+    "is restarted over and over",
+    fakeContainer({ state: "restarting", inspected: fakeContainerState({ exitCode: 1, restarts: 7 }) }),
+    {
+      status: "fail",
+      message: "container web ends and is restarted over and over (exit code 1; docker logs web)",
+      details: { containers: [{ name: "web", state: "restarting", exit_code: 1, restarts: 7 }] },
+    },
+  ],
+  [
+    "is unhealthy",
+    fakeContainer({ isUnhealthy: true, engine: "podman" }),
+    { status: "fail", message: "container web is unhealthy by its own health check (podman inspect web)" },
+  ],
+  ["is dead", fakeContainer({ state: "dead" }), { status: "fail" }],
+  [
+    "has ended with an error though it should run",
+    ended({ exitCode: 2, restartPolicy: "on-failure", mostRestarts: 3, restarts: 3 }),
+    {
+      status: "fail",
+      message: "container web ended with exit code 2, and its policy is on-failure (docker logs web)",
+    },
+  ],
+  [
+    "cannot be started",
+    fakeContainer({
+      state: "created",
+      inspected: fakeContainerState({ exitCode: 128, restartPolicy: "always", error: "port is already allocated" }),
+    }),
+    { status: "fail", message: "container web cannot be started: port is already allocated" },
+  ],
+  [
+    "was killed for its memory and should run",
+    ended({ exitCode: 137, isOomKilled: true, restartPolicy: "always" }),
+    { status: "fail", message: "container web was killed by the OOM killer (raise its memory limit)" },
+  ],
+  ["was killed for its memory today", ended({ exitCode: 137, isOomKilled: true }), { status: "warn" }],
+  [
+    "was killed for its memory long ago",
+    ended({ exitCode: 137, isOomKilled: true, finishedAt: now - 25 * 3_600_000 }),
+    { status: "pass" },
+  ],
+  [
+    "was just restarted, for the third time",
+    fakeContainer({ inspected: fakeContainerState({ restarts: 3, startedAt: now - 5000 }) }),
+    { status: "warn", message: "container web was restarted 3 times, the last time just now (docker logs web)" },
+  ],
+  [
+    "was restarted long ago",
+    fakeContainer({ inspected: fakeContainerState({ restarts: 3, startedAt: now - 700_000 }) }),
+    { status: "pass" },
+  ],
+  ["was stopped by somebody", ended({ exitCode: 143, restartPolicy: "unless-stopped" }), { status: "pass" }],
+  ["had to be killed by who stopped it", ended({ exitCode: 137, restartPolicy: "always" }), { status: "pass" }],
+  ["ended with an error, and was to run once", ended({ exitCode: 2 }), { status: "pass" }],
+])("judges one that %s", async (_, container, expected) => {
+  expect(await run([container])).toMatchObject(expected);
+  expect(await run([container], ["w*"])).toMatchObject({ status: "pass" });
+});
+
+it("skips without an engine, without the rights that asking takes", async () => {
+  const skipped = { status: "skip", message: expect.stringContaining("podman.socket") };
+  expect(await run()).toMatchObject(skipped);
+  const check = (containers?: readonly Container[]) =>
+    containersCheck({ containers: createFakeContainers(containers), clock: { now: () => now } });
+  expect(await check().absent?.()).toMatchObject(skipped);
+  expect(await check([]).absent?.()).toBeUndefined();
+});

@@ -1,0 +1,88 @@
+import type { Container, Containers } from "#domain/ports/containers.ts";
+import type { Clock } from "#kernel/clock.ts";
+import { counted } from "#kernel/text.ts";
+import { type Check, createIgnore, skip } from "../check.ts";
+import { combineFindings, type Finding, passing } from "../findings.ts";
+
+const minuteMs = 60_000;
+const dayMs = 24 * 60 * minuteMs;
+/** So many restarts, the last of them so recently, are a loop: Podman does not wait between them. */
+const loop = { restarts: 3, withinMs: 10 * minuteMs };
+const mostListed = 50;
+/** What SIGTERM and SIGKILL leave: somebody has stopped it. Such a container is not started again by its policy. */
+const stoppedCodes: readonly number[] = [137, 143];
+
+const fail = (problem: string): Finding => ({ status: "fail", problem });
+const warn = (problem: string): Finding => ({ status: "warn", problem });
+
+function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: number): Finding {
+  const logs = `${engine} logs ${name}`;
+  if (state === "restarting") {
+    const code = inspected === undefined ? "" : `exit code ${inspected.exitCode}; `;
+    return fail(`container ${name} ends and is restarted over and over (${code}${logs})`);
+  }
+  if (isUnhealthy) return fail(`container ${name} is unhealthy by its own health check (${engine} inspect ${name})`);
+  if (state === "dead") return fail(`container ${name} is dead: ${engine} could not remove it (${engine} rm ${name})`);
+  if (inspected === undefined) return passing;
+  const { exitCode, isOomKilled, error, startedAt, finishedAt, restarts, restartPolicy } = inspected;
+  if (state === "running") {
+    const isLooping = restarts >= loop.restarts && now - (startedAt ?? 0) < loop.withinMs;
+    return isLooping
+      ? warn(`container ${name} was restarted ${restarts} times, the last time just now (${logs})`)
+      : passing;
+  }
+  const isToRun = restartPolicy !== "" && restartPolicy !== "no";
+  if (isOomKilled) {
+    const killed = `container ${name} was killed by the OOM killer (raise its memory limit)`;
+    if (isToRun) return fail(killed);
+    return now - (finishedAt ?? 0) < dayMs ? warn(killed) : passing;
+  }
+  if (!isToRun) return passing;
+  if (error !== "") return fail(`container ${name} cannot be started: ${error}`);
+  const hasEnded = state === "exited" || state === "stopped";
+  if (!hasEnded || exitCode === 0 || stoppedCodes.includes(exitCode)) return passing;
+  return fail(`container ${name} ended with exit code ${exitCode}, and its policy is ${restartPolicy} (${logs})`);
+}
+
+const none = (): ReturnType<typeof skip> =>
+  skip("Neither Docker runs on this host nor is the socket of Podman there (podman.socket)");
+
+/**
+ * Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its own health check, was
+ * killed by the OOM killer, or has ended with an error or cannot be started although its restart policy has it run. Warns for one that was
+ * restarted three times, the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One
+ * that somebody has stopped is no fault. Containers of other users are not seen. `ignore` takes names of containers, and patterns.
+ */
+export function containersCheck(ports: { containers: Containers; clock: Pick<Clock, "now"> }): Check {
+  const { containers, clock } = ports;
+  return {
+    id: "containers",
+    name: "Containers",
+    category: "services",
+    severity: "high",
+    intervalMs: 5 * 60_000,
+    absent: async () => ((await containers.engines()).length > 0 ? undefined : none()),
+    async run({ ignore }, signal) {
+      const engines = await containers.engines();
+      if (engines.length === 0) return none();
+      const isIgnored = createIgnore(ignore);
+      const all = (await containers.list(signal)).filter(({ name }) => !isIgnored(name));
+      const judged = all.map((container) => ({ container, ...judge(container, clock.now()) }));
+      const troubled = judged.filter(({ status }) => status !== "pass");
+      const running = all.filter(({ state }) => state === "running").length;
+      return combineFindings(judged, `${counted(running, "container")} of ${all.length} running, none in trouble`, {
+        engines,
+        total: all.length,
+        running,
+        containers: troubled.slice(0, mostListed).map(({ status, container: { engine, name, state, inspected } }) => ({
+          engine,
+          name,
+          status,
+          state,
+          exit_code: inspected?.exitCode ?? null,
+          restarts: inspected?.restarts ?? null,
+        })),
+      });
+    },
+  };
+}

@@ -1,0 +1,130 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer, type Server } from "node:http";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, describe, expect, it } from "vitest";
+import { createContainers } from "#adapters/containers/index.ts";
+import type { Containers } from "#domain/ports/containers.ts";
+import { createFakeContainers, fakeContainer, fakeContainerState } from "../fakes/containers.ts";
+import { containerInspected, containerListed } from "../host/support/recorded.ts";
+
+const { signal } = new AbortController();
+const dir = mkdtempSync(join(tmpdir(), "steward-run-"));
+const servers: Server[] = [];
+afterAll(() => {
+  for (const server of servers) server.close();
+  rmSync(dir, { recursive: true });
+});
+
+const ids = { web: "a".repeat(64), crashed: "b".repeat(64), gone: "c".repeat(64) };
+const listed = [
+  containerListed({ Id: ids.web, Names: ["/web"], State: "running", Status: "Up 2 hours (unhealthy)" }),
+  containerListed({ Id: ids.crashed, Names: ["/crashed"], State: "exited", Status: "Exited (137) 3 minutes ago" }),
+  containerListed({ Id: ids.gone, Names: ["/gone"], State: "exited", Status: "Exited (0) 3 minutes ago" }),
+  containerListed({ Id: "../../etc", Names: ["/hostile"], State: "exited" }),
+];
+const inspected = containerInspected({
+  State: { ExitCode: 137, OOMKilled: true },
+  RestartCount: 2,
+  HostConfig: { RestartPolicy: { Name: "on-failure", MaximumRetryCount: 2 } },
+});
+
+/** Has an engine answer on a socket of its own. @returns the requests that it gets, and the directory. */
+async function serve(
+  name: string,
+  socket: string,
+  answer: (url: string) => { readonly status?: number; readonly body: string },
+) {
+  const runDir = join(dir, name);
+  const path = join(runDir, socket);
+  mkdirSync(dirname(path), { recursive: true });
+  const requests: string[] = [];
+  const server = createServer((request, response) => {
+    requests.push(`${request.method} ${decodeURIComponent(request.url ?? "")}`);
+    const { status = 200, body } = answer(request.url ?? "");
+    response.writeHead(status, { "content-type": "application/json" }).end(body);
+  });
+  servers.push(server);
+  await new Promise<void>((resolve) => server.listen(path, resolve));
+  return { runDir, requests };
+}
+
+const likeDocker = (url: string) => {
+  if (url.startsWith("/containers/json?all=1")) return { body: JSON.stringify(listed) };
+  if (url.startsWith("/containers/json?filters=")) return { body: JSON.stringify(listed.slice(0, 1)) };
+  if (url === `/containers/${ids.crashed}/json`) return { body: JSON.stringify(inspected) };
+  return { status: 404, body: '{"message":"No such container"}' };
+};
+
+const docker = await serve("docker", "docker.sock", likeDocker);
+writeFileSync(join(docker.runDir, "docker.pid"), "1");
+const podman = await serve("podman", "podman/podman.sock", likeDocker);
+
+const expected = (engine: "docker" | "podman") => [
+  fakeContainer({ engine, isUnhealthy: true }),
+  fakeContainer({
+    engine,
+    name: "crashed",
+    state: "exited",
+    inspected: fakeContainerState({
+      exitCode: 137,
+      isOomKilled: true,
+      restarts: 2,
+      restartPolicy: "on-failure",
+      mostRestarts: 2,
+    }),
+  }),
+  fakeContainer({ engine, name: "gone", state: "exited" }),
+];
+
+describe.each<["docker" | "podman", string, Containers]>([
+  ["docker", "fake", createFakeContainers(expected("docker"))],
+  ["docker", "API over a socket", createContainers({ runDir: docker.runDir })],
+  ["podman", "API over a socket", createContainers({ runDir: podman.runDir })],
+])("containers of %s: %s", (engine, _, containers) => {
+  it("are those of the engine, with the state of all that do not simply run", async () => {
+    expect(await containers.engines()).toEqual([engine]);
+    expect(await containers.list(signal)).toEqual(expected(engine));
+  });
+});
+
+describe.each<[string, Containers]>([
+  ["fake", createFakeContainers()],
+  ["API over a socket", createContainers({ runDir: join(dir, "nothing") })],
+])("containers without an engine: %s", (_, containers) => {
+  it("are none", async () => {
+    expect(await containers.engines()).toEqual([]);
+    expect(await containers.list(signal)).toEqual([]);
+  });
+});
+
+describe("containers: API over a socket", () => {
+  it("are asked for by reading alone, and only by ids that the engine may have", () => {
+    expect(docker.requests).toEqual([
+      "GET /containers/json?all=1",
+      'GET /containers/json?filters={"health":["unhealthy"]}',
+      `GET /containers/${ids.crashed}/json`,
+      `GET /containers/${ids.gone}/json`,
+    ]);
+  });
+
+  it("are not asked for where that would start Docker", async () => {
+    const { runDir, requests } = await serve("stopped", "docker.sock", likeDocker);
+    const containers = createContainers({ runDir });
+    expect([await containers.engines(), await containers.list(signal)]).toEqual([[], []]);
+    expect(requests).toEqual([]);
+  });
+
+  it.each([
+    ["refuses", { status: 500, body: '{"message":"broken"}' }, "cannot ask podman: it answers 500"],
+    ["does not speak JSON", { body: "<html>" }, "cannot ask podman: its answer is not JSON"],
+    [
+      "answers without end",
+      { body: " ".repeat(17 * 1024 * 1024) },
+      "cannot ask podman: its answer is larger than 16 MiB",
+    ],
+  ])("throw what is wrong with an engine that %s", async (name, answer, message) => {
+    const { runDir } = await serve(name, "podman/podman.sock", () => answer);
+    await expect(createContainers({ runDir }).list(signal)).rejects.toThrow(message);
+  });
+});
