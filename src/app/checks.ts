@@ -1,3 +1,4 @@
+import { createBackupFolders } from "#adapters/backup-folders/index.ts";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
@@ -25,7 +26,7 @@ import { ownServiceUnit } from "#adapters/systemd/index.ts";
 import { createClockOffsets } from "#adapters/time-daemons/index.ts";
 import { createTimeSync } from "#adapters/timedate/index.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
-import { checkPlan, pluginSettings } from "#config/checks.ts";
+import { backupTargets, checkPlan, pluginSettings } from "#config/checks.ts";
 import type { Config } from "#config/load.ts";
 import { probeTargets } from "#config/probes.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
@@ -99,6 +100,8 @@ export function createHostChecks(parts: {
     taint: createKernelTaint(),
     pressure: createPressure(),
     containers: createContainers(),
+    backupFolders: createBackupFolders(),
+    backupTargets: backupTargets(settings),
   });
   const checks = [
     ...builtIn.filter(({ id }) => !plugins.some((plugin) => plugin.id === id)),

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { checkPlan, pluginSettings } from "./checks.ts";
+import { backupTargets, checkFaults, checkPlan, pluginSettings } from "./checks.ts";
 
 it("turns the settings of checks into milliseconds and leaves out what is not said", () => {
   expect(checkPlan({})).toEqual({ checks: {} });
@@ -47,4 +47,45 @@ it("makes checks of plugins, whose times are in the plan as those of any check",
     other: {},
   });
   expect(pluginSettings({})).toEqual([]);
+});
+
+it("makes hours of the ages of backups, which are given by a directory or a unit", () => {
+  const targets = [
+    { name: "db", folder: "/srv/db", pattern: "*.zst", warn: "90m" },
+    { name: "files", unit: "files.timer", fail: "3d" },
+  ];
+  expect(backupTargets({ health: { checks: { backup_age: { targets } } } })).toEqual([
+    { name: "db", kind: "folder", folder: "/srv/db", pattern: "*.zst", warn: 1.5 },
+    { name: "files", kind: "unit", unit: "files.timer", fail: 72 },
+  ]);
+  expect(backupTargets({})).toEqual([]);
+});
+
+it.each([
+  [[{ name: "db" }], ["targets.0.name"]],
+  [[{ name: "db", folder: "/srv", unit: "db.timer" }], ["targets.0.name"]],
+  [[{ name: "db", folder: "srv" }], ["targets.0.folder"]],
+  [[{ name: "db", unit: "db.timer", pattern: "*" }], ["targets.0.pattern"]],
+  [
+    [
+      { name: "db", folder: "/srv" },
+      { name: "db", unit: "db.timer" },
+    ],
+    ["targets.1.name"],
+  ],
+])("finds the fault of a backup, %j", (targets, expected) => {
+  const faults = checkFaults({ health: { checks: { backup_age: { targets } } } }, [], ([, , , ...path], message) => ({
+    source: "",
+    path: path.join("."),
+    message,
+  }));
+  expect(faults.map(({ path }) => path)).toEqual(expected);
+});
+
+it("has targets for the age of backups alone", () => {
+  const targets = [{ name: "db", folder: "/srv" }];
+  const at = ([, , id, key]: readonly string[], message: string) => ({ source: "", path: `${id}.${key}`, message });
+  expect(checkFaults({ health: { checks: { memory: { targets } } } }, [], at)).toEqual([
+    { source: "", path: "memory.targets", message: "is for backup_age alone" },
+  ]);
 });

@@ -1,9 +1,11 @@
 import { isAbsolute } from "node:path";
 import type { Severity } from "#contract/checks.ts";
 import { defined } from "#kernel/values.ts";
-import type { Fault, FaultAt } from "./faults.ts";
+import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 import { toMs } from "./text.ts";
+
+type CheckEntry = NonNullable<NonNullable<Settings["health"]>["checks"]>[string];
 
 export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   const { interval, attempts: usual, checks = {} } = health;
@@ -40,6 +42,53 @@ export function pluginSettings({ health = {} }: Pick<Settings, "health">): reado
   });
 }
 
+const hourMs = 3_600_000;
+const backupCheckId = "backup_age";
+const hours = (time: string | undefined): number | undefined => (time === undefined ? undefined : toMs(time) / hourMs);
+
+/** Ages are hours. */
+type BackupTarget = { readonly name: string; readonly warn?: number; readonly fail?: number } & (
+  | { readonly kind: "folder"; readonly folder: string; readonly pattern: string }
+  | { readonly kind: "unit"; readonly unit: string }
+);
+
+/** The backups whose age the settings want checked. */
+export function backupTargets({ health = {} }: Pick<Settings, "health">): readonly BackupTarget[] {
+  return (health.checks?.[backupCheckId]?.targets ?? []).flatMap(
+    ({ name, folder, pattern = "*", unit, warn, fail }): readonly BackupTarget[] => {
+      const shared = { name, ...defined({ warn: hours(warn), fail: hours(fail) }) };
+      if (folder !== undefined) return [{ ...shared, kind: "folder", folder, pattern }];
+      return unit === undefined ? [] : [{ ...shared, kind: "unit", unit }];
+    },
+  );
+}
+
+function targetFaults(targets: NonNullable<CheckEntry["targets"]>): SettingFaults {
+  const names = targets.map(({ name }) => name);
+  return targets.flatMap(({ name, folder, pattern, unit }, at) => {
+    const key = (setting: string): string => `${at}.${setting}`;
+    return [
+      ...faultIf(
+        (folder === undefined) === (unit === undefined),
+        key("name"),
+        "needs one of folder and unit, not both",
+      ),
+      ...faultIf(folder !== undefined && !isAbsolute(folder), key("folder"), "must be an absolute path"),
+      ...faultIf(pattern !== undefined && folder === undefined, key("pattern"), "is for folder alone"),
+      ...faultIf(names.indexOf(name) !== at, key("name"), `${name} is there twice`),
+    ];
+  });
+}
+
+/** Settings that one check alone has. */
+function ownFaults(id: string, settings: CheckEntry, faultAt: FaultAt): readonly Fault[] {
+  const { targets } = settings;
+  const at = (keys: readonly string[], message: string): Fault => faultAt(["health", "checks", id, ...keys], message);
+  if (targets === undefined) return [];
+  if (id !== backupCheckId) return [at(["targets"], `is for ${backupCheckId} alone`)];
+  return targetFaults(targets).map(([setting, message]) => at(["targets", ...setting.split(".")], message));
+}
+
 /** Settings of checks that are well-formed but contradictory. @param builtInCheckIds ids that plugins cannot have. */
 export function checkFaults(
   { health = {} }: Pick<Settings, "health">,
@@ -52,11 +101,14 @@ export function checkFaults(
       keys.filter((key) => settings[key] !== undefined).map((key) => at(key, message));
     const [program] = settings.command ?? [];
     if (program === undefined)
-      return given(["name", "severity", "guards_updates", "user"], "needs command: only a plugin can be given one");
+      return [
+        ...given(["name", "severity", "guards_updates", "user"], "needs command: only a plugin can be given one"),
+        ...ownFaults(id, settings, faultAt),
+      ];
     return [
       ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} comes with the service`)] : []),
       ...(isAbsolute(program) ? [] : [at("command", `must begin with an absolute path, not ${program}`)]),
-      ...given(["warn", "fail", "ignore"], "cannot be given for a plugin: put it into its command"),
+      ...given(["warn", "fail", "ignore", "targets"], "cannot be given for a plugin: put it into its command"),
     ];
   });
 }

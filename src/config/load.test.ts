@@ -82,7 +82,7 @@ describe("the file", () => {
   it("may be the example of a plugin in the documentation", () => {
     const page = readFileSync(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
     const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
-    expect(load(example).settings.health?.checks?.["backup_age"]).toMatchObject({ severity: "high" });
+    expect(load(example).settings.health?.checks?.["backup_file"]).toMatchObject({ severity: "high" });
   });
 
   it("has environment over it", () => {

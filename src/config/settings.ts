@@ -34,6 +34,21 @@ const attempts = (usual: string) =>
     description: `Runs in a row until a warning or a failure counts and people are told: ${usual}`,
   });
 
+const BackupTarget = Strict({
+  name: Type.String({ pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$", examples: ["database"], description: "Its name." }),
+  ...optional({
+    folder: text("Directory with the files of the backup, an absolute path."),
+    pattern: text("Which files of the directory count, by their names: `*.tar.zst`; all unless given."),
+    unit: Type.String({
+      pattern: "^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]{0,240}\\.(service|timer)$",
+      examples: ["backup.timer"],
+      description: "Instead of a directory: the service that makes the backup, or its timer.",
+    }),
+    warn: duration,
+    fail: duration,
+  }),
+});
+
 const CheckSettings = Options({
   enabled: flag("Whether there is this check at all."),
   warn: Percent,
@@ -46,6 +61,10 @@ const CheckSettings = Options({
     "From when on people are told of this check: what `notifications.checks` says unless given.",
   ),
   ignore: Type.Array(Type.String()),
+  targets: Type.Array(BackupTarget, {
+    maxItems: 64,
+    description: "Of `backup_age`: the backups whose age counts, each by a directory or by a unit.",
+  }),
   command: Type.Array(Type.String({ pattern: "^[^\\u0000]*$" }), {
     minItems: 1,
     description:

@@ -55,7 +55,14 @@ const ServiceRequest = Strict({
 /** Checks that need root: host keys, the packet filter, and file systems outside of the sandbox. */
 const cheapRootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
 /** Those that start programs which may take long, or wake disks: each by itself, as seldom as it says. */
-export const separateRootCheckIds = ["lvm_thin", "filesystem_health", "smart", "clock_offset", "containers"] as const;
+export const separateRootCheckIds = [
+  "lvm_thin",
+  "filesystem_health",
+  "smart",
+  "clock_offset",
+  "containers",
+  "backup_age",
+] as const;
 export const rootCheckIds = [...cheapRootCheckIds, ...separateRootCheckIds] as const;
 const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
 const SnapshotRequest = Strict({ id: SnapshotId });

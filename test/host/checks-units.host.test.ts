@@ -1,6 +1,7 @@
 import { describe, expect } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
+import type { CheckStatus } from "#contract/checks.ts";
 import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { timersSuite } from "../ports/timers.suite.ts";
 import { checkCommand, parseOutcome, runCheck } from "./support/check.ts";
@@ -18,8 +19,17 @@ const config = [
   `    - { name: website, http: "http://127.0.0.1:${port}/" }`,
   `    - { name: port, tcp: "127.0.0.1:${port}" }`,
   "    - { name: own-name, dns: localhost }",
+  "health:",
+  "  checks:",
+  "    backup_age:",
+  "      targets:",
+  "        - { name: database, folder: /srv/backup, pattern: '*.sql' }",
+  "        - { name: files, unit: files.timer }",
   "",
 ].join("\n");
+
+/** A figure of a check. */
+const figure = (details: object, name: string): unknown => Reflect.get(details, name);
 
 /** Answers the three requests of Docker's API with what is in files. */
 const fakeDocker = [
@@ -201,6 +211,39 @@ describeOnHost(
         await session.shell("rm /run/docker.pid /run/docker.sock");
       },
     );
+
+    /** What the check says of one of the backups. */
+    const backup = async (name: string) => {
+      const { details } = await check("backup_age");
+      const all = figure(details, "backups") as readonly { readonly name: string; readonly status: CheckStatus }[];
+      const found = all.find((each) => each.name === name);
+      if (found === undefined) throw new Error(`the check does not tell of ${name}`);
+      return found;
+    };
+
+    provoke("backup_age", "a directory without a file, with one of three days ago, and with a new one", async (see) => {
+      await session.shell("mkdir -p /srv/backup && touch /srv/backup/empty.sql");
+      expect(see(await backup("database"))).toMatchObject({ status: "fail", last_at: null });
+      await session.shell("echo all > /srv/backup/old.sql && touch -d '3 days ago' /srv/backup/old.sql");
+      expect(see(await backup("database"))).toMatchObject({ status: "fail", age_hours: 72 });
+      await session.shell("mkdir /srv/backup/today && echo all > /srv/backup/today/new.sql");
+      expect(see(await backup("database"))).toMatchObject({ status: "pass", age_hours: 0 });
+    });
+
+    provoke("backup_age", "a timer whose service fails, then succeeds", async (see) => {
+      await session.writeUnits({
+        "files.service": oneshot("/usr/bin/test -e /run/disk-is-there"),
+        "files.timer": ["[Timer]", "OnActiveSec=1ms", "AccuracySec=1ms", "OnUnitActiveSec=1d"],
+      });
+      expect(see(await backup("files"))).toMatchObject({ status: "fail", last_at: null });
+      await systemctl("start", "files.timer");
+      await eventually(async () =>
+        expect((await check("backup_age")).message).toContain("the last run of files.service failed (exit-code"),
+      );
+      await session.shell("touch /run/disk-is-there && systemctl start files.service");
+      await eventually(async () => expect(see(await backup("files"))).toMatchObject({ status: "pass", age_hours: 0 }));
+      await systemctl("stop", "files.timer");
+    });
 
     provoke(
       "endpoints",

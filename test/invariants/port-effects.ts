@@ -6,6 +6,7 @@ import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/acces
 import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
+import type { BackupFolders } from "#domain/ports/backup-folders.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
@@ -106,6 +107,7 @@ interface Ports {
   readonly ProcessFiles: ProcessFiles;
   readonly Conntrack: Conntrack;
   readonly Temperatures: Temperatures;
+  readonly BackupFolders: BackupFolders;
   readonly Containers: Containers;
   readonly ClockOffsets: ClockOffsets;
   readonly WindowStore: WindowStore;
@@ -259,6 +261,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ProcessFiles: { busiest: none },
   Conntrack: { usage: none },
   Temperatures: { list: none },
+  BackupFolders: { newest: none },
   Containers: { engines: none, list: none },
   ClockOffsets: { canRead: none, read: none },
   WindowStore: { load: none, save: none },

@@ -1,3 +1,4 @@
+import type { BackupFolders } from "#domain/ports/backup-folders.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { Containers } from "#domain/ports/containers.ts";
@@ -25,6 +26,7 @@ import type { UnitMemories } from "#domain/ports/unit-memory.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
+import { type BackupTarget, backupAgeCheck } from "./checks/backup-age.ts";
 import { clockOffsetCheck } from "./checks/clock-offset.ts";
 import { conntrackCheck } from "./checks/conntrack.ts";
 import { containersCheck } from "./checks/containers.ts";
@@ -64,7 +66,7 @@ export interface CheckPorts {
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
   readonly fileSystems: FileSystems;
   readonly facts: Omit<HostFacts, "info">;
-  readonly units: Pick<Units, "loaded" | "failed">;
+  readonly units: Pick<Units, "loaded" | "failed" | "read">;
   readonly time: TimeSync;
   readonly servers: NameServers;
   readonly routes: DefaultRoutes;
@@ -92,6 +94,8 @@ export interface CheckPorts {
   readonly taint: KernelTaint;
   readonly pressure: Pressure;
   readonly containers: Containers;
+  readonly backupFolders: BackupFolders;
+  readonly backupTargets: readonly BackupTarget[];
 }
 
 /** The checks that come with the service by their ids, in the order in which they are listed. */
@@ -130,6 +134,7 @@ const factories = {
   clock_offset: clockOffsetCheck,
   endpoints: endpointsCheck,
   containers: containersCheck,
+  backup_age: backupAgeCheck,
 } satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host. */
@@ -149,6 +154,7 @@ const youngCheckIds: readonly (keyof typeof factories)[] = [
   "clock_offset",
   "endpoints",
   "containers",
+  "backup_age",
 ];
 
 /** Ids that settings cannot give to a plugin. */

@@ -303,6 +303,15 @@ export const provocations = {
       file: units,
     },
   ],
+  backup_age: [
+    {
+      how: "a directory without a file, with one of three days ago, and with a new one",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: units,
+    },
+    { how: "a timer whose service fails, then succeeds", isReal: true, statuses: ["fail", "pass"], file: units },
+  ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 
 export type ProvokedCheck = keyof typeof provocations;

@@ -1,0 +1,120 @@
+import { expect, it } from "vitest";
+import type { Timer } from "#domain/ports/timers.ts";
+import { createFakeBackupFolders } from "../../../../test/fakes/backup-folders.ts";
+import { createFakeTimers, fakeTimer } from "../../../../test/fakes/timers.ts";
+import { createFakeUnits, runningUnit } from "../../../../test/fakes/units.ts";
+import type { CheckSettings } from "../check.ts";
+import { type BackupTarget, backupAgeCheck } from "./backup-age.ts";
+
+const { signal } = new AbortController();
+const hourMs = 3_600_000;
+const now = Date.parse("2026-01-10T12:00:00Z");
+const file = (path: string, ageHours: number, bytes = 1) => ({ path, bytes, modifiedAt: now - ageHours * hourMs });
+const folder = (name: string, given: Partial<BackupTarget> = {}): BackupTarget =>
+  ({
+    name,
+    kind: "folder",
+    folder: `/srv/${name}`,
+    pattern: "*.tar.zst",
+    ...given,
+  }) as BackupTarget;
+const unit = (name: string): BackupTarget => ({ name, kind: "unit", unit: name });
+
+const checkOf = (
+  backupTargets: readonly BackupTarget[],
+  given: { folders?: Parameters<typeof createFakeBackupFolders>[0]; timer?: Partial<Timer>; isComplete?: boolean } = {},
+) =>
+  backupAgeCheck({
+    backupTargets,
+    backupFolders: createFakeBackupFolders(given.folders, given.isComplete),
+    timers: createFakeTimers([fakeTimer("backup", { unitSince: now - 2 * hourMs, ...given.timer })]),
+    units: createFakeUnits([
+      runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: now - 30 * hourMs }),
+      runningUnit("bad.service", { activeState: "failed", subState: "failed", result: "exit-code" }),
+    ]),
+    clock: { now: () => now },
+  });
+const run = (
+  targets: readonly BackupTarget[],
+  given?: Parameters<typeof checkOf>[1],
+  settings: Partial<CheckSettings> = {},
+) => checkOf(targets, given).run({ ignore: [], ...settings }, signal);
+
+it("passes while the newest file that counts is recent", async () => {
+  const folders = {
+    "/srv/db": [file("old.tar.zst", 70), file("2026/new.tar.zst", 25), file("empty.tar.zst", 0, 0), file("log", 0)],
+  };
+  expect(await run([folder("db")], { folders })).toEqual({
+    status: "pass",
+    message: "1 backup of recent age",
+    details: { backups: [{ name: "db", status: "pass", last_at: "2026-01-09T11:00:00.000Z", age_hours: 25 }] },
+  });
+});
+
+it("grades by age, with the limits of the target before those of the check", async () => {
+  const folders = { "/srv/db": [file("a.tar.zst", 26)], "/srv/old": [file("b.tar.zst", 50)] };
+  expect(await run([folder("db")], { folders })).toMatchObject({
+    status: "warn",
+    message: "backup db is 26 h old: the newest file is a.tar.zst",
+  });
+  expect(await run([folder("db"), folder("old")], { folders })).toMatchObject({
+    status: "fail",
+    message: expect.stringMatching(/^backup old is 50 h old.*; backup db is 26 h old/),
+  });
+  expect(await run([folder("db")], { folders }, { warn: 30, fail: 40 })).toMatchObject({ status: "pass" });
+  expect(await run([folder("db", { warn: 10, fail: 20 })], { folders }, { warn: 30, fail: 40 })).toMatchObject({
+    status: "fail",
+  });
+  expect(await run([folder("db")], { folders }, { ignore: ["d?"] })).toMatchObject({ status: "skip" });
+});
+
+it("fails for a directory that is not there, and for one without a backup", async () => {
+  expect(await run([folder("db")])).toMatchObject({
+    status: "fail",
+    message: "backup db: there is no directory /srv/db",
+    details: { backups: [{ name: "db", last_at: null, age_hours: null }] },
+  });
+  const folders = { "/srv/db": [file("log", 1)] };
+  expect(await run([folder("db")], { folders })).toMatchObject({
+    message: "backup db: no file in /srv/db is a backup",
+  });
+  expect(await run([folder("db")], { folders, isComplete: false })).toMatchObject({
+    message: "backup db: no file of those that were read in /srv/db is a backup",
+  });
+});
+
+it.each<[string, Partial<Timer>, object]>([
+  ["succeeded", {}, { status: "pass" }],
+  ["succeeded before the last boot", { unitSince: null, lastStartAt: now - 60 * hourMs }, { status: "fail" }],
+  [
+    "runs for long",
+    { unitActiveState: "activating", unitSince: now - 27 * hourMs },
+    { status: "warn", message: "backup backup.timer is 27 h old: backup.service has been running since" },
+  ],
+  [
+    "failed",
+    { unitActiveState: "failed", unitResult: "exit-code" },
+    {
+      status: "fail",
+      message: "backup backup.timer: the last run of backup.service failed (exit-code; journalctl -u backup.service)",
+    },
+  ],
+  ["has not run", { unitSince: null, lastStartAt: null }, { status: "fail" }],
+])("tells of a timer whose service %s", async (_, timer, expected) => {
+  expect(await run([unit("backup.timer")], { timer })).toMatchObject(expected);
+});
+
+it.each([
+  ["dump.service", { status: "warn", message: "backup dump.service is 30 h old: dump.service last succeeded" }],
+  ["bad.service", { status: "fail" }],
+  ["missing.service", { status: "fail", message: expect.stringContaining("there is no unit missing.service") }],
+  ["missing.timer", { status: "fail", message: expect.stringContaining("missing.timer is not active") }],
+] as const)("tells of %s", async (name, expected) => {
+  expect(await run([unit(name)])).toMatchObject(expected);
+});
+
+it("skips where the settings name none, without the rights that reading takes", async () => {
+  expect(await run([])).toMatchObject({ status: "skip" });
+  expect(await checkOf([]).absent?.()).toMatchObject({ status: "skip" });
+  expect(await checkOf([unit("backup.timer")]).absent?.()).toBeUndefined();
+});

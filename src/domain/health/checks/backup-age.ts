@@ -1,0 +1,126 @@
+import type { BackupFolders } from "#domain/ports/backup-folders.ts";
+import type { Timers } from "#domain/ports/timers.ts";
+import type { Units } from "#domain/ports/units.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { counted } from "#kernel/text.ts";
+import { type Check, type CheckSettings, createIgnore, grade, skip } from "../check.ts";
+import { combineFindings, type Finding } from "../findings.ts";
+
+/** A backup of the settings, by what shows when it was made last. Limits are hours, those of the check unless given. */
+export type BackupTarget = {
+  readonly name: string;
+  readonly warn?: number;
+  readonly fail?: number;
+} & (
+  | { readonly kind: "folder"; readonly folder: string; readonly pattern: string }
+  /** A timer, or a service. */
+  | { readonly kind: "unit"; readonly unit: string }
+);
+
+interface Age {
+  /** Epoch milliseconds of the last backup; null where none is known. */
+  readonly at: number | null;
+  /** What shows it, for the message: `the newest file is …`. */
+  readonly shownBy: string;
+  /** Why there is none, or why the last one does not count. */
+  readonly fault?: string;
+}
+
+const hourMs = 3_600_000;
+const none = (): ReturnType<typeof skip> => skip("The settings name no backup (health.checks.backup_age.targets)");
+
+/** Of a unit that ran: a failed run does not say when the last good one was. */
+function ageOfRun(
+  unit: string,
+  state: { readonly activeState: string; readonly result: string; readonly at: number | null },
+): Age {
+  const { activeState, result, at } = state;
+  const shownBy = activeState === "activating" ? `${unit} has been running since` : `${unit} last succeeded`;
+  const hasFailed = activeState === "failed" || (result !== "" && result !== "success");
+  if (hasFailed)
+    return { at: null, shownBy, fault: `the last run of ${unit} failed (${result}; journalctl -u ${unit})` };
+  return at === null ? { at, shownBy, fault: `systemd knows of no run of ${unit} since boot` } : { at, shownBy };
+}
+
+/**
+ * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, or by the last
+ * success of a service or of what a timer starts. By default 26 hours warn, 50 fail; a failed run fails, and so does a directory
+ * without a file. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
+ */
+export function backupAgeCheck(ports: {
+  backupTargets: readonly BackupTarget[];
+  backupFolders: BackupFolders;
+  timers: Timers;
+  units: Pick<Units, "read">;
+  clock: Pick<Clock, "now">;
+}): Check {
+  const { backupTargets, backupFolders, timers, units, clock } = ports;
+
+  const ageOfTimer = async (name: string): Promise<Age> => {
+    const timer = (await timers.list())?.find((each) => each.name === name);
+    if (timer === undefined)
+      return { at: null, shownBy: name, fault: `${name} is not active (systemctl enable --now)` };
+    const { unit, unitActiveState, unitResult, unitSince, lastStartAt } = timer;
+    // A run before the last boot is known by the timer alone.
+    return ageOfRun(unit, { activeState: unitActiveState, result: unitResult, at: unitSince ?? lastStartAt });
+  };
+  const ageOfService = async (name: string): Promise<Age> => {
+    const { loadState, activeState, result, since } = await units.read(name);
+    if (loadState === "not-found") return { at: null, shownBy: name, fault: `there is no unit ${name}` };
+    return ageOfRun(name, { activeState, result, at: since });
+  };
+  const ageInFolder = async (folder: string, pattern: string, signal: AbortSignal): Promise<Age> => {
+    const found = await backupFolders.newest(folder, createIgnore([pattern]), signal);
+    if (found === undefined) return { at: null, shownBy: folder, fault: `there is no directory ${folder}` };
+    const { newest, isComplete } = found;
+    const among = isComplete ? "" : " of those that were read";
+    if (newest === undefined) return { at: null, shownBy: folder, fault: `no file${among} in ${folder} is a backup` };
+    return { at: newest.modifiedAt, shownBy: `the newest file${among} is ${newest.path}` };
+  };
+  const ageOf = (target: BackupTarget, signal: AbortSignal): Promise<Age> => {
+    if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, signal);
+    return target.unit.endsWith(".timer") ? ageOfTimer(target.unit) : ageOfService(target.unit);
+  };
+
+  const judge = async (target: BackupTarget, settings: CheckSettings, signal: AbortSignal) => {
+    const { warn = 26, fail = 50 } = settings;
+    const { at, shownBy, fault } = await ageOf(target, signal).catch(
+      (error: unknown): Age => ({ at: null, shownBy: "", fault: errorMessage(error) }),
+    );
+    signal.throwIfAborted();
+    const ageHours = at === null ? null : Math.max(0, Math.floor((clock.now() - at) / hourMs));
+    const finding: Finding =
+      fault !== undefined || ageHours === null
+        ? { status: "fail", problem: `backup ${target.name}: ${fault ?? "its age is unknown"}` }
+        : {
+            status: grade(ageHours, { warn: target.warn ?? warn, fail: target.fail ?? fail }),
+            problem: `backup ${target.name} is ${ageHours} h old: ${shownBy}`,
+          };
+    return { ...finding, name: target.name, at, ageHours };
+  };
+
+  return {
+    id: "backup_age",
+    name: "Age of backups",
+    category: "storage",
+    severity: "high",
+    intervalMs: 15 * 60_000,
+    absent: () => Promise.resolve(backupTargets.length > 0 ? undefined : none()),
+    async run(settings, signal) {
+      if (backupTargets.length === 0) return none();
+      const isIgnored = createIgnore(settings.ignore);
+      const watched = backupTargets.filter(({ name }) => !isIgnored(name));
+      if (watched.length === 0) return skip("Settings ignore every backup");
+      const findings = await Promise.all(watched.map((target) => judge(target, settings, signal)));
+      return combineFindings(findings, `${counted(findings.length, "backup")} of recent age`, {
+        backups: findings.map(({ name, status, at, ageHours }) => ({
+          name,
+          status,
+          last_at: at === null ? null : toTimestamp(at),
+          age_hours: ageHours,
+        })),
+      });
+    },
+  };
+}

@@ -1,0 +1,16 @@
+import { basename } from "node:path";
+import type { BackupFolders, NewestFile } from "#domain/ports/backup-folders.ts";
+
+/** @param folders the files of each directory. */
+export const createFakeBackupFolders = (
+  folders: Readonly<Record<string, readonly NewestFile[]>> = {},
+  isComplete = true,
+): BackupFolders => ({
+  newest(directory, matches) {
+    const files = folders[directory];
+    if (files === undefined) return Promise.resolve(undefined);
+    const counted = files.filter(({ path, bytes }) => bytes > 0 && matches(basename(path)));
+    const [newest] = counted.toSorted((a, b) => b.modifiedAt - a.modifiedAt);
+    return Promise.resolve({ newest, isComplete });
+  },
+});
