@@ -37,6 +37,26 @@ describeOnHost("checks of services, time and network", (session) => {
     await eventually(async () => expect(see(await check("systemd_failed"))).toMatchObject({ status: "pass" }));
   });
 
+  provoke("systemd_failed", "a mount and a socket that fail, then are reset", async (see) => {
+    await session.writeUnits({
+      "mnt-none.mount": ["[Mount]", "What=none", "Where=/mnt/none", "Type=no-such-type"],
+      // An address that no host has: it is for documentation (RFC 5737).
+      "elsewhere.socket": ["[Socket]", "ListenStream=192.0.2.77:7777"],
+      "elsewhere.service": ["[Service]", "ExecStart=/bin/true"],
+    });
+    const names = ["elsewhere.socket", "mnt-none.mount"];
+    await session.shell(`systemctl start ${names.join(" ")} || true`);
+    await eventually(async () => {
+      const { status, details } = see(await check("systemd_failed"));
+      expect([status, details]).toEqual([
+        "fail",
+        { units: names.map((name) => ({ name, result: expect.stringMatching(/^(resources|exit-code)$/) })) },
+      ]);
+    });
+    await systemctl("reset-failed", ...names);
+    await eventually(async () => expect(see(await check("systemd_failed"))).toMatchObject({ status: "pass" }));
+  });
+
   provoke("unit_restart_loops", "a service that crashes on and on, then is stopped", async (see) => {
     await session.writeUnits({
       "looping.service": [

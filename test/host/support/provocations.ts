@@ -88,6 +88,12 @@ export const provocations = {
   ],
   systemd_failed: [
     { how: "a service that exits with 1, then is reset", isReal: true, statuses: ["pass", "fail"], file: services },
+    {
+      how: "a mount and a socket that fail, then are reset",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: services,
+    },
   ],
   unit_restart_loops: [
     {

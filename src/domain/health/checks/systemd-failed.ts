@@ -4,7 +4,7 @@ import { type Check, createIgnore, skip } from "../check.ts";
 
 const describeUnit = ({ name, result }: FailedUnit): string => (result === "" ? name : `${name} (${result})`);
 
-/** Failed units. `ignore` takes unit names and patterns. */
+/** Failed units of every kind: services, mounts, sockets, timers, swap and others. `ignore` takes unit names and patterns. */
 export const systemdFailedCheck = ({ units }: { units: Pick<Units, "failed"> }): Check => ({
   id: "systemd_failed",
   name: "Failed units",
