@@ -89,3 +89,37 @@ it("has targets for the age of backups alone", () => {
     { source: "", path: "memory.targets", message: "is for backup_age alone" },
   ]);
 });
+
+it("has thresholds by mount point and of what is left, in bytes or inodes", () => {
+  const checks = {
+    disk_space: {
+      margin: 5,
+      free_below: { warn: "10GB", fail: "512MiB" },
+      mounts: { "/srv": { warn: 95, free_below: { warn: "1TB" } } },
+    },
+    inode_usage: { free_below: { fail: 1000 } },
+  };
+  expect(checkPlan({ health: { checks } }).checks).toEqual({
+    disk_space: {
+      margin: 5,
+      freeBelow: { warn: 10e9, fail: 512 * 2 ** 20 },
+      mounts: { "/srv": { warn: 95, freeBelow: { warn: 1e12 } } },
+    },
+    inode_usage: { freeBelow: { fail: 1000 } },
+  });
+});
+
+it.each([
+  ["disk_space", { free_below: { warn: 5 } }, "disk_space.free_below.warn", "must be a size, such as 10GB"],
+  [
+    "inode_usage",
+    { mounts: { "/srv": { free_below: { fail: "5GB" } } } },
+    "inode_usage.mounts./srv.free_below.fail",
+    "must be a number",
+  ],
+  ["memory", { mounts: {} }, "memory.mounts", "is for disk_space and inode_usage alone"],
+  ["memory", { free_below: {} }, "memory.free_below", "is for disk_space and inode_usage alone"],
+])("finds the fault of %s: %j", (id, settings, path, message) => {
+  const at = ([, , ...keys]: readonly string[], what: string) => ({ source: "", path: keys.join("."), message: what });
+  expect(checkFaults({ health: { checks: { [id]: settings } } }, [], at)).toEqual([{ source: "", path, message }]);
+});

@@ -3,9 +3,24 @@ import type { Severity } from "#contract/checks.ts";
 import { defined } from "#kernel/values.ts";
 import { type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
 import type { Settings } from "./settings.ts";
-import { toMs } from "./text.ts";
+import { toBytes, toMs } from "./text.ts";
 
 type CheckEntry = NonNullable<NonNullable<Settings["health"]>["checks"]>[string];
+
+const amount = (left: string | number): number => (typeof left === "string" ? toBytes(left) : left);
+
+function freeBelow({ warn, fail }: NonNullable<CheckEntry["free_below"]>) {
+  return { ...(warn !== undefined && { warn: amount(warn) }), ...(fail !== undefined && { fail: amount(fail) }) };
+}
+
+function mountPlan({ free_below: below, mounts }: Pick<CheckEntry, "free_below" | "mounts">) {
+  const ofMount = ([path, { warn, fail, free_below: own }]: [string, NonNullable<typeof mounts>[string]]) =>
+    [path, { ...defined({ warn, fail }), ...(own && { freeBelow: freeBelow(own) }) }] as const;
+  return {
+    ...(below && { freeBelow: freeBelow(below) }),
+    ...(mounts && { mounts: Object.fromEntries(Object.entries(mounts).map(ofMount)) }),
+  };
+}
 
 export function checkPlan({ health = {} }: Pick<Settings, "health">) {
   const { interval, attempts: usual, checks = {} } = health;
@@ -13,10 +28,11 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
     ...(interval !== undefined && { intervalMs: toMs(interval) }),
     ...defined({ attempts: usual }),
     checks: Object.fromEntries(
-      Object.entries(checks).map(([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore }]) => [
+      Object.entries(checks).map(([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore, margin, ...rest }]) => [
         id,
         {
-          ...defined({ warn, fail, ignore, attempts, isEnabled: enabled }),
+          ...defined({ warn, fail, ignore, margin, attempts, isEnabled: enabled }),
+          ...mountPlan(rest),
           ...(own !== undefined && { intervalMs: toMs(own) }),
           ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
         },
@@ -80,13 +96,42 @@ function targetFaults(targets: NonNullable<CheckEntry["targets"]>): SettingFault
   });
 }
 
-/** Settings that one check alone has. */
+/** In which form each check of file systems takes what is left. */
+const leftForms: Readonly<Record<string, { readonly type: string; readonly name: string }>> = {
+  disk_space: { type: "string", name: "a size, such as 10GB" },
+  inode_usage: { type: "number", name: "a number" },
+};
+
+function leftFaults(
+  id: string,
+  below: CheckEntry["free_below"],
+  at: (key: string, message: string) => Fault,
+): readonly Fault[] {
+  const form = leftForms[id];
+  if (form === undefined) return [];
+  const wrong = (["warn", "fail"] as const).filter(
+    (key) => below?.[key] !== undefined && typeof below[key] !== form.type,
+  );
+  return wrong.map((key) => at(key, `must be ${form.name}`));
+}
+
+/** Settings that some checks alone have. */
 function ownFaults(id: string, settings: CheckEntry, faultAt: FaultAt): readonly Fault[] {
-  const { targets } = settings;
+  const { targets, free_below: below, mounts } = settings;
   const at = (keys: readonly string[], message: string): Fault => faultAt(["health", "checks", id, ...keys], message);
-  if (targets === undefined) return [];
-  if (id !== backupCheckId) return [at(["targets"], `is for ${backupCheckId} alone`)];
-  return targetFaults(targets).map(([setting, message]) => at(["targets", ...setting.split(".")], message));
+  const misplaced = (["free_below", "mounts"] as const).filter(
+    (key) => settings[key] !== undefined && leftForms[id] === undefined,
+  );
+  const isOfBackups = id === backupCheckId || targets === undefined;
+  const ofTargets = targetFaults(targets ?? []).map(([key, message]) => at(["targets", ...key.split(".")], message));
+  return [
+    ...misplaced.map((key) => at([key], `is for ${Object.keys(leftForms).join(" and ")} alone`)),
+    ...leftFaults(id, below, (key, message) => at(["free_below", key], message)),
+    ...Object.entries(mounts ?? {}).flatMap(([path, { free_below: own }]) =>
+      leftFaults(id, own, (key, message) => at(["mounts", path, "free_below", key], message)),
+    ),
+    ...(isOfBackups ? ofTargets : [at(["targets"], `is for ${backupCheckId} alone`)]),
+  ];
 }
 
 /** Settings of checks that are well-formed but contradictory. @param builtInCheckIds ids that plugins cannot have. */
@@ -108,7 +153,10 @@ export function checkFaults(
     return [
       ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} comes with the service`)] : []),
       ...(isAbsolute(program) ? [] : [at("command", `must begin with an absolute path, not ${program}`)]),
-      ...given(["warn", "fail", "ignore", "targets"], "cannot be given for a plugin: put it into its command"),
+      ...given(
+        ["warn", "fail", "ignore", "margin", "free_below", "mounts", "targets"],
+        "cannot be given for a plugin: put it into its command",
+      ),
     ];
   });
 }

@@ -49,6 +49,22 @@ const BackupTarget = Strict({
   }),
 });
 
+const Left = Type.Union([
+  Type.String({
+    pattern: "^[1-9][0-9]{0,8}(MB|GB|TB|MiB|GiB|TiB)$",
+    examples: ["10GB"],
+    description: "Of `disk_space`: a size.",
+  }),
+  Type.Integer({ minimum: 0, description: "Of `inode_usage`: how many." }),
+]);
+const FreeBelow = Options(
+  { warn: Left, fail: Left },
+  {
+    description:
+      "Of `disk_space` and `inode_usage`: below how much of what is left it warns and fails, beside the percentage.",
+  },
+);
+
 const CheckSettings = Options({
   enabled: flag("Whether there is this check at all."),
   warn: Percent,
@@ -61,6 +77,18 @@ const CheckSettings = Options({
     "From when on people are told of this check: what `notifications.checks` says unless given.",
   ),
   ignore: Type.Array(Type.String()),
+  margin: Type.Number({
+    minimum: 0,
+    maximum: 50,
+    description:
+      "How far beyond a threshold a figure has to go back before the check leaves a state, in percent of the threshold; 2.5 unless given.",
+  }),
+  free_below: FreeBelow,
+  mounts: Type.Record(
+    Type.String({ pattern: "^/", examples: ["/srv"] }),
+    Options({ warn: Percent, fail: Percent, free_below: FreeBelow }),
+    { description: "Of `disk_space` and `inode_usage`: thresholds by mount point.", ...strict },
+  ),
   targets: Type.Array(BackupTarget, {
     maxItems: 64,
     description: "Of `backup_age`: the backups whose age counts, each by a directory or by a unit.",

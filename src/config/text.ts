@@ -38,7 +38,14 @@ export function toMs(text: string): number {
   return Number(count) * (unitMs[unit] ?? Number.NaN);
 }
 
-const unitBytes: Readonly<Record<string, number>> = { MiB: 2 ** 20, GiB: 2 ** 30 };
+const unitBytes: Readonly<Record<string, number>> = {
+  MB: 1e6,
+  GB: 1e9,
+  TB: 1e12,
+  MiB: 2 ** 20,
+  GiB: 2 ** 30,
+  TiB: 2 ** 40,
+};
 
 /** Parses a size (`64MiB`) that the schema has checked. */
 export function toBytes(text: string): number {

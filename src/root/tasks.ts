@@ -1,5 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
-import type { FixStepReport } from "#contract/checks.ts";
+import { checkStatuses, type FixStepReport } from "#contract/checks.ts";
 import { Choice, Strict } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
@@ -65,6 +65,11 @@ export const separateRootCheckIds = [
 ] as const;
 export const rootCheckIds = [...cheapRootCheckIds, ...separateRootCheckIds] as const;
 const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string", enum: [...rootCheckIds] });
+/** What the service remembers of the last run of a check. It decides only near a threshold. */
+const PreviousGrades = Strict({
+  status: Choice(checkStatuses),
+  objects: Type.Optional(Type.Record(Type.String(), Choice(["warn", "fail"]), { maxProperties: 100 })),
+});
 const SnapshotRequest = Strict({ id: SnapshotId });
 const SnapshotFileRequest = Strict({
   id: SnapshotId,
@@ -91,7 +96,10 @@ const pluginMs = 25 * 60 * minuteMs;
 export const rootTasks = {
   "checks.run": {
     effect: "read",
-    input: Strict({ check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }) }),
+    input: Strict({
+      check_ids: Type.Array(RootCheckId, { maxItems: rootCheckIds.length }),
+      previous: Type.Optional(Type.Record(Name, PreviousGrades, { additionalProperties: false, maxProperties: 64 })),
+    }),
   },
   "monitoring.run": { effect: "read", input: Strict({ check_id: Name }), timeoutMs: pluginMs },
   /** Announces what it found and planned, and after `proceed` does just that. Recorded from `proceed` on. */

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { Check, Outcome } from "#domain/health/check.ts";
+import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
@@ -49,6 +49,30 @@ it("asks root at once for all checks that are asked for together, and again for 
   await clock.advance(1);
   await run(fire);
   expect(asked).toHaveLength(3);
+});
+
+it("says to root what a check said last where that holds a figure, in a round of its own after a start", async () => {
+  const held = { ...outcome("near"), graded: { "/srv": "warn" } } as const;
+  const clock = createFakeClock();
+  const { asked, root } = asker({ "checks.run": { outcomes: { disk_space: held, inode_usage: here } } });
+  const { checks } = healthThroughRoot([check("disk_space"), check("inode_usage")], root, clock);
+  const run = (at: number, previous?: PreviousGrades) =>
+    checks[at]?.run({ ...settings, ...(previous && { previous }) }, never, clock.monotonicMs());
+  const ids = ["disk_space", "inode_usage"];
+  expect(await Promise.all([run(1), run(0, { status: "warn" })])).toEqual([here, held]);
+  expect(asked).toEqual([
+    ["checks.run", { check_ids: ids }],
+    ["checks.run", { check_ids: ids, previous: { disk_space: { status: "warn" } } }],
+  ]);
+  await clock.advance(1);
+  // The round of another knows it from the last answer.
+  await Promise.all([run(1), run(0, { status: "warn", objects: { "/srv": "warn" } })]);
+  expect(asked.slice(2)).toEqual([
+    ["checks.run", { check_ids: ids, previous: { disk_space: { status: "warn", objects: { "/srv": "warn" } } } }],
+  ]);
+  await clock.advance(1);
+  await run(0, { status: "pass", objects: {} });
+  expect(asked.slice(3)).toEqual([["checks.run", { check_ids: ids }]]);
 });
 
 it("asks root for a check that takes long by itself, and not where its subject is absent", async () => {

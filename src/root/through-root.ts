@@ -1,4 +1,4 @@
-import type { Check, Outcome } from "#domain/health/check.ts";
+import type { Check, CheckSettings, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
@@ -6,6 +6,7 @@ import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
 import { rootCheckIds, separateRootCheckIds } from "./tasks.ts";
 
@@ -14,6 +15,10 @@ export const fixesOfService: readonly string[] = ["apply_security_updates"];
 
 /** How old an answer about services that run what was replaced may be. */
 const needsAgeMs = 15_000;
+
+/** What decides near a threshold: a check that passed, with nothing held, needs nothing said. */
+const isHolding = ({ status, objects }: PreviousGrades): boolean =>
+  objects === undefined ? status === "warn" || status === "fail" : Object.keys(objects).length > 0;
 
 function outcomeIn(outcomes: Readonly<Record<string, Outcome>>, id: string): Outcome {
   const outcome = outcomes[id];
@@ -34,11 +39,36 @@ export function healthThroughRoot(
   const ids = rootCheckIds.filter((id) => !isSeparate(id) && checks.some((check) => check.id === id));
   type Round = Promise<Readonly<Record<string, Outcome>>>;
   let latest: { readonly atMs: number; readonly round: Round; readonly left: Set<string> } | undefined;
-  const outcomeOf = async (id: string, askedAtMs = clock.monotonicMs()): Promise<Outcome> => {
+  /** What each check said last, for rounds that another one begins. */
+  const known = new Map<string, PreviousGrades | undefined>();
+  const ask = async (asked: readonly (typeof rootCheckIds)[number][], signal: AbortSignal) => {
+    const held = asked.flatMap((id) => {
+      const previous = known.get(id);
+      return previous !== undefined && isHolding(previous) ? [[id, previous] as const] : [];
+    });
+    const { outcomes } = await request(
+      "checks.run",
+      { check_ids: [...asked], ...(held.length > 0 && { previous: Object.fromEntries(held) }) },
+      signal,
+    );
+    for (const id of asked) {
+      const { status, graded = status === "pass" ? {} : known.get(id)?.objects } = outcomes[id] ?? {};
+      if (status !== undefined && known.has(id)) known.set(id, { status, ...defined({ objects: graded }) });
+    }
+    return outcomes;
+  };
+  const outcomeOf = async (
+    id: string,
+    { previous }: CheckSettings,
+    askedAtMs = clock.monotonicMs(),
+  ): Promise<Outcome> => {
+    // After a start only the check itself knows what it said before: the round of another was asked for without it.
+    if (!known.has(id) && previous !== undefined && isHolding(previous)) latest?.left.delete(id);
+    known.set(id, previous);
     if (latest === undefined || latest.atMs < askedAtMs || !latest.left.delete(id)) {
       // Of more checks than the one that begins it, so that no signal of one of them ends it.
       const { signal } = new AbortController();
-      const round = request("checks.run", { check_ids: ids }, signal).then(({ outcomes }) => outcomes);
+      const round = ask(ids, signal);
       latest = { atMs: clock.monotonicMs(), round, left: new Set(ids.filter((each) => each !== id)) };
     }
     return outcomeIn(await latest.round, id);
@@ -47,12 +77,18 @@ export function healthThroughRoot(
   return {
     checks: checks.map((check): Check => {
       if (ids.some((id) => id === check.id))
-        return { ...check, run: (_settings, _signal, askedAtMs) => outcomeOf(check.id, askedAtMs) };
+        return { ...check, run: (settings, _signal, askedAtMs) => outcomeOf(check.id, settings, askedAtMs) };
       const separate = separateRootCheckIds.find((id) => id === check.id && !isPlugin(id));
       if (separate !== undefined) {
-        const ask = async (signal: AbortSignal): Promise<Outcome> =>
-          outcomeIn((await request("checks.run", { check_ids: [separate] }, signal)).outcomes, separate);
-        return { ...check, run: async (_, signal) => (await check.absent?.()) ?? (await ask(signal)) };
+        return {
+          ...check,
+          async run({ previous }, signal) {
+            const absent = await check.absent?.();
+            if (absent !== undefined) return absent;
+            known.set(separate, previous);
+            return outcomeIn(await ask([separate], signal), separate);
+          },
+        };
       }
       if (!isPlugin(check.id)) return check;
       // By itself: nobody else is to wait for it.

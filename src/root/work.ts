@@ -13,7 +13,7 @@ import type { Config } from "#config/load.ts";
 import { isUnhealthy } from "#contract/checks.ts";
 import type { PluginType } from "#contract/plugins.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { Check, Outcome } from "#domain/health/check.ts";
+import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import { type Fix, type FixPlan, fixIdOf } from "#domain/health/fix.ts";
 import { carryOutSteps } from "#domain/health/fix-result.ts";
 import { runCheckOnce } from "#domain/health/report.ts";
@@ -65,8 +65,13 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
     if (fixId === undefined || fixesOfService.includes(fixId)) return undefined;
     return fixes({ security: { plan: byOperation, apply: byOperation } }).find(({ id }) => id === fixId);
   };
-  const runOnce = (health: Health, id: string, signal: AbortSignal): Promise<Outcome | undefined> =>
-    runCheckOnce({ checks: health.checks, settings: health.plan, clock: systemClock }, id, signal);
+  const runOnce = (
+    health: Health,
+    id: string,
+    signal: AbortSignal,
+    previous?: PreviousGrades,
+  ): Promise<Outcome | undefined> =>
+    runCheckOnce({ checks: health.checks, settings: health.plan, clock: systemClock }, id, signal, previous);
   /** A plan that cannot be made has no steps, and says nothing of whether the fix can do anything. */
   const planFor = async (
     fix: Fix,
@@ -91,13 +96,13 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
   };
 
   return {
-    "checks.run": ({ check_ids: ids }, { signal }) =>
+    "checks.run": ({ check_ids: ids, previous = {} }, { signal }) =>
       withRootHealth(parts.config, async (health) => {
         const outcomes: Record<string, Outcome> = {};
         // A plugin in the place of a check is not root's because the check is.
         const plugins = pluginSettings(parts.config.settings).map(({ id }) => id);
         for (const id of ids.filter((each) => !plugins.includes(each))) {
-          const outcome = await runOnce(health, id, signal);
+          const outcome = await runOnce(health, id, signal, previous[id]);
           if (outcome !== undefined) outcomes[id] = outcome;
         }
         return { outcomes };

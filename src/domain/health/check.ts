@@ -1,6 +1,16 @@
 import type { CheckStatus, Severity } from "#contract/checks.ts";
 import type { GuardedBy } from "#domain/common/guarded-by.ts";
 
+/** Objects of a check that warned or failed in a run, by their names. */
+export type Graded = Readonly<Record<string, "warn" | "fail">>;
+
+/** What the last run of a check said. */
+export interface PreviousGrades {
+  readonly status: CheckStatus;
+  /** Undefined after a restart: then every object that is near a threshold counts as what the check said. */
+  readonly objects?: Graded;
+}
+
 export interface Outcome {
   readonly status: CheckStatus;
   /** One sentence for people: what is so, and what it means. */
@@ -11,6 +21,19 @@ export interface Outcome {
   readonly fixId?: string | null;
   /** Whether that fix can do anything about it, where that is known already. */
   readonly canFix?: boolean;
+  /** For the next run: see `hysteresis.ts`. */
+  readonly graded?: Graded;
+}
+
+/** Thresholds of what is left, in the unit of the check: bytes or inodes. */
+export interface FreeBelow {
+  readonly warn?: number;
+  readonly fail?: number;
+}
+
+/** Thresholds for one mount point, in place of those of the check. */
+export interface MountSettings extends FreeBelow {
+  readonly freeBelow?: FreeBelow;
 }
 
 export interface CheckSettings {
@@ -18,6 +41,13 @@ export interface CheckSettings {
   readonly warn?: number;
   readonly fail?: number;
   readonly ignore: readonly string[];
+  /** How far beyond a threshold a figure has to go back, in percent of it. */
+  readonly margin?: number;
+  readonly freeBelow?: FreeBelow;
+  /** By path. */
+  readonly mounts?: Readonly<Record<string, MountSettings>>;
+  /** What the last run said, where there was one. */
+  readonly previous?: PreviousGrades;
 }
 
 /** A read-only health check of one thing. An error is a failed check; where its subject is absent it answers `skip`. */
@@ -60,7 +90,7 @@ interface Thresholds {
   readonly fail: number;
 }
 
-export const thresholdsFor = (own: Thresholds, { warn, fail }: CheckSettings): Thresholds => ({
+export const thresholdsFor = (own: Thresholds, { warn, fail }: Pick<CheckSettings, "warn" | "fail">): Thresholds => ({
   warn: warn ?? own.warn,
   fail: fail ?? own.fail,
 });

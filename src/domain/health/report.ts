@@ -2,7 +2,8 @@ import { checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { GuardedBy } from "#domain/common/guarded-by.ts";
 import { createSlots } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import type { Check, Outcome } from "./check.ts";
+import { defined } from "#kernel/values.ts";
+import type { Check, Outcome, PreviousGrades } from "./check.ts";
 import { createContainedRun } from "./check-run.ts";
 import { type CheckPlan, isSwitchedOn, settingsOf } from "./runner.ts";
 
@@ -14,18 +15,24 @@ interface ReportPorts {
 
 function createRun({ settings, clock }: Omit<ReportPorts, "checks">, signal: AbortSignal) {
   const contained = createContainedRun(clock, signal);
-  return (check: Check): Promise<Outcome> => {
+  return (check: Check, previous?: PreviousGrades): Promise<Outcome> => {
     const { timeoutMs = check.timeoutMs ?? checkTimeoutMs } = settings.checks[check.id] ?? {};
-    return contained(check, settingsOf(check, settings), timeoutMs);
+    return contained(check, { ...settingsOf(check, settings), ...defined({ previous }) }, timeoutMs);
   };
 }
 
 const enabledOf = ({ checks, settings }: ReportPorts): readonly Check[] =>
   checks.filter((check) => isSwitchedOn(check, settings));
 
-export async function runCheckOnce(ports: ReportPorts, id: string, signal: AbortSignal): Promise<Outcome | undefined> {
+/** @param previous what it said before, which decides near a threshold. */
+export async function runCheckOnce(
+  ports: ReportPorts,
+  id: string,
+  signal: AbortSignal,
+  previous?: PreviousGrades,
+): Promise<Outcome | undefined> {
   const check = enabledOf(ports).find((each) => each.id === id);
-  return check && createRun(ports, signal)(check);
+  return check && createRun(ports, signal)(check, previous);
 }
 
 export interface GuardedOutcome extends Pick<Outcome, "status" | "message"> {

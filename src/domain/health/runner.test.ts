@@ -5,6 +5,7 @@ import type { Hooks } from "#domain/common/hooks.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import type { Check, Outcome } from "./check.ts";
+import { createGrader } from "./hysteresis.ts";
 import { type CheckPlan, type CheckRun, type CheckRunner, createCheckRunner } from "./runner.ts";
 
 interface Rig {
@@ -550,5 +551,53 @@ describe("the verdict after a restart", () => {
 
     await run(after, "severe");
     expect(after.runner.verdict()).toBe("healthy");
+  });
+});
+
+describe("figures near a threshold", () => {
+  /** A check of two objects, each with a figure of its own. */
+  const graded = (figures: () => Readonly<Record<string, number>>): Check =>
+    check("usage", (settings) => {
+      const grader = createGrader(settings);
+      const statuses = Object.entries(figures()).map(([object, value]) =>
+        grader.grade(value, { warn: 80, fail: 95 }, object),
+      );
+      const status = (["fail", "warn"] as const).find((each) => statuses.includes(each)) ?? "pass";
+      return Promise.resolve(grader.finish(found(status)));
+    });
+
+  it("keep the status of their object from run to run, and that of the check over a restart", async () => {
+    let figures = { a: 79, b: 10 };
+    const history = createFakeCheckHistory();
+    const first = rig([graded(() => figures)], { history });
+    const statusWith = async (next: typeof figures, under: Rig = first) => {
+      figures = next;
+      return (await run(under, "usage")).status;
+    };
+    expect(await statusWith({ a: 79, b: 10 })).toBe("pass");
+    expect(await statusWith({ a: 80, b: 10 })).toBe("warn");
+    expect(await statusWith({ a: 79, b: 10 })).toBe("warn");
+    // Not that of another.
+    expect(await statusWith({ a: 10, b: 79 })).toBe("pass");
+    expect(await statusWith({ a: 80, b: 10 })).toBe("warn");
+    const second = rig([graded(() => figures)], { history });
+    expect(await statusWith({ a: 79, b: 10 }, second)).toBe("warn");
+    expect(await statusWith({ a: 77, b: 10 }, second)).toBe("pass");
+    expect(await statusWith({ a: 79, b: 10 }, second)).toBe("pass");
+  });
+
+  it("keep it over a run that failed itself", async () => {
+    let value: number | undefined = 80;
+    const under = rig([
+      check("usage", (settings, signal) => {
+        if (value === undefined) return Promise.reject(new Error("no answer"));
+        return graded(() => ({ a: value ?? 0 })).run(settings, signal);
+      }),
+    ]);
+    expect((await run(under, "usage")).status).toBe("warn");
+    value = undefined;
+    expect((await run(under, "usage")).status).toBe("fail");
+    value = 79;
+    expect((await run(under, "usage")).status).toBe("warn");
   });
 });

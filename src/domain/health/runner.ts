@@ -5,7 +5,7 @@ import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { createSlots } from "#kernel/async.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
-import type { Check, CheckSettings, Outcome } from "./check.ts";
+import type { Check, CheckSettings, Graded, Outcome } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
 import { type CheckStates, createCheckStates, type Judged, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
@@ -59,6 +59,8 @@ interface Entry {
   readonly timeoutMs: number;
   readonly judged: Judged;
   result: HealthCheckResult | undefined;
+  /** Undefined before the first run of this process. */
+  graded: Graded | undefined;
   endedAtMs: number;
   dueAtMs: number;
   /** Its place in the interval: later due times are counted from here. */
@@ -73,8 +75,8 @@ interface Entry {
 export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
 
 export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
-  const { warn, fail, ignore = [] } = plan.checks[id] ?? {};
-  return { ignore, ...defined({ warn, fail }) };
+  const { warn, fail, ignore = [], margin, freeBelow, mounts } = plan.checks[id] ?? {};
+  return { ignore, ...defined({ warn, fail, margin, freeBelow, mounts }) };
 }
 
 function createEntry(check: Check, plan: CheckPlan): Entry {
@@ -89,6 +91,7 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
     timeoutMs: (timeoutMs ?? check.timeoutMs ?? checkTimeoutMs) + (check.graceMs ?? 0),
     judged: { id: check.id, severity: check.severity, intervalMs: usualMs, attempts },
     result: undefined,
+    graded: undefined,
     endedAtMs: Number.NEGATIVE_INFINITY,
     dueAtMs: 0,
     placeMs: 0,
@@ -125,12 +128,19 @@ interface Running extends CheckRunnerPorts {
 
 const findEntry = ({ entries }: Running, id: string): Entry | undefined => entries.find(({ check }) => check.id === id);
 
+/** Its settings, and what it said before, also in an earlier process: near a threshold that decides. */
+function settingsOfRun({ states }: Running, { check, settings, graded: objects }: Entry): CheckSettings {
+  const status = states.status(check.id);
+  return status === undefined ? settings : { ...settings, previous: { status, ...defined({ objects }) } };
+}
+
 async function runEntry(running: Running, entry: Entry, source?: CheckSource): Promise<HealthCheckResult> {
   const { states, shutdown, clock, onRun } = running;
-  const { check, settings, timeoutMs } = entry;
+  const { check, timeoutMs } = entry;
   const { id, name, category, severity } = check;
   const sourced =
     source === undefined ? check : { ...check, run: (_: unknown, signal: AbortSignal) => source.run(signal) };
+  const settings = settingsOfRun(running, entry);
   const found = await running.runCheck(sourced, settings, timeoutMs + (source?.graceMs ?? 0), entry.askedAtMs);
   const state = states.next(id, found);
   const hardness = states.nextHard(entry.judged, found.status);
@@ -156,6 +166,8 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
   if (shutdown.signal.aborted || !running.entries.includes(entry)) return result;
   const previousStatus = states.status(id);
   entry.result = result;
+  // A check that failed itself, or whose subject is absent, says nothing of its objects.
+  entry.graded = found.graded ?? (found.status === "pass" ? {} : entry.graded);
   entry.endedAtMs = clock.monotonicMs();
   states.save(id, found, state, hardness);
   states.judge(running.entries);

@@ -1,5 +1,6 @@
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
-import { type Check, grade, skip, thresholdsFor } from "../check.ts";
+import { type Check, skip, thresholdsFor } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
 
 const milliseconds = (value: number): number => Number(value.toFixed(3));
 
@@ -21,13 +22,14 @@ export const clockOffsetCheck = (ports: { clockOffsets: ClockOffsets }): Check =
     if (found === undefined) return none;
     const { program, server, stratum } = found;
     const offsetMs = milliseconds(found.offsetMs);
-    const status = grade(Math.abs(offsetMs), thresholdsFor({ warn: 100, fail: 1000 }, settings));
+    const grader = createGrader(settings);
+    const status = grader.grade(Math.abs(offsetMs), thresholdsFor({ warn: 100, fail: 1000 }, settings));
     const side = offsetMs > 0 ? "behind" : "ahead of";
     const remedy = status === "pass" ? "" : ` (look at ${program} and its source)`;
-    return {
+    return grader.finish({
       status,
       message: `The clock is ${Math.abs(offsetMs)} ms ${side} ${server === "" ? "its source" : server}${remedy}`,
       details: { offset_ms: offsetMs, program, server, stratum },
-    };
+    });
   },
 });

@@ -1,5 +1,6 @@
 import type { Conntrack } from "#domain/ports/conntrack.ts";
-import { type Check, grade, skip, thresholdsFor, toPercent } from "../check.ts";
+import { type Check, skip, thresholdsFor, toPercent } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
 
 /** How full the kernel's table of connections is, in percent: when it is full, new connections are dropped. */
 export const conntrackCheck = (ports: { conntrack: Conntrack }): Check => ({
@@ -12,13 +13,14 @@ export const conntrackCheck = (ports: { conntrack: Conntrack }): Check => ({
     if (usage === undefined) return skip("The kernel does not track connections here");
     const { entries, maximum } = usage;
     const percentUsed = toPercent(entries, maximum);
-    const status = grade(percentUsed, thresholdsFor({ warn: 80, fail: 95 }, settings));
+    const grader = createGrader(settings);
+    const status = grader.grade(percentUsed, thresholdsFor({ warn: 80, fail: 95 }, settings));
     const remedy =
       status === "pass" ? "" : "; when it is full, new connections are dropped (net.netfilter.nf_conntrack_max)";
-    return {
+    return grader.finish({
       status,
       message: `The table of connections is ${percentUsed} % full: ${entries} of ${maximum}${remedy}`,
       details: { percent_used: percentUsed, entries, maximum },
-    };
+    });
   },
 });

@@ -21,6 +21,7 @@ it("reports the fullest file system, with the figures of all", async () => {
   expect(await run([small, withLeft(4, "/var"), withLeft(10)])).toEqual({
     status: "fail",
     message: "/var is 96 % full: 3.7 GiB of 93.1 GiB left; filling up too: /",
+    graded: { "/var": "fail", "/": "warn" },
     details: {
       path: "/var",
       percent_used: 96,
@@ -81,4 +82,43 @@ it("skips where nothing is left to inspect", async () => {
 it("fails with what the port says when a disk does not answer", async () => {
   const check = diskSpaceCheck({ fileSystems: { list: () => Promise.reject(new Error("cannot look at /data")) } });
   await expect(check.run({ ignore: [] }, signal)).rejects.toThrow("cannot look at /data");
+});
+
+it("has thresholds by mount point, of what is used and of what is left", async () => {
+  const mounts = { "/srv": { warn: 95 }, "/var": { freeBelow: { warn: 30 * gb, fail: 10 * gb } } };
+  const graded = async (left: number, path: string, given: Partial<CheckSettings> = { mounts }) =>
+    (await run([withLeft(left, path)], given)).status;
+  expect([await graded(6, "/srv"), await graded(5, "/srv")]).toEqual(["pass", "warn"]);
+  // Half way between its own warn and full.
+  expect([await graded(2.6, "/srv"), await graded(2.5, "/srv")]).toEqual(["warn", "fail"]);
+  expect([await graded(30, "/var"), await graded(29, "/var"), await graded(9, "/var")]).toEqual([
+    "pass",
+    "warn",
+    "fail",
+  ]);
+  expect(await graded(29, "/")).toBe("pass");
+  expect(await graded(29, "/", { freeBelow: { fail: 30 * gb } })).toBe("fail");
+  expect(
+    await graded(29, "/srv", { freeBelow: { fail: 30 * gb }, mounts: { "/srv": { freeBelow: { fail: 0 } } } }),
+  ).toBe("pass");
+});
+
+it("names the worst first, which need not be the fullest", async () => {
+  const mounts = { "/srv": { warn: 99, fail: 100 } };
+  expect(await run([withLeft(2, "/srv"), withLeft(15)], { mounts })).toMatchObject({
+    status: "warn",
+    message: "/ is 85 % full: 14.0 GiB of 93.1 GiB left",
+  });
+});
+
+it("holds what it said of a file system until there is room again", async () => {
+  const previous = { status: "warn", objects: { "/srv": "warn" } } as const;
+  expect(await run([withLeft(21, "/srv"), withLeft(21)], { previous })).toMatchObject({
+    status: "warn",
+    message: "/srv is 79 % full: 19.6 GiB of 93.1 GiB left (/srv counts as warn until it is below 78 again)",
+    details: {
+      file_systems: [{ status: "warn" }, { status: "pass" }],
+      held: [{ object: "/srv", status: "warn", until: "below 78" }],
+    },
+  });
 });

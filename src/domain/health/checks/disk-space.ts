@@ -1,21 +1,27 @@
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
-import { type Check, grade, isIgnoredPath, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
+import { type Check, isIgnoredPath, skip, toGigabytes, toPercent } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
+import { byUsage, gradeMount } from "../mounts.ts";
 
 /** As df(1) counts: blocks reserved for root are neither used nor free. */
-function percentUsed({ totalBytes, freeBytes, availableBytes }: MountedFileSystem): number {
+function usageOf(each: MountedFileSystem) {
+  const { totalBytes, freeBytes, availableBytes } = each;
   const usedBytes = totalBytes - freeBytes;
-  return toPercent(usedBytes, usedBytes + availableBytes);
+  return { ...each, percentUsed: toPercent(usedBytes, usedBytes + availableBytes) };
 }
 
-const figuresOf = (each: MountedFileSystem) => ({
+const figuresOf = (each: ReturnType<typeof usageOf>) => ({
   path: each.path,
-  percent_used: percentUsed(each),
+  percent_used: each.percentUsed,
   total_gb: toGigabytes(each.totalBytes),
   free_gb: toGigabytes(each.availableBytes),
 });
 
-/** Local file systems by usage. Those that are read-only on purpose are always full and left out. */
+/**
+ * Local file systems by usage. Those that are read-only on purpose are always full and left out. `free_below` adds limits of what is left,
+ * such as `{ warn: 10GB, fail: 2GB }`; `mounts` has thresholds of both kinds by mount point. `ignore` takes paths.
+ */
 export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }): Check => ({
   id: "disk_space",
   name: "Disk space",
@@ -24,25 +30,31 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
   guardedBy: "failure",
   fixes: ["disk_cleanup"],
   async run(settings, signal) {
+    const { warn = 80, fail = 95 } = settings;
+    const grader = createGrader(settings);
     const all = await ports.fileSystems.list(signal);
     const looked = all
       .filter((each) => each.totalBytes > 0 && !(each.isReadOnly && each.isMeantReadOnly))
       .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
-      .sort((a, b) => percentUsed(b) - percentUsed(a));
+      .map(usageOf)
+      .map((each) => ({
+        ...each,
+        status: gradeMount({ ...each, free: each.availableBytes }, { warn, fail }, settings, grader),
+      }))
+      .sort(byUsage);
     const [worst] = looked;
     if (worst === undefined) return skip("There is no file system to look at");
 
-    const thresholds = thresholdsFor({ warn: 80, fail: 95 }, settings);
-    const others = looked.slice(1).filter((each) => grade(percentUsed(each), thresholds) !== "pass");
+    const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; filling up too: ${listNames(others.map(({ path }) => path))}`;
     const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
-    return {
-      status: grade(percentUsed(worst), thresholds),
-      message: `${worst.path} is ${percentUsed(worst)} % full: ${left}${also}`,
+    return grader.finish({
+      status: worst.status,
+      message: `${worst.path} is ${worst.percentUsed} % full: ${left}${also}`,
       details: {
         ...figuresOf(worst),
-        file_systems: looked.map((each) => ({ ...figuresOf(each), status: grade(percentUsed(each), thresholds) })),
+        file_systems: looked.map((each) => ({ ...figuresOf(each), status: each.status })),
       },
-    };
+    });
   },
 });

@@ -36,6 +36,7 @@ it("names the process, and what to set", async () => {
   expect(await run({ processes: [leaky(950)] })).toEqual({
     status: "fail",
     message: "leaky (7) has 95 % of its files open: 950 of 1000 (LimitNOFILE=)",
+    graded: { "leaky (7)": "fail" },
     details: {
       percent_used: 0.1,
       used: 1,

@@ -1,7 +1,8 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { ProcessFiles } from "#domain/ports/process-files.ts";
-import { type Check, createIgnore, grade, thresholdsFor, toPercent } from "../check.ts";
+import { type Check, createIgnore, thresholdsFor, toPercent } from "../check.ts";
 import { combineFindings } from "../findings.ts";
+import { createGrader } from "../hysteresis.ts";
 
 const mostListed = 20;
 
@@ -19,20 +20,21 @@ export const fileDescriptorsCheck = (ports: {
   severity: "high",
   async run(settings) {
     const limits = thresholdsFor({ warn: 70, fail: 90 }, settings);
+    const grader = createGrader(settings);
     const { used, maximum } = await ports.facts.fileHandles();
     const isIgnored = createIgnore(settings.ignore);
     const processes = (await ports.processFiles.busiest(mostListed)).filter(({ name }) => !isIgnored(name));
     const percentUsed = toPercent(used, maximum);
     const system = {
-      status: grade(percentUsed, limits),
+      status: grader.grade(percentUsed, limits),
       problem: `${percentUsed} % of the file handles of the system are open: ${used} of ${maximum}`,
     };
     const findings = processes.map(({ pid, name, open, limit }) => {
       const percent = toPercent(open, limit);
       const problem = `${name} (${pid}) has ${percent} % of its files open: ${open} of ${limit} (LimitNOFILE=)`;
-      return { pid, name, open, limit, percent, status: grade(percent, limits), problem };
+      return { pid, name, open, limit, percent, status: grader.grade(percent, limits, `${name} (${pid})`), problem };
     });
-    return combineFindings([system, ...findings], "No process is near its limit of open files", {
+    const outcome = combineFindings([system, ...findings], "No process is near its limit of open files", {
       percent_used: percentUsed,
       used,
       // systemd sets it to the greatest number that there is, which means none.
@@ -41,5 +43,6 @@ export const fileDescriptorsCheck = (ports: {
         .filter(({ status }) => status !== "pass")
         .map(({ pid, name, open, limit, percent }) => ({ pid, name, open, limit, percent_used: percent })),
     });
+    return grader.finish(outcome);
   },
 });

@@ -13,6 +13,7 @@ it("reports the file system that is nearest to its limit", async () => {
   expect(await run([withLeft(900), withLeft(10, "/var")])).toEqual({
     status: "fail",
     message: "/var uses 99 % of its inodes: 10 more files fit",
+    graded: { "/var": "fail" },
     details: {
       path: "/var",
       percent_used: 99,
@@ -45,4 +46,10 @@ it("skips file systems that make inodes as they need them", async () => {
   const btrfs = fakeFileSystem({ type: "btrfs", totalInodes: 0, freeInodes: 0 });
   expect(await run([btrfs])).toMatchObject({ status: "skip" });
   expect(await run([btrfs, withLeft(500, "/boot")])).toMatchObject({ status: "pass", details: { path: "/boot" } });
+});
+
+it("has thresholds by mount point, of what is used and of how many are left", async () => {
+  const mounts = { "/var": { warn: 90, freeBelow: { fail: 60 } } };
+  const graded = async (left: number) => (await run([withLeft(left, "/var")], { mounts })).status;
+  expect([await graded(101), await graded(100), await graded(59)]).toEqual(["pass", "warn", "fail"]);
 });

@@ -1,8 +1,13 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, grade, isIgnoredPath, skip, thresholdsFor, toPercent } from "../check.ts";
+import { type Check, isIgnoredPath, skip, toPercent } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
+import { byUsage, gradeMount } from "../mounts.ts";
 
-/** Used inodes of file systems with a fixed number of them: without a free one no file can be created. */
+/**
+ * Used inodes of file systems with a fixed number of them: without a free one no file can be created. `free_below` adds limits of how many
+ * are left, `mounts` has thresholds of both kinds by mount point. `ignore` takes paths.
+ */
 export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({
   id: "inode_usage",
   name: "Inode usage",
@@ -10,27 +15,32 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
   severity: "critical",
   guardedBy: "failure",
   async run(settings, signal) {
+    const { warn = 80, fail = 95 } = settings;
+    const grader = createGrader(settings);
     const all = await ports.fileSystems.list(signal);
     const looked = all
       .filter((each) => each.totalInodes > 0 && !(each.isReadOnly && each.isMeantReadOnly))
       .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
-      .map(({ path, totalInodes, freeInodes }) => ({
-        path,
-        percent_used: toPercent(totalInodes - freeInodes, totalInodes),
-        total_inodes: totalInodes,
-        free_inodes: freeInodes,
-      }))
-      .sort((a, b) => b.percent_used - a.percent_used);
+      .map(({ path, totalInodes, freeInodes }) => {
+        const figures = { path, percentUsed: toPercent(totalInodes - freeInodes, totalInodes), free: freeInodes };
+        return { ...figures, totalInodes, status: gradeMount(figures, { warn, fail }, settings, grader) };
+      })
+      .sort(byUsage);
     const [worst] = looked;
     if (worst === undefined) return skip("No file system here has a fixed number of inodes");
 
-    const thresholds = thresholdsFor({ warn: 80, fail: 95 }, settings);
-    const others = looked.slice(1).filter((each) => grade(each.percent_used, thresholds) !== "pass");
+    const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; running out too: ${listNames(others.map(({ path }) => path))}`;
-    return {
-      status: grade(worst.percent_used, thresholds),
-      message: `${worst.path} uses ${worst.percent_used} % of its inodes: ${worst.free_inodes} more files fit${also}`,
-      details: { ...worst, file_systems: looked },
-    };
+    const figures = looked.map(({ path, percentUsed, totalInodes, free }) => ({
+      path,
+      percent_used: percentUsed,
+      total_inodes: totalInodes,
+      free_inodes: free,
+    }));
+    return grader.finish({
+      status: worst.status,
+      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} more files fit${also}`,
+      details: { ...figures[0], file_systems: figures },
+    });
   },
 });

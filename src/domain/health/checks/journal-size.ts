@@ -1,6 +1,7 @@
 import type { Journal } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, grade, skip, toGigabytes } from "../check.ts";
+import { type Check, skip, toGigabytes } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
 
 /**
  * Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless SystemMaxUse says
@@ -14,7 +15,7 @@ export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }
   severity: "low",
   intervalMs: 10 * 60_000,
   fixes: ["vacuum_journal"],
-  async run({ warn = 5, fail = 10 }, signal) {
+  async run({ warn = 5, fail = 10, ...settings }, signal) {
     const size = await journal.size(signal);
     if (size === undefined) return skip("This host keeps no journal");
     const totalBytes = size.diskBytes + size.memoryBytes;
@@ -26,12 +27,13 @@ export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }
       memory_bytes: size.memoryBytes,
       files: size.files,
     };
-    const status = grade(totalGb, { warn, fail });
+    const grader = createGrader(settings);
+    const status = grader.grade(totalGb, { warn, fail });
     if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, details };
-    return {
+    return grader.finish({
       status,
       message: `The journal takes ${formatBytes(totalBytes)}, more than journald keeps by itself (shrink it with journalctl --vacuum-size=1G, or set SystemMaxUse)`,
       details,
-    };
+    });
   },
 });

@@ -1,6 +1,7 @@
 import type { ThinPool, ThinPools } from "#domain/ports/thin-pools.ts";
-import { type Check, createIgnore, grade, skip, toGigabytes } from "../check.ts";
+import { type Check, createIgnore, skip, toGigabytes } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";
+import { createGrader, type Grader } from "../hysteresis.ts";
 
 const remedies: Readonly<Record<string, string>> = {
   out_of_data: "is out of space: its volumes cannot be written (lvextend)",
@@ -11,9 +12,10 @@ const remedies: Readonly<Record<string, string>> = {
 function judge(
   { name, dataPercent, metadataPercent, health }: ThinPool,
   limits: { warn: number; fail: number },
+  { grade }: Grader,
 ): Finding {
   if (health !== "") return { status: "fail", problem: `${name} ${remedies[health] ?? `is unhealthy: ${health}`}` };
-  const status = grade(Math.max(dataPercent, metadataPercent), limits);
+  const status = grade(Math.max(dataPercent, metadataPercent), limits, name);
   const isData = dataPercent >= metadataPercent;
   const problem = isData
     ? `${name} is ${dataPercent} % full (lvextend, or remove volumes and snapshots)`
@@ -34,15 +36,16 @@ export const lvmThinCheck = (ports: { thinPools: ThinPools }): Check => ({
   severity: "critical",
   intervalMs: 10 * 60_000,
   absent: async () => ((await ports.thinPools.arePresent()) ? undefined : none()),
-  async run({ warn = 80, fail = 95, ignore }, signal) {
+  async run({ warn = 80, fail = 95, ignore, ...settings }, signal) {
     if (!(await ports.thinPools.arePresent())) return none();
     const all = await ports.thinPools.list(signal);
     if (all === undefined) return skip("The programs of LVM are not installed");
     const isIgnored = createIgnore(ignore);
     const pools = all.filter(({ name }) => !isIgnored(name));
     if (pools.length === 0) return all.length === 0 ? none() : skip("Settings ignore every thin pool");
-    const findings = pools.map((pool) => judge(pool, { warn, fail }));
-    return combineFindings(findings, "The thin pools have room", {
+    const grader = createGrader(settings);
+    const findings = pools.map((pool) => judge(pool, { warn, fail }, grader));
+    const outcome = combineFindings(findings, "The thin pools have room", {
       pools: pools.map(({ name, sizeBytes, dataPercent, metadataPercent, health }) => ({
         name,
         size_gb: toGigabytes(sizeBytes),
@@ -51,5 +54,6 @@ export const lvmThinCheck = (ports: { thinPools: ThinPools }): Check => ({
         health: health === "" ? "healthy" : health,
       })),
     });
+    return grader.finish(outcome);
   },
 });

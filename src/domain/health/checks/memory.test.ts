@@ -13,6 +13,7 @@ it("says how much is used and left", async () => {
   expect(await run(1.44e9)).toEqual({
     status: "warn",
     message: "91 % of memory is used: 1.3 GiB of 14.9 GiB available",
+    graded: { "": "warn" },
     details: { percent_used: 91, total_gb: 16, available_gb: 1.4 },
   });
 });

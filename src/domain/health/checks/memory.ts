@@ -1,6 +1,7 @@
 import type { HostFacts } from "#domain/ports/host.ts";
 import { formatBytes } from "#kernel/text.ts";
-import { type Check, grade, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
+import { type Check, skip, thresholdsFor, toGigabytes, toPercent } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
 
 /** Used memory without caches that the kernel can free at once. */
 export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check => ({
@@ -13,14 +14,15 @@ export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check 
     const { totalBytes, availableBytes } = await ports.facts.memory();
     if (totalBytes === 0) return skip("The kernel does not tell about its memory");
     const percentUsed = toPercent(totalBytes - availableBytes, totalBytes);
-    return {
-      status: grade(percentUsed, thresholdsFor({ warn: 85, fail: 95 }, settings)),
+    const grader = createGrader(settings);
+    return grader.finish({
+      status: grader.grade(percentUsed, thresholdsFor({ warn: 85, fail: 95 }, settings)),
       message: `${percentUsed} % of memory is used: ${formatBytes(availableBytes)} of ${formatBytes(totalBytes)} available`,
       details: {
         percent_used: percentUsed,
         total_gb: toGigabytes(totalBytes),
         available_gb: toGigabytes(availableBytes),
       },
-    };
+    });
   },
 });

@@ -1,6 +1,7 @@
 import type { Pressure, ResourcePressure } from "#domain/ports/pressure.ts";
-import { type Check, type CheckSettings, grade, skip, thresholdsFor } from "../check.ts";
+import { type Check, type CheckSettings, skip, thresholdsFor } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";
+import { createGrader, type Grader } from "../hysteresis.ts";
 
 /** A machine with much to do has tasks that wait for a processor or a disk; one that waits for memory is short of it. */
 const limits = {
@@ -9,12 +10,15 @@ const limits = {
   io: { kind: "full", warn: 60, fail: 90, waited: "all work waited for disks" },
 } as const;
 
-function judge({ resource, some, full }: ResourcePressure, settings: CheckSettings): Finding {
+function judge({ resource, some, full }: ResourcePressure, settings: CheckSettings, { grade }: Grader): Finding {
   const { kind, waited, ...own } = limits[resource];
   const { avg60, avg300 } = (kind === "full" ? full : some) ?? { avg60: 0, avg300: 0 };
   // Both, so that a burst does not count, and what is over does not count for minutes.
   const percent = Math.min(avg60, avg300);
-  return { status: grade(percent, thresholdsFor(own, settings)), problem: `${waited} ${percent} % of the time` };
+  return {
+    status: grade(percent, thresholdsFor(own, settings), resource),
+    problem: `${waited} ${percent} % of the time`,
+  };
 }
 
 /**
@@ -41,11 +45,15 @@ export const pressureCheck = (ports: { pressure: Pressure }): Check => ({
             [`${resource}_full_avg300_percent`, full.avg300],
           ]),
     ]);
+    const grader = createGrader(settings);
     const { message, ...outcome } = combineFindings(
-      resources.map((each) => judge(each, settings)),
+      resources.map((each) => judge(each, settings, grader)),
       "Little work waits for processors, memory or disks",
       Object.fromEntries(figures),
     );
-    return { ...outcome, message: outcome.status === "pass" ? message : `In the last minutes ${message}` };
+    return grader.finish({
+      ...outcome,
+      message: outcome.status === "pass" ? message : `In the last minutes ${message}`,
+    });
   },
 });

@@ -1,17 +1,22 @@
 import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
 import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
-import { combineFindings, type Finding, passing } from "../findings.ts";
+import { combineFindings, type Finding } from "../findings.ts";
+import { createGrader, type Grader } from "../hysteresis.ts";
 
 /** So near to its limit a processor slows down already. */
 const nearCelsius = 5;
 const mostListed = 50;
 const never = Number.POSITIVE_INFINITY;
 
-function judge({ name, celsius, criticalCelsius, isAlarming }: TemperatureSensor, settings: CheckSettings): Finding {
+function judge(
+  { name, celsius, criticalCelsius, isAlarming }: TemperatureSensor,
+  settings: CheckSettings,
+  { grade }: Grader,
+): Finding {
   const critical = criticalCelsius ?? never;
   const problem = `${name} has ${celsius} °C (check fans and air flow)`;
-  if (isAlarming || celsius >= (settings.fail ?? critical)) return { status: "fail", problem };
-  return celsius >= (settings.warn ?? critical - nearCelsius) ? { status: "warn", problem } : passing;
+  const thresholds = { warn: settings.warn ?? critical - nearCelsius, fail: settings.fail ?? critical };
+  return { status: isAlarming ? "fail" : grade(celsius, thresholds, name), problem };
 }
 
 /**
@@ -30,8 +35,9 @@ export const temperatureCheck = (ports: { temperatures: Temperatures }): Check =
     const sensors = (await ports.temperatures.list()).filter(({ name }) => !isIgnored(name));
     if (sensors.length === 0) return skip("This host has no temperature sensor");
     const hottest = sensors.reduce((a, b) => (b.celsius > a.celsius ? b : a));
-    return combineFindings(
-      sensors.map((sensor) => judge(sensor, settings)),
+    const grader = createGrader(settings);
+    const outcome = combineFindings(
+      sensors.map((sensor) => judge(sensor, settings, grader)),
       `Nothing is too hot: ${hottest.celsius} °C at most (${hottest.name})`,
       {
         sensors: sensors.slice(0, mostListed).map(({ name, celsius, criticalCelsius }) => ({
@@ -41,5 +47,6 @@ export const temperatureCheck = (ports: { temperatures: Temperatures }): Check =
         })),
       },
     );
+    return grader.finish(outcome);
   },
 });

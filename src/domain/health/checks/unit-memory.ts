@@ -1,8 +1,9 @@
 import type { UnitMemories, UnitMemory } from "#domain/ports/unit-memory.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
-import { type Check, createIgnore, grade, skip, toPercent } from "../check.ts";
+import { type Check, createIgnore, skip, toPercent } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../findings.ts";
+import { createGrader, type Grader } from "../hysteresis.ts";
 
 const windowMs = 24 * 3_600_000;
 const mostListed = 20;
@@ -44,9 +45,13 @@ export function unitMemoryCheck(ports: { unitMemories: UnitMemories; clock: Pick
     );
   };
 
-  const judge = ({ name, usedBytes, limitBytes }: UnitMemory, limits: { warn: number; fail: number }): Finding => {
+  const judge = (
+    { name, usedBytes, limitBytes }: UnitMemory,
+    limits: { warn: number; fail: number },
+    { grade }: Grader,
+  ): Finding => {
     const percent = limitBytes === null ? 0 : toPercent(usedBytes, limitBytes);
-    const status = grade(percent, limits);
+    const status = grade(percent, limits, name);
     if (status !== "pass" && limitBytes !== null)
       return { status, problem: `${name} uses ${percent} % of its limit of ${formatBytes(limitBytes)} (MemoryMax=)` };
     const { recent = 0 } = known.get(name) ?? {};
@@ -60,16 +65,17 @@ export function unitMemoryCheck(ports: { unitMemories: UnitMemories; clock: Pick
     category: "memory",
     severity: "medium",
     intervalMs: 5 * 60_000,
-    async run({ warn = 90, fail = 97, ignore }) {
+    async run({ warn = 90, fail = 97, ignore, ...settings }) {
       const all = await unitMemories.list();
       if (all === undefined) return skip("The kernel does not count memory by unit here (cgroup v1)");
       remember(all);
       const isIgnored = createIgnore(ignore);
       const units = all.filter(({ name }) => !isIgnored(name));
-      const findings = units.map((unit) => ({ unit, ...judge(unit, { warn, fail }) }));
+      const grader = createGrader(settings);
+      const findings = units.map((unit) => ({ unit, ...judge(unit, { warn, fail }, grader) }));
       const troubled = findings.filter(({ status }) => status !== "pass").map(({ unit }) => unit);
       const limited = units.filter(({ limitBytes }) => limitBytes !== null).length;
-      return combineFindings(findings, "No unit is short of memory", {
+      const outcome = combineFindings(findings, "No unit is short of memory", {
         units: troubled.slice(0, mostListed).map(({ name, usedBytes, limitBytes }) => ({
           name,
           used_bytes: usedBytes,
@@ -78,6 +84,7 @@ export function unitMemoryCheck(ports: { unitMemories: UnitMemories; clock: Pick
         })),
         units_with_limit_count: limited,
       });
+      return grader.finish(outcome);
     },
   };
 }

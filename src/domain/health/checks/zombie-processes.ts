@@ -1,6 +1,7 @@
 import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, grade, thresholdsFor } from "../check.ts";
+import { type Check, thresholdsFor } from "../check.ts";
+import { createGrader } from "../hysteresis.ts";
 
 const maxListed = 100;
 
@@ -26,8 +27,9 @@ export const zombieProcessesCheck = (ports: { facts: Pick<HostFacts, "zombies"> 
     const parents = countByParent(zombies);
     const names = listNames(parents.map(({ name, pid }) => `${name} (${pid})`));
     const count = counted(zombies.length, "zombie process", "zombie processes");
-    return {
-      status: grade(zombies.length, thresholdsFor({ warn: 5, fail: 20 }, settings)),
+    const grader = createGrader(settings);
+    return grader.finish({
+      status: grader.grade(zombies.length, thresholdsFor({ warn: 5, fail: 20 }, settings)),
       message: zombies.length === 0 ? "There are no zombie processes" : `${count}, left behind by ${names}`,
       details: {
         count: zombies.length,
@@ -36,6 +38,6 @@ export const zombieProcessesCheck = (ports: { facts: Pick<HostFacts, "zombies"> 
           .slice(0, maxListed)
           .map(({ pid, name, parentPid }) => ({ pid, name, parent_pid: parentPid })),
       },
-    };
+    });
   },
 });

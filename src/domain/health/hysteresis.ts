@@ -1,0 +1,84 @@
+import type { CheckSettings, Outcome } from "./check.ts";
+
+/**
+ * The rule by which figures do not flap: one that entered a state at a threshold leaves it only when it is beyond the threshold by a
+ * margin. It holds for every figure that a {@link Grader} grades.
+ */
+
+/** How far beyond a threshold a figure has to go back to leave the state that it entered there, in percent of the threshold. */
+const defaultMarginPercent = 2.5;
+/** What is remembered between runs, at most: it travels to root's side and back. */
+const mostObjects = 100;
+const longestName = 512;
+
+type Grade = "pass" | "warn" | "fail";
+
+interface Thresholds {
+  readonly warn: number;
+  readonly fail: number;
+}
+
+type Reaches = (threshold: number, isHeld: boolean) => boolean;
+
+function gradeBy(reaches: Reaches, { warn, fail }: Thresholds, before: Grade): Grade {
+  if (reaches(fail, before === "fail")) return "fail";
+  return reaches(warn, before !== "pass") ? "warn" : "pass";
+}
+
+export interface Grader {
+  /** Grades a figure, the greater the worse. @param object whose figure it is, where a check has several. */
+  readonly grade: (value: number, thresholds: Thresholds, object?: string) => Grade;
+  /** Grades a figure of which little is bad, such as free space: it enters a state below a threshold. */
+  readonly gradeLow: (value: number, thresholds: Thresholds, object: string) => Grade;
+  /** The outcome with what the next run has to know, and with what is held where something is. */
+  readonly finish: (outcome: Outcome) => Outcome;
+}
+
+/** Grades the figures of one run of a check, by those of the run before. */
+export function createGrader(settings: Pick<CheckSettings, "margin" | "previous">): Grader {
+  const { margin = defaultMarginPercent, previous } = settings;
+  const share = margin / 100;
+  const graded = new Map<string, Exclude<Grade, "pass">>();
+  const held: { readonly object: string; readonly status: Grade; readonly until: string }[] = [];
+
+  const before = (object: string): Grade => {
+    const { status = "pass", objects } = previous ?? {};
+    if (objects !== undefined) return Object.hasOwn(objects, object) ? (objects[object] ?? "pass") : "pass";
+    return status === "skip" ? "pass" : status;
+  };
+  const remember = (object: string, status: Grade): Grade => {
+    if (status !== "pass" && graded.size < mostObjects && object.length <= longestName) graded.set(object, status);
+    return status;
+  };
+  const figure = (value: number): number => Number(value.toPrecision(4));
+
+  return {
+    grade(value, thresholds, object = "") {
+      const leaving = (threshold: number): number => threshold * (1 - share);
+      const reaches: Reaches = (threshold, isHeld) => value >= (isHeld ? leaving(threshold) : threshold);
+      const status = gradeBy(reaches, thresholds, before(object));
+      if (status !== "pass" && value < thresholds[status])
+        held.push({ object, status, until: `below ${figure(leaving(thresholds[status]))}` });
+      return remember(object, status);
+    },
+    gradeLow(value, thresholds, object) {
+      const leaving = (threshold: number): number => threshold * (1 + share);
+      const reaches: Reaches = (threshold, isHeld) => value < (isHeld ? leaving(threshold) : threshold);
+      const status = gradeBy(reaches, thresholds, before(object));
+      if (status !== "pass" && value >= thresholds[status])
+        held.push({ object, status, until: `at least ${figure(leaving(thresholds[status]))}` });
+      return remember(object, status);
+    },
+    finish(outcome) {
+      const [first] = held;
+      const result = graded.size === 0 ? outcome : { ...outcome, graded: Object.fromEntries(graded) };
+      if (first === undefined) return result;
+      const subject = first.object === "" ? "this" : first.object;
+      return {
+        ...result,
+        message: `${outcome.message} (${subject} counts as ${first.status} until it is ${first.until} again)`,
+        details: { ...outcome.details, held: held.map(({ object, status, until }) => ({ object, status, until })) },
+      };
+    },
+  };
+}

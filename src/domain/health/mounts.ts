@@ -1,0 +1,46 @@
+import { type CheckSettings, thresholdsFor } from "./check.ts";
+import type { Grader } from "./hysteresis.ts";
+
+interface MountFigures {
+  readonly path: string;
+  readonly percentUsed: number;
+  /** In the unit of the thresholds of what is left: bytes or inodes. */
+  readonly free: number;
+}
+
+interface Thresholds {
+  readonly warn: number;
+  readonly fail: number;
+}
+
+/** Of a mount point whose own `warn` is not below the `fail` of the check, half way to full. */
+function thresholdsOf(path: string, own: Thresholds, settings: CheckSettings): Thresholds {
+  const general = thresholdsFor(own, settings);
+  const { warn = general.warn, fail } = mountSettings(path, settings);
+  return { warn, fail: fail ?? (warn < general.fail ? general.fail : (warn + 100) / 2) };
+}
+
+const mountSettings = (path: string, { mounts = {} }: CheckSettings) =>
+  (Object.hasOwn(mounts, path) ? mounts[path] : undefined) ?? {};
+
+const ranks = { pass: 0, warn: 1, fail: 2 } as const;
+type Grade = keyof typeof ranks;
+const worse = (a: Grade, b: Grade): Grade => (ranks[a] >= ranks[b] ? a : b);
+
+/** Grades a file system by what is used in percent and by what is left, with the settings for its mount point. */
+export function gradeMount(
+  { path, percentUsed, free }: MountFigures,
+  own: Thresholds,
+  settings: CheckSettings,
+  { grade, gradeLow }: Grader,
+): Grade {
+  const { warn = 0, fail = 0 } = { ...settings.freeBelow, ...mountSettings(path, settings).freeBelow };
+  const byShare = grade(percentUsed, thresholdsOf(path, own, settings), path);
+  return worse(byShare, gradeLow(free, { warn, fail }, `what is left of ${path}`));
+}
+
+/** The worst first, and of those the fullest. */
+export const byUsage = (
+  a: { readonly status: Grade; readonly percentUsed: number },
+  b: { readonly status: Grade; readonly percentUsed: number },
+): number => ranks[b.status] - ranks[a.status] || b.percentUsed - a.percentUsed;
