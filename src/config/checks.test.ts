@@ -98,6 +98,8 @@ it("has thresholds by mount point and of what is left, in bytes or inodes", () =
       mounts: { "/srv": { warn: 95, free_below: { warn: "1TB" } } },
     },
     inode_usage: { free_below: { fail: 1000 } },
+    cpu_load: { over: "10m" as const },
+    network_connectivity: { isolated: true },
   };
   expect(checkPlan({ health: { checks } }).checks).toEqual({
     disk_space: {
@@ -106,6 +108,8 @@ it("has thresholds by mount point and of what is left, in bytes or inodes", () =
       mounts: { "/srv": { warn: 95, freeBelow: { warn: 1e12 } } },
     },
     inode_usage: { freeBelow: { fail: 1000 } },
+    cpu_load: { overMs: 600_000 },
+    network_connectivity: { isIsolated: true },
   });
 });
 
@@ -117,6 +121,8 @@ it.each([
     "inode_usage.mounts./srv.free_below.fail",
     "must be a number",
   ],
+  ["memory", { over: "5m" as const }, "memory.over", "is for cpu_load alone"],
+  ["memory", { isolated: true }, "memory.isolated", "is for network_connectivity alone"],
   ["memory", { mounts: {} }, "memory.mounts", "is for disk_space and inode_usage alone"],
   ["memory", { free_below: {} }, "memory.free_below", "is for disk_space and inode_usage alone"],
 ])("finds the fault of %s: %j", (id, settings, path, message) => {

@@ -28,15 +28,18 @@ export function checkPlan({ health = {} }: Pick<Settings, "health">) {
     ...(interval !== undefined && { intervalMs: toMs(interval) }),
     ...defined({ attempts: usual }),
     checks: Object.fromEntries(
-      Object.entries(checks).map(([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore, margin, ...rest }]) => [
-        id,
-        {
-          ...defined({ warn, fail, ignore, margin, attempts, isEnabled: enabled }),
-          ...mountPlan(rest),
-          ...(own !== undefined && { intervalMs: toMs(own) }),
-          ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
-        },
-      ]),
+      Object.entries(checks).map(
+        ([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore, margin, over, isolated, ...rest }]) => [
+          id,
+          {
+            ...defined({ warn, fail, ignore, margin, attempts, isEnabled: enabled, isIsolated: isolated }),
+            ...(over !== undefined && { overMs: toMs(over) }),
+            ...mountPlan(rest),
+            ...(own !== undefined && { intervalMs: toMs(own) }),
+            ...(timeout !== undefined && { timeoutMs: toMs(timeout) }),
+          },
+        ],
+      ),
     ),
   };
 }
@@ -97,40 +100,46 @@ function targetFaults(targets: NonNullable<CheckEntry["targets"]>): SettingFault
 }
 
 /** In which form each check of file systems takes what is left. */
-const leftForms: Readonly<Record<string, { readonly type: string; readonly name: string }>> = {
+const leftForms = {
   disk_space: { type: "string", name: "a size, such as 10GB" },
   inode_usage: { type: "number", name: "a number" },
-};
+} as const;
+const isOfMounts = (id: string): id is keyof typeof leftForms => Object.hasOwn(leftForms, id);
 
 function leftFaults(
   id: string,
   below: CheckEntry["free_below"],
   at: (key: string, message: string) => Fault,
 ): readonly Fault[] {
-  const form = leftForms[id];
-  if (form === undefined) return [];
-  const wrong = (["warn", "fail"] as const).filter(
-    (key) => below?.[key] !== undefined && typeof below[key] !== form.type,
-  );
-  return wrong.map((key) => at(key, `must be ${form.name}`));
+  if (below === undefined || !isOfMounts(id)) return [];
+  const { type, name } = leftForms[id];
+  const wrong = (["warn", "fail"] as const).filter((key) => below[key] !== undefined && typeof below[key] !== type);
+  return wrong.map((key) => at(key, `must be ${name}`));
 }
 
 /** Settings that some checks alone have. */
+const ownSettings = ["free_below", "mounts", "targets", "over", "isolated"] as const;
+const idsOfSetting: Readonly<Record<(typeof ownSettings)[number], readonly string[]>> = {
+  free_below: Object.keys(leftForms),
+  mounts: Object.keys(leftForms),
+  targets: [backupCheckId],
+  over: ["cpu_load"],
+  isolated: ["network_connectivity"],
+};
+
 function ownFaults(id: string, settings: CheckEntry, faultAt: FaultAt): readonly Fault[] {
-  const { targets, free_below: below, mounts } = settings;
   const at = (keys: readonly string[], message: string): Fault => faultAt(["health", "checks", id, ...keys], message);
-  const misplaced = (["free_below", "mounts"] as const).filter(
-    (key) => settings[key] !== undefined && leftForms[id] === undefined,
-  );
-  const isOfBackups = id === backupCheckId || targets === undefined;
-  const ofTargets = targetFaults(targets ?? []).map(([key, message]) => at(["targets", ...key.split(".")], message));
+  const misplaced = ownSettings
+    .filter((key) => settings[key] !== undefined && !idsOfSetting[key].includes(id))
+    .map((key) => at([key], `is for ${idsOfSetting[key].join(" and ")} alone`));
+  if (misplaced.length > 0) return misplaced;
+  const { targets = [], free_below: below, mounts = {} } = settings;
   return [
-    ...misplaced.map((key) => at([key], `is for ${Object.keys(leftForms).join(" and ")} alone`)),
     ...leftFaults(id, below, (key, message) => at(["free_below", key], message)),
-    ...Object.entries(mounts ?? {}).flatMap(([path, { free_below: own }]) =>
+    ...Object.entries(mounts).flatMap(([path, { free_below: own }]) =>
       leftFaults(id, own, (key, message) => at(["mounts", path, "free_below", key], message)),
     ),
-    ...(isOfBackups ? ofTargets : [at(["targets"], `is for ${backupCheckId} alone`)]),
+    ...targetFaults(targets).map(([key, message]) => at(["targets", ...key.split(".")], message)),
   ];
 }
 

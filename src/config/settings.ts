@@ -89,6 +89,8 @@ const CheckSettings = Options({
     Options({ warn: Percent, fail: Percent, free_below: FreeBelow }),
     { description: "Of `disk_space` and `inode_usage`: thresholds by mount point.", ...strict },
   ),
+  over: Choice(["1m", "5m", "10m"], "Of `cpu_load`: over which time its figure is the average; `1m` unless given."),
+  isolated: flag("Of `network_connectivity`: whether this host is meant to have no way out."),
   targets: Type.Array(BackupTarget, {
     maxItems: 64,
     description: "Of `backup_age`: the backups whose age counts, each by a directory or by a unit.",

@@ -13,6 +13,7 @@ const info: SystemInfo = {
 export interface FakeFigures {
   readonly memory: Awaited<ReturnType<HostFacts["memory"]>>;
   readonly cpuPercent: number;
+  readonly swapTraffic: Awaited<ReturnType<HostFacts["swapTraffic"]>>;
   readonly fileHandles: Awaited<ReturnType<HostFacts["fileHandles"]>>;
   readonly zombies: readonly Zombie[];
 }
@@ -25,6 +26,7 @@ const idle: FakeFigures = {
     swapFreeBytes: 2_000_000_000,
   },
   cpuPercent: 12.5,
+  swapTraffic: { pagesIn: 0, pagesOut: 0 },
   fileHandles: { used: 1_000, maximum: 100_000 },
   zombies: [],
 };
@@ -36,6 +38,7 @@ export function createFakeHostFacts(given: Partial<FakeFigures> = {}): HostFacts
     info: () => Promise.resolve(info),
     memory: () => Promise.resolve(figures.memory),
     cpuPercent: () => Promise.resolve(figures.cpuPercent),
+    swapTraffic: () => Promise.resolve(figures.swapTraffic),
     fileHandles: () => Promise.resolve(figures.fileHandles),
     zombies: () => Promise.resolve(figures.zombies),
   };

@@ -148,7 +148,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   EnabledPlugins: { all: none, save: ["choose_plugins"], remove: ["choose_plugins"] },
   FileSystems: { list: none, holding: none },
   Grep: { matching: none },
-  HostFacts: { info: none, memory: none, cpuPercent: none, fileHandles: none, zombies: none },
+  HostFacts: { info: none, memory: none, cpuPercent: none, swapTraffic: none, fileHandles: none, zombies: none },
   Journal: { query: none, follow: none, size: none, rotate: ["remove_files"], vacuum: ["remove_files"] },
   KeyStore: {
     keys: none,

@@ -41,6 +41,8 @@ describe.each([
     const percent = await facts.cpuPercent();
     expect(percent).toBeGreaterThanOrEqual(0);
     expect(percent).toBeLessThanOrEqual(100);
+    const { pagesIn = -1, pagesOut = -1 } = (await facts.swapTraffic()) ?? {};
+    expect(Math.min(pagesIn, pagesOut)).toBeGreaterThanOrEqual(0);
     expect(await facts.zombies()).toBeInstanceOf(Array);
   });
 });

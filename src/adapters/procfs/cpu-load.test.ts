@@ -37,25 +37,35 @@ function start() {
 it("is what the processors did in the last minute, and no longer", async () => {
   const { load, work } = start();
   await work(12, 100);
-  expect(await load.minutePercent()).toBeCloseTo(100);
+  expect(await load.averagePercent()).toBeCloseTo(100);
   await work(6, 0);
-  expect(await load.minutePercent()).toBeCloseTo(50);
+  expect(await load.averagePercent()).toBeCloseTo(50);
   expect(await load.percent()).toBe(0);
   await work(6, 0);
-  expect(await load.minutePercent()).toBe(0);
+  expect(await load.averagePercent()).toBe(0);
 });
 
 it("is over what there is while it has run for less", async () => {
   const { load, work } = start();
   await work(1, 100);
   await work(3, 20);
-  expect(await load.minutePercent()).toBeCloseTo(40);
+  expect(await load.averagePercent()).toBeCloseTo(40);
 });
 
 it("waits for something to compare with right after the start", async () => {
   const { clock, load } = start();
   writeFileSync(join(procDir, "stat"), "cpu  30 0 0 20 0 0 0 0 0 0\n");
-  const percent = load.minutePercent();
+  const percent = load.averagePercent();
   await clock.advance(500);
   expect(await percent).toBeCloseTo(60);
+});
+
+it("is the average of up to ten minutes where that is asked for", async () => {
+  const { load, work } = start();
+  await work(60, 100);
+  await work(60, 0);
+  expect(await load.averagePercent(60_000)).toBeCloseTo(0);
+  expect(await load.averagePercent(600_000)).toBeCloseTo(50);
+  await work(60, 0);
+  expect(await load.averagePercent(600_000)).toBeCloseTo(0);
 });

@@ -4,7 +4,8 @@ import type { ContainerLimits } from "./cgroup.ts";
 import { parseCpuTimes } from "./parse.ts";
 
 const sampleIntervalMs = 5_000;
-const historyMs = 60_000;
+const historyMs = 600_000;
+const minuteMs = 60_000;
 /** A sample younger than this says too little: the counters move in ticks of 10 ms. */
 const minSampleMs = 500;
 
@@ -58,10 +59,12 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
       await untilTwoSamples();
       return percentBetween(sampleAt(-2), sampleAt(-1));
     },
-    /** Over the last minute, or since the start when that is less. */
-    async minutePercent(): Promise<number> {
+    /** Over the last minute or up to ten, or since the start when that is less. */
+    async averagePercent(overMs = minuteMs): Promise<number> {
       await untilTwoSamples();
-      return percentBetween(sampleAt(0), sampleAt(-1));
+      const last = sampleAt(-1);
+      const from = samples.findLastIndex(({ atMs }) => last.atMs - atMs >= overMs);
+      return percentBetween(sampleAt(Math.max(0, from)), last);
     },
     dispose: stop,
   };

@@ -6,7 +6,14 @@ import type { HostFacts } from "#domain/ports/host.ts";
 import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
-import { type ProcessStat, parseFileHandles, parseMemory, parseProcessStat, parseSwap } from "./parse.ts";
+import {
+  type ProcessStat,
+  parseFileHandles,
+  parseMemory,
+  parseProcessStat,
+  parseSwap,
+  parseSwapTraffic,
+} from "./parse.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */
 const batchSize = 64;
@@ -27,7 +34,7 @@ async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
 
 /** Memory is cut to the limit of the container; swap is the host's. */
 export function createKernelLoad(ports: {
-  cpuLoad: Pick<CpuLoad, "minutePercent">;
+  cpuLoad: Pick<CpuLoad, "averagePercent">;
   limits: ContainerLimits;
   procDir: string;
 }): Omit<HostFacts, "info"> {
@@ -39,7 +46,8 @@ export function createKernelLoad(ports: {
       const text = await read("meminfo");
       return { ...limits.memory(parseMemory(text)), ...parseSwap(text) };
     },
-    cpuPercent: cpuLoad.minutePercent,
+    cpuPercent: cpuLoad.averagePercent,
+    swapTraffic: async () => parseSwapTraffic(await read("vmstat")),
     fileHandles: async () => parseFileHandles(await read("sys/fs/file-nr")),
     async zombies() {
       const all = await readProcesses(procDir);

@@ -75,6 +75,17 @@ export const parseSwap = (text: string): { readonly swapTotalBytes: number; read
   swapFreeBytes: kib(text, "SwapFree") ?? 0,
 });
 
+const counter = (text: string, name: string): number | undefined => {
+  const [, digits] = new RegExp(`^${name} (\\d+)$`, "m").exec(text) ?? [];
+  return digits === undefined ? undefined : Number(digits);
+};
+
+/** /proc/vmstat: pages since boot; undefined for a kernel without swap. */
+export function parseSwapTraffic(text: string): { readonly pagesIn: number; readonly pagesOut: number } | undefined {
+  const [pagesIn, pagesOut] = [counter(text, "pswpin"), counter(text, "pswpout")];
+  return pagesIn === undefined || pagesOut === undefined ? undefined : { pagesIn, pagesOut };
+}
+
 /** /proc/sys/fs/file-nr: handles allocated, those of them that are free, and how many there may be. */
 export function parseFileHandles(text: string): { readonly used: number; readonly maximum: number } {
   const [allocated = 0, free = 0, maximum = 0] = text.trim().split(/\s+/).map(Number);

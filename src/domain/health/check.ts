@@ -46,6 +46,10 @@ export interface CheckSettings {
   readonly freeBelow?: FreeBelow;
   /** By path. */
   readonly mounts?: Readonly<Record<string, MountSettings>>;
+  /** Over which time a figure is the average. */
+  readonly overMs?: number;
+  /** Whether the host is meant to have no way out. */
+  readonly isIsolated?: boolean;
   /** What the last run said, where there was one. */
   readonly previous?: PreviousGrades;
 }

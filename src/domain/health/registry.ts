@@ -63,7 +63,7 @@ import { unitRestartLoopsCheck } from "./checks/unit-restart-loops.ts";
 import { zombieProcessesCheck } from "./checks/zombie-processes.ts";
 
 export interface CheckPorts {
-  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
   readonly fileSystems: FileSystems;
   readonly facts: Omit<HostFacts, "info">;
   readonly units: Pick<Units, "loaded" | "failed" | "read">;

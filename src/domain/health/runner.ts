@@ -75,8 +75,8 @@ interface Entry {
 export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
 
 export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
-  const { warn, fail, ignore = [], margin, freeBelow, mounts } = plan.checks[id] ?? {};
-  return { ignore, ...defined({ warn, fail, margin, freeBelow, mounts }) };
+  const { warn, fail, ignore = [], margin, freeBelow, mounts, overMs, isIsolated } = plan.checks[id] ?? {};
+  return { ignore, ...defined({ warn, fail, margin, freeBelow, mounts, overMs, isIsolated }) };
 }
 
 function createEntry(check: Check, plan: CheckPlan): Entry {

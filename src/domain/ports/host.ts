@@ -18,8 +18,10 @@ export interface HostFacts {
     readonly swapTotalBytes: number;
     readonly swapFreeBytes: number;
   }>;
-  /** Over the last minute, or since the start when that is shorter. */
-  readonly cpuPercent: () => Promise<number>;
+  /** Over the last minute or up to ten, or since the start when that is shorter. */
+  readonly cpuPercent: (overMs?: number) => Promise<number>;
+  /** Pages that were read from swap and written to it since boot; undefined where the kernel does not count them. */
+  readonly swapTraffic: () => Promise<{ readonly pagesIn: number; readonly pagesOut: number } | undefined>;
   readonly fileHandles: () => Promise<{ readonly used: number; readonly maximum: number }>;
   readonly zombies: () => Promise<readonly Zombie[]>;
 }

@@ -55,7 +55,7 @@ export const provocations = {
   ],
   swap_usage: [
     {
-      how: "a swap file of 192 MB into which a group with little memory overflows, then none",
+      how: "a swap file of 192 MB into which a group with little memory overflows, read again and again, then none",
       isReal: true,
       statuses: ["pass", "warn", "fail", "skip"],
       file: kernel,

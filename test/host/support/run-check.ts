@@ -52,7 +52,7 @@ const { aheadMs = 0, procDir, sysDir, ...settings } = JSON.parse(options) as Run
 const proc = procDir === undefined ? {} : { procDir };
 const sys = sysDir === undefined ? {} : { sysDir };
 const host = createHostFacts({ clock: systemClock });
-const cpuLoad = { minutePercent: host.cpuPercent };
+const cpuLoad = { averagePercent: host.cpuPercent };
 const limits = createContainerLimits();
 const facts = { ...host, ...createKernelLoad({ cpuLoad, limits, procDir: procDir ?? "/proc" }) };
 const journal = createHostJournal({
@@ -67,7 +67,7 @@ const checks: readonly Check[] = [
   inodeUsageCheck({ fileSystems }),
   readOnlyFilesystemsCheck({ fileSystems }),
   memoryCheck({ facts }),
-  swapUsageCheck({ facts }),
+  swapUsageCheck({ facts, clock: systemClock }),
   cpuLoadCheck({ facts }),
   fileDescriptorsCheck({ facts, processFiles: createProcessFiles(proc) }),
   zombieProcessesCheck({ facts }),

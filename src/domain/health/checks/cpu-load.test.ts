@@ -28,3 +28,16 @@ it("takes its thresholds from settings", async () => {
   expect(await run(30, { warn: 20 })).toMatchObject({ status: "warn" });
   expect(await run(30, { warn: 20, fail: 30 })).toMatchObject({ status: "fail" });
 });
+
+it("is the average over the time of the settings", async () => {
+  const asked: (number | undefined)[] = [];
+  const cpuPercent = (overMs?: number) => {
+    asked.push(overMs);
+    return Promise.resolve(85);
+  };
+  expect(await cpuLoadCheck({ facts: { cpuPercent } }).run({ ignore: [], overMs: 600_000 }, signal)).toMatchObject({
+    status: "warn",
+    message: "The processors were 85 % busy over the last 10 minutes",
+  });
+  expect(asked).toEqual([600_000]);
+});

@@ -25,3 +25,11 @@ it("warns when one of several is down", async () => {
     message: "One way out is down: no link on wwan0, another is up",
   });
 });
+
+it("skips where the host is meant to be isolated", async () => {
+  const check = networkConnectivityCheck({ routes: createFakeDefaultRoutes([]) });
+  expect(await check.run({ ignore: [], isIsolated: true }, new AbortController().signal)).toMatchObject({
+    status: "skip",
+    message: "This host is meant to have no way out (isolated)",
+  });
+});

@@ -1,15 +1,19 @@
 import type { DefaultRoutes } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, type Outcome } from "../check.ts";
+import { type Check, createIgnore, type Outcome, skip } from "../check.ts";
 
-/** Whether the host has a way out: a default route over an interface that is up. `ignore` takes interfaces. */
+/**
+ * Whether the host has a way out: a default route over an interface that is up. With `isolated: true` it is meant to have none, and the
+ * check is skipped. `ignore` takes interfaces.
+ */
 export const networkConnectivityCheck = ({ routes }: { routes: DefaultRoutes }): Check => ({
   id: "network_connectivity",
   name: "Network connectivity",
   category: "network",
   severity: "high",
   guardedBy: "change",
-  async run({ ignore }) {
+  async run({ ignore, isIsolated = false }) {
+    if (isIsolated) return skip("This host is meant to have no way out (isolated)");
     const isIgnored = createIgnore(ignore);
     const found = (await routes.list()).filter((route) => !isIgnored(route.interface));
     const details = {
