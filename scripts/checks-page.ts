@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
+import { checkMeanings } from "#contract/check-meanings.ts";
 import { type Effect, effects, scopesOf } from "#contract/effects.ts";
 import type { Provocation } from "../test/host/support/provocations.ts";
 import { provocations } from "../test/host/support/provocations.ts";
@@ -119,11 +120,33 @@ function sayProvocations(id: string, shown: string): readonly string[] {
   );
 }
 
+interface Costs {
+  readonly machine: string;
+  readonly runs: number;
+  readonly checks: Readonly<Record<string, { readonly status: string; readonly cpu_ms: number }>>;
+}
+
+/** As `npm run bench-checks` has written them. */
+const costs = JSON.parse(readFileSync(new URL("../bench/check-costs.json", import.meta.url), "utf8")) as Costs;
+
+const sayCost = (shown: string): string => {
+  const cost = costs.checks[shown];
+  return cost === undefined ? "not measured" : `${cost.cpu_ms} ms (${cost.status})`;
+};
+
+/** What a finding means, what to do about it, and what finding out costs. */
+function sayMeaning(id: string, shown: string): string {
+  const meanings: Readonly<Record<string, { readonly meaning: string; readonly remedy: string }>> = checkMeanings;
+  const known = meanings[id];
+  if (known === undefined) throw new Error(`cannot make docs/reference/checks.md: ${id} has no meaning`);
+  return row(`\`${shown}\``, known.meaning, known.remedy, sayCost(shown));
+}
+
 /** The page on the checks that come with the service, from their sources and the table of provocations. */
 export function checksPage(): string {
   const all = checks();
   return [
-    "<!-- Made by `npm run generate` from src/domain/health and test/host/support/provocations.ts. -->\n",
+    "<!-- Made by `npm run generate` from src/domain/health, src/contract/check-meanings.ts, bench/check-costs.json and test/host/support/provocations.ts. -->\n",
     "# Health checks\n",
     "Thresholds (warn / fail), intervals and what is left out can be [set](../settings.md). Checks without an interval of their own",
     "run at the general one, once a minute. Those with a fix are mended by `POST /api/v1/health/checks/{check_id}/fix`.\n",
@@ -148,6 +171,14 @@ export function checksPage(): string {
     ),
     "\n## What each looks at\n",
     ...all.map(({ id, source }) => `**\`${shownId(id, source)}\`** ${describe(source, id)}\n`),
+    "## What a finding means, and what to do\n",
+    "`steward doctor --why` prints this below each finding. The cost is the processor time of one run, with that of the programs that it",
+    "starts, and what the check said: one that is skipped costs less than where its subject is there. Measured by `npm run bench-checks`",
+    `in the test host, ${costs.runs} runs, on ${costs.machine}.\n`,
+    row("check", "meaning", "what to do", "processor time"),
+    row("---", "---", "---", "---"),
+    ...all.map(({ id, source }) => sayMeaning(id, shownId(id, source))),
+    "",
     "## How each was provoked\n",
     "On a booted Debian with systemd ([test/host](../../test/host/README.md)). A test fails unless it has seen all statuses of its line.\n",
     row("check", "what was done to the host", "for real", "seen", "test"),

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { readAdminKey } from "#app/admin-key.ts";
-import type { HealthCheckList } from "#contract/checks.ts";
+import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
@@ -267,6 +267,36 @@ describe("steward doctor", () => {
       out: "",
       err: "steward: checking without the service, read-only: as it was told\nsteward: ended by Ctrl-C\n",
     });
+  });
+
+  it("says with --why what a finding means and what to do, below each that is not healthy", async () => {
+    const [plain] = here.results;
+    if (plain === undefined) throw new Error("there is no result");
+    const result = (check_id: string, status: HealthCheckResult["status"]): HealthCheckResult => ({
+      ...plain,
+      check_id,
+      status,
+      message: `${check_id} is ${status}`,
+    });
+    const results = [
+      result("memory", "pass"),
+      result("disk_space", "warn"),
+      result("apt_status", "fail"),
+      result("of_a_plugin", "fail"),
+    ];
+    const local = { ...alone(), runChecks: () => Promise.resolve({ ...here, results }) };
+    const lines = (await steward(["doctor", "--offline", "--why"], { local })).out.split("\n");
+    const below = (id: string) => lines.slice(lines.findIndex((line) => line.includes(`${id} is`)) + 1).slice(0, 2);
+    expect(below("disk_space")).toEqual([
+      "       why: A file system is nearly full: programs that write to it will fail.",
+      expect.stringMatching(/^ {7}do: {2}Find what grew /),
+    ]);
+    expect(below("apt_status")).toEqual([
+      expect.stringMatching(/^ {7}why: The package database /),
+      expect.stringMatching(/^ {7}do: {2}Finish what was interrupted /),
+    ]);
+    expect(lines.filter((line) => line.startsWith(" "))).toHaveLength(4);
+    expect((await steward(["doctor", "--offline"], { local })).out).not.toContain("why:");
   });
 
   it("does so by itself where the local service does not run, and never for another host", async () => {

@@ -1,5 +1,6 @@
 import { ApiError } from "#client/index.ts";
 import { streamChecks } from "#client/stream.ts";
+import { meaningOfCheck } from "#contract/check-meanings.ts";
 import {
   type CheckStatus,
   type FixResult,
@@ -33,7 +34,15 @@ const statusColumns = 5;
 const gap = 2;
 const fewestMessageColumns = 12;
 
-function printResults(io: Io, results: readonly HealthCheckResult[]): void {
+/** What a finding means and what to do about it; nothing for a check of a plugin, whose message has to say it. */
+function printMeaning({ out }: Io, { check_id: id }: HealthCheckResult): void {
+  const known = meaningOfCheck(id);
+  if (known === undefined) return;
+  const indent = " ".repeat(signColumns + statusColumns);
+  out(`${indent}why: ${known.meaning}\n${indent}do:  ${known.remedy}\n`);
+}
+
+function printResults(io: Io, results: readonly HealthCheckResult[], isExplained: boolean): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
   const ids = results.map(({ check_id: id }) => id.length);
@@ -46,6 +55,7 @@ function printResults(io: Io, results: readonly HealthCheckResult[]): void {
       const head = `${fitText(oneLine(result.check_id), idColumns).padEnd(idColumns)}  `;
       const message = fitText(oneLine(result.message), columns - signColumns - statusColumns - idColumns - gap);
       io.out(`${paint(screen, style, `${sign} ${result.status.padEnd(statusColumns)}`)}${head}${message}\n`);
+      if (isExplained && isUnhealthy(result)) printMeaning(io, result);
     }
   }
 }
@@ -81,6 +91,7 @@ interface DoctorOptions {
   readonly confirm?: boolean;
   readonly offline?: boolean;
   readonly json?: boolean;
+  readonly why?: boolean;
 }
 
 const progressText = (count: number, { check_id: id, status }: Pick<HealthCheckResult, "check_id" | "status">) =>
@@ -247,6 +258,7 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .option("--fix", "show what would be done about each finding, ask, and do it")
     .option("--check <id>", "only this check, and now")
     .option("--category <name>", "only checks of this category")
+    .option("--why", "below each finding: what it means, and what to do")
     .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")
     .option("--confirm", "with --yes: what is risky too")
     .option("--offline", "do not ask the service: run the checks in this process, read-only")
@@ -273,7 +285,7 @@ Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`
             ? { results: chosen, by: "this process", start_faults: startFaults }
             : { results: chosen, by: "the service" },
         );
-      if (!options.json) printResults(io, chosen);
+      if (!options.json) printResults(io, chosen, options.why === true);
       if (!options.fix) return io.out(sumInWords(io, chosen));
       finishWith(await fixAll(ports, { ...found, results: chosen }, options));
     });

@@ -1,3 +1,4 @@
+import type { checkMeanings } from "#contract/check-meanings.ts";
 import type { BackupFolders } from "#domain/ports/backup-folders.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
@@ -98,7 +99,7 @@ export interface CheckPorts {
   readonly backupTargets: readonly BackupTarget[];
 }
 
-/** The checks that come with the service by their ids, in the order in which they are listed. */
+/** The checks that come with the service by their ids, in the order in which they are listed. One without a meaning does not compile. */
 const factories = {
   disk_space: diskSpaceCheck,
   inode_usage: inodeUsageCheck,
@@ -135,7 +136,7 @@ const factories = {
   endpoints: endpointsCheck,
   containers: containersCheck,
   backup_age: backupAgeCheck,
-} satisfies Readonly<Record<string, (ports: CheckPorts) => Check>>;
+} satisfies Readonly<Record<keyof typeof checkMeanings, (ports: CheckPorts) => Check>>;
 
 /** Ids of the checks that come with the service, on whichever host. */
 export const builtInCheckIds: readonly string[] = [...Object.keys(factories), ...packageManagers.map(statusCheckId)];

@@ -1,0 +1,159 @@
+/** What a check says when it warns or fails, for whoever is woken by it. */
+export interface CheckMeaning {
+  /** What a warning or a failure means, in one sentence. */
+  readonly meaning: string;
+  /** What to do about it. */
+  readonly remedy: string;
+}
+
+/** Of each check that comes with the service, by its id; `package_status` is that of all package managers. */
+export const checkMeanings = {
+  disk_space: {
+    meaning: "A file system is nearly full: programs that write to it will fail.",
+    remedy: "Find what grew (du -xh PATH | sort -h | tail), remove it or enlarge the file system.",
+  },
+  inode_usage: {
+    meaning: "A file system can hold few more files, however much space is left.",
+    remedy: "Find the directory with very many small files (du --inodes -x PATH | sort -n | tail) and remove them.",
+  },
+  memory: {
+    meaning: "Little memory is left that can be had without swapping: the OOM killer may soon end a process.",
+    remedy: "Find what uses it (ps aux --sort=-rss | head), limit or restart it, or add memory.",
+  },
+  swap_usage: {
+    meaning: "Memory is too small for what runs: pages move between it and swap, which makes everything slow.",
+    remedy: "Find what uses memory (ps aux --sort=-rss | head), limit it or add memory; more swap only postpones it.",
+  },
+  cpu_load: {
+    meaning: "The processors have been busy nearly all the time: work waits.",
+    remedy: "See what runs (top); if that is meant, raise the thresholds or set `over: 10m`.",
+  },
+  file_descriptors: {
+    meaning: "A process, or the system, has nearly as many files open as it may: the next open or connection fails.",
+    remedy: "Look for a leak (ls /proc/PID/fd); if the number is meant, raise LimitNOFILE= of the unit.",
+  },
+  zombie_processes: {
+    meaning: "A program does not collect its ended children: they keep process numbers until it ends.",
+    remedy: "Restart the parent that the message names, and report the fault to its makers.",
+  },
+  systemd_failed: {
+    meaning: "A unit of systemd has failed: what it should do is not done.",
+    remedy: "Read why (systemctl status UNIT, journalctl -u UNIT), fix that, then start it.",
+  },
+  unit_restart_loops: {
+    meaning: "A service crashes and is started again, over and over.",
+    remedy: "Read why it ends (journalctl -u UNIT), and stop it until that is fixed.",
+  },
+  time_sync: {
+    meaning: "The clock is set by nobody, or not yet: it will drift, and certificates, logs and logins go wrong.",
+    remedy: "Enable a time service (timedatectl set-ntp true) and let NTP out (UDP port 123).",
+  },
+  dns_resolution: {
+    meaning: "A name server of this host does not answer: names resolve slowly, or not at all.",
+    remedy: "Check the server and the way to it, and correct /etc/resolv.conf or what writes it.",
+  },
+  network_connectivity: {
+    meaning: "The host has no way out, or one of several is down.",
+    remedy: "Check the link and the default route (ip link, ip route); where that is meant, set `isolated: true`.",
+  },
+  package_status: {
+    meaning: "The package database is in a state in which updates cannot be installed, or packages get none.",
+    remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
+  },
+  security_updates: {
+    meaning: "Known vulnerabilities are not closed, or the package lists are too old to know.",
+    remedy: "Install the security updates; if the lists are old, find out why they are not refreshed.",
+  },
+  reboot_required: {
+    meaning: "An update has been installed that takes effect only after a reboot, usually of the kernel.",
+    remedy: "Plan a reboot (steward reboot).",
+  },
+  read_only_filesystems: {
+    meaning: "A file system that should be writable is not, usually because the kernel found errors on it.",
+    remedy:
+      "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
+  },
+  oom_kills: {
+    meaning: "Memory ran out, and the kernel killed a process to get some.",
+    remedy: "Give the process more memory or a limit of its own (MemoryMax=), and see that it was started again.",
+  },
+  journal_size: {
+    meaning: "The journal takes more space than journald keeps by itself.",
+    remedy: "Shrink it (journalctl --vacuum-size=1G) or set SystemMaxUse= in journald.conf.",
+  },
+  tls_certificates: {
+    meaning: "A certificate expires soon, has expired or cannot be read: clients will refuse the connection.",
+    remedy: "Renew it, and find out why that did not happen by itself.",
+  },
+  raid_status: {
+    meaning: "A software RAID has lost a device or is rebuilding: the next failure may lose data.",
+    remedy: "See which device (cat /proc/mdstat, mdadm --detail), replace it, and make sure that there is a backup.",
+  },
+  ssh_config: {
+    meaning: "sshd admits more than it should, or would not start with its present configuration.",
+    remedy: "Change the named option in sshd_config, test it (sshd -t) and reload, with a session kept open.",
+  },
+  firewall: {
+    meaning: "A port is open to the network and no packet filter of this host stands before it.",
+    remedy: "Filter what comes in (nftables, ufw, firewalld), or bind the service to the addresses that need it.",
+  },
+  pressure: {
+    meaning: "Work stands still for a good part of the time because processors, memory or disks are short.",
+    remedy: "See what uses the named resource (top, iotop), and limit it or give the host more.",
+  },
+  kernel_errors: {
+    meaning: "The kernel reports failing hardware, a damaged file system or a fault of its own.",
+    remedy: "Read its lines (journalctl -k), save data of the named disk first, then test or replace the hardware.",
+  },
+  timers: {
+    meaning: "A job that a timer starts has failed, does not end, or was not started.",
+    remedy: "Read its log (journalctl -u UNIT), fix it and run it once by hand (systemctl start UNIT).",
+  },
+  lvm_thin: {
+    meaning: "A thin pool is nearly full: when it is, none of its volumes can be written, and data may be lost.",
+    remedy: "Extend the pool or its metadata (lvextend), or remove snapshots and volumes that are not needed.",
+  },
+  filesystem_health: {
+    meaning: "A file system has errors on record: data was not read or written as it should be.",
+    remedy: "Check backups first; then scrub or repair it (btrfs scrub, zpool status -v, e2fsck) and test the disk.",
+  },
+  smart: {
+    meaning: "A disk says of itself that it is failing, worn out or too hot.",
+    remedy: "Make sure that there is a backup and replace the disk; for heat, check the air flow.",
+  },
+  unit_memory: {
+    meaning: "A unit is near its memory limit, or processes of it were killed for their memory.",
+    remedy: "Look for a leak, or raise MemoryMax= of the unit.",
+  },
+  conntrack: {
+    meaning: "The kernel's table of connections is nearly full: when it is, new connections are dropped.",
+    remedy: "See who opens them (conntrack -L), and raise net.netfilter.nf_conntrack_max if that is meant.",
+  },
+  temperature: {
+    meaning: "A part of the hardware is about as hot as it may be: it slows down, and may switch off or break.",
+    remedy: "Check fans, dust and the temperature of the room.",
+  },
+  clock_offset: {
+    meaning: "The clock is wrong by more than programs bear, although a time service runs.",
+    remedy: "Ask the time service for its sources (chronyc sources, timedatectl timesync-status).",
+  },
+  endpoints: {
+    meaning: "An address that the settings want checked does not answer as it should, or too slowly.",
+    remedy: "Check the service behind it and the way to it.",
+  },
+  containers: {
+    meaning: "A container does not do its work: it crashes, is unhealthy, or was killed for its memory.",
+    remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
+  },
+  backup_age: {
+    meaning: "The last backup is too old, has failed, or there is none.",
+    remedy: "Run the backup by hand and see why it failed; then test that it can be restored.",
+  },
+} as const satisfies Readonly<Record<string, CheckMeaning>>;
+
+/** What a check means; undefined for one of a plugin. @param id as in an answer, such as `apt_status`. */
+export function meaningOfCheck(id: string): CheckMeaning | undefined {
+  const known: Readonly<Record<string, CheckMeaning>> = checkMeanings;
+  if (Object.hasOwn(known, id)) return known[id];
+  return /^(apt|dnf|zypper|pacman)_status$/.test(id) ? checkMeanings.package_status : undefined;
+}
