@@ -68,7 +68,12 @@ const RootCheckId = Type.Unsafe<(typeof rootCheckIds)[number]>({ type: "string",
 /** What the service remembers of the last run of a check. It decides only near a threshold. */
 const PreviousGrades = Strict({
   status: Choice(checkStatuses),
-  objects: Type.Optional(Type.Record(Type.String(), Choice(["warn", "fail"]), { maxProperties: 100 })),
+  objects: Type.Optional(
+    Type.Record(Type.String({ pattern: plainText }), Choice(["warn", "fail"]), {
+      additionalProperties: false,
+      maxProperties: 100,
+    }),
+  ),
 });
 const SnapshotRequest = Strict({ id: SnapshotId });
 const SnapshotFileRequest = Strict({

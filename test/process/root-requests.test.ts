@@ -61,6 +61,14 @@ describe.skipIf(!isRoot)("root's side of one request", () => {
     expect(await ended).toBe(0);
   });
 
+  it("takes what a check said last, whatever the names of its objects", async () => {
+    const { socket, ended, answer } = start(own);
+    const previous = { inode_usage: { status: "warn", objects: { "/a\nb": "warn" } } };
+    socket.write(`${JSON.stringify({ id, task: "checks.run", input: { check_ids: ["inode_usage"], previous } })}\n`);
+    expect(await answer).toMatchObject({ output: { outcomes: { inode_usage: { status: expect.any(String) } } } });
+    expect(await ended).toBe(0);
+  });
+
   it.each([
     ["garbage", own, "{\n", "expected a line of JSON"],
     ["what is on no list", own, `${JSON.stringify({ id, task: "shell.run", input: {} })}\n`, "it is not on the list"],
@@ -69,6 +77,12 @@ describe.skipIf(!isRoot)("root's side of one request", () => {
       own,
       `${JSON.stringify({ id, task: "packages.refresh", input: { a: 1 } })}\n`,
       "input must not have a",
+    ],
+    [
+      "what no check says",
+      own,
+      `${JSON.stringify({ id, task: "checks.run", input: { check_ids: [], previous: { memory: { status: "warn", objects: { "/\n": "bad" } } } } })}\n`,
+      "previous",
     ],
     [
       "the connection of another user",
