@@ -2,6 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
+import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { createContainers } from "#adapters/containers/index.ts";
 import type { Containers } from "#domain/ports/containers.ts";
@@ -113,6 +114,44 @@ describe("containers: API over a socket", () => {
     const containers = createContainers({ runDir });
     expect([await containers.engines(), await containers.list(signal)]).toEqual([[], []]);
     expect(requests).toEqual([]);
+  });
+
+  it("are read from whatever an engine says, or it is said that it cannot be asked", async () => {
+    let [list, one] = ["[]", "{}"];
+    const { runDir } = await serve("any", "podman/podman.sock", (url) => ({
+      body: url.startsWith("/containers/json") ? list : one,
+    }));
+    const containers = createContainers({ runDir });
+    const member = fc.oneof(fc.jsonValue(), fc.string());
+    const line = fc.record({
+      Id: fc.oneof(fc.constant(ids.web), member),
+      Names: fc.oneof(fc.array(fc.string()), member),
+      State: fc.oneof(fc.constantFrom("running", "exited"), member),
+      Status: member,
+    });
+    const answers = fc.record({
+      State: fc.oneof(fc.record({ ExitCode: member, OOMKilled: member, StartedAt: member }), member),
+      HostConfig: fc.oneof(fc.record({ RestartPolicy: member }), member),
+      RestartCount: member,
+    });
+    await fc.assert(
+      fc.asyncProperty(
+        fc.oneof(fc.array(line), fc.jsonValue()),
+        fc.oneof(answers, fc.jsonValue()),
+        async (all, each) => {
+          list = JSON.stringify(all);
+          one = JSON.stringify(each);
+          for (const { name, state, inspected } of await containers.list(signal)) {
+            expect([typeof name, typeof state]).toEqual(["string", "string"]);
+            for (const value of [inspected?.exitCode ?? 0, inspected?.restarts ?? 0])
+              expect(value).toBeTypeOf("number");
+          }
+        },
+      ),
+      { numRuns: 60 },
+    );
+    list = "no JSON";
+    await expect(containers.list(signal)).rejects.toThrow("cannot ask podman: its answer is not JSON");
   });
 
   it.each([

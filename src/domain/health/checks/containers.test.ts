@@ -40,8 +40,13 @@ it.each<[string, Container, object]>([
     ended({ exitCode: 2, restartPolicy: "on-failure", mostRestarts: 3, restarts: 3 }),
     {
       status: "fail",
-      message: "container web ended with exit code 2, and its policy is on-failure (docker logs web)",
+      message: "container web ended with exit code 2, and is given up after 3 restarts (docker logs web)",
     },
+  ],
+  [
+    "has ended with an error after its engine was started anew",
+    ended({ exitCode: 2, restartPolicy: "always" }),
+    { status: "fail", message: "container web ended with exit code 2, and its policy is always (docker logs web)" },
   ],
   [
     "cannot be started",

@@ -24,7 +24,7 @@ function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: 
   if (isUnhealthy) return fail(`container ${name} is unhealthy by its own health check (${engine} inspect ${name})`);
   if (state === "dead") return fail(`container ${name} is dead: ${engine} could not remove it (${engine} rm ${name})`);
   if (inspected === undefined) return passing;
-  const { exitCode, isOomKilled, error, startedAt, finishedAt, restarts, restartPolicy } = inspected;
+  const { exitCode, isOomKilled, error, startedAt, finishedAt, restarts, restartPolicy, mostRestarts } = inspected;
   if (state === "running") {
     const isLooping = restarts >= loop.restarts && now - (startedAt ?? 0) < loop.withinMs;
     return isLooping
@@ -41,7 +41,9 @@ function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: 
   if (error !== "") return fail(`container ${name} cannot be started: ${error}`);
   const hasEnded = state === "exited" || state === "stopped";
   if (!hasEnded || exitCode === 0 || stoppedCodes.includes(exitCode)) return passing;
-  return fail(`container ${name} ended with exit code ${exitCode}, and its policy is ${restartPolicy} (${logs})`);
+  const isGivenUp = mostRestarts > 0 && restarts >= mostRestarts;
+  const why = isGivenUp ? `is given up after ${counted(restarts, "restart")}` : `its policy is ${restartPolicy}`;
+  return fail(`container ${name} ended with exit code ${exitCode}, and ${why} (${logs})`);
 }
 
 const none = (): ReturnType<typeof skip> =>
