@@ -12,8 +12,8 @@ const megabyte = 2 ** 20;
 const folder = "/mnt/small disk";
 const quoted = `'${folder}'`;
 /** The machine is shared: what else is mounted may be as full as it is. */
-const looksOnlyAt = (details: Readonly<Record<string, unknown>>, path: string): unknown =>
-  (details["file_systems"] as { path: string }[]).find((each) => each.path === path);
+const looksOnlyAt = (details: object, path: string): unknown =>
+  (Reflect.get(details, "file_systems") as { path: string }[]).find((each) => each.path === path);
 
 describeOnHost("checks of storage, on a small disk", (session) => {
   beforeAll(async () => {
@@ -37,6 +37,32 @@ describeOnHost("checks of storage, on a small disk", (session) => {
     }
   });
   afterAll(() => session.shell(`umount ${quoted}`));
+
+  it("keep what they said of a figure near its threshold, also over a restart of the service", async () => {
+    const file = `${quoted}/filling`;
+    const statusAt = async (percent: number) => {
+      const lines = [
+        `rm -f ${file}; sync`,
+        `set -- $(df --output=used,avail -B1 ${quoted} | tail -n 1)`,
+        `fallocate -l $((($1 + $2) / 100 * ${percent} - $1)) ${file}; sync`,
+      ];
+      await session.shell(lines.join("\n"));
+      const { details } = await session.api.getCheck({ params: { check_id: "disk_space" } });
+      return Reflect.get(looksOnlyAt(details, folder) as object, "status");
+    };
+    try {
+      expect([await statusAt(70), await statusAt(79), await statusAt(81), await statusAt(79)]).toEqual([
+        "pass",
+        "pass",
+        "warn",
+        "warn",
+      ]);
+      await session.service.restart();
+      expect([await statusAt(79), await statusAt(70), await statusAt(79)]).toEqual(["warn", "pass", "pass"]);
+    } finally {
+      await session.shell(`rm -f ${file}`);
+    }
+  });
 
   describe("where the root is a directory of another file system, as in containers", () => {
     const root = "/srv/directory-root";
