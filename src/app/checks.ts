@@ -31,13 +31,13 @@ import type { Config } from "#config/load.ts";
 import { probeTargets } from "#config/probes.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import type { Check } from "#domain/health/check.ts";
+import type { HistoryOfRuns } from "#domain/health/check-states.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { FixerPorts } from "#domain/health/fixer.ts";
 import { builtInFixes, type FixPorts } from "#domain/health/fixes-registry.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { builtInChecks } from "#domain/health/registry.ts";
 import { type CheckPlan, createCheckRunner } from "#domain/health/runner.ts";
-import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { RootSide } from "#root/request.ts";
 import { healthThroughRoot } from "#root/through-root.ts";
 import { type Host, openHost } from "./host.ts";
@@ -133,9 +133,11 @@ export function createHostChecks(parts: {
 }
 
 /** The history belongs to the service, which may be starting. */
-const noHistory: Pick<CheckHistory, "record" | "state" | "forget"> = {
+const noHistory: HistoryOfRuns = {
   record: () => undefined,
   state: () => undefined,
+  suspend: () => undefined,
+  flush: () => undefined,
   forget: () => undefined,
 };
 

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
 import { DryRunQuery, type Operations, risks } from "./operation.ts";
-import { Choice, LooseOptions, Options, optional, Timestamp } from "./schema.ts";
+import { Choice, LooseOptions, NullableInteger, Options, optional, Timestamp } from "./schema.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
@@ -16,6 +16,7 @@ export const isUnhealthy = ({ status }: { readonly status: CheckStatus }): boole
 
 export const severities = ["critical", "high", "medium", "low"] as const;
 export type Severity = (typeof severities)[number];
+const historyResolutions = ["runs", "transitions", "daily"] as const;
 const fixStepStatuses = ["done", "failed", "skipped"] as const;
 
 export const HealthCheckSummary = Type.Object({
@@ -78,10 +79,53 @@ export const HealthCheckRun = Type.Object({
 });
 export type HealthCheckRun = Static<typeof HealthCheckRun>;
 
+const TimeInStates = Type.Object(
+  {
+    pass: Type.Integer(),
+    warn: Type.Integer(),
+    fail: Type.Integer(),
+    skip: Type.Integer(),
+    unknown: Type.Integer({ description: "The service did not run, or the check was not there." }),
+  },
+  { description: "Milliseconds in each state. They add up to the window." },
+);
+
+export const HealthCheckDay = Type.Object({
+  day: Type.String({ format: "date", description: "Day of UTC. The last one goes on." }),
+  runs: Type.Integer(),
+  changes: Type.Integer({ description: "Changes of the status." }),
+  duration_ms: Type.Object({
+    min: NullableInteger("Null without runs."),
+    mean: NullableInteger("Null without runs."),
+    max: NullableInteger("Null without runs."),
+  }),
+  time_ms: TimeInStates,
+});
+export type HealthCheckDay = Static<typeof HealthCheckDay>;
+
+export const HealthCheckUptime = Type.Object({
+  days: Type.Integer({ description: "1, 7 or 30." }),
+  since: Timestamp("Start of the window: the start of an hour, so many days ago."),
+  until: Timestamp("End of the window: now."),
+  time_ms: TimeInStates,
+  percent: Type.Object(
+    { pass: Type.Number(), warn: Type.Number(), fail: Type.Number(), skip: Type.Number(), unknown: Type.Number() },
+    { description: "The same as shares of the window, rounded to three decimals." },
+  ),
+});
+export type HealthCheckUptime = Static<typeof HealthCheckUptime>;
+
 export const HealthCheckHistory = Type.Object({
   check_id: Type.String(),
-  runs: Type.Array(HealthCheckRun, { description: "The newest runs of the window, oldest first." }),
-  total: Type.Integer({ description: "Runs in the window before `limit`." }),
+  runs: Type.Array(HealthCheckRun, {
+    description:
+      "The newest entries of the window, oldest first: every run of the last hour, before it the runs that changed the status or were the first after a time without the service. None with `resolution=daily`.",
+  }),
+  total: Type.Integer({ description: "Entries in the window before `limit`; with `resolution=daily` days." }),
+  days: Type.Optional(Type.Array(HealthCheckDay, { description: "With `resolution=daily`: oldest first." })),
+  uptime: Type.Optional(
+    Type.Array(HealthCheckUptime, { description: "With `resolution=daily`: over 1, 7 and 30 days up to now." }),
+  ),
 });
 export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
 
@@ -164,17 +208,19 @@ export const checks = {
     method: "GET",
     path: "/health/checks/{check_id}/history",
     tag: "Health",
-    summary: "Earlier runs of a health check",
-    description: "Runs are kept for 30 days.",
+    summary: "History of a health check",
+    description:
+      "Every run is kept for an hour, and for 30 days those that changed the status, at most 1000 of a check. `resolution=runs` gives the first alone, `transitions` the second alone, `daily` counts of days and the uptime.",
     scope: "health:read",
     effect: "read",
     params: CheckId,
     query: LooseOptions({
       since: Type.String({
         format: "date-time",
-        description: "Start of the window, RFC 3339. 24 hours ago unless given.",
+        description: "Start of the window, RFC 3339. 24 hours ago unless given; 30 days for `daily`.",
       }),
-      limit: Type.Integer({ ...checkHistoryLimit, description: "Maximum runs." }),
+      limit: Type.Integer({ ...checkHistoryLimit, description: "Maximum entries." }),
+      resolution: Choice(historyResolutions, "Runs of the last hour and transitions before it unless given."),
     }),
     response: HealthCheckHistory,
     errors: ["NOT_FOUND"],

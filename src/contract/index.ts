@@ -16,11 +16,13 @@ import {
   checks,
   FixResult,
   FixStepReport,
+  HealthCheckDay,
   HealthCheckHistory,
   HealthCheckList,
   HealthCheckResult,
   HealthCheckRun,
   HealthCheckSummary,
+  HealthCheckUptime,
 } from "./checks.ts";
 import {
   ChatMessage,
@@ -91,6 +93,8 @@ export const resources = {
   HealthCheckResult,
   HealthCheckList,
   HealthCheckRun,
+  HealthCheckDay,
+  HealthCheckUptime,
   HealthCheckHistory,
   FixResult,
   FixStepReport,

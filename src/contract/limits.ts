@@ -14,9 +14,19 @@ export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } 
 
 export const traceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
-/** Default length of the history of a check, and how long runs are kept. */
+/** Default length of the history of a check, and how long transitions are kept. */
 export const checkHistoryWindowMs = 24 * 60 * 60 * 1000;
 export const checkHistoryKeptMs = 30 * checkHistoryWindowMs;
+/** For so long every run is kept. */
+export const checkRunsKeptMs = 60 * 60 * 1000;
+export const maxTransitionsPerCheck = 1000;
+export const uptimeDays = [1, 7, 30] as const;
+
+/** Figures of checks: a value each minute, then a mean, minimum and maximum each hour. */
+export const metricMinutesKeptMs = 2 * checkHistoryWindowMs;
+export const metricHoursKeptMs = 90 * checkHistoryWindowMs;
+export const maxSeriesPerCheck = 16;
+export const maxSeries = 200;
 
 export const checkIntervalMs = 60_000;
 export const checkTimeoutMs = 30_000;

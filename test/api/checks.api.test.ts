@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { HealthCheckHistory } from "#contract/checks.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -154,14 +155,64 @@ describe("GET /health/checks/{check_id}/history", () => {
     });
   });
 
-  it.each(["limit=0", "limit=10001", "limit=x", "since=2026-02-30T00:00:00Z"])("refuses %s", async (query) => {
-    const [field] = query.split("=");
-    const reply = await get(`/health/checks/plain/history?${query}`);
-    expect([reply.status, reply.json]).toMatchObject([
-      400,
-      { error: { code: "VALIDATION_ERROR", details: { field } } },
-    ]);
+  it("has every run of the last hour and only transitions before it, or one of both", async () => {
+    service.checks.plain.finds = "pass";
+    await service.clock.advance(3_600_000);
+    service.checks.plain.finds = "fail";
+    await service.clock.advance(2 * 3_600_000);
+    const history = async (query: string) =>
+      (await get(`/health/checks/plain/history?${query}`)).json as HealthCheckHistory;
+    const entries = await history("");
+    expect(entries.runs.slice(0, 2).map(({ status }) => status)).toEqual(["pass", "fail"]);
+    expect([entries.total, entries.runs.length]).toEqual([2 + 61, 2 + 61]);
+    const transitions = await history("resolution=transitions");
+    expect(transitions).toEqual({ check_id: "plain", runs: entries.runs.slice(0, 2), total: 2 });
+    expect(await history("resolution=transitions&limit=1")).toMatchObject({ runs: [{ status: "fail" }], total: 2 });
+    expect(await history("resolution=runs")).toEqual({ check_id: "plain", runs: entries.runs.slice(2), total: 61 });
   });
+
+  it("gives days and the uptime, which add up", async () => {
+    const day = 86_400_000;
+    service.checks.plain.finds = "pass";
+    await service.clock.advance(3_600_000);
+    service.checks.plain.finds = "warn";
+    await service.clock.advance(3_600_000);
+    const { days, uptime, ...rest } = (await get("/health/checks/plain/history?resolution=daily"))
+      .json as Required<HealthCheckHistory>;
+    expect(rest).toEqual({ check_id: "plain", runs: [], total: 30 });
+    expect(days[0]).toEqual({
+      day: "2025-12-03",
+      runs: 0,
+      changes: 0,
+      duration_ms: { min: null, mean: null, max: null },
+      time_ms: { pass: 0, warn: 0, fail: 0, skip: 0, unknown: day },
+    });
+    expect(days.at(-1)).toMatchObject({
+      day: "2026-01-01",
+      runs: service.checks.plain.runs(),
+      changes: 1,
+      duration_ms: { min: 0, mean: 0, max: 0 },
+    });
+    const [one, seven, thirty] = uptime;
+    expect([one?.days, seven?.days, thirty?.days]).toEqual([1, 7, 30]);
+    expect(one).toMatchObject({ since: "2025-12-31T02:00:00.000Z", until: "2026-01-01T02:00:00.000Z" });
+    expect(one?.time_ms).toEqual({ pass: 3_659_000, warn: 3_540_000, fail: 0, skip: 0, unknown: day - 7_199_000 });
+    expect(one?.percent).toEqual({ pass: 4.235, warn: 4.097, fail: 0, skip: 0, unknown: 91.668 });
+    const short = await get("/health/checks/plain/history?resolution=daily&since=2025-12-31T05:00:00Z&limit=1");
+    expect(short.json).toMatchObject({ total: 2, days: [{ day: "2026-01-01" }] });
+  });
+
+  it.each(["limit=0", "limit=10001", "limit=x", "since=2026-02-30T00:00:00Z", "resolution=weekly"])(
+    "refuses %s",
+    async (query) => {
+      const [field] = query.split("=");
+      const reply = await get(`/health/checks/plain/history?${query}`);
+      expect([reply.status, reply.json]).toMatchObject([
+        400,
+        { error: { code: "VALIDATION_ERROR", details: { field } } },
+      ]);
+    },
+  );
 });
 
 describe("GET /health", () => {

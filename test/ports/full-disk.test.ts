@@ -7,6 +7,7 @@ import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
 import { openKeyStore } from "#adapters/keystore/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
+import { createRunHistory } from "#domain/health/history/history.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 
 /** A disk of 256 KiB that can be filled without harm to anybody. */
@@ -32,28 +33,39 @@ const fill = (): void => {
 describe.skipIf(!isMounted)("on a full disk", () => {
   beforeAll(() => rmSync(filler, { force: true }));
 
-  it("the history of checks refuses, is not taken for damaged, and goes on when there is room again", () => {
+  it("the history of checks can be read, is not taken for damaged, and goes on when there is room again", () => {
     const troubles: Error[] = [];
-    const history = openCheckHistory({ stateDir: disk, onTrouble: (error) => void troubles.push(error) });
+    const store = openCheckHistory({ stateDir: disk, onTrouble: (error) => void troubles.push(error) });
+    const history = createRunHistory(store);
     const record = (at: number): void => {
-      const run = { checkedAt: at, status: "fail", message: "m".repeat(1000), durationMs: 1 } as const;
-      history.record("memory", run, { status: "fail", since: 1, consecutiveFailures: at });
+      const run = {
+        checkedAt: at,
+        status: at % 2 === 0 ? "fail" : "warn",
+        message: "m".repeat(1000),
+        durationMs: 1,
+      } as const;
+      history.record("memory", run, { status: run.status, since: at, consecutiveFailures: 0 });
     };
     record(1);
+    history.flush(1);
     fill();
     let last = 1;
     const many = () => {
-      for (; last < 500; last += 1) record(last + 1);
+      while (last < 500) {
+        last += 1;
+        record(last);
+      }
     };
     expect(many).toThrow(/full/);
-    expect(history.state("memory")).toMatchObject({ consecutiveFailures: last });
+    expect(history.state("memory")).toMatchObject({ since: last });
     expect(history.runs("memory", 0, 10_000).total).toBe(last);
+    expect(history.transitions("memory", 0, 10_000).total).toBe(last);
     rmSync(filler);
     record(last + 1);
-    expect(history.runs("memory", 0, 10_000).total).toBe(last + 1);
+    expect(store.transitions("memory")).toHaveLength(last + 1);
     expect(troubles).toEqual([]);
-    history.dispose();
-    for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `checks.db${ending}`), { force: true });
+    store.dispose();
+    for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `check-history.db${ending}`), { force: true });
   });
 
   it("the key store refuses, says so, keeps what it has, and goes on when there is room again", () => {

@@ -16,6 +16,8 @@ export interface Format<Name extends string = string> {
   /** Up to this version what earlier versions of the service have written is given up for a new file. */
   readonly givesUpTo?: number;
   readonly check: string;
+  /** Pages of the write-ahead log before they are moved to the file; 1000 by default. */
+  readonly walPages?: number;
 }
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, the primary codes in the low byte. */
@@ -67,6 +69,7 @@ function open(path: string, format: Format): DatabaseSync {
   try {
     // NORMAL: a killed service loses nothing; a power cut may take the last entries.
     database.exec("PRAGMA locking_mode = EXCLUSIVE; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;");
+    if (format.walPages !== undefined) database.exec(`PRAGMA wal_autocheckpoint = ${format.walPages};`);
     database.exec("BEGIN EXCLUSIVE;");
     const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
     if (version === 0) make(database, format);
@@ -82,7 +85,8 @@ function open(path: string, format: Format): DatabaseSync {
   }
 }
 
-function setAside(path: string): string {
+/** Renames a database, so that a new one can be made. @returns the new path. */
+export function moveAside(path: string): string {
   const aside = `${path}.damaged`;
   rmSync(aside, { recursive: true, force: true });
   renameSync(path, aside);
@@ -130,7 +134,7 @@ export function openExpendable<Name extends string>(
 
   const replace = (reason: Error): DatabaseSync => {
     try {
-      onTrouble(reason, setAside(path));
+      onTrouble(reason, moveAside(path));
       return open(path, format);
     } catch (error) {
       return inMemory(error);

@@ -4,15 +4,18 @@ import type { Caller } from "#contract/operation.ts";
 import { allows } from "#domain/access/scopes.ts";
 import type { Chat } from "#domain/connectors/chat.ts";
 import { explainHandlers } from "#domain/explain/handlers.ts";
+import type { RunHistory } from "#domain/health/history/history.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
 import { isWithin } from "#domain/logs/unit-pattern.ts";
-import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { Units } from "#domain/ports/units.ts";
 
 export function createExplainPart(
   ports: Pick<PartContext, "clock"> & {
-    readonly health: { readonly runner: Pick<CheckRunner, "current">; readonly history: Pick<CheckHistory, "runs"> };
+    readonly health: {
+      readonly runner: Pick<CheckRunner, "current">;
+      readonly history: Pick<RunHistory, "transitions">;
+    };
     readonly units: Pick<Units, "list">;
     readonly logs: { readonly reader: LogReader; readonly unitsOf: (caller: Caller) => "all" | readonly string[] };
     readonly chat: Chat;
@@ -23,7 +26,7 @@ export function createExplainPart(
     handlers: explainHandlers({
       sources: {
         check: health.runner.current,
-        history: (checkId, since) => health.history.runs(checkId, since, checkHistoryLimit.maximum).runs,
+        history: (checkId, since) => health.history.transitions(checkId, since, checkHistoryLimit.maximum).runs,
         units: units.list,
         logs: (search, { keyId: owner }, signal) =>
           logs.reader.read(

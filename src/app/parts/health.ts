@@ -9,10 +9,11 @@ import { createFixability } from "#domain/health/fixability.ts";
 import { createFixer, type FixerPorts } from "#domain/health/fixer.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { checkHandlers, healthHandlers } from "#domain/health/handlers.ts";
+import { createRunHistory, type RunHistory } from "#domain/health/history/history.ts";
+import { migrateRuns } from "#domain/health/history/migrate.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import { type CheckPlan, type CheckRun, createCheckRunner } from "#domain/health/runner.ts";
 import { createHealthStream } from "#domain/health/stream.ts";
-import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { RootSide } from "#root/request.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 import type { HookPoints } from "./plugins.ts";
@@ -23,7 +24,7 @@ type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | 
   readonly fixes: readonly Fix[];
   readonly openElsewhere?: FixerPorts["openElsewhere"];
   readonly plan: CheckPlan;
-  readonly history: CheckHistory;
+  readonly history: RunHistory;
   readonly hookPoints: Pick<HookPoints, "hooks" | "ready" | "isReady">;
   readonly prober: Pick<Prober, "components">;
   readonly firstAnswer: () => Promise<void> | undefined;
@@ -143,10 +144,21 @@ export function buildHealthPart(
 ) {
   const { config, log } = context;
   const { host, traced, rootSide, security, certificatePaths } = ports;
-  const history = openCheckHistory({
+  const store = openCheckHistory({
     stateDir: config.stateDir,
     onTrouble: logSetAside(log, "history of checks corrupt, reset"),
   });
+  const closing = new AbortController();
+  const migrate = async (): Promise<void> => {
+    const old = store.oldRuns();
+    if (old === undefined) return;
+    try {
+      await migrateRuns({ old, clock: context.clock, signal: closing.signal });
+      if (!closing.signal.aborted) log.info("history of checks migrated");
+    } catch (error) {
+      log.warn({ err: error }, "cannot migrate the history of checks");
+    }
+  };
   const { fixes, ...own } = createHostChecks({
     config,
     host,
@@ -154,8 +166,17 @@ export function buildHealthPart(
     certificatePaths,
     rootSide,
   });
+  const history = createRunHistory(store);
+  const part = createHealthPart({ ...context, ...ports, ...own, fixes: fixes({ security }), history });
   return {
-    ...createHealthPart({ ...context, ...ports, ...own, fixes: fixes({ security }), history }),
-    dispose: history.dispose,
+    ...part,
+    start(): Promise<void> {
+      void migrate();
+      return part.start();
+    },
+    dispose(): void {
+      closing.abort();
+      store.dispose();
+    },
   };
 }

@@ -1,11 +1,12 @@
 import type { CheckStatus, HealthCheckResult, HealthCheckSummary, Severity } from "#contract/checks.ts";
 import type { HealthStatus } from "#contract/health.ts";
-import { checkHistoryKeptMs } from "#contract/limits.ts";
-import type { CheckHistory, StoredState } from "#domain/ports/check-history.ts";
+import type { StoredState } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
 import { attemptsFor, type HardState, hardened, passing, restored } from "./hard-state.ts";
+import { figuresOf } from "./history/figures.ts";
+import type { RunHistory } from "./history/history.ts";
 
 const pruneIntervalMs = 60 * 60 * 1000;
 /** Runs that follow one another faster, because somebody asks, are one attempt. */
@@ -26,6 +27,9 @@ interface Hardness extends HardState {
 
 const unknown = { ...passing, countedAtMs: Number.NEGATIVE_INFINITY };
 
+/** What runs need of the history. */
+export type HistoryOfRuns = Pick<RunHistory, "record" | "state" | "suspend" | "flush" | "forget">;
+
 export type CheckStates = ReturnType<typeof createCheckStates>;
 
 /**
@@ -33,7 +37,7 @@ export type CheckStates = ReturnType<typeof createCheckStates>;
  * @param ports.onTrouble called once when the history starts to fail.
  */
 export function createCheckStates(ports: {
-  readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
+  readonly history: HistoryOfRuns;
   readonly clock: Clock;
   readonly onTrouble: (error: unknown) => void;
   /** Runs in a row until a problem is hard, where a check has no number of its own. */
@@ -79,17 +83,13 @@ export function createCheckStates(ports: {
       const isRepeated = clock.monotonicMs() - before.countedAtMs < spacingMs;
       return { ...hardened(before, status, attempts, isRepeated), attempts };
     },
-    save(
-      id: string,
-      { checkedAt, status, message, durationMs }: CheckFinding,
-      state: StoredState,
-      { hard, attempt }: HardState,
-    ): void {
+    save(id: string, found: CheckFinding, state: StoredState, { hard, attempt }: HardState): void {
+      const { checkedAt, status, message, durationMs, details } = found;
       states.set(id, state);
       const { countedAtMs, ...before } = hardStates.get(id) ?? unknown;
       const isSame = before.hard === hard && before.attempt === attempt;
       hardStates.set(id, { hard, attempt, countedAtMs: isSame ? countedAtMs : clock.monotonicMs() });
-      withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state));
+      withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state, figuresOf(details)));
     },
     restore(check: Judged): void {
       const { id, intervalMs } = check;
@@ -103,6 +103,7 @@ export function createCheckStates(ports: {
     remove(id: string): void {
       states.delete(id);
       hardStates.delete(id);
+      withHistory(() => history.suspend(id, clock.now()));
     },
     judge(checks: readonly { readonly check: Pick<Check, "id" | "severity"> }[]): void {
       const known = checks.flatMap(({ check: { id, severity } }) => {
@@ -118,7 +119,11 @@ export function createCheckStates(ports: {
       const nowMs = clock.monotonicMs();
       if (nowMs - prunedAtMs < pruneIntervalMs) return;
       prunedAtMs = nowMs;
-      withHistory(() => history.forget(clock.now() - checkHistoryKeptMs));
+      withHistory(() => history.forget(clock.now()));
+    },
+    /** Writes what the history holds back, and that the service runs. */
+    flush(): void {
+      withHistory(() => history.flush(clock.now()));
     },
   };
 }

@@ -1,12 +1,10 @@
 import type { checks } from "#contract/checks.ts";
 import type { HealthStatus, health } from "#contract/health.ts";
-import { checkHistoryLimit, checkHistoryWindowMs } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
-import { parseTimestamp } from "#contract/schema.ts";
-import { DomainError, invalid, unknownCheck } from "#domain/common/error.ts";
-import type { CheckHistory } from "#domain/ports/check-history.ts";
-import { type Clock, toTimestamp } from "#kernel/clock.ts";
+import { DomainError, unknownCheck } from "#domain/common/error.ts";
+import type { Clock } from "#kernel/clock.ts";
 import type { Fixer } from "./fixer.ts";
+import { historyHandlers } from "./history/handlers.ts";
 import type { Components, Prober } from "./prober.ts";
 import type { CheckRunner } from "./runner.ts";
 
@@ -70,7 +68,7 @@ export function healthHandlers(ports: {
 export function checkHandlers(ports: {
   runner: Pick<CheckRunner, "ids" | "list" | "run">;
   fixer: Pick<Fixer, "fix">;
-  history: Pick<CheckHistory, "runs">;
+  history: Parameters<typeof historyHandlers>[0]["history"];
   clock: Pick<Clock, "now">;
   /** Resolves once all checks have been added; undefined when they have. */
   ready?: () => Promise<void> | undefined;
@@ -107,22 +105,13 @@ export function checkHandlers(ports: {
       if (answer.fix_id !== undefined) touched({ fix_id: answer.fix_id, ...operation });
       return answer;
     },
-    async getCheckHistory({ params: { check_id: id }, query: { since, limit = checkHistoryLimit.default } }) {
-      await ready?.();
-      if (!runner.ids.includes(id)) throw unknownCheck(id);
-      const from = since === undefined ? clock.now() - checkHistoryWindowMs : parseTimestamp(since);
-      if (from === undefined) throw invalid("since", "Must be an RFC 3339 time");
-      const { runs, total } = history.runs(id, from, limit);
-      return {
-        check_id: id,
-        runs: runs.map(({ checkedAt, status, message, durationMs }) => ({
-          checked_at: toTimestamp(checkedAt),
-          status,
-          message,
-          duration_ms: durationMs,
-        })),
-        total,
-      };
-    },
+    ...historyHandlers({
+      history,
+      clock,
+      async isKnown(id) {
+        await ready?.();
+        return runner.ids.includes(id);
+      },
+    }),
   };
 }

@@ -391,7 +391,7 @@ describe("the history", () => {
       settings: { intervalMs: 24 * 3_600_000, checks: {} },
     });
     const day = 24 * 3_600_000;
-    for (let days = 0; days < 40; days += 1) {
+    for (let days = 39; days >= 0; days -= 1) {
       const checkedAt = clock.now() - days * day;
       const run = { checkedAt, status: "pass", message: "", durationMs: 0 } as const;
       history.record("one", run, { status: "pass", since: 0, consecutiveFailures: 0 });

@@ -1,13 +1,12 @@
 import type { CheckLevel, CheckStatus, HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import { checkIntervalMs, checkTimeoutMs, maxConcurrentChecks } from "#contract/limits.ts";
 import type { Hooks } from "#domain/common/hooks.ts";
-import type { CheckHistory } from "#domain/ports/check-history.ts";
 import { createSlots } from "#kernel/async.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { Check, CheckSettings, Graded, Outcome } from "./check.ts";
 import { createCheckRun } from "./check-run.ts";
-import { type CheckStates, createCheckStates, type Judged, summarize } from "./check-states.ts";
+import { type CheckStates, createCheckStates, type HistoryOfRuns, type Judged, summarize } from "./check-states.ts";
 import type { Fixability } from "./fixability.ts";
 
 export interface CheckPlan {
@@ -48,6 +47,7 @@ export type CheckRunner = ReturnType<typeof createCheckRunner>;
 const tickMs = 1_000;
 /** Old runs are forgotten now and then, however seldom checks run. */
 const longestWaitMs = 60 * 60_000;
+const flushIntervalMs = 60_000;
 /** The first runs are spread over this time, later ones over the interval. */
 const firstRoundMs = 10_000;
 
@@ -104,7 +104,7 @@ function createEntry(check: Check, plan: CheckPlan): Entry {
 export interface CheckRunnerPorts {
   readonly checks: readonly Check[];
   readonly settings: CheckPlan;
-  readonly history: Pick<CheckHistory, "record" | "state" | "forget">;
+  readonly history: HistoryOfRuns;
   readonly clock: Clock;
   readonly onRun: (run: CheckRun) => void;
   readonly onGone?: (id: string) => void;
@@ -124,6 +124,7 @@ interface Running extends CheckRunnerPorts {
   entries: readonly Entry[];
   readonly fixedCount: number;
   stop: Dispose | undefined;
+  stopFlushing: Dispose | undefined;
 }
 
 const findEntry = ({ entries }: Running, id: string): Entry | undefined => entries.find(({ check }) => check.id === id);
@@ -253,6 +254,7 @@ function start(running: Running): void {
     entry.dueAtMs = nowMs + share * Math.min(firstRoundMs, entry.intervalMs / 2);
     entry.placeMs = nowMs + share * entry.intervalMs;
   }
+  running.stopFlushing = clock.every(flushIntervalMs, () => running.states.flush());
   schedule(running);
 }
 
@@ -292,7 +294,10 @@ export function createCheckRunner(ports: CheckRunnerPorts) {
   const runCheck = createCheckRun(ports, shutdown.signal);
   const inSlot = createSlots(maxConcurrentChecks);
   const fixedCount = entries.length;
-  const running: Running = { ...ports, states, runCheck, inSlot, shutdown, entries, fixedCount, stop: undefined };
+  const running: Running = {
+    ...{ ...ports, states, runCheck, inSlot, shutdown, entries, fixedCount },
+    ...{ stop: undefined, stopFlushing: undefined },
+  };
   for (const { judged } of entries) states.restore(judged);
   states.judge(entries);
   const withEntry = <T>(id: string, work: (entry: Entry) => T): T | undefined => {
@@ -325,7 +330,9 @@ export function createCheckRunner(ports: CheckRunnerPorts) {
     start: (): void => start(running),
     dispose: (): void => {
       running.stop?.();
+      running.stopFlushing?.();
       shutdown.abort();
+      states.flush();
     },
   };
 }

@@ -1,0 +1,51 @@
+import fc from "fast-check";
+import { expect, it } from "vitest";
+import { maxSeriesId } from "#domain/ports/check-history.ts";
+import { decodeHour, decodeMinute, encodeHour, encodeMinute } from "./points.ts";
+
+const id = fc.integer({ min: 1, max: maxSeriesId });
+const value = fc.oneof(
+  fc.double({ noNaN: true, min: -1e38, max: 1e38 }).map((each) => each + 0),
+  fc.integer(),
+  fc.integer({ min: -9999, max: 9999 }).map((each) => each / 10),
+);
+
+it("keeps every value of a minute as it is, most of them in 6 bytes", () => {
+  fc.assert(
+    fc.property(fc.array(fc.tuple(id, value)), (entries) => {
+      const points = new Map(entries);
+      expect(decodeMinute(encodeMinute(points))).toEqual(points);
+    }),
+  );
+  expect(
+    encodeMinute(
+      new Map([
+        [1, 17.2],
+        [2, 0],
+        [3, 105.1],
+      ]),
+    ),
+  ).toHaveLength(18);
+  expect(encodeMinute(new Map([[1, 123_456_789.125]]))).toHaveLength(10);
+});
+
+it("keeps seven digits of an hour, and gives only what is wanted", () => {
+  const points = new Map([
+    [1, { count: 60, mean: 17.23, min: -0.1, max: 1e9 }],
+    [maxSeriesId, { count: 65_535, mean: 1_234_567.89, min: 0, max: 0.1 }],
+  ]);
+  expect(Object.fromEntries(decodeHour(encodeHour(points)))).toEqual({
+    1: { count: 60, mean: 17.23, min: -0.1, max: 1e9 },
+    [maxSeriesId]: { count: 65_535, mean: 1_234_568, min: 0, max: 0.1 },
+  });
+  expect([...decodeHour(encodeHour(points), new Set([1])).keys()]).toEqual([1]);
+});
+
+it("reads any bytes", () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
+      decodeMinute(bytes);
+      decodeHour(bytes);
+    }),
+  );
+});
