@@ -8,6 +8,7 @@ import { addConnectorsCommands } from "./commands/connectors.ts";
 import { addContextCommands } from "./commands/contexts.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExplainCommand } from "./commands/explain.ts";
+import { addHealthCommands } from "./commands/health.ts";
 import { addKeysCommands } from "./commands/keys.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
@@ -67,6 +68,7 @@ export function createProgram(
   addStatusCommand(program, ports);
   addDoctorCommand(program, ports);
   addCheckCommand(program, ports);
+  addHealthCommands(program, ports);
   addServicesCommands(program, ports);
   addLogsCommand(program, ports);
   addRebootCommands(program, ports);

@@ -129,6 +129,27 @@ export const HealthCheckHistory = Type.Object({
 });
 export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
 
+export const CheckMetricPoint = Type.Object({
+  at: Timestamp("Start of the minute or hour."),
+  value: Type.Number({ description: "Last value of the minute, mean of the hour." }),
+  min: Type.Optional(Type.Number({ description: "Of the hour." })),
+  max: Type.Optional(Type.Number({ description: "Of the hour." })),
+});
+export type CheckMetricPoint = Static<typeof CheckMetricPoint>;
+
+export const CheckMetrics = Type.Object({
+  check_id: Type.String(),
+  step_seconds: Type.Integer({ description: "60, or 3600 where the window starts more than two days ago." }),
+  series: Type.Array(
+    Type.Object({
+      name: Type.String({ description: "Of the member of `details`, or the label of a plugin's performance data." }),
+      unit: Type.String({ description: "As the plugin wrote it; empty where the name contains it." }),
+      points: Type.Array(CheckMetricPoint, { description: "Oldest first; none for times without a run." }),
+    }),
+  ),
+});
+export type CheckMetrics = Static<typeof CheckMetrics>;
+
 export const FixStepReport = Type.Object({
   action: Type.String({ description: "What it does, in the words of the dry run." }),
   status: Choice(fixStepStatuses, "`skipped`: not done because a step before it failed."),
@@ -223,6 +244,33 @@ export const checks = {
       resolution: Choice(historyResolutions, "Runs of the last hour and transitions before it unless given."),
     }),
     response: HealthCheckHistory,
+    errors: ["NOT_FOUND"],
+  },
+  getCheckMetrics: {
+    method: "GET",
+    path: "/health/metrics",
+    tag: "Health",
+    summary: "Figures of a health check over time",
+    description:
+      "The performance data of a plugin, else the numbers in the `details` of the check: the last value of each minute for two days, mean, minimum and maximum of each hour for 90 days. At most 16 series of a check and 200 in all.",
+    scope: "health:read",
+    effect: "read",
+    query: Type.Object({
+      check: Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: "Identifier of the check.",
+        examples: ["disk_space"],
+      }),
+      name: Type.Optional(Type.String({ maxLength: 64, description: "One series. All of the check unless given." })),
+      since: Type.Optional(
+        Type.String({ format: "date-time", description: "Start of the window, RFC 3339. 24 hours ago unless given." }),
+      ),
+      until: Type.Optional(
+        Type.String({ format: "date-time", description: "End of the window, RFC 3339. Now unless given." }),
+      ),
+    }),
+    response: CheckMetrics,
     errors: ["NOT_FOUND"],
   },
 } as const satisfies Operations;

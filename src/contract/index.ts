@@ -13,6 +13,8 @@ import { AuditList, AuditRecord, audit } from "./audit.ts";
 import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
 import { AutomaticUpdates, automaticUpdates } from "./automatic-updates.ts";
 import {
+  CheckMetricPoint,
+  CheckMetrics,
   checks,
   FixResult,
   FixStepReport,
@@ -96,6 +98,8 @@ export const resources = {
   HealthCheckDay,
   HealthCheckUptime,
   HealthCheckHistory,
+  CheckMetricPoint,
+  CheckMetrics,
   FixResult,
   FixStepReport,
   SystemInfo,

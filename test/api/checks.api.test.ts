@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { HealthCheckHistory } from "#contract/checks.ts";
+import type { CheckMetrics, HealthCheckHistory } from "#contract/checks.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -213,6 +213,54 @@ describe("GET /health/checks/{check_id}/history", () => {
       ]);
     },
   );
+});
+
+describe("GET /health/metrics", () => {
+  const metrics = async (query: string) => (await get(`/health/metrics?check=plain${query}`)).json as CheckMetrics;
+
+  it("gives a value for each minute of the window", async () => {
+    await service.clock.advance(180_000);
+    const answer = await metrics("");
+    expect(answer).toMatchObject({ check_id: "plain", step_seconds: 60, series: [{ name: "run", unit: "" }] });
+    const [series] = answer.series;
+    expect(series?.points.at(-1)).toEqual({ at: "2026-01-01T00:03:00.000Z", value: service.checks.plain.runs() });
+    expect(series?.points.map(({ value }) => value)).toEqual(
+      Array.from({ length: series?.points.length ?? 0 }, (_, at) => at + 1),
+    );
+    const window = "&name=run&since=2026-01-01T00:01:00Z&until=2026-01-01T00:02:30Z";
+    expect((await metrics(window)).series[0]?.points.map(({ at }) => at)).toEqual([
+      "2026-01-01T00:01:00.000Z",
+      "2026-01-01T00:02:00.000Z",
+    ]);
+    expect((await metrics("&name=other")).series).toEqual([]);
+  });
+
+  it("gives mean, minimum and maximum of each hour of a longer window", async () => {
+    let value = 0;
+    service.checks.plain.finds = () => {
+      value += 1;
+      return Promise.resolve({ status: "pass", message: "", details: { value, text: "x" } });
+    };
+    await service.clock.advance(2 * 3_600_000 - 1);
+    const { series, ...rest } = await metrics("&since=2025-12-20T00:00:00Z");
+    expect(rest).toEqual({ check_id: "plain", step_seconds: 3600 });
+    expect(series).toMatchObject([{ name: "value" }]);
+    const [first, second] = series[0]?.points ?? [];
+    expect(first).toMatchObject({ at: "2026-01-01T00:00:00.000Z", min: 1 });
+    expect(second).toMatchObject({ at: "2026-01-01T01:00:00.000Z", min: (first?.max ?? 0) + 1, max: value });
+    expect(first?.value).toBeCloseTo(((first?.min ?? 0) + (first?.max ?? 0)) / 2, 4);
+  });
+
+  it.each([
+    ["since=yesterday", "since"],
+    ["until=2026-02-30T00:00:00Z", "until"],
+    ["since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z", "since"],
+    [`name=${"x".repeat(65)}`, "name"],
+  ])("refuses %s", async (query, field) => {
+    expect((await get(`/health/metrics?check=plain&${query}`)).json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", details: { field } },
+    });
+  });
 });
 
 describe("GET /health", () => {

@@ -105,6 +105,13 @@ const cases: Cases = {
     },
     NOT_FOUND: {},
   },
+  getCheckMetrics: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/health/metrics" },
+      details: { field: "check" },
+    },
+    NOT_FOUND: { request: { path: "/api/v1/health/metrics?check=nothing" } },
+  },
   fixCheck: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/health/checks/plain/fix" },
@@ -461,6 +468,7 @@ const breaks = (): never => {
 type Overrides = Parameters<typeof startTestService>[0];
 const broken: Partial<Record<OperationName, () => Overrides>> = {
   getCheckHistory: () => ({ checkHistory: { ...createFakeCheckHistory(), runs: breaks } }),
+  getCheckMetrics: () => ({ checkHistory: { ...createFakeCheckHistory(), minutes: breaks } }),
   getSystemInfo: () => ({ host: { info: () => Promise.reject(new Error(secretReason)) } }),
   listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
   restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
@@ -522,7 +530,8 @@ describe("errors of each operation", () => {
       service = await startTestService(overrides());
       const operation: Operation = operations[name as OperationName];
       const key = service.admin;
-      const path = pathOf(operation, { name: "cron", check_id: "plain", id: key.slice(4, 12) });
+      const query = name === "getCheckMetrics" ? "?check=plain" : "";
+      const path = pathOf(operation, { name: "cron", check_id: "plain", id: key.slice(4, 12) }) + query;
       const body = name === "createKey" ? { name: "x", scopes: [] } : undefined;
       const reply = await send(service, { method: operation.method, path, key, body });
       expect(reply.status).toBe(500);

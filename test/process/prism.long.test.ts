@@ -122,6 +122,7 @@ const inputs: Readonly<
 > = {
   getCheck: () => ({ params: { check_id: "memory" } }),
   getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
+  getCheckMetrics: () => ({ query: "?check=memory&name=percent_used" }),
   // A plan alone, and of a check that has a fix wherever systemd runs.
   fixCheck: () => ({ params: { check_id: "systemd_failed" }, query: "?dry_run=true" }),
   explainCheck: () => ({ params: { check_id: "memory" }, body: { question: "Why?" } }),

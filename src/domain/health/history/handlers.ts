@@ -1,11 +1,13 @@
-import type { checks, HealthCheckHistory } from "#contract/checks.ts";
-import { checkHistoryKeptMs, checkHistoryLimit, checkHistoryWindowMs } from "#contract/limits.ts";
+import type { CheckMetrics, checks, HealthCheckHistory } from "#contract/checks.ts";
+import { checkHistoryKeptMs, checkHistoryLimit, checkHistoryWindowMs, metricMinutesKeptMs } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { invalid, unknownCheck } from "#domain/common/error.ts";
 import type { StoredRun } from "#domain/ports/check-history.ts";
 import { type Clock, toDay, toTimestamp } from "#kernel/clock.ts";
 import type { RunHistory } from "./history.ts";
+import { minuteMs } from "./series.ts";
+import { hourMs } from "./timeline.ts";
 import type { Day, Uptime } from "./uptime.ts";
 
 function timeOf(field: string, text: string | undefined, otherwise: number): number {
@@ -53,10 +55,10 @@ function toUptime({ days, since, until, timeMs }: Uptime): NonNullable<HealthChe
 
 /** @param ports.isKnown whether there is a check of that id; resolves once all checks have been added. */
 export function historyHandlers(ports: {
-  history: Pick<RunHistory, "runs" | "recentRuns" | "transitions" | "days" | "uptime">;
+  history: Pick<RunHistory, "runs" | "recentRuns" | "transitions" | "days" | "uptime" | "minutes" | "hours">;
   isKnown: (checkId: string) => Promise<boolean>;
   clock: Pick<Clock, "now">;
-}): Pick<Handlers<typeof checks>, "getCheckHistory"> {
+}): Pick<Handlers<typeof checks>, "getCheckHistory" | "getCheckMetrics"> {
   const { history, isKnown, clock } = ports;
 
   const daily = (id: string, since: number, now: number, limit: number): HealthCheckHistory => {
@@ -81,6 +83,28 @@ export function historyHandlers(ports: {
       const read = { runs: history.recentRuns, transitions: history.transitions };
       const { runs, total } = (resolution === undefined ? history.runs : read[resolution])(id, since, limit);
       return { check_id: id, runs: runs.map(toRun), total };
+    },
+    async getCheckMetrics({ query: { check: id, name, ...query } }): Promise<CheckMetrics> {
+      if (!(await isKnown(id))) throw unknownCheck(id);
+      const now = clock.now();
+      const until = timeOf("until", query.until, now);
+      const since = timeOf("since", query.since, now - checkHistoryWindowMs);
+      if (since > until) throw invalid("since", "Must not be after `until`");
+      const window = { checkId: id, name, since, until };
+      if (since >= now - metricMinutesKeptMs) {
+        const all = history.minutes(window).map(({ series, points }) => ({
+          name: series.name,
+          unit: series.unit,
+          points: points.map(([at, value]) => ({ at: toTimestamp(at), value })),
+        }));
+        return { check_id: id, step_seconds: minuteMs / 1000, series: all };
+      }
+      const all = history.hours(window).map(({ series, points }) => ({
+        name: series.name,
+        unit: series.unit,
+        points: points.map(([at, { mean, min, max }]) => ({ at: toTimestamp(at), value: mean, min, max })),
+      }));
+      return { check_id: id, step_seconds: hourMs / 1000, series: all };
     },
   };
 }

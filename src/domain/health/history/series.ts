@@ -4,7 +4,7 @@ import type { Figure } from "./figures.ts";
 import { startOfHour } from "./timeline.ts";
 import { dayMs } from "./uptime.ts";
 
-const minuteMs = 60_000;
+export const minuteMs = 60_000;
 /** A series without values for so long gives its place to another, and is kept until its values are forgotten. */
 const placeKeptMs = 7 * dayMs;
 const maxCount = 0xffff;
