@@ -8,7 +8,10 @@ let service: TestService;
 let website: FakeProbe;
 beforeEach(async () => {
   website = createFakeProbe();
-  service = await startTestService({ addedProbes: { website: website.probe } });
+  service = await startTestService({
+    addedProbes: { website: website.probe },
+    notifyFrom: { plain: "fail", vital: "fail" },
+  });
 });
 afterEach(() => service.app.close());
 

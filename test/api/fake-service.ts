@@ -14,7 +14,7 @@ import { createRebootPart } from "#app/parts/reboot.ts";
 import { createSystemPart } from "#app/parts/system.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
-import type { NotifyLevel } from "#contract/alerts.ts";
+import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
@@ -64,7 +64,10 @@ export interface ServiceFakes {
   readonly isSafeMode: boolean;
   readonly alerts: Alerts["alerts"];
   readonly channels: Alerts["channels"];
+  /** Checks that people are told of. */
   readonly notifyFrom?: Readonly<Record<string, NotifyLevel>>;
+  /** Events that people are told of, all by default. */
+  readonly reported?: readonly NotificationEvent[];
   readonly usage: { readonly cpu: number };
   readonly traces: Traces["store"];
   readonly probes: Omit<Probed["probes"], "llm">;
@@ -136,8 +139,8 @@ export function createFakeService(fakes: ServiceFakes) {
     ...context,
     alerts: fakes.alerts,
     notifications: createFakeNotificationStore(),
-    isReported: () => true,
-    notifyFrom: (check) => fakes.notifyFrom?.[check] ?? "fail",
+    isReported: (event) => fakes.reported?.includes(event) ?? true,
+    notifyFrom: (check) => fakes.notifyFrom?.[check] ?? "never",
     health,
     channels: fakes.channels,
     evaluator: "steward",

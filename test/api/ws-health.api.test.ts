@@ -46,6 +46,9 @@ describe("frames", () => {
       fix_id: "mend",
       since: "2026-01-01T00:00:00.000Z",
       consecutive_failures: 1,
+      state_type: "hard",
+      attempt: 1,
+      max_attempts: 1,
     });
     expect(frames[1]).toMatchObject({ check_id: "plain", status: "pass" });
     expect([service.checks.plain.runs(), service.checks.vital.runs()]).toEqual([1, 1]);

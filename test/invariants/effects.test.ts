@@ -78,9 +78,8 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   recordCalls("Units", units, calls);
   recordCalls("PluginSandbox", plugins.sandbox, calls);
   recordCalls("EnabledPlugins", plugins.enabled, calls);
-  // People are told of what is found, whoever has it looked for.
-  const notifyFrom = { plain: "never", vital: "never" } as const;
-  const service = await startMutableService({ store, alerts, units, plugins, notifyFrom });
+  // People are told of what is found and what fails, whoever began it.
+  const service = await startMutableService({ store, alerts, units, plugins, reported: [] });
   services.push(service);
   // The probe that comes with the start is nobody's call.
   while (service.provider.probes() === 0) await new Promise((resolve) => setImmediate(resolve));
