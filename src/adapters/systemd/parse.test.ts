@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { conditionIn, startingOf } from "./parse.ts";
+import { conditionIn, staysActive, startingOf } from "./parse.ts";
 
 const bytes = Array.from({ length: 16 }, (_, index) => index);
 const hex = "000102030405060708090a0b0c0d0e0f";
@@ -38,4 +38,21 @@ it.each([
   [{}, undefined],
 ])("reads from %o whether the conditions of a unit held", (properties, held) => {
   expect(conditionIn(properties)).toBe(held);
+});
+
+const running = { ActiveState: "active", FragmentPath: "/usr/lib/systemd/system/web.service", TriggeredBy: [] };
+
+it.each([
+  ["web.service", running, {}, true],
+  ["web.target", running, {}, false],
+  ["web.service", { ...running, Transient: true }, {}, false],
+  ["web.service", { ...running, FragmentPath: "" }, {}, false],
+  ["web.service", { ...running, TriggeredBy: ["web.socket"] }, {}, false],
+  ["web.service", { ...running, TriggeredBy: ["web.socket"], WantedBy: ["multi-user.target"] }, {}, true],
+  ["web.service", running, { BusName: "org.example.Web" }, false],
+  // What is read of a service for one connection that has ended between the list and the question.
+  ["web@1-2-3.service", { ...running, ActiveState: "inactive" }, {}, false],
+  ["web@1-2-3.service", { ...running, ActiveState: "deactivating" }, {}, false],
+])("tells whether %s with %j %j is to stay active: %s", (name, properties, ofKind, stays) => {
+  expect(staysActive(name, properties, ofKind)).toBe(stays);
 });

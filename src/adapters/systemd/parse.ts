@@ -127,10 +127,12 @@ export function isOnDemand(properties: unknown, ofKind: unknown): boolean {
   return bySocket || text(member(ofKind, "BusName")) !== "";
 }
 
-/** Whether an active unit has no reason to end by itself. @param ofKind the properties of its own kind. */
+/** Whether a unit is active and has no reason to end by itself. @param ofKind the properties of its own kind. */
 export function staysActive(name: string, properties: unknown, ofKind: unknown): boolean {
   const of = (property: string): unknown => member(properties, property);
   if (!kindsThatStay.test(name)) return false;
+  // One that has ended since it was listed is loaded anew to be asked, and is of no socket then that had started it.
+  if (text(of("ActiveState")) !== "active") return false;
   // Without a file it mirrors a mount that others make and remove.
   if (of("Transient") === true || of("StopWhenUnneeded") === true || text(of("FragmentPath")) === "") return false;
   if (/^user-\d+\.slice$/.test(text(member(ofKind, "Slice")))) return false;
