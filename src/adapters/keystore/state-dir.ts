@@ -42,7 +42,7 @@ export class KeyStoreLost extends Error {
   override readonly name = "KeyStoreLost";
 }
 
-const witnesses = ["admin.key", "tokens.db", "checks.db", "alerts.db", "enabled.json"] as const;
+const witnesses = ["admin.key", "tokens.db", "checks.db", "check-history.db", "alerts.db", "enabled.json"] as const;
 const storeLog = `${keyStoreName}-wal`;
 
 const fileSize = (path: string): number | undefined => {
