@@ -69,16 +69,9 @@ describe("steward alerts", () => {
   });
 
   it("silences a check", async () => {
-    const made = await steward("alerts", "silence", "--check", "vital", "--for", "90m");
+    const made = await steward("alerts", "silence", "vital", "--for", "90m");
     expect(made.out).toMatch(/^vital is silenced until 2026-01-01T01:30:00.000Z \(operation-\d+\)\n$/);
     expect((await steward("alerts", "silences")).out).toMatch(/operation-\d+ +vital /);
-    for (const wrong of [
-      ["--for", "1h"],
-      ["DiskSpaceLow", "--check", "vital", "--for", "1h"],
-    ]) {
-      const { code, err } = await steward("alerts", "silence", ...wrong);
-      expect([code, err]).toEqual([2, expect.stringContaining("give an alert or --check")]);
-    }
   });
 
   it("silences, lists silences, and ends one", async () => {
@@ -96,7 +89,10 @@ describe("steward alerts", () => {
   it.each([
     [["alerts", "silence", "DiskSpaceLow"], /--for/],
     [["alerts", "silence", "DiskSpaceLow", "--for", "soon"], /30m, 4h or 2d/],
-    [["alerts", "silence", "Everything", "--for", "1h"], /'Everything' is invalid for argument 'alert'.*HighCPUUsage/],
+    [
+      ["alerts", "silence", "Everything", "--for", "1h"],
+      /'Everything' is invalid for argument 'name'.*neither an alert.*HighCPUUsage.*nor the id/,
+    ],
     [["alerts", "silence", "DiskSpaceLow", "--for", "31d"], /30 days/],
   ])("refuses %j", async (argv, message) => {
     expect(await steward(...argv)).toMatchObject({ code: 2, err: expect.stringMatching(message) });

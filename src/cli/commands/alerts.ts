@@ -1,6 +1,6 @@
 import { Argument, InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
-import { type AlertName, alertNames, type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
+import { alertNames, type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
@@ -16,6 +16,11 @@ function durationMs(text: string): number {
   const found = parseDuration(text);
   if (found === undefined) throw new InvalidArgumentError("it must be a time such as 30m, 4h or 2d");
   return found;
+}
+
+function silencedName(text: string): string {
+  if (alertNames.some((name) => name === text) || /^[a-z0-9_-]{1,128}$/.test(text)) return text;
+  throw new InvalidArgumentError(`it is neither an alert (${alertNames.join(", ")}) nor the id of a health check`);
 }
 
 const evaluatedBy: Readonly<Record<AlertList["alerts"][number]["evaluated_by"], string>> = {
@@ -73,16 +78,14 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   const silence = alerts
     .command("silence")
     .description("tell nobody of an alert or a health check for a while")
-    .addArgument(new Argument("[alert]", "the alert").choices(alertNames))
-    .option("--check <id>", "the health check, instead of an alert")
+    .argument("<name>", `the alert (${alertNames.join(", ")}) or the id of the health check`, silencedName)
     .requiredOption("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most", durationMs)
     .option("--comment <text>", "why, for others", "");
   answerCommand(ports, silence, {
-    ask: (client, alert: AlertName | undefined, options: { for: number; comment: string; check?: string }) => {
-      const { comment, check } = options;
-      if ((alert === undefined) === (check === undefined)) throw new Error("give an alert or --check");
-      const until = new Date(ports.now() + options.for).toISOString();
-      return client.silenceAlert({ body: { ...defined({ alert, check }), until, comment } });
+    ask: (client, name: string, { for: forMs, comment }: { for: number; comment: string }) => {
+      const alert = alertNames.find((each) => each === name);
+      const until = new Date(ports.now() + forMs).toISOString();
+      return client.silenceAlert({ body: { ...(alert === undefined ? { check: name } : { alert }), until, comment } });
     },
     print: (io, { alert, check, until, id }) =>
       io.out(`${oneLine(`${alert ?? check} is silenced until ${until} (${id})`)}\n`),
