@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { conditionIn, staysActive, startingOf } from "./parse.ts";
+import { conditionIn, startingOf, staysActive } from "./parse.ts";
 
 const bytes = Array.from({ length: 16 }, (_, index) => index);
 const hex = "000102030405060708090a0b0c0d0e0f";
