@@ -1,6 +1,7 @@
 import { type Static, Type } from "typebox";
 import { notificationEvents, notifyLevels } from "#contract/alerts.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
+import { CronText, Timezone } from "./cron.ts";
 import { text } from "./schema.ts";
 import { serviceSettings } from "./service-settings.ts";
 
@@ -88,7 +89,23 @@ export type EmailSettings = Static<typeof EmailSettings>;
 const PagingEmailSettings = Strict({ smtp: Type.Optional(smtp), from: Type.Optional(MailAddress), to, ...mailServer });
 export type PagingEmailSettings = Static<typeof PagingEmailSettings>;
 
+/** Eight in the morning. */
+export const digestTimes = { daily: "0 8 * * *", weekly: "0 8 * * 1" } as const;
+
 export const NotificationsSettings = Options({
+  digest: Type.Union(
+    [
+      Choice(["daily", "weekly"], "Each day, or on Mondays, at eight by local time."),
+      Strict({
+        cron: CronText("When: minute, hour, day of the month, month, day of the week, by local time."),
+        timezone: Type.Optional(Timezone),
+      }),
+    ],
+    {
+      description:
+        "When people are sent what stands: checks that fail or warn, and alerts that fire. Never unless given.",
+    },
+  ),
   events: Type.Array(Choice(notificationEvents), {
     uniqueItems: true,
     description:

@@ -1,6 +1,5 @@
-import { Cron } from "croner";
-import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
+import { cronFault } from "./cron.ts";
 import type { Fault, FaultAt } from "./faults.ts";
 import type { Settings } from "./settings.ts";
 import { toMs } from "./text.ts";
@@ -22,24 +21,6 @@ export function automaticPlan({ updates }: Updates) {
     durationMs: toMs(duration),
     times: { cron, ...defined({ timezone }) },
   };
-}
-
-function cronFault(
-  cron: string,
-  timezone: string | undefined,
-): readonly [setting: string, message: string] | undefined {
-  try {
-    const found = new Cron(cron, { mode: "5-part", paused: true });
-    if (found.nextRun() === null) return ["cron", "never comes"];
-  } catch (error) {
-    return ["cron", `must be five fields such as 0 3 * * * (${errorMessage(error)})`];
-  }
-  try {
-    if (timezone !== undefined) new Intl.DateTimeFormat("en", { timeZone: timezone });
-    return undefined;
-  } catch {
-    return ["timezone", "must be a time zone such as Europe/Berlin"];
-  }
 }
 
 export function automaticFaults({ updates }: Updates, faultAt: FaultAt): readonly Fault[] {

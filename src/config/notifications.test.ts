@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { AlertingSettings } from "./alerting-settings.ts";
-import { notificationFaults, notificationTargets } from "./notifications.ts";
+import { digestCalendar, notificationFaults, notificationTargets } from "./notifications.ts";
 
 type Notifications = NonNullable<AlertingSettings["notifications"]>;
 const email = { smtp: "smtp://127.0.0.1:25", from: "steward@example.org", to: ["ops@example.org"] };
@@ -8,6 +8,26 @@ const faultsOf = (notifications: Notifications): readonly string[] =>
   notificationFaults({ notifications }, (path, message) => ({ source: "test", path: path.join("."), message })).map(
     ({ path, message }) => `${path}: ${message}`,
   );
+
+describe("the times of the digest", () => {
+  it("are those of a word or an expression", () => {
+    const times = (digest: Notifications["digest"]) => digestCalendar({ notifications: { ...(digest && { digest }) } });
+    expect([times("daily"), times("weekly"), times(undefined)]).toEqual([
+      { cron: "0 8 * * *" },
+      { cron: "0 8 * * 1" },
+      undefined,
+    ]);
+    const own = { cron: "30 6 * * 1-5", timezone: "Europe/Berlin" };
+    expect(times(own)).toEqual(own);
+    expect(faultsOf({ digest: own })).toEqual([]);
+    expect(faultsOf({ digest: { cron: "every day" } })).toEqual([
+      expect.stringMatching(/^notifications\.digest\.cron: must be five fields/),
+    ]);
+    expect(faultsOf({ digest: { ...own, timezone: "Europe/Nowhere" } })).toEqual([
+      "notifications.digest.timezone: must be a time zone such as Europe/Berlin",
+    ]);
+  });
+});
 
 describe("notifications of the settings", () => {
   it("go nowhere unless configured", () => {

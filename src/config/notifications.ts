@@ -1,7 +1,13 @@
 import { isAbsolute } from "node:path";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { defined } from "#kernel/values.ts";
-import type { AlertingSettings, EmailSettings, PagingEmailSettings } from "./alerting-settings.ts";
+import {
+  type AlertingSettings,
+  digestTimes,
+  type EmailSettings,
+  type PagingEmailSettings,
+} from "./alerting-settings.ts";
+import { cronFault } from "./cron.ts";
 import { absolutePath, type Fault, type FaultAt, faultIf, type SettingFaults } from "./faults.ts";
 import { serviceFaults, serviceTargets } from "./notification-services.ts";
 import type { Settings } from "./settings.ts";
@@ -40,6 +46,11 @@ export const reportedEvents =
   ({ notifications: { events } = {} }: Pick<Settings, "notifications">) =>
   (event: NotificationEvent): boolean =>
     events?.includes(event) ?? true;
+
+/** Times of the digest; undefined without one. */
+export function digestCalendar({ notifications: { digest } = {} }: Pick<Settings, "notifications">) {
+  return typeof digest === "string" ? { cron: digestTimes[digest] } : digest;
+}
 
 /** From when on people are told of a check. */
 export function notifyFrom({
@@ -107,7 +118,8 @@ function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFau
 }
 
 export function notificationFaults({ notifications = {} }: AlertingSettings, faultAt: FaultAt): readonly Fault[] {
-  const { chat, email, paging } = notifications;
+  const { chat, email, paging, digest } = notifications;
+  const times = typeof digest === "object" ? cronFault(digest.cron, digest.timezone) : undefined;
   const at =
     (...path: readonly string[]) =>
     ([setting, message]: readonly [string, string]): Fault =>
@@ -124,6 +136,7 @@ export function notificationFaults({ notifications = {} }: AlertingSettings, fau
     ...(isOrphan && (pagingEmail.smtp === undefined || pagingEmail.from === undefined)
       ? [at("paging", "email")(["to", "needs smtp and from, here or in notifications.email"])]
       : []),
+    ...(times === undefined ? [] : [at("digest")(times)]),
     ...serviceFaults(notifications).map(([path, message]) => faultAt(["notifications", ...path], message)),
   ];
 }

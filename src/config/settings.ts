@@ -5,6 +5,7 @@ import { severities } from "#contract/checks.ts";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
+import { CronText, Timezone } from "./cron.ts";
 import { strict, text } from "./schema.ts";
 
 const off = Type.Literal("off");
@@ -255,20 +256,9 @@ export const Settings = Options(
         {
           what: Choice(automaticWhats, "Security updates alone, or all that remove nothing."),
           window: Strict({
-            cron: Type.String({
-              minLength: 9,
-              maxLength: 200,
-              examples: ["0 3 * * *"],
-              description: "When it opens: minute, hour, day of the month, month, day of the week, by local time.",
-            }),
+            cron: CronText("When it opens: minute, hour, day of the month, month, day of the week, by local time."),
             duration: Type.Optional(duration),
-            timezone: Type.Optional(
-              Type.String({
-                minLength: 1,
-                examples: ["Europe/Berlin"],
-                description: "Of the expression; the host's own unless given.",
-              }),
-            ),
+            timezone: Type.Optional(Timezone),
           }),
           ...optional({
             guard: flag("Whether a host that is worse afterwards is rolled back; `true` unless given."),

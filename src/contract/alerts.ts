@@ -58,6 +58,7 @@ export const notificationKinds = [
   "operation_rolled_back",
   "plugin_disabled",
   "expired_key_used",
+  "digest",
   "updates_installed",
   "updates_not_installed",
   "test",

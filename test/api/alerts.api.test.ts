@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { NotificationFailed } from "#domain/ports/notifications.ts";
+import { createFakeCalendar } from "../fakes/calendar.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
@@ -274,6 +275,22 @@ describe("an event", () => {
           expect.objectContaining({ Result: (json as { error: string }).error }),
         ],
       ]);
+  });
+});
+
+describe("a digest", () => {
+  it("is sent at its times", async () => {
+    const daily = await startTestService({ digest: createFakeCalendar(24 * 60 * minuteMs) });
+    daily.checks.plain.finds = "warn";
+    try {
+      await daily.clock.advance(24 * 60 * minuteMs);
+      await expect
+        .poll(() => daily.notifiers.email.taken.map(({ title }) => title))
+        .toEqual(["[report] host.example.org: 1 warning"]);
+      expect(daily.notifiers.email.taken[0]?.facts).toContainEqual(["plain (warn)", "plain is warn"]);
+    } finally {
+      await daily.app.close();
+    }
   });
 });
 

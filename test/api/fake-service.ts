@@ -66,6 +66,7 @@ export interface ServiceFakes {
   readonly channels: Alerts["channels"];
   /** Checks that people are told of. */
   readonly notifyFrom?: Readonly<Record<string, NotifyLevel>>;
+  readonly digest?: Alerts["digest"];
   /** Events that people are told of, all by default. */
   readonly reported?: readonly NotificationEvent[];
   readonly usage: { readonly cpu: number };
@@ -139,6 +140,7 @@ export function createFakeService(fakes: ServiceFakes) {
     ...context,
     alerts: fakes.alerts,
     notifications: createFakeNotificationStore(),
+    digest: fakes.digest,
     isReported: (event) => fakes.reported?.includes(event) ?? true,
     notifyFrom: (check) => fakes.notifyFrom?.[check] ?? "never",
     health,

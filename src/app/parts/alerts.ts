@@ -1,9 +1,10 @@
 import { hostname } from "node:os";
 import { openAlertStore } from "#adapters/alert-store/index.ts";
+import { createCalendar } from "#adapters/calendar/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import { createEmailNotifier, createHttpNotifier, httpService } from "#adapters/notifier/index.ts";
 import { logSetAside, type PartContext } from "#app/part.ts";
-import { notificationTargets, notifyFrom, reportedEvents } from "#config/notifications.ts";
+import { digestCalendar, notificationTargets, notifyFrom, reportedEvents } from "#config/notifications.ts";
 import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Settings } from "#config/settings.ts";
 import type { NotificationChannel, NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
@@ -14,6 +15,7 @@ import { createSilences } from "#domain/alerts/silences.ts";
 import type { CheckRunner } from "#domain/health/runner.ts";
 import { type CheckRunNews, createCheckWatch } from "#domain/notifications/checks.ts";
 import { createComponentWatch } from "#domain/notifications/components.ts";
+import { createDigest } from "#domain/notifications/digest.ts";
 import { createEvents } from "#domain/notifications/events.ts";
 import { notificationHandlers } from "#domain/notifications/handlers.ts";
 import {
@@ -25,6 +27,7 @@ import {
 } from "#domain/notifications/messages.ts";
 import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
+import type { Calendar } from "#domain/ports/calendar.ts";
 import type { NotificationStore } from "#domain/ports/notifications.ts";
 import type { Probe, ProbeResult } from "#domain/ports/probe.ts";
 import type { Logger } from "#telemetry/logger.ts";
@@ -48,10 +51,12 @@ type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> &
   readonly evaluator: Evaluator;
   readonly readings: Readings;
   readonly notifyFrom: (checkId: string) => NotifyLevel;
+  /** Times of the digest; undefined without one. */
+  readonly digest: Calendar | undefined;
   readonly isReported: (event: NotificationEvent) => boolean;
   readonly health: {
     readonly onRun: (listener: (run: CheckRunNews) => void) => void;
-    readonly runner: Pick<CheckRunner, "ids">;
+    readonly runner: Pick<CheckRunner, "ids" | "list">;
   };
   readonly host: string;
   readonly probes: Readonly<Record<string, Probe>>;
@@ -111,6 +116,17 @@ export function createAlertsPart(ports: AlertsPorts) {
   });
 
   const events = createEvents({ outbox, isReported: ports.isReported, has, host, clock });
+  const digest =
+    ports.digest &&
+    createDigest({
+      calendar: ports.digest,
+      clock,
+      host,
+      list: outbox.list,
+      read: async () => ({ checks: (await health.runner.list()).results, alerts: alerts.list() }),
+      post: (draft) => outbox.post(draft, alertChannels("warning", has)),
+      onTrouble,
+    });
   let isOver = false;
   health.onRun((run) => {
     if (!isOver) checkWatch.ran(run);
@@ -131,9 +147,11 @@ export function createAlertsPart(ports: AlertsPorts) {
       outbox.start();
       watch.start();
       alerts.start();
+      digest?.start();
     },
     stop(): void {
       isOver = true;
+      digest?.dispose();
       alerts.dispose();
       watch.dispose();
       outbox.dispose();
@@ -159,6 +177,7 @@ export function buildAlertsPart(
   const { config, log } = context;
   const { settings, stateDir } = config;
   const host = hostname();
+  const digestTimes = digestCalendar(settings);
   const store = openAlertStore({
     stateDir,
     onTrouble: logSetAside(log, "records of alerts corrupt, reset"),
@@ -181,6 +200,7 @@ export function buildAlertsPart(
       },
       notifyFrom: notifyFrom(settings),
       isReported: reportedEvents(settings),
+      digest: digestTimes && createCalendar(digestTimes),
       health,
       host,
       probes: Object.fromEntries(probes),

@@ -16,6 +16,7 @@ const isResolvable: Readonly<Record<NotificationKind, boolean>> = {
   operation_rolled_back: false,
   plugin_disabled: false,
   expired_key_used: false,
+  digest: false,
   updates_installed: false,
   updates_not_installed: false,
   test: false,
