@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { beforeEach, describe, expect, it } from "vitest";
 import type { NotifyLevel } from "#contract/alerts.ts";
-import type { CheckLevel } from "#contract/checks.ts";
+import type { CheckLevel, CheckStatus } from "#contract/checks.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeNotificationStore, type FakeNotificationStore } from "../../../test/fakes/notification-store.ts";
 import { type CheckNews, createCheckWatch, mostTold, toldWindowMs } from "./checks.ts";
@@ -21,22 +21,22 @@ beforeEach(() => {
   silenced = false;
 });
 
-const start = () =>
-  createCheckWatch({
-    store,
-    clock,
-    notifyFrom: () => from,
-    isSilenced: () => silenced,
-    tell: (each) => void news.push(each),
-    onTrouble: (error) => void troubles.push(error),
-  });
-const run = (hard: CheckLevel) => ({
+const ports = () => ({
+  store,
+  clock,
+  notifyFrom: () => from,
+  isSilenced: () => silenced,
+  tell: (each: CheckNews) => void news.push(each),
+  onTrouble: (error: unknown) => void troubles.push(error),
+});
+const start = () => createCheckWatch(ports());
+const run = (hard: CheckLevel, status: CheckStatus = hard) => ({
   hard,
   result: {
     check_id: "disk_space",
     name: "Disk space",
     severity: "high" as const,
-    status: hard,
+    status,
     message: `it is ${hard}`,
     since: "2026-01-01T00:00:00.000Z",
   },
@@ -62,6 +62,18 @@ describe("the watch over checks", () => {
     await clock.advance(toldWindowMs);
     watch.ran(run("warn"));
     expect(told().at(-1)).toBe("pass to warn, 1");
+  });
+
+  it("takes no problem that is soft for the end of another, as after a restart, when nobody knows what was hard", () => {
+    from = "warn";
+    start().ran(run("fail"));
+    const watch = start();
+    watch.ran(run("pass", "fail"));
+    watch.ran(run("fail"));
+    watch.ran(run("pass", "warn"));
+    expect(told()).toEqual(["pass to fail, 1"]);
+    watch.ran(run("pass"));
+    expect(told().at(-1)).toBe("fail to pass, 1");
   });
 
   it("reports nothing of a check of which nobody wants to know", () => {

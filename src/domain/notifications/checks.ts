@@ -1,5 +1,5 @@
 import type { NotifyLevel } from "#contract/alerts.ts";
-import type { CheckLevel, HealthCheckResult } from "#contract/checks.ts";
+import { type CheckLevel, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import type { NotificationStore, StoredCheck } from "#domain/ports/notifications.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
@@ -75,6 +75,8 @@ export function createCheckWatch(ports: {
 
   return {
     ran({ result, hard }: CheckRunNews): void {
+      // What passes has recovered at once. A problem that is soft decides nothing, the less after a restart, which forgets hard states.
+      if (hard === "pass" && isUnhealthy(result)) return;
       const name = result.check_id;
       const nowMs = clock.monotonicMs();
       const entry = entries.get(name) ?? { watched: unknownCheck, lookedAtMs: nowMs };
