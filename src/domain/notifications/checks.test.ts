@@ -64,6 +64,17 @@ describe("the watch over checks", () => {
     expect(told().at(-1)).toBe("pass to warn, 1");
   });
 
+  it("says of each whether the trouble that it began is over", () => {
+    const watch = start();
+    for (const hard of ["fail", "warn"] as const) watch.ran(run(hard));
+    expect(news.map(({ isOver }) => isOver)).toEqual([false, true]);
+    from = "warn";
+    news = [];
+    const other = createCheckWatch({ ...ports(), store: createFakeNotificationStore() });
+    for (const hard of ["fail", "warn"] as const) other.ran(run(hard));
+    expect(news.map(({ isOver }) => isOver)).toEqual([false, false]);
+  });
+
   it("takes no problem that is soft for the end of another, as after a restart, when nobody knows what was hard", () => {
     from = "warn";
     start().ran(run("fail"));

@@ -13,6 +13,8 @@ export interface CheckNews {
   readonly hard: CheckLevel;
   /** What people were told last. */
   readonly before: CheckLevel;
+  /** Whether there is nothing left that people want to know of: where they want failures alone, a warning ends one. */
+  readonly isOver: boolean;
   /** Hard states since then; 1 unless it flaps. */
   readonly changes: number;
 }
@@ -89,7 +91,7 @@ export function createCheckWatch(ports: {
         orReport(save, onTrouble);
         return;
       }
-      const news = { result, hard, before: before.told, changes };
+      const news = { result, hard, before: before.told, isOver: watched.told === "pass", changes };
       let isTold = false;
       const saveAndTell = (): void => {
         isTold = true;

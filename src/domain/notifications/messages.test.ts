@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { NotificationChannel } from "#contract/alerts.ts";
 import type { ComponentNews } from "./components.ts";
-import { alertChannels, alertDraft, componentDraft, testDraft } from "./messages.ts";
+import { alertChannels, alertDraft, checkDraft, componentDraft, testDraft } from "./messages.ts";
 
 const at = Date.parse("2026-01-01T00:00:00Z");
 const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
@@ -46,6 +46,18 @@ describe("what is reported", () => {
     const draft = alertDraft(told, "host", at);
     expect(draft).toMatchObject({ title, isGood, severity: "critical" });
     expect(Object.fromEntries(draft.facts)).toMatchObject({ State: state, What: summary, Value: "93.3" });
+  });
+
+  it.each([
+    ["pass", "fail", false, "check_failed", "[failed] Disk space on host", false],
+    ["fail", "pass", true, "check_recovered", "[recovered] Disk space on host", true],
+    ["fail", "warn", false, "check_warned", "[warning, no longer failed] Disk space on host", false],
+    ["fail", "warn", true, "check_recovered", "[warning, no longer failed] Disk space on host", true],
+  ] as const)("of a check that went from %s to %s, which ends it: %s", (before, hard, isOver, kind, title, isGood) => {
+    const about = { check_id: "disk_space", name: "Disk space", severity: "critical" as const };
+    const result = { ...about, status: hard, message: "m", since: "2026-01-01T00:00:00.000Z" };
+    const draft = checkDraft({ result, hard, before, isOver, changes: 1 }, "host", at);
+    expect(draft).toMatchObject({ kind, title, isGood, severity: "critical", subject: "disk_space" });
   });
 
   it("is on one line each, whatever others have written", () => {

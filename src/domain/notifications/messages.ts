@@ -108,13 +108,13 @@ function checkTitle({ result: { name, status }, hard, before }: CheckNews): stri
 }
 
 export function checkDraft(news: CheckNews, host: string, at: number): Draft & { readonly severity: AlertSeverity } {
-  const { result, hard, changes } = news;
+  const { result, hard, isOver, changes } = news;
   const { check_id: id, severity, message, since } = result;
   return {
-    kind: checkKinds[hard],
+    kind: checkKinds[isOver ? "pass" : hard],
     subject: id,
     at,
-    isGood: hard === "pass",
+    isGood: isOver,
     severity: checkSeverity(news),
     title: plainLine(`${checkTitle(news)} on ${host}`, 200),
     facts: factsOf([
