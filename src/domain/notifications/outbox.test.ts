@@ -83,6 +83,31 @@ describe("the outbox", () => {
     expect(chat.taken).toMatchObject([{ kind: "alert_firing", subject: "DiskSpaceLow", severity: "critical" }]);
   });
 
+  it("tells a channel for what is critical alone that a critical check is over when it only warns: it hears no more of it", async () => {
+    const pagerduty = Object.assign(createFakeNotifier(), { severity: "critical" as const });
+    const opsgenie = Object.assign(createFakeNotifier(), { severity: "all" as const });
+    const outbox = open(
+      new Map<NotificationChannel, FakeNotifier>([
+        ["pagerduty", pagerduty],
+        ["opsgenie", opsgenie],
+      ]),
+    );
+    outbox.post(draft("memory", { kind: "check_failed", severity: "critical" }), []);
+    outbox.post(draft("memory", { kind: "check_warned", severity: "critical" }), []);
+    outbox.post(draft("memory", { kind: "check_recovered", severity: "warning", isGood: true }), []);
+    await clock.advance(0);
+    const seen = ({ taken }: FakeNotifier) => taken.map(({ kind, isGood }) => [kind, isGood]);
+    expect(seen(pagerduty)).toEqual([
+      ["check_failed", false],
+      ["check_recovered", true],
+    ]);
+    expect(seen(opsgenie)).toEqual([
+      ["check_failed", false],
+      ["check_warned", false],
+      ["check_recovered", true],
+    ]);
+  });
+
   it("sends to channels with a severity what is theirs, whoever posts it", async () => {
     const ntfy = Object.assign(createFakeNotifier(), { severity: "all" as const });
     const pagerduty = Object.assign(createFakeNotifier(), { severity: "critical" as const });

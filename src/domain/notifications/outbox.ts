@@ -9,7 +9,7 @@ import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import type { Draft } from "./messages.ts";
-import { channelsFor } from "./routing.ts";
+import { channelsFor, draftFor } from "./routing.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Pause after a failed attempt, doubled each time. */
@@ -225,7 +225,8 @@ export function createOutbox(ports: OutboxPorts) {
     /** Stores and sends it, also to the channels that are sent its severity; those that are not configured are skipped. */
     post: (draft: Draft, wanted: readonly NotificationChannel[]): void => {
       const all = new Set([...wanted, ...channelsFor(draft, channels)]);
-      for (const { channel, notifier } of configured([...all])) post(state, draft, channel, notifier);
+      for (const { channel, notifier } of configured([...all]))
+        post(state, draftFor(draft, notifier.severity), channel, notifier);
     },
     /** Sends it at once, without a retry. */
     sendNow: (

@@ -38,3 +38,10 @@ export function channelsFor(
     return incidentChannels.includes(channel) && !isResolvable[kind] ? [] : [channel];
   });
 }
+
+/**
+ * The event as a channel is to take it: a critical check that has come down to a warning is over for a channel of critical events,
+ * which is sent nothing when the warning ends.
+ */
+export const draftFor = (draft: Draft, wanted: ChannelSeverity | undefined): Draft =>
+  wanted === "critical" && draft.kind === "check_warned" ? { ...draft, kind: "check_recovered", isGood: true } : draft;
