@@ -179,6 +179,18 @@ describe("runs that version 0.2 stored one by one", () => {
     database.close();
   });
 
+  it("stay where their file cannot be opened at present", async () => {
+    writeOld();
+    const other = new DatabaseSync(oldFile());
+    other.exec("PRAGMA locking_mode = EXCLUSIVE; BEGIN EXCLUSIVE; COMMIT");
+    expect(openNew().oldRuns()).toBeUndefined();
+    expect([troubles, existsSync(oldFile())]).toEqual([[undefined], true]);
+    other.close();
+    const store = openNew();
+    await migrate(store);
+    expectMigrated(store);
+  });
+
   it("are moved aside where the file is corrupt", () => {
     writeFileSync(oldFile(), "this is no database, and was never one");
     expect(openNew().oldRuns()).toBeUndefined();

@@ -2,6 +2,7 @@ import { spawnSync } from "node:child_process";
 import { mkdtempSync, rmdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { openCheckHistory } from "#adapters/check-history/index.ts";
@@ -66,6 +67,28 @@ describe.skipIf(!isMounted)("on a full disk", () => {
     expect(troubles).toEqual([]);
     store.dispose();
     for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `check-history.db${ending}`), { force: true });
+  });
+
+  it("the history of checks opens beside runs of an earlier version, whose states it cannot take", () => {
+    const troubles: Error[] = [];
+    const options = { stateDir: disk, onTrouble: (error: Error) => void troubles.push(error) };
+    openCheckHistory(options).dispose();
+    const old = new DatabaseSync(join(disk, "checks.db"));
+    old.exec(`
+      CREATE TABLE runs (check_id TEXT, checked_at INTEGER, status TEXT, message TEXT, duration_ms INTEGER);
+      CREATE TABLE states (check_id TEXT PRIMARY KEY, status TEXT, since INTEGER, consecutive_failures INTEGER);
+      PRAGMA user_version = 1;
+      INSERT INTO states WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < 200)
+        SELECT 'check-' || i, 'pass', 1, 0 FROM n;`);
+    old.close();
+    fill();
+    const store = openCheckHistory(options);
+    expect(store.state("check-1")).toBeUndefined();
+    expect(troubles.map(String)).toEqual([expect.stringMatching(/full/)]);
+    store.dispose();
+    rmSync(filler);
+    for (const file of ["checks.db", "check-history.db"])
+      for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `${file}${ending}`), { force: true });
   });
 
   it("the key store refuses, says so, keeps what it has, and goes on when there is room again", () => {

@@ -11,7 +11,8 @@ import type { OldRuns } from "#domain/health/history/migrate.ts";
 import { combine } from "#domain/health/history/series.ts";
 import type { CheckHistory, HistoryChanges, StoredHour, StoredRun } from "#domain/ports/check-history.ts";
 import type { Dispose } from "#kernel/clock.ts";
-import { openOldRuns } from "./old-runs.ts";
+import { orReport, toError } from "#kernel/errors.ts";
+import { type OldFile, openOldRuns } from "./old-runs.ts";
 import { decodeHour, decodeMinute, encodeHour, encodeMinute } from "./points.ts";
 
 const minuteMs = 60_000;
@@ -183,6 +184,11 @@ function applyPoints(prepared: Prepared, { series = [], minutes, pointHours }: H
   }
 }
 
+function takeStates({ takeState }: Prepared, states: ReturnType<OldFile["states"]>): void {
+  for (const [id, { status, since, consecutiveFailures }] of states)
+    takeState.run(id, status, since, consecutiveFailures);
+}
+
 /** Opens the history in SQLite, with the last states that an earlier version has stored. */
 export function openCheckHistory(options: StoreOptions): SqliteCheckHistory {
   const { use, run, keep, change, dispose } = openExpendable(format, options);
@@ -198,14 +204,14 @@ export function openCheckHistory(options: StoreOptions): SqliteCheckHistory {
 
   const old = openOldRuns(options);
   const isMigrated = fact("migrated") !== undefined;
-  // It was killed between both.
-  if (isMigrated) old?.remove();
-  if (isMigrated) run("forgetFact", "migrated");
-  if (old !== undefined && !isMigrated)
-    change(({ takeState }) => {
-      for (const [id, state] of old.states())
-        takeState.run(id, statusOf(state.status), state.since, state.consecutiveFailures);
-    });
+  const takeOver = (): void => {
+    // It was killed between both.
+    if (isMigrated) old?.remove();
+    if (isMigrated) run("forgetFact", "migrated");
+    if (old !== undefined && !isMigrated) change((prepared) => takeStates(prepared, old.states()));
+  };
+  // A full disk keeps no service from starting.
+  orReport(takeOver, (error) => options.onTrouble(toError(error)));
 
   return {
     oldRuns: () =>

@@ -1,12 +1,13 @@
 import { lstatSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
-import { moveAside, type Row, requireOwn, type StoreOptions } from "#adapters/sqlite/index.ts";
+import { isDamage, moveAside, type Row, requireOwn, type StoreOptions } from "#adapters/sqlite/index.ts";
 import { checkStatuses } from "#contract/checks.ts";
 import type { OldRuns } from "#domain/health/history/migrate.ts";
 import type { StoredState } from "#domain/ports/check-history.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
+import { isNumber } from "#kernel/values.ts";
 
 const version = 1;
 
@@ -33,7 +34,24 @@ function open(path: string): DatabaseSync {
   }
 }
 
-/** Opens `checks.db`, in which every run had a row; undefined where there is none. One that is corrupt is moved aside. */
+function reportAside(path: string, error: Error, onTrouble: StoreOptions["onTrouble"]): void {
+  try {
+    onTrouble(error, moveAside(path));
+  } catch {
+    onTrouble(error);
+  }
+}
+
+const hasCode = (error: unknown): error is Error & { readonly errcode: number } =>
+  error instanceof Error && "errcode" in error && isNumber(error.errcode);
+
+/** SQLITE_ERROR: it has no such table. */
+const isForeign = (error: unknown): boolean => !hasCode(error) || error.errcode === 1;
+
+/**
+ * Opens `checks.db`, in which every run had a row; undefined where there is none, or where it cannot be opened at present. One that is
+ * corrupt is moved aside.
+ */
 export function openOldRuns({ stateDir, onTrouble }: StoreOptions): OldFile | undefined {
   const path = join(stateDir, "checks.db");
   if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined;
@@ -41,7 +59,8 @@ export function openOldRuns({ stateDir, onTrouble }: StoreOptions): OldFile | un
   try {
     database = open(path);
   } catch (error) {
-    onTrouble(toError(error), moveAside(path));
+    if (isDamage(error) || isForeign(error)) reportAside(path, toError(error), onTrouble);
+    else onTrouble(toError(error));
     return undefined;
   }
   const dispose = (): void => {
