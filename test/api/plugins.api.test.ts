@@ -476,6 +476,20 @@ describe("POST /plugins/{name}/run", () => {
 });
 
 describe("a check plugin", () => {
+  it("ends with its plugin what was reported of it", async () => {
+    await restart({ notifyFrom: { age: "fail" } });
+    plugins.sandbox.behave("age", { exitCode: 2, stdout: "30 days old" });
+    await add("age", checkRole({ severity: "critical" }));
+    await check("age");
+    await disable("age");
+    expect((await get("/alerts/notifications")).json).toMatchObject({
+      notifications: [
+        { kind: "check_recovered", title: expect.stringMatching(/^\[no longer checked\] Age/) },
+        { kind: "check_failed" },
+      ],
+    });
+  });
+
   it("is in the list, the stream and the metrics at once, and gone from them when it is disabled", async () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const open = () => openStream(url, "/api/v1/ws/health", { headers: { "X-API-Key": service.admin } });

@@ -56,6 +56,7 @@ type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> &
   readonly isReported: (event: NotificationEvent) => boolean;
   readonly health: {
     readonly onRun: (listener: (run: CheckRunNews) => void) => void;
+    readonly onGone: (listener: (checkId: string) => void) => void;
     readonly runner: Pick<CheckRunner, "ids" | "list">;
   };
   readonly host: string;
@@ -130,6 +131,9 @@ export function createAlertsPart(ports: AlertsPorts) {
   let isOver = false;
   health.onRun((run) => {
     if (!isOver) checkWatch.ran(run);
+  });
+  health.onGone((checkId) => {
+    if (!isOver) checkWatch.gone(checkId);
   });
   return {
     probes,

@@ -33,6 +33,7 @@ type HealthPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId" | 
 function createRunner(
   { clock, log, metrics, checks, fixes, plan, history, hookPoints: { hooks } }: HealthPorts,
   onRun: (run: CheckRun) => void,
+  onGone: (checkId: string) => void,
 ) {
   const runner = createCheckRunner({
     checks,
@@ -55,6 +56,7 @@ function createRunner(
     onGone(check) {
       metrics.checkGone(check);
       stream.forget(check);
+      onGone(check);
     },
     hooks,
     fixability: createFixability({ fixes, clock }),
@@ -72,9 +74,16 @@ export function createHealthPart(ports: HealthPorts) {
   const { clock, log, metrics, version, checks, fixes, plan, history, hookPoints, prober, firstAnswer } = ports;
   const { hooks } = hookPoints;
   const listeners = new Set<(run: CheckRun) => void>();
-  const { runner, stream } = createRunner(ports, (run) => {
-    for (const listener of listeners) listener(run);
-  });
+  const goneListeners = new Set<(checkId: string) => void>();
+  const { runner, stream } = createRunner(
+    ports,
+    (run) => {
+      for (const listener of listeners) listener(run);
+    },
+    (checkId) => {
+      for (const listener of goneListeners) listener(checkId);
+    },
+  );
   const fixer = createFixer({
     fixes,
     openElsewhere: ports.openElsewhere,
@@ -109,6 +118,7 @@ export function createHealthPart(ports: HealthPorts) {
     },
     runner,
     onRun: (listener: (run: CheckRun) => void): void => void listeners.add(listener),
+    onGone: (listener: (checkId: string) => void): void => void goneListeners.add(listener),
     checks,
     plan,
     history,

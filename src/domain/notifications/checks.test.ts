@@ -87,6 +87,16 @@ describe("the watch over checks", () => {
     expect(told().at(-1)).toBe("fail to pass, 1");
   });
 
+  it("ends what it reported of a check that is removed", () => {
+    const watch = start();
+    watch.ran(run("fail"));
+    watch.gone("disk_space");
+    watch.gone("disk_space");
+    watch.gone("never_run");
+    expect(told()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
+    expect(news.at(-1)).toMatchObject({ isOver: true, result: { status: "skip", message: "the check was removed" } });
+  });
+
   it("reports nothing of a check of which nobody wants to know", () => {
     from = "never";
     const watch = start();

@@ -71,11 +71,11 @@ export function createCheckWatch(ports: {
   const resumed = ({ name, savedAt, ...watched }: StoredCheck): [string, Entry] => {
     // A clock that was set back ages nothing.
     const awayMs = Math.max(0, clock.now() - savedAt);
-    return [name, { watched: aged(watched, awayMs), lookedAtMs: clock.monotonicMs() }];
+    return [name, { watched: aged(watched, awayMs), lookedAtMs: clock.monotonicMs(), result: undefined }];
   };
   const entries = orReport(() => new Map(store.checks().map(resumed)), onTrouble) ?? new Map<string, Entry>();
 
-  return {
+  const watch = {
     ran({ result, hard }: CheckRunNews): void {
       // What passes has recovered at once. A problem that is soft decides nothing, the less after a restart, which forgets hard states.
       if (hard === "pass" && isUnhealthy(result)) return;
@@ -84,7 +84,7 @@ export function createCheckWatch(ports: {
       const entry = entries.get(name) ?? { watched: unknownCheck, lookedAtMs: nowMs };
       const before = aged(entry.watched, nowMs - entry.lookedAtMs);
       const { watched, tell: changes } = seen(before, hard, { from: notifyFrom(name), isSilenced: isSilenced(name) });
-      entries.set(name, { watched, lookedAtMs: nowMs });
+      entries.set(name, { watched, lookedAtMs: nowMs, result });
       if (isSame(before, watched)) return;
       const save = (): void => store.saveCheck({ name, ...watched, savedAt: clock.now() });
       if (changes === undefined) {
@@ -102,10 +102,19 @@ export function createCheckWatch(ports: {
       // A full disk is a reason to tell.
       if (!isTold) tell(news);
     },
+    /** The check was removed, while the service runs. */
+    gone(name: string): void {
+      const { result } = entries.get(name) ?? {};
+      if (result === undefined) return;
+      watch.ran({ result: { ...result, status: "skip", message: "the check was removed" }, hard: "pass" });
+    },
   };
+  return watch;
 }
 
 interface Entry {
   readonly watched: Watched;
   readonly lookedAtMs: number;
+  /** Undefined before the first run of this process. */
+  readonly result: CheckNews["result"] | undefined;
 }
