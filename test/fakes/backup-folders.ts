@@ -6,10 +6,12 @@ export const createFakeBackupFolders = (
   folders: Readonly<Record<string, readonly NewestFile[]>> = {},
   isComplete = true,
 ): BackupFolders => ({
-  newest(directory, matches) {
+  newest(directory, matches, latestAt) {
     const files = folders[directory];
     if (files === undefined) return Promise.resolve(undefined);
-    const counted = files.filter(({ path, bytes }) => bytes > 0 && matches(basename(path)));
+    const counted = files.filter(
+      ({ path, bytes, modifiedAt }) => bytes > 0 && modifiedAt <= latestAt && matches(basename(path)),
+    );
     const [newest] = counted.toSorted((a, b) => b.modifiedAt - a.modifiedAt);
     return Promise.resolve({ newest, isComplete });
   },

@@ -40,26 +40,34 @@ describe.each<[string, BackupFolders]>([
   ["directories", createBackupFolders()],
 ])("backup folders: %s", (_, folders) => {
   it("have a newest file among those that match, at any depth, without links and empty files", async () => {
-    expect(await folders.newest(folder, (name) => name.endsWith(".tar"), signal)).toEqual({
+    expect(await folders.newest(folder, (name) => name.endsWith(".tar"), at(24), signal)).toEqual({
       newest: { path: "weekly/deep/b.tar", bytes: 6, modifiedAt: at(3) },
       isComplete: true,
     });
-    expect(await folders.newest(folder, () => true, signal)).toMatchObject({ newest: { path: "c.log" } });
+    expect(await folders.newest(folder, () => true, at(24), signal)).toMatchObject({ newest: { path: "c.log" } });
+  });
+
+  it("leave out files from the future", async () => {
+    expect(await folders.newest(folder, () => true, at(6), signal)).toMatchObject({
+      newest: { path: "weekly/deep/b.tar" },
+    });
   });
 
   it("have none where nothing matches, and are undefined where they are not there", async () => {
-    expect(await folders.newest(empty, () => true, signal)).toEqual({ newest: undefined, isComplete: true });
-    expect(await folders.newest(join(dir, "missing"), () => true, signal)).toBeUndefined();
+    expect(await folders.newest(empty, () => true, at(24), signal)).toEqual({ newest: undefined, isComplete: true });
+    expect(await folders.newest(join(dir, "missing"), () => true, at(24), signal)).toBeUndefined();
   });
 });
 
 describe("backup folders: directories", () => {
   it("are read up to a number of entries, and say so", async () => {
     const folders = createBackupFolders({ mostEntries: 2 });
-    expect(await folders.newest(folder, () => true, signal)).toMatchObject({ isComplete: false });
+    expect(await folders.newest(folder, () => true, at(24), signal)).toMatchObject({ isComplete: false });
   });
 
   it("are not read further once nobody waits", async () => {
-    await expect(createBackupFolders().newest(folder, () => true, AbortSignal.abort())).rejects.toThrow("aborted");
+    await expect(createBackupFolders().newest(folder, () => true, at(24), AbortSignal.abort())).rejects.toThrow(
+      "aborted",
+    );
   });
 });

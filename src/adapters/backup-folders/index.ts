@@ -11,6 +11,7 @@ const deepest = 8;
 
 interface Walk {
   readonly matches: (name: string) => boolean;
+  readonly latestAt: number;
   readonly signal: AbortSignal;
   readonly mostEntries: number;
   entries: number;
@@ -39,7 +40,10 @@ async function visit(walk: Walk, path: string, shown: string, flags: number, dep
         else await orUndefined(visit(walk, `${own}/${entry.name}`, at, O_NOFOLLOW, depth + 1), hasChanged);
       } else if (entry.isFile() && walk.matches(entry.name)) {
         const file = await orUndefined(lstat(`${own}/${entry.name}`));
-        const isNewer = file !== undefined && file.mtimeMs > (walk.newest?.modifiedAt ?? Number.NEGATIVE_INFINITY);
+        const isNewer =
+          file !== undefined &&
+          file.mtimeMs <= walk.latestAt &&
+          file.mtimeMs > (walk.newest?.modifiedAt ?? Number.NEGATIVE_INFINITY);
         if (isNewer && file.isFile() && file.size > 0)
           walk.newest = { path: at, bytes: file.size, modifiedAt: Math.floor(file.mtimeMs) };
       }
@@ -51,8 +55,8 @@ async function visit(walk: Walk, path: string, shown: string, flags: number, dep
 
 export function createBackupFolders({ mostEntries = defaultMostEntries } = {}): BackupFolders {
   return {
-    async newest(directory, matches, signal) {
-      const walk: Walk = { matches, signal, mostEntries, entries: 0, isComplete: true, newest: undefined };
+    async newest(directory, matches, latestAt, signal) {
+      const walk: Walk = { matches, latestAt, signal, mostEntries, entries: 0, isComplete: true, newest: undefined };
       try {
         await visit(walk, directory, "", 0, 0);
       } catch (error) {

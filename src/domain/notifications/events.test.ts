@@ -120,6 +120,18 @@ describe("events", () => {
     expect(kinds()).toEqual(["operation_failed operation-1"]);
   });
 
+  it("are one where operations of a kind fail alike, as when a script tries again and again", () => {
+    const events = open();
+    const failing = (id: string, message: string) => {
+      const ended = operation({ result: { success: false, message } });
+      events.operationEnded({ ...ended, spec: { ...ended.spec, id } });
+    };
+    for (let count = 0; count < 5; count += 1) failing(`operation-${count}`, "disk full");
+    failing("operation-9", "no network");
+    open().operationEnded(operation({ result: { success: false, message: "disk full" } }));
+    expect(kinds()).toEqual(["operation_failed operation-0", "operation_failed operation-9"]);
+  });
+
   it("go where alerts of their severity go", () => {
     const events = open();
     events.operationEnded(operation({ result: { success: false, guard: { outcome: "rollback_failed" } } }));

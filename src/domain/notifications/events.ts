@@ -105,6 +105,12 @@ const expiredKeyDraft = ({ id, name, expiresAt }: ExpiredKeyNews, host: string, 
   ]),
 });
 
+/** Operations have a subject each: those of a kind that end alike are one event. */
+function identityOf({ kind, subject, title, facts }: Pick<Draft, "kind" | "subject" | "title" | "facts">): string {
+  const result = facts.find(([name]) => name === "Result")?.[1] ?? "";
+  return `${kind} ${kind.startsWith("operation_") ? `${title} ${result}` : subject}`;
+}
+
 /** Reports events that are no states: each kind of one subject at most once an hour, over restarts. */
 export function createEvents(ports: {
   readonly outbox: Pick<Outbox, "post" | "list">;
@@ -116,19 +122,20 @@ export function createEvents(ports: {
   const { outbox, isReported, has, host, clock } = ports;
   const reportedAtMs = new Map<string, number>();
 
-  const isRepeated = ({ kind, subject, at }: EventDraft): boolean => {
-    const lastMs = reportedAtMs.get(`${kind} ${subject}`);
+  const isRepeated = (draft: EventDraft): boolean => {
+    const identity = identityOf(draft);
+    const lastMs = reportedAtMs.get(identity);
     if (lastMs !== undefined) return clock.monotonicMs() - lastMs < quietMs;
-    return outbox.list().some((each) => {
-      const ageMs = at - each.message.at;
-      return each.kind === kind && each.subject === subject && ageMs >= 0 && ageMs < quietMs;
+    return outbox.list().some(({ kind, subject, message }) => {
+      const ageMs = draft.at - message.at;
+      return identityOf({ ...message, kind, subject }) === identity && ageMs >= 0 && ageMs < quietMs;
     });
   };
 
   const report = (event: NotificationEvent, draft: EventDraft | undefined): void => {
     if (draft === undefined || !isReported(event) || isRepeated(draft)) return;
     if (reportedAtMs.size >= maxRemembered) reportedAtMs.clear();
-    reportedAtMs.set(`${draft.kind} ${draft.subject}`, clock.monotonicMs());
+    reportedAtMs.set(identityOf(draft), clock.monotonicMs());
     outbox.post(draft, alertChannels(draft.severity, has));
   };
 

@@ -118,3 +118,25 @@ it("skips where the settings name none, without the rights that reading takes", 
   expect(await checkOf([]).absent?.()).toMatchObject({ status: "skip" });
   expect(await checkOf([unit("backup.timer")]).absent?.()).toBeUndefined();
 });
+
+it("does not take a file from the future for a backup", async () => {
+  const folders = { "/srv/db": [file("a.tar.zst", -24), file("b.tar.zst", 60)] };
+  expect(await run([folder("db")], { folders })).toMatchObject({
+    status: "fail",
+    message: "backup db is 60 h old: the newest file is b.tar.zst",
+  });
+});
+
+it("warns of a service without a run since boot, and names the way to know earlier ones", async () => {
+  const check = backupAgeCheck({
+    backupTargets: [unit("dump.service")],
+    backupFolders: createFakeBackupFolders(),
+    timers: createFakeTimers([]),
+    units: createFakeUnits([runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: null })]),
+    clock: { now: () => now },
+  });
+  expect(await check.run({ ignore: [] }, signal)).toMatchObject({
+    status: "warn",
+    message: expect.stringContaining("systemd knows of no run of dump.service since boot (its timer"),
+  });
+});

@@ -25,9 +25,13 @@ interface Age {
   readonly shownBy: string;
   /** Why there is none, or why the last one does not count. */
   readonly fault?: string;
+  /** Whether that is only not known. */
+  readonly isUnknown?: true;
 }
 
 const hourMs = 3_600_000;
+/** Files of other hosts may be this much from the future. */
+const clockStepMs = 10 * 60_000;
 const none = (): ReturnType<typeof skip> => skip("The settings name no backup (health.checks.backup_age.targets)");
 
 /** Of a unit that ran: a failed run does not say when the last good one was. */
@@ -46,7 +50,7 @@ function ageOfRun(
 /**
  * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, or by the last
  * success of a service or of what a timer starts. By default 26 hours warn, 50 fail; a failed run fails, and so does a directory
- * without a file. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
+ * without a file; a service without a run since boot warns. Files from the future do not count. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
  */
 export function backupAgeCheck(ports: {
   backupTargets: readonly BackupTarget[];
@@ -68,10 +72,12 @@ export function backupAgeCheck(ports: {
   const ageOfService = async (name: string): Promise<Age> => {
     const { loadState, activeState, result, since } = await units.read(name);
     if (loadState === "not-found") return { at: null, shownBy: name, fault: `there is no unit ${name}` };
-    return ageOfRun(name, { activeState, result, at: since });
+    const age = ageOfRun(name, { activeState, result, at: since });
+    if (since !== null || activeState === "failed") return age;
+    return { ...age, fault: `${age.fault} (its timer, named in its place, knows of earlier ones)`, isUnknown: true };
   };
   const ageInFolder = async (folder: string, pattern: string, signal: AbortSignal): Promise<Age> => {
-    const found = await backupFolders.newest(folder, createIgnore([pattern]), signal);
+    const found = await backupFolders.newest(folder, createIgnore([pattern]), clock.now() + clockStepMs, signal);
     if (found === undefined) return { at: null, shownBy: folder, fault: `there is no directory ${folder}` };
     const { newest, isComplete } = found;
     const among = isComplete ? "" : " of those that were read";
@@ -85,14 +91,14 @@ export function backupAgeCheck(ports: {
 
   const judge = async (target: BackupTarget, settings: CheckSettings, signal: AbortSignal) => {
     const { warn = 26, fail = 50 } = settings;
-    const { at, shownBy, fault } = await ageOf(target, signal).catch(
+    const { at, shownBy, fault, isUnknown } = await ageOf(target, signal).catch(
       (error: unknown): Age => ({ at: null, shownBy: "", fault: errorMessage(error) }),
     );
     signal.throwIfAborted();
     const ageHours = at === null ? null : Math.max(0, Math.floor((clock.now() - at) / hourMs));
     const finding: Finding =
       fault !== undefined || ageHours === null
-        ? { status: "fail", problem: `backup ${target.name}: ${fault ?? "its age is unknown"}` }
+        ? { status: isUnknown ? "warn" : "fail", problem: `backup ${target.name}: ${fault ?? "its age is unknown"}` }
         : {
             status: grade(ageHours, { warn: target.warn ?? warn, fail: target.fail ?? fail }),
             problem: `backup ${target.name} is ${ageHours} h old: ${shownBy}`,
