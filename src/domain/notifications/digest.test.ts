@@ -31,7 +31,7 @@ describe("a digest", () => {
     expect(draft).toMatchObject({
       kind: "digest",
       isGood: false,
-      title: "[report] host: 1 check failed, 1 warning, 1 alert firing",
+      title: "[report] host: 1 failed check, 1 warning, 1 firing alert",
     });
     expect(draft).not.toHaveProperty("severity");
     expect(draft.facts).toEqual([

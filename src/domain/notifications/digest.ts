@@ -4,6 +4,7 @@ import type { Calendar } from "#domain/ports/calendar.ts";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import { counted } from "#kernel/text.ts";
 import { type Draft, factsOf, plainLine } from "./messages.ts";
 
 const lookEveryMs = 60_000;
@@ -19,13 +20,11 @@ export interface DigestState {
   readonly sent: number;
 }
 
-const counted = (count: number, one: string, many: string): string => `${count} ${count === 1 ? one : many}`;
-
 function digestTitle(failed: number, warned: number, firing: number): string {
   const parts = [
-    ...(failed === 0 ? [] : [counted(failed, "check failed", "checks failed")]),
-    ...(warned === 0 ? [] : [counted(warned, "warning", "warnings")]),
-    ...(firing === 0 ? [] : [counted(firing, "alert firing", "alerts firing")]),
+    ...(failed === 0 ? [] : [counted(failed, "failed check")]),
+    ...(warned === 0 ? [] : [counted(warned, "warning")]),
+    ...(firing === 0 ? [] : [counted(firing, "firing alert")]),
   ];
   return parts.length === 0 ? "all checks passed" : parts.join(", ");
 }

@@ -73,7 +73,8 @@ export function backupAgeCheck(ports: {
     const { loadState, activeState, result, since } = await units.read(name);
     if (loadState === "not-found") return { at: null, shownBy: name, fault: `there is no unit ${name}` };
     const age = ageOfRun(name, { activeState, result, at: since });
-    if (since !== null || activeState === "failed") return age;
+    const isUnknown = age.at === null && !(activeState === "failed" || (result !== "" && result !== "success"));
+    if (!isUnknown) return age;
     return { ...age, fault: `${age.fault} (its timer, named in its place, knows of earlier ones)`, isUnknown: true };
   };
   const ageInFolder = async (folder: string, pattern: string, signal: AbortSignal): Promise<Age> => {
