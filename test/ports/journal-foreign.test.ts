@@ -192,8 +192,24 @@ describe.skipIf(!canMakeJournals())("journal: files that only journalctl reads, 
     gone.abort();
     expect(await first).toMatchObject({ name: "JournalUnavailable" });
     expect((await ask({ ...everything, limit: 5 })).total).toBe(journal.all.length);
-    // It is killed; the kernel takes a moment to end it.
     await expect.poll(() => readersOf(journal.folder.path)).not.toContain(reader);
+  });
+
+  it("ends journalctl with the thread that started it", async () => {
+    const [first = "", ...others] = journal.all.map(({ entry }) => entry.cursor);
+    const stream = host.journal.follow({ cursor: first }, never)[Symbol.asyncIterator]();
+    // What it has printed has been read, so the thread knows of it.
+    for (let count = 0; count < others.length; ) count += (await stream.next()).value?.length ?? 0;
+    const [reader] = readersOf(journal.folder.path);
+    if (reader === undefined) throw new Error("journalctl does not follow");
+    // Stopped, it does not end by itself.
+    process.kill(reader, "SIGSTOP");
+    host.dispose();
+    try {
+      await expect.poll(() => readersOf(journal.folder.path), { timeout: 10_000 }).not.toContain(reader);
+    } finally {
+      if (readersOf(journal.folder.path).includes(reader)) process.kill(reader, "SIGKILL");
+    }
   });
 
   it("reports a file that journalctl cannot read either, and answers from the others", async () => {

@@ -26,7 +26,11 @@ export const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.U
 /** Kills a child and its process group. A process that has left the group may hold the outputs open: they are closed here. */
 export function killGroup({ pid, stdin, stdout, stderr }: ChildProcess): void {
   for (const stream of [stdin, stdout, stderr]) stream?.destroy();
-  if (pid === undefined) return;
+  if (pid !== undefined) killGroupOf(pid);
+}
+
+/** Kills the process group of this leader; one that has ended is passed over. */
+export function killGroupOf(pid: number): void {
   try {
     process.kill(-pid, "SIGKILL");
   } catch {}

@@ -7,6 +7,9 @@ export interface LinesOptions {
   /** How long the command may run, time in which nobody pulls included; no bound unless given. */
   readonly timeoutMs?: number;
   readonly maxLineBytes?: number;
+  /** Called with the process group of the command, for whoever outlives the caller. */
+  readonly onStarted?: (pid: number) => void;
+  readonly onEnded?: (pid: number) => void;
 }
 
 export class CommandExited extends Error {
@@ -44,6 +47,11 @@ export const execLines: ExecLines = async function* ([program, ...args], options
     stdio: ["ignore", "pipe", "pipe"],
     detached: true,
   });
+  const { pid } = child;
+  if (pid !== undefined) {
+    options.onStarted?.(pid);
+    child.once("exit", () => options.onEnded?.(pid));
+  }
   const ending = new Promise<Ending>((resolve) => {
     child.on("error", (error) => resolve({ kind: "error", error }));
     child.on("close", (code, killedBy) => resolve({ kind: "exit", code, killedBy }));

@@ -1,4 +1,5 @@
 import { Worker } from "node:worker_threads";
+import { killGroupOf } from "#adapters/exec/index.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
@@ -35,6 +36,8 @@ export interface ThreadEvents {
 
 export type StartThread = (events: ThreadEvents) => Thread;
 
+/** More programs than a thread has at a time: one of its job, and one of each of its followers. */
+const maxPrograms = 256;
 /** More threads than there are. */
 const maxThreads = 32;
 const usage = new Int32Array(new SharedArrayBuffer(maxThreads * Int32Array.BYTES_PER_ELEMENT));
@@ -51,8 +54,9 @@ export function createThreadStarter(
     const place = Math.max(0, places.indexOf(false));
     places[place] = true;
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
+    const programs = new Int32Array(new SharedArrayBuffer(maxPrograms * Int32Array.BYTES_PER_ELEMENT));
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
-      workerData: { ...workerData, cancelled, usage: { usage, place } } satisfies ThreadSetup & ThreadMemory,
+      workerData: { ...workerData, cancelled, programs, usage: { usage, place } } satisfies ThreadSetup & ThreadMemory,
       name: "journal",
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     });
@@ -73,6 +77,8 @@ export function createThreadStarter(
       reason = errorMessage(error);
     });
     worker.once("exit", () => {
+      // Its children outlive a thread that is ended, and a damaged file keeps journalctl busy for ever.
+      for (const pid of programs) if (pid !== 0) killGroupOf(pid);
       places[place] = false;
       Atomics.store(usage, place, 0);
       helped?.abort();

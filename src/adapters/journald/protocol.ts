@@ -15,6 +15,8 @@ export interface ThreadSetup {
 export interface ThreadMemory {
   /** Id of the request that nobody waits for any more: the thread sees it while it reads, where no message reaches it. */
   readonly cancelled: Int32Array<SharedArrayBuffer>;
+  /** Programs that the thread has started, 0 for none: they are ended with it. */
+  readonly programs: Int32Array<SharedArrayBuffer>;
   /** What each thread keeps, and the place of this one there. */
   readonly usage: { readonly usage: Int32Array<SharedArrayBuffer>; readonly place: number };
 }

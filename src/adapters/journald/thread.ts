@@ -1,5 +1,5 @@
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
-import { execLines } from "#adapters/exec/index.ts";
+import { type ExecLines, execLines } from "#adapters/exec/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
 import { JournalUnavailable, type LogQuery, LogQueryRefused, type MessageSearch } from "#domain/ports/journal.ts";
 import { searchMessages } from "./batch-search.ts";
@@ -36,7 +36,17 @@ const onDamage = (fault: Fault): void => {
   reply({ kind: "fault", fault });
 };
 
-const { roots, directory, readable, cancelled, usage } = setup;
+const { roots, directory, readable, cancelled, programs, usage } = setup;
+const replaceProgram = (before: number, after: number): void => {
+  const place = programs.indexOf(before);
+  if (place >= 0) Atomics.store(programs, place, after);
+};
+const execTracked: ExecLines = (argv, options) =>
+  execLines(argv, {
+    ...options,
+    onStarted: (pid) => replaceProgram(0, pid),
+    onEnded: (pid) => replaceProgram(pid, 0),
+  });
 interface Work {
   readonly id: number;
   readonly ended: AbortController;
@@ -60,7 +70,7 @@ const engine = createEngine({
 });
 const machineId = roots[0]?.machineId;
 const journalctl = createJournalctl({
-  execLines,
+  execLines: execTracked,
   ...(directory !== undefined && { directories: [directory] }),
   ...(machineId !== undefined && { machineId }),
 });
