@@ -146,14 +146,22 @@ export const checkMeanings = {
     remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
   },
   backup_age: {
-    meaning: "The last backup is too old, has failed, or there is none.",
+    meaning: "The last backup is too old or failed, or no backup exists.",
     remedy: "Run the backup by hand and see why it failed; then test that it can be restored.",
   },
 } as const satisfies Readonly<Record<string, CheckMeaning>>;
+
+const managerIds = ["apt_status", "dnf_status", "zypper_status", "pacman_status"];
+
+/** The ids that checks of the service itself can have, on any host. */
+export const builtInCheckIds: readonly string[] = [
+  ...Object.keys(checkMeanings).filter((id) => id !== "package_status"),
+  ...managerIds,
+];
 
 /** What a check means; undefined for one of a plugin. @param id as in an answer, such as `apt_status`. */
 export function meaningOfCheck(id: string): CheckMeaning | undefined {
   const known: Readonly<Record<string, CheckMeaning>> = checkMeanings;
   if (Object.hasOwn(known, id)) return known[id];
-  return /^(apt|dnf|zypper|pacman)_status$/.test(id) ? checkMeanings.package_status : undefined;
+  return managerIds.includes(id) ? checkMeanings.package_status : undefined;
 }

@@ -1,9 +1,10 @@
 import { Argument, InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { alertNames, type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
+import { builtInCheckIds } from "#contract/check-meanings.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, SuggestingArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
@@ -78,7 +79,12 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   const silence = alerts
     .command("silence")
     .description("tell nobody of an alert or a health check for a while")
-    .argument("<name>", `the alert (${alertNames.join(", ")}) or the id of the health check`, silencedName)
+    .addArgument(
+      new SuggestingArgument("<name>", `the alert (${alertNames.join(", ")}) or the id of the health check`, [
+        ...alertNames,
+        ...builtInCheckIds,
+      ]).argParser(silencedName),
+    )
     .requiredOption("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most", durationMs)
     .option("--comment <text>", "why, for others", "");
   answerCommand(ports, silence, {

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
 import { isRecord } from "#kernel/values.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, checkArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
@@ -146,7 +146,7 @@ export function addCheckCommand(program: Command, { io, connect, finish }: Comma
   program
     .command("check")
     .description("run a health check; without an id, list all")
-    .argument("[id]", "id of the check, such as disk_space")
+    .addArgument(checkArgument("[id]"))
     .option("--nagios", "answer as a plugin of Nagios, Icinga and their kin does")
     .json()
     .option("--timeout <seconds>", "how long to wait for the answer", seconds, defaultTimeoutSeconds)

@@ -1,7 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, checkArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine, paintError, severalLines } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
@@ -27,7 +27,7 @@ export function addExplainCommand(program: Command, ports: CommandPorts): void {
   const explain = program
     .command("explain")
     .description("have a language model explain what a health check found")
-    .argument("<check>", "id of the check, such as disk_space")
+    .addArgument(checkArgument("<check>"))
     .option("--connector <name>", "the connector; the default one when left out")
     .option("-q, --question <text>", "what to ask beside what is wrong and what to do")
     .option("--preview", "print what would be sent, to the letter, and send nothing")

@@ -2,7 +2,7 @@ import type { Answer } from "#client/index.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, checkArgument } from "../core/command.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
@@ -52,7 +52,7 @@ export function addHealthCommands(program: Command, ports: CommandPorts): void {
   const metrics = health
     .command("metrics")
     .description("list the figures of a check, or show one over time")
-    .argument("<check>", "id of the check, such as disk_space")
+    .addArgument(checkArgument("<check>"))
     .argument("[name]", "the figure, such as percent_used")
     .option("--since <time>", "from when on; a day ago unless given", time)
     .option("--until <time>", "until when; now unless given", time)

@@ -1,5 +1,5 @@
 import type { Argument, Help, Option } from "commander";
-import type { Command } from "./command.ts";
+import { type Command, SuggestingArgument } from "./command.ts";
 
 export type OptionNode = ReturnType<typeof optionNode>;
 export type ArgumentNode = ReturnType<typeof argumentNode>;
@@ -46,7 +46,8 @@ function argumentNode(argument: Argument, help: Help) {
     /** As usage has it: `[id]`. */
     term: argument.required ? `<${name}>` : `[${name}]`,
     description: sentence(help.argumentDescription(argument)),
-    choices: argument.argChoices ?? [],
+    /** The words that shells complete. */
+    choices: argument.argChoices ?? (argument instanceof SuggestingArgument ? argument.suggestions : []),
   };
 }
 

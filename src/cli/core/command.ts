@@ -1,4 +1,5 @@
-import { Command as BaseCommand, InvalidArgumentError, Option } from "commander";
+import { Argument, Command as BaseCommand, InvalidArgumentError, Option } from "commander";
+import { builtInCheckIds } from "#contract/check-meanings.ts";
 import { oneLine } from "../output/output.ts";
 
 /** Parses an integer option within bounds. @throws InvalidArgumentError beyond them. */
@@ -11,6 +12,20 @@ export const integer =
   };
 
 export const repeated = (value: string, list: readonly string[] = []): readonly string[] => [...list, value];
+
+/** An argument for which shells complete these words, and which takes others as well. */
+export class SuggestingArgument extends Argument {
+  readonly suggestions: readonly string[];
+
+  constructor(term: string, description: string, suggestions: readonly string[]) {
+    super(term, description);
+    this.suggestions = suggestions;
+  }
+}
+
+/** The id of a check, as an argument. @param term `<check>` or `[id]` */
+export const checkArgument = (term: string): Argument =>
+  new SuggestingArgument(term, "id of the check, such as disk_space", builtInCheckIds);
 
 /** Commander's command, with what several commands say in the same words. */
 export class Command extends BaseCommand {
