@@ -106,17 +106,13 @@ export function createFakeCheckHistoryStore(): FakeCheckHistoryStore {
     pointHours: (ids, since, until) => only(pointHours, ids, since, until),
   };
 
-  const fake = { fault: undefined } as { fault: Error | undefined };
-  const guarded = Object.fromEntries(
-    Object.entries(store).map(([name, method]) => [
-      name,
-      (...given: never[]) => {
-        if (fake.fault !== undefined) throw fake.fault;
-        return (method as (...all: never[]) => unknown)(...given);
-      },
-    ]),
-  );
-  return Object.assign(fake, guarded as unknown as CheckHistory);
+  const fake: FakeCheckHistoryStore = { ...store, fault: undefined };
+  return new Proxy(fake, {
+    get(target, name) {
+      if (name !== "fault" && target.fault !== undefined) throw target.fault;
+      return Reflect.get(target, name);
+    },
+  });
 }
 
 export interface FakeCheckHistory extends RunHistory {

@@ -62,7 +62,7 @@ async function whileTimePasses(clock: FakeClock, work: Promise<void>): Promise<v
   };
   work.then(over, over);
   while (!isOver) {
-    // A slow machine takes its time, which is none of the clock's.
+    // The clock must not move while the machine is slow.
     if (clock.isSleptBy()) await clock.advance(1_000);
     await new Promise((resolve) => setTimeout(resolve, 1));
   }

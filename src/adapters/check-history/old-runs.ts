@@ -49,7 +49,7 @@ const hasCode = (error: unknown): error is Error & { readonly errcode: number } 
 const isForeign = (error: unknown): boolean => !hasCode(error) || error.errcode === 1;
 
 /**
- * Opens `checks.db`, in which every run had a row; undefined where there is none, or where it cannot be opened at present. One that is
+ * Opens `checks.db`, in which every run had a row; undefined where it does not exist or cannot be opened at present. One that is
  * corrupt is moved aside.
  */
 export function openOldRuns({ stateDir, onTrouble }: StoreOptions): OldFile | undefined {

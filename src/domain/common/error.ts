@@ -24,7 +24,9 @@ export const invalid = (field: string, issue: string, message = `cannot accept $
   new DomainError("VALIDATION_ERROR", message, { field, issue });
 
 export const unknownCheck = (id: string): DomainError =>
-  new DomainError("NOT_FOUND", `cannot find the check ${id}: there is none, or it is switched off`, { check_id: id });
+  new DomainError("NOT_FOUND", `cannot find the check ${id}: it does not exist, or it is switched off`, {
+    check_id: id,
+  });
 
 export const missingScope = (
   required: string,

@@ -28,7 +28,7 @@ export function toUnavailable(connector: string, error: ProviderFailed): DomainE
   return new DomainError("UNAVAILABLE", `cannot get an answer from connector ${connector}: ${message}`, details, error);
 }
 
-/** No answer, for a reason that is none of the provider's. */
+/** No answer, and the provider is not the reason. */
 const unanswered = (connector: string | null, message: string, retryable = true): DomainError =>
   new DomainError("UNAVAILABLE", message, { connector, provider_status: null, retryable });
 

@@ -5,7 +5,7 @@ import { openDnf5, withoutRepositories } from "./host.ts";
 const { signal } = new AbortController();
 const clock = { monotonicMs: () => 0, sleep: () => Promise.resolve() };
 
-/** A dnf5 that refuses these options, and what it was told. */
+/** A dnf5 that refuses these options, and the arguments that it was given. */
 function refusing(refusals: Readonly<Record<string, string>>) {
   const told: (readonly string[])[] = [];
   const exec: Exec = (argv) => {

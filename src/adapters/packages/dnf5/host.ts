@@ -17,7 +17,7 @@ import { dnf5Output, failureReason } from "./output.ts";
 
 export const program = "/usr/bin/dnf5";
 
-/** Nobody can write a log there: of questions there is none, neither in the log of the host nor in a home. */
+/** No log can be written there: queries leave none, neither in the log of the host nor in a home. */
 const withoutLog = "--setopt=logdir=/proc";
 
 /** Asks dnf5 itself, which may be broken where rpm is not. It is answered while packages change as well. */

@@ -23,7 +23,7 @@ interface Age {
   readonly at: number | null;
   /** What shows it, for the message: `the newest file is …`. */
   readonly shownBy: string;
-  /** Why there is none, or why the last one does not count. */
+  /** Why no backup counts. */
   readonly fault?: string;
   /** Whether that is only not known. */
   readonly isUnknown?: true;

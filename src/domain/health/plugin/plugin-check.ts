@@ -137,7 +137,7 @@ export function jsonOutcome(run: Ended): Outcome {
   if (answer === undefined) return broken(run, "it printed something else than one JSON object");
   const { status: said, message, details = {} } = answer;
   const status = checkStatuses.find((each) => each === said);
-  if (status === undefined) return broken(run, `its status is none of ${checkStatuses.join(", ")}`);
+  if (status === undefined) return broken(run, `its status is not one of ${checkStatuses.join(", ")}`);
   if (typeof message !== "string" || message.trim() === "") return broken(run, "it has no message");
   if (!isRecord(details)) return broken(run, "its details are no object");
   return { status, message: printable(message).trim(), details: { ...details } };

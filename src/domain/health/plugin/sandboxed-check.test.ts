@@ -30,11 +30,11 @@ describe("the JSON of a check", () => {
     ["nothing", ended(""), "it printed something else than one JSON object"],
     ["two objects", ended("{} {}"), "it printed something else than one JSON object"],
     ["null", ended("null"), "it printed something else than one JSON object"],
-    ["no status", ended('{"message": "x"}'), "its status is none of pass, warn, fail, skip"],
+    ["no status", ended('{"message": "x"}'), "its status is not one of pass, warn, fail, skip"],
     [
       "an inherited status",
       ended('{"status": "toString", "message": "x"}'),
-      "its status is none of pass, warn, fail, skip",
+      "its status is not one of pass, warn, fail, skip",
     ],
     ["no message", ended('{"status": "pass", "message": " "}'), "it has no message"],
     ["odd details", ended('{"status": "pass", "message": "x", "details": [1]}'), "its details are no object"],
