@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from "node:util";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import type { Units } from "#domain/ports/units.ts";
 import { UnitRefused } from "#domain/ports/units.ts";
@@ -32,10 +33,14 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
   });
 
   it("tells which are loaded", async () => {
-    const loaded = (await under.units.loaded()) ?? [];
-    const listed = (await under.units.list()).filter(({ loadState }) => loadState !== "");
-    expect(loaded.map(({ name }) => name)).toContain(under.running);
-    expect(loaded.map(({ name }) => name).sort()).toEqual(listed.map(({ name }) => name));
+    const loadedNames = async () => ((await under.units.loaded()) ?? []).map(({ name }) => name).sort();
+    const listedNames = async () =>
+      (await under.units.list()).filter(({ loadState }) => loadState !== "").map(({ name }) => name);
+    expect(await loadedNames()).toContain(under.running);
+    // Until no unit comes or goes between the two.
+    await expect
+      .poll(async () => ({ loaded: await loadedNames(), listed: await listedNames() }))
+      .toSatisfy(({ loaded, listed }) => isDeepStrictEqual(loaded, listed));
   });
 
   it("reads a unit as it is listed", async () => {
