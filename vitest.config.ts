@@ -43,6 +43,8 @@ export default defineConfig({
         test: {
           ...onHosts,
           name: "long",
+          // Several guarded updates, each with minutes of waiting, are one test.
+          testTimeout: 600_000,
           globalSetup: ["test/process/prepare.ts", "test/host/prepare.ts"],
           // These do more here than in `ports`.
           include: [long, "test/ports/journal-{corruption,differential}.test.ts"],
