@@ -31,9 +31,9 @@ const names = (patterns: readonly string[]): string =>
 export const servicePolicyPage = (): string =>
   [
     "<!-- Made by `npm run generate` from src/domain/system/service-policy.ts. -->\n",
-    "# Services that Steward does not restart\n",
-    "Every service of the host may be restarted except those below, which hand out root, end the host, or take away what other services need. The same rule holds however",
-    "Steward runs, and for every way to a restart: `POST /system/services/{name}/restart`, its dry run, the command line and the fix",
+    "# Services that Steward does not start, stop or restart\n",
+    "Every service of the host may be started, stopped, restarted and reloaded except those below, which hand out root, end the host, or take away what other services need. The same rule holds however",
+    "Steward runs, and for every way: `POST /system/services/{name}/restart`, `start`, `stop` and `reload`, their dry runs, the command line and the fix",
     "`systemd_restart_failed`. An alias counts as the unit that it names, and a unit is refused by any of its names.\n",
     "| services | because a restart of one |\n| --- | --- |",
     ...protectedUnits.map(
@@ -45,7 +45,7 @@ export const servicePolicyPage = (): string =>
     ...protectedUnits.flatMap(({ except = [] }) =>
       except.map(({ names: patterns, reason }) => `| ${names(patterns)} | ${reason} |`),
     ),
-    "\nAn instance of a template, such as `postgresql@15-main`, is restarted only while it runs or has failed: whoever names an instance",
+    "\nAn instance of a template, such as `postgresql@15-main`, is changed only while it runs or has failed: whoever names an instance",
     "chooses an argument of a program that runs as root (`modprobe@…`).\n",
     "The settings change this in both directions:\n",
     "```yaml",
@@ -54,7 +54,7 @@ export const servicePolicyPage = (): string =>
     '  deny: [postgresql, "vpn-*"] # not these',
     "```\n",
     "A name without a suffix is that of a service, and `*` stands for any run of characters. An entry without `*` stands above one with it,",
-    'and `deny` above `allow`: `{ deny: ["*"], allow: [nginx] }` leaves nginx alone to be restarted. A refusal is `VALIDATION_ERROR` (400) and',
+    'and `deny` above `allow`: `{ deny: ["*"], allow: [nginx] }` permits nginx alone. A refusal is `VALIDATION_ERROR` (400) and',
     "names the setting. A unit that does one of these things under a name of its own is not known to Steward: put it into `deny`.",
     "",
   ].join("\n");

@@ -5,7 +5,7 @@ import { Choice, NullableString, NullableTimestamp, Options, optional, Strict, T
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
   maxItems: 100,
   description:
-    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`) or roles (`viewer`, `operator`, `admin`).",
+    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), sets (`services:control`, which can be narrowed too) or roles (`viewer`, `operator`, `admin`).",
 });
 
 export const Identity = Type.Object({

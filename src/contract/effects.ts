@@ -12,6 +12,9 @@ interface EffectRow {
  */
 export const effects = {
   restart_units: { scope: "services:restart", summary: "Restarts systemd units." },
+  start_units: { scope: "services:start", summary: "Starts systemd units, and what they require." },
+  stop_units: { scope: "services:stop", summary: "Stops systemd units, and what requires them." },
+  reload_units: { scope: "services:reload", summary: "Has systemd units read their settings again." },
   reboot_host: { scope: "system:reboot", summary: "Reboots the host, or takes that back." },
   restart_stale: {
     scope: "updates:apply",

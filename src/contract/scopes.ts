@@ -4,6 +4,9 @@ export const scopes = [
   "system:read",
   "system:reboot",
   "services:restart",
+  "services:start",
+  "services:stop",
+  "services:reload",
   "logs:read",
   "updates:read",
   "updates:apply",
@@ -25,6 +28,9 @@ export type Scope = (typeof scopes)[number];
 export const narrowableScopes: readonly Scope[] = [
   "health:fix",
   "services:restart",
+  "services:start",
+  "services:stop",
+  "services:reload",
   "logs:read",
   "connectors:test",
   "connectors:chat",
@@ -46,6 +52,11 @@ export const roles = {
   viewer,
   operator: [...viewer, ...operatorAdds],
   admin: scopes,
+} as const satisfies Record<string, readonly Scope[]>;
+
+/** Names that stand for several scopes, and can be narrowed as these can: `services:control:nginx.service`. */
+export const scopeSets = {
+  "services:control": ["services:restart", "services:start", "services:stop", "services:reload"],
 } as const satisfies Record<string, readonly Scope[]>;
 
 export interface ParsedScope {

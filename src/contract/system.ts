@@ -64,6 +64,25 @@ export const RestartResult = Type.Object({
 });
 export type RestartResult = Static<typeof RestartResult>;
 
+/** What a service can be asked to do, beside `restart`, which is the contract's. */
+export const ServiceChange = Type.Object({
+  ...ServiceEntry.properties,
+  success: Type.Boolean(),
+  message: Type.String(),
+  job_result: Type.String({
+    description: "systemd's result of the job: `done`; empty where there was nothing to do.",
+  }),
+});
+export type ServiceChange = Static<typeof ServiceChange>;
+
+const ServiceName = Type.Object({
+  name: Type.String({
+    minLength: 1,
+    description: "Unit name; `nginx` means `nginx.service`.",
+    examples: ["nginx.service"],
+  }),
+});
+
 const unitSuffix = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 
 /**
@@ -112,15 +131,57 @@ export const system = {
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
     does: ["restart_units"],
-    params: Type.Object({
-      name: Type.String({
-        minLength: 1,
-        description: "Unit name; `nginx` means `nginx.service`.",
-        examples: ["nginx.service"],
-      }),
-    }),
+    params: ServiceName,
     query: DryRunQuery,
     response: RestartResult,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  startService: {
+    method: "POST",
+    path: "/system/services/{name}/start",
+    tag: "System",
+    summary: "Start a service",
+    description:
+      "Waits up to 25 s for the job. A unit that its start limit stopped is reset first. The dry run lists the units that it would start and those that conflict with it and would stop. Nothing is done where the service is active. The same services are refused as for a restart.",
+    scope: "services:start",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "write",
+    does: ["start_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceChange,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  stopService: {
+    method: "POST",
+    path: "/system/services/{name}/stop",
+    tag: "System",
+    summary: "Stop a service",
+    description:
+      "Waits up to 25 s for the job. The dry run lists the units that would stop with it because they require it, and the sockets, timers and paths that can start it again. Nothing is done where the service is inactive. The same services are refused as for a restart, and Steward itself.",
+    scope: "services:stop",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "danger",
+    does: ["stop_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceChange,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  reloadService: {
+    method: "POST",
+    path: "/system/services/{name}/reload",
+    tag: "System",
+    summary: "Have a service read its settings again",
+    description:
+      "Waits up to 25 s for the job. Refused with 400 where the service does not run or its unit has no way to reload. The same services are refused as for a restart.",
+    scope: "services:reload",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "write",
+    does: ["reload_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
 } as const satisfies Operations;

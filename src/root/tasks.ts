@@ -111,6 +111,9 @@ export const rootTasks = {
   fix: { effect: "write", input: Strict({ check_id: Name }), timeoutMs: 75 * minuteMs },
   /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
   "services.restart": { effect: "write", input: ServiceRequest },
+  "services.start": { effect: "write", input: ServiceRequest },
+  "services.stop": { effect: "write", input: ServiceRequest },
+  "services.reload": { effect: "write", input: ServiceRequest },
   "services.reset_failed": { effect: "write", input: ServiceRequest },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   "packages.restart_needs": { effect: "read", input: Nothing },
@@ -174,6 +177,9 @@ interface Outputs {
   "monitoring.run": { readonly outcome: Outcome };
   fix: { readonly steps: readonly FixStepReport[]; readonly after: Outcome };
   "services.restart": { readonly jobResult: string };
+  "services.start": { readonly jobResult: string };
+  "services.stop": { readonly jobResult: string };
+  "services.reload": { readonly jobResult: string };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "packages.simulate": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };

@@ -4,7 +4,7 @@ import type { PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { Units } from "#domain/ports/units.ts";
+import type { UnitJob, Units, UnitVerb } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
@@ -115,18 +115,24 @@ export function healthThroughRoot(
 
 const byRoot = (): Promise<never> => Promise.reject(new Error("root carries it out, in the process that planned it"));
 
-/** Services, those restarted by root that the settings permit and the polkit rule, which has the default, does not. */
-export function unitsThroughRoot<U extends Pick<Units, "read" | "restart" | "resetFailed">>(
+/** Services, those changed by root that the settings permit and the polkit rule, which has the default, does not. */
+export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | UnitVerb>>(
   units: U,
   request: RequestRoot,
 ): U {
   const never = new AbortController().signal;
+  const change =
+    (verb: UnitVerb): UnitJob =>
+    async (name, signal) => {
+      if (!(await units.read(name)).isWidened) return units[verb](name, signal);
+      return (await request(`services.${verb}`, { name }, signal)).jobResult;
+    };
   return {
     ...units,
-    async restart(name: string, signal: AbortSignal) {
-      if (!(await units.read(name)).isWidened) return units.restart(name, signal);
-      return (await request("services.restart", { name }, signal)).jobResult;
-    },
+    start: change("start"),
+    stop: change("stop"),
+    restart: change("restart"),
+    reload: change("reload"),
     async resetFailed(name: string) {
       if ((await units.read(name)).isWidened) await request("services.reset_failed", { name }, never);
       else await units.resetFailed(name);

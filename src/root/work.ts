@@ -22,7 +22,7 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
-import { UnitProtected, type Units } from "#domain/ports/units.ts";
+import { UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
 import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
@@ -136,9 +136,15 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
     const systemd = createHostUnits({ clock: systemClock, policy, onStateChange: () => undefined });
     return use(systemd.units).finally(systemd.dispose);
   };
+  const change =
+    (verb: UnitVerb): WorkOf<"services">["services.restart"] =>
+    ({ name }, { signal }) =>
+      withUnits(async (units) => ({ jobResult: await units[verb](name, signal) }));
   return {
-    "services.restart": ({ name }, { signal }) =>
-      withUnits(async (units) => ({ jobResult: await units.restart(name, signal) })),
+    "services.restart": change("restart"),
+    "services.start": change("start"),
+    "services.stop": change("stop"),
+    "services.reload": change("reload"),
     "services.reset_failed": ({ name }) =>
       withUnits(async (units) => {
         const { refusal } = await units.read(name);

@@ -103,6 +103,12 @@ describe("steward services", () => {
       code: 0,
       out: expect.stringMatching(/^cron\.service restarted, it is active \(running\)\n$/),
     });
+    expect(await steward(["services", "reload", "cron"])).toMatchObject({
+      code: 0,
+      out: "cron.service reloaded, it is active (running)\n",
+    });
+    expect(await steward(["services", "stop", "cron"])).toMatchObject({ code: 0, out: "cron.service stopped\n" });
+    expect(await steward(["services", "start", "cron", "--json"])).toMatchObject({ code: 0 });
     expect(await steward(["services", "restart", "no-such"])).toMatchObject({
       code: 2,
       err: expect.stringContaining("NOT_FOUND"),

@@ -92,6 +92,16 @@ async function callBefore(service: TestService, path: string, body: unknown): Pr
   await send(service, { method: "POST", path, key: service.admin, headers: repeated, body });
 }
 
+/** The errors that every change of a service has. */
+const serviceErrors = (verb: string) => ({
+  VALIDATION_ERROR: {
+    request: { path: `/api/v1/system/services/masked/${verb}` },
+    details: { field: "name", issue: "unit is masked" },
+  },
+  NOT_FOUND: { request: { path: `/api/v1/system/services/nothing/${verb}` } },
+  UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
+});
+
 const cases: Cases = {
   getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
   getCheck: {
@@ -136,14 +146,16 @@ const cases: Cases = {
     },
     UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
-  restartService: {
+  restartService: serviceErrors("restart"),
+  startService: serviceErrors("start"),
+  stopService: {
+    ...serviceErrors("stop"),
     VALIDATION_ERROR: {
-      request: { path: "/api/v1/system/services/masked/restart" },
-      details: { field: "name", issue: "unit is masked" },
+      request: { path: "/api/v1/system/services/cron.socket/stop" },
+      details: { field: "name", issue: "not the name of a service unit" },
     },
-    NOT_FOUND: { request: { path: "/api/v1/system/services/nothing/restart" } },
-    UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
+  reloadService: serviceErrors("reload"),
   listLogs: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/system/logs?grep=(" },
@@ -472,6 +484,9 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   getSystemInfo: () => ({ host: { info: () => Promise.reject(new Error(secretReason)) } }),
   listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
   restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  startService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  stopService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  reloadService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   listLogs: () => ({ journal: { ...createFakeJournal(), query: breaks } }),
   listConnectors: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
   testConnector: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),

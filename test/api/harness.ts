@@ -164,6 +164,7 @@ const units = [
     subState: "running",
     unitFileState: "enabled",
     mainPid: 7,
+    can: { reload: true },
   },
   { name: "backup.service", description: "Backs up" },
   { name: "broken.service", activeState: "failed", subState: "failed", result: "exit-code" },

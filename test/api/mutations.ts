@@ -63,6 +63,18 @@ const successes: Readonly<Record<MutationName, Success>> = {
     },
   },
   restartService: { params: { name: "cron.service" } },
+  startService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { activeState: "inactive", subState: "dead" }),
+  },
+  stopService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { activeState: "active", subState: "running" }),
+  },
+  reloadService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { activeState: "active", subState: "running" }),
+  },
   applyUpdates: {
     prepare({ packageManager, staleCode }) {
       const { version = "1.0" } = packageManager.packages.get("editor") ?? {};

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { createFakeUnits } from "../fakes/units.ts";
+import { createFakeUnits, runningUnit } from "../fakes/units.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -132,7 +132,7 @@ describe("POST /system/services/{name}/restart", () => {
 
   it.each([
     [{ loadState: "bad-setting" }, "systemd cannot load the unit (bad-setting)"],
-    [{ isManual: false }, "it may be requested by dependency only"],
+    [{ can: { restart: false } }, "it may be requested by dependency only"],
   ])("refuses a unit with %j, and its dry run says the same", async (behaviour, issue) => {
     const other = await startTestService({ units: createFakeUnits([{ name: "odd.service", ...behaviour }]) });
     for (const query of ["?dry_run=true", ""]) {
@@ -338,5 +338,136 @@ it("GET /system/info answers the system info", async () => {
     cpu: { model: "Test CPU", cores: 2, threads: 4, load_percent: 12.5 },
     memory: { total_bytes: 8_000_000_000, available_bytes: 6_000_000_000, percent_used: 25 },
     disk: { path: "/", total_bytes: 100_000_000_000, free_bytes: 40_000_000_000, percent_used: 60 },
+  });
+});
+
+describe("POST /system/services/{name}/start, stop and reload", () => {
+  const post = (on: TestService, path: string) =>
+    send(on, { method: "POST", path: `/api/v1/system/services/${path}`, key: on.admin });
+  const change = (path: string) => post(service, path);
+
+  it.each([
+    ["backup/start", { name: "backup.service", active: true, message: "backup.service started", job_result: "done" }],
+    ["broken/start", { name: "broken.service", active: true, message: "broken.service started", job_result: "done" }],
+    ["cron/stop", { name: "cron.service", active: false, message: "cron.service stopped", job_result: "done" }],
+    ["cron/reload", { name: "cron.service", active: true, message: "cron.service reloaded", job_result: "done" }],
+  ])("%s answers the entry afterwards", async (path, expected) => {
+    expect(await change(path)).toMatchObject({ status: 200, json: { ...expected, success: true } });
+  });
+
+  it.each([
+    ["cron/start", "cron.service is active already"],
+    ["backup/stop", "backup.service is inactive already"],
+  ])("%s has nothing to do, and says so in its dry run", async (path, message) => {
+    expect(await change(path)).toMatchObject({ status: 200, json: { success: true, message, job_result: "" } });
+    const plan = await change(`${path}?dry_run=true`);
+    expect(plan).toMatchObject({ status: 200, json: { dry_run: true, steps: [], units: [], reason: message } });
+    expect(service.units.actions).toEqual([]);
+  });
+
+  it("resets the start limit before a start, and never before a stop", async () => {
+    await change("broken/start");
+    expect(service.units.actions).toEqual(["reset broken.service", "start broken.service"]);
+    service.units.become("broken.service", { activeState: "failed", subState: "failed" });
+    await change("broken/stop");
+    expect(service.units.actions.slice(2)).toEqual(["stop broken.service"]);
+  });
+
+  it.each([
+    ["dbus/stop", "takes the system bus"],
+    ["debug-shell/start", "opens a shell of root"],
+    ["backup/reload", "it does not run (inactive)"],
+    ["broken/reload", "it does not run (failed)"],
+  ])("%s is refused", async (path, reason) => {
+    for (const name of ["dbus.service", "debug-shell.service"]) service.units.become(name, {});
+    for (const query of ["", "?dry_run=true"]) {
+      const reply = await change(`${path}${query}`);
+      expect(reply).toMatchObject({
+        status: 400,
+        json: { error: { code: "VALIDATION_ERROR", details: { field: "name" } } },
+      });
+      expect(JSON.stringify(reply.json)).toContain(reason);
+    }
+    expect(service.units.actions).toEqual([]);
+  });
+
+  it("refuses to reload a unit without a way to, and to stop this service", async () => {
+    const units = createFakeUnits([runningUnit("plain.service"), runningUnit("steward.service")]);
+    const other = await startTestService({ units });
+    for (const [path, remedy] of [
+      ["plain/reload", "restart it instead"],
+      ["steward/stop", "systemctl stop steward.service"],
+    ] as const) {
+      const reply = await post(other, path);
+      expect([reply.status, JSON.stringify(reply.json)]).toEqual([400, expect.stringContaining(remedy)]);
+    }
+    expect(units.actions).toEqual([]);
+    await other.app.close();
+  });
+
+  it("stops what is masked while it runs", async () => {
+    const units = createFakeUnits([runningUnit("odd.service", { loadState: "masked" })]);
+    const other = await startTestService({ units });
+    expect(await post(other, "odd/stop")).toMatchObject({ status: 200, json: { message: "odd.service stopped" } });
+    await other.app.close();
+  });
+
+  it.each([
+    ["reload", { jobResult: "failed" }, 500, { job_result: "failed", active_state: "active" }],
+    ["stop", { jobResult: "running", after: { activeState: "deactivating" } }, 500, { job_result: "running" }],
+    ["stop", { jobResult: "unknown" }, 503, { job_result: "unknown", retryable: true }],
+    ["reload", { jobResult: "unknown" }, 503, { job_result: "unknown", retryable: true }],
+  ])("does not call a %s a success with %j", async (verb, behaviour, status, details) => {
+    const units = createFakeUnits([{ ...runningUnit("odd.service"), can: { reload: true }, ...behaviour }]);
+    const other = await startTestService({ units });
+    expect(await post(other, `odd/${verb}`)).toMatchObject({ status, json: { error: { details } } });
+    await other.app.close();
+  });
+
+  it.each([
+    [
+      { activeState: "failed", subState: "failed", result: "timeout" },
+      "odd.service stopped, but did not end cleanly (timeout)",
+    ],
+    [{ activeState: "active", subState: "running" }, "odd.service stopped, and something has started it again since"],
+  ])("says how a unit is after a stop: %j", async (after, message) => {
+    const other = await startTestService({ units: createFakeUnits([{ ...runningUnit("odd.service"), after }]) });
+    expect(await post(other, "odd/stop")).toMatchObject({ status: 200, json: { message } });
+    await other.app.close();
+  });
+
+  it("plans what comes along", async () => {
+    const units = createFakeUnits([
+      {
+        ...runningUnit("base.service"),
+        along: [
+          { name: "app.service", verb: "stop" },
+          { name: "base.socket", verb: "trigger" },
+        ],
+      },
+      {
+        name: "off.service",
+        along: [
+          { name: "db.service", verb: "start" },
+          { name: "other.service", verb: "stop" },
+        ],
+      },
+    ]);
+    const other = await startTestService({ units });
+    expect((await post(other, "base/stop?dry_run=true")).json).toMatchObject({
+      steps: ["stop base.service", "stop app.service, which requires base.service or conflicts with it"],
+      units: ["base.service", "app.service"],
+      reason: "base.socket can start base.service again",
+    });
+    expect((await post(other, "off/start?dry_run=true")).json).toMatchObject({
+      steps: [
+        "start off.service",
+        "start db.service, which off.service requires or wants",
+        "stop other.service, which requires off.service or conflicts with it",
+      ],
+      units: ["off.service", "db.service", "other.service"],
+    });
+    expect(units.actions).toEqual([]);
+    await other.app.close();
   });
 });

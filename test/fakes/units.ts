@@ -1,13 +1,13 @@
-import type { FoundUnit, Unit, Units } from "#domain/ports/units.ts";
+import type { AlsoChanged, FoundUnit, Unit, UnitJob, Units, UnitVerb } from "#domain/ports/units.ts";
 import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
 
-/** How a fake unit behaves when it is restarted. */
+/** How a fake unit behaves when it is changed. */
 export interface FakeUnit extends Partial<Unit> {
   readonly name: string;
   /** Result of the job; `done` unless said. */
   readonly jobResult?: string;
-  /** What the unit is like after the restart. */
+  /** What the unit is like after the change. */
   readonly after?: Partial<Unit>;
   /** Whether it has hit its start limit: until it is reset, systemd does not even try. */
   readonly isLimited?: boolean;
@@ -15,8 +15,10 @@ export interface FakeUnit extends Partial<Unit> {
   readonly refusal?: string;
   /** Other names of it. */
   readonly aliases?: readonly string[];
-  /** false for one that may be requested by dependency only. */
-  readonly isManual?: boolean;
+  /** false for what may be requested by dependency only; `reload` unless it is true. */
+  readonly can?: Partial<FoundUnit["can"]>;
+  /** What changes with it. */
+  readonly along?: readonly AlsoChanged[];
   /** false for one that ends by itself. */
   readonly staysActive?: boolean;
   /** false for one whose condition does not hold. */
@@ -46,6 +48,9 @@ const blank: Omit<Unit, "name"> = {
 };
 
 const running: Partial<Unit> = { activeState: "active", subState: "running", result: "success" };
+
+const started = (mainPid: number): Partial<Unit> => ({ ...running, mainPid });
+const stopped: Partial<Unit> = { activeState: "inactive", subState: "dead", result: "success", mainPid: null };
 
 /** A unit that runs, unless said otherwise. */
 export const runningUnit = (name: string, changes: Partial<Unit> = {}): FakeUnit => ({ name, ...running, ...changes });
@@ -79,8 +84,9 @@ export function createFakeUnits(
     const subject = { ...unit, names: [name, ...(behaviour.get(name)?.aliases ?? [])] };
     const refusal = policy.refusal(subject);
     const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-    const { isManual = true, isConditionMet = true } = behaviour.get(name) ?? {};
-    return { ...unit, refusal, isWidened, isManual, isConditionMet };
+    const { can, isConditionMet = true } = behaviour.get(name) ?? {};
+    const all = { start: true, stop: true, restart: true, reload: false, ...can };
+    return { ...unit, refusal, isWidened, can: all, isConditionMet };
   };
 
   const permitted = (asked: string): string => {
@@ -93,6 +99,22 @@ export function createFakeUnits(
     const found = [...units.values()].filter(({ loadState }) => loadState !== "");
     return found.length === 0 ? undefined : found;
   };
+
+  const change =
+    (verb: UnitVerb): UnitJob =>
+    (asked) =>
+      answer(() => {
+        const name = permitted(asked);
+        const { refusal, jobResult = "done", after } = behaviour.get(name) ?? {};
+        if (refusal !== undefined) throw new UnitRefused(refusal);
+        if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
+        actions.push(`${verb} ${name}`);
+        if (limited.has(name) && verb !== "stop") return "failed";
+        lastPid += 1;
+        const usual = { start: started(lastPid), restart: started(lastPid), stop: stopped, reload: {} }[verb];
+        become(name, { since: lastPid, ...(after ?? usual) });
+        return jobResult;
+      });
 
   const fake: FakeUnits = {
     available: true,
@@ -124,18 +146,11 @@ export function createFakeUnits(
         limited.delete(name);
         become(name, { activeState: "inactive", subState: "dead", result: "success" });
       }),
-    restart: (asked) =>
-      answer(() => {
-        const name = permitted(asked);
-        const { refusal, jobResult = "done", after } = behaviour.get(name) ?? {};
-        if (refusal !== undefined) throw new UnitRefused(refusal);
-        if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
-        actions.push(`restart ${name}`);
-        if (limited.has(name)) return "failed";
-        lastPid += 1;
-        become(name, { since: lastPid, ...(after ?? { ...running, mainPid: lastPid }) });
-        return jobResult;
-      }),
+    restart: change("restart"),
+    start: change("start"),
+    stop: change("stop"),
+    reload: change("reload"),
+    alsoChanged: (_verb, name) => answer(() => behaviour.get(name)?.along ?? []),
     restartDetached: (name) => answer(() => void actions.push(`restart ${permitted(name)} detached`)),
     settled: (name) => answer(() => find(name)),
   };

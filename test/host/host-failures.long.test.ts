@@ -20,6 +20,9 @@ const params: Readonly<Record<string, string>> = {
 };
 const ownParams: Readonly<Partial<Record<OperationName, Readonly<Record<string, string>>>>> = {
   restartService: { name: "cron" },
+  startService: { name: "cron" },
+  stopService: { name: "cron" },
+  reloadService: { name: "cron" },
 };
 const bodies: Readonly<Partial<Record<OperationName, () => object>>> = {
   createKey: () => ({ name: "made", scopes: [] }),
@@ -86,7 +89,7 @@ describeOnHost("a host without the system bus", (session) => {
       await eventually(() => session.api.listSnapshots(), 30_000);
     }
   };
-  const needBus = ["listServices", "restartService"] as const;
+  const needBus = ["listServices", "restartService", "startService", "stopService", "reloadService"] as const;
 
   beforeAll(() => writePlugin(session, "told", "#!/bin/sh\necho OK\n", ["description: is there"]));
 

@@ -71,7 +71,7 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   const calls: PortCall[] = [];
   const store = createFakeKeyStore();
   const alerts = createFakeAlertStore();
-  const units = createFakeUnits([runningUnit("cron.service")]);
+  const units = createFakeUnits([{ ...runningUnit("cron.service"), can: { reload: true } }]);
   const plugins = createTestPlugins();
   recordCalls("KeyStore", store, calls);
   recordCalls("AlertStore", alerts, calls);

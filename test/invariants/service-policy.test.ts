@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { unitVerbs } from "#domain/ports/units.ts";
 import { defaultServicePolicy, instanceStates, permittedNames, protectedUnits } from "#domain/system/service-policy.ts";
 import { polkitRuleFile } from "../../scripts/service-policy.ts";
 
@@ -47,10 +48,10 @@ const state = fc.constantFrom(...instanceStates, "inactive", "maintenance");
 
 it("polkit and the domain give the same answer for every service", () => {
   fc.assert(
-    fc.property(stem, state, (name, each) => {
+    fc.property(stem, state, fc.constantFrom(...unitVerbs), (name, each, verb) => {
       activeState = each;
       const unit = `${name}.service`;
-      expect({ unit, permitted: permittedByPolkit(unit) }).toEqual({ unit, permitted: permittedByDomain(unit) });
+      expect({ unit, permitted: permittedByPolkit(unit, verb) }).toEqual({ unit, permitted: permittedByDomain(unit) });
     }),
     { numRuns: 20_000 },
   );
@@ -68,7 +69,7 @@ it("polkit permits no other kind of unit, and no other verb", () => {
   activeState = "active";
   for (const unit of ["dbus.socket", "reboot.target", "nginx", "nginx.service.d", ""])
     expect(permittedByPolkit(unit)).toBe(false);
-  for (const verb of ["start", "stop", "reload", "try-restart", "kill", "set-property", ""])
+  for (const verb of ["try-restart", "reload-or-restart", "freeze", "kill", "set-property", ""])
     expect(permittedByPolkit("nginx.service", verb)).toBe(false);
   expect(permittedByPolkit("nginx.service", "reset-failed")).toBe(true);
 });

@@ -129,6 +129,9 @@ const inputs: Readonly<
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.
   restartService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  startService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  stopService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  reloadService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   listLogs: () => ({ query: "?priority=6&limit=3" }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
@@ -204,7 +207,10 @@ async function expectDocumented(response: Response, code: ErrorCode): Promise<vo
   expect(answerViolations(response)).toEqual([]);
 }
 
-const needSystemd: readonly OperationName[] = ["restartService", "getReboot", "rebootHost", "cancelReboot"];
+const needSystemd: readonly OperationName[] = [
+  ...(["restartService", "startService", "stopService", "reloadService"] as const),
+  ...(["getReboot", "rebootHost", "cancelReboot"] as const),
+];
 
 describe("good requests", () => {
   it.each(rows)("%s answers as the document says", async (name, operation) => {

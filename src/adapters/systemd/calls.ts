@@ -1,3 +1,4 @@
+import type { UnitVerb } from "#domain/ports/units.ts";
 import type { Call } from "./connection.ts";
 
 const managerPath = "/org/freedesktop/systemd1";
@@ -38,6 +39,13 @@ const toProperties = (path: string, member: string, ...body: readonly string[]):
 const literally = (name: string): string =>
   name.replaceAll(/[\\*?[]/g, (special) => (special === "\\" ? "\\\\" : `[${special}]`));
 
+const jobMembers = {
+  start: "StartUnit",
+  stop: "StopUnit",
+  restart: "RestartUnit",
+  reload: "ReloadUnit",
+} as const satisfies Record<UnitVerb, string>;
+
 export const calls = {
   subscribe: (): Call => ({ path: managerPath, interface: managerInterface, member: "Subscribe" }),
   listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
@@ -52,7 +60,7 @@ export const calls = {
   /** Unlike the property of a unit, it can be had without systemd loading the unit. */
   unitFileState: (name: string): Call => toManager("GetUnitFileState", "s", name),
   loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),
-  restartUnit: (name: string): Call => toManager("RestartUnit", "ss", name, "replace"),
+  changeUnit: (verb: UnitVerb, name: string): Call => toManager(jobMembers[verb], "ss", name, "replace"),
   resetFailedUnit: (name: string): Call => toManager("ResetFailedUnit", "s", name),
   getManager: (property: string): Call => toProperties(managerPath, "Get", managerInterface, property),
   getAll: (path: string, ofInterface: string): Call => toProperties(path, "GetAll", ofInterface),

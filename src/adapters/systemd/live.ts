@@ -1,11 +1,14 @@
 import type { Timers } from "#domain/ports/timers.ts";
 import {
+  type AlsoChanged,
   type FailedUnit,
   type FoundUnit,
+  isRunning,
   UnitProtected,
   type UnitState,
   type Units,
   UnitsUnavailable,
+  type UnitVerb,
 } from "#domain/ports/units.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -13,7 +16,9 @@ import { calls, kindInterface, unitInterface } from "./calls.ts";
 import type { Call } from "./connection.ts";
 import { readMemory } from "./mirror.ts";
 import {
+  activeStateIn,
   blankUnit,
+  changedAlong,
   conditionIn,
   isOnDemand,
   type MirroredUnit,
@@ -57,8 +62,8 @@ async function inspectUnit(
   const subject = { ...unit, names: [name, ...names] };
   const refusal = systemd.policy.refusal(subject);
   const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-  const { isManual, run } = starting;
-  return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, isManual, isConditionMet }, run };
+  const { can, run } = starting;
+  return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, can, isConditionMet }, run };
 }
 
 async function withResult({ call }: Session, name: string, path: string): Promise<FailedUnit> {
@@ -105,15 +110,29 @@ const jobWaitMs = 25_000;
 const jobPollMs = 100;
 const othersWaitMs = 25_000;
 
-/** The unit under its own name, for a restart: what the policy has judged is then what is restarted. @throws UnitProtected. */
+/** The unit under its own name: what the policy has judged is then what is changed. @throws UnitProtected. */
 async function permitted(systemd: Systemd, name: string): Promise<{ readonly name: string; readonly run: UnitRun }> {
   const { unit, run } = await inspectUnit(systemd, name);
   if (unit.refusal !== undefined) throw new UnitProtected(unit.refusal);
   return { name: unit.name, run };
 }
 
-/** How a restart ended whose result was lost with the bus. @param before the run that it was to end. */
-async function resultByUnit(systemd: Systemd, name: string, before: UnitRun, signal: AbortSignal): Promise<string> {
+/** Whether a unit without a job shows that a job of this kind is done; undefined where it cannot. */
+function showsDone(verb: UnitVerb, unit: FoundUnit, isSameRun: boolean): boolean | undefined {
+  if (verb === "stop") return unit.activeState === "inactive";
+  if (verb === "start" && isRunning(unit)) return true;
+  return verb !== "reload" && !isSameRun ? true : undefined;
+}
+
+interface Job {
+  readonly verb: UnitVerb;
+  readonly name: string;
+  /** The run before it. */
+  readonly before: UnitRun;
+}
+
+/** How a job ended whose result was lost with the bus. */
+async function resultByUnit(systemd: Systemd, { verb, name, before }: Job, signal: AbortSignal): Promise<string> {
   const { clock } = systemd;
   const untilMs = clock.monotonicMs() + jobWaitMs;
   await systemd.untilReady(jobWaitMs, signal);
@@ -122,14 +141,15 @@ async function resultByUnit(systemd: Systemd, name: string, before: UnitRun, sig
     if (!run.hasJob) {
       if (unit.activeState === "failed") return "failed";
       // A unit that has ended may be unloaded, and shows nothing then.
-      return run.invocation === "" || run.invocation === before.invocation ? "unknown" : "done";
+      const isSameRun = run.invocation === "" || run.invocation === before.invocation;
+      return showsDone(verb, unit, isSameRun) === true ? "done" : "unknown";
     }
     if (signal.aborted || clock.monotonicMs() >= untilMs) return "running";
     await clock.sleep(jobPollMs, signal);
   }
 }
 
-async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal): Promise<string> {
+async function changeUnit(systemd: Systemd, verb: UnitVerb, given: string, signal: AbortSignal): Promise<string> {
   const { clock, jobs } = systemd;
   const { name, run } = await permitted(systemd, given);
   const over = new AbortController();
@@ -138,7 +158,7 @@ async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal)
   try {
     const job = systemd
       // In an object, since a promise as the reply would keep the call open until the job is over.
-      .call(calls.restartUnit(name), ([path]) => ({ result: jobs.result(text(path)) }))
+      .call(calls.changeUnit(verb, name), ([path]) => ({ result: jobs.result(text(path)) }))
       .then(({ result }) => result)
       .catch((error: unknown) => {
         // When the reply is lost with the bus, so is the job's result.
@@ -146,18 +166,53 @@ async function restartUnit(systemd: Systemd, given: string, signal: AbortSignal)
         return lostResult;
       });
     const result = await Promise.race([job, down.promise, clock.sleep(jobWaitMs, stopWaiting)]);
-    if (signal.aborted) throw new UnitsUnavailable("cancelled; the restart itself goes on", true);
+    if (signal.aborted) throw new UnitsUnavailable(`cancelled; the ${verb} itself goes on`, true);
     if (result !== lostResult) return result ?? "running";
-    return await resultByUnit(systemd, name, run, stopWaiting);
+    return await resultByUnit(systemd, { verb, name, before: run }, stopWaiting);
   } finally {
     down.stop();
     over.abort();
   }
 }
 
+/** So many units are looked at; a plan that names more is not read by anybody. */
+const maxAlong = 200;
+
+/** Follows dependencies from unit to unit, as systemd does when it makes a transaction. */
+async function alsoChanged(systemd: Systemd, verb: UnitVerb, name: string): Promise<readonly AlsoChanged[]> {
+  await systemd.untilReady();
+  const propertiesOf = async (unit: string): Promise<unknown> => {
+    const path = await systemd.call(calls.loadUnit(unit), ([value]) => text(value));
+    return systemd.call(calls.getAll(path, unitInterface), ([value]) => value);
+  };
+  const seen = new Set([name]);
+  const changed: AlsoChanged[] = [];
+  const take = async (unit: string, does: AlsoChanged["verb"], isWanted: (state: string) => boolean) => {
+    if (seen.has(unit) || seen.size > maxAlong) return undefined;
+    seen.add(unit);
+    const properties = await propertiesOf(unit);
+    if (!isWanted(activeStateIn(properties))) return undefined;
+    changed.push({ name: unit, verb: does });
+    return properties;
+  };
+  const isActive = (state: string): boolean => state !== "inactive" && state !== "failed";
+  const own = await propertiesOf(name);
+  const queue = [own];
+  for (let properties = queue.shift(); properties !== undefined; properties = queue.shift()) {
+    const { same, stopped } = changedAlong(verb, properties);
+    for (const unit of same) {
+      const found = await take(unit, verb, (state) => isActive(state) === (verb !== "start"));
+      if (found !== undefined) queue.push(found);
+    }
+    for (const unit of stopped) await take(unit, "stop", isActive);
+  }
+  for (const unit of changedAlong(verb, own).triggers) await take(unit, "trigger", isActive);
+  return changed;
+}
+
 async function restartDetached(systemd: Systemd, given: string): Promise<void> {
   const { name } = await permitted(systemd, given);
-  await systemd.call(calls.restartUnit(name), () => undefined);
+  await systemd.call(calls.changeUnit("restart", name), () => undefined);
 }
 
 export interface LiveUnits extends Units {
@@ -177,7 +232,11 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
     failed: () => failedUnits(systemd),
     states: (also) => unitStates(systemd, also),
     read: async (name) => (await inspectUnit(systemd, name)).unit,
-    restart: (name, signal) => restartUnit(systemd, name, signal),
+    restart: (name, signal) => changeUnit(systemd, "restart", name, signal),
+    start: (name, signal) => changeUnit(systemd, "start", name, signal),
+    stop: (name, signal) => changeUnit(systemd, "stop", name, signal),
+    reload: (name, signal) => changeUnit(systemd, "reload", name, signal),
+    alsoChanged: (verb, name) => alsoChanged(systemd, verb, name),
     restartDetached: (name) => restartDetached(systemd, name),
     async resetFailed(name) {
       await systemd.call(calls.resetFailedUnit(name), () => undefined);

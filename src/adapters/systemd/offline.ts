@@ -82,6 +82,10 @@ export function createOfflineUnits(root = "/"): Units {
     read: refuse,
     resetFailed: refuse,
     restart: refuse,
+    start: refuse,
+    stop: refuse,
+    reload: refuse,
+    alsoChanged: refuse,
     restartDetached: refuse,
     settled: refuse,
   };

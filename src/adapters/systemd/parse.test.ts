@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
-import { conditionIn, startingOf, staysActive } from "./parse.ts";
+import { unitVerbs } from "#domain/ports/units.ts";
+import { changedAlong, conditionIn, startingOf, staysActive } from "./parse.ts";
 
 const bytes = Array.from({ length: 16 }, (_, index) => index);
 const hex = "000102030405060708090a0b0c0d0e0f";
@@ -23,12 +24,32 @@ it.each([
 });
 
 it.each([
-  [{ CanStart: true, CanStop: true }, true],
-  [{ CanStart: false, CanStop: true }, false],
-  [{ CanStart: true, CanStop: false }, false],
-  [{}, true],
-])("reads from %j whether a unit is started and stopped on request", (properties, isManual) => {
-  expect(startingOf(properties)).toMatchObject({ isManual });
+  [{ CanStart: true, CanStop: true }, ["start", "stop", "restart"]],
+  [{ CanStart: false, CanStop: true, CanReload: true }, ["stop", "reload"]],
+  [{ CanStart: true, CanStop: false, CanReload: false }, ["start"]],
+  [{}, ["start", "stop", "restart"]],
+])("reads from %j what systemd does on request", (properties, expected) => {
+  const { can } = startingOf(properties);
+  expect(unitVerbs.filter((verb) => can[verb])).toEqual(expected);
+});
+
+it("reads which units change with one", () => {
+  const properties = {
+    Requires: ["a.service"],
+    Wants: ["b.service"],
+    RequiredBy: ["c.service"],
+    ConsistsOf: ["d.service"],
+    Conflicts: ["shutdown.target"],
+    TriggeredBy: ["e.socket"],
+    PropagatesReloadTo: ["f.service"],
+  };
+  expect(unitVerbs.map((verb) => changedAlong(verb, properties))).toEqual([
+    { same: ["a.service", "b.service"], stopped: ["shutdown.target"], triggers: [] },
+    { same: ["c.service", "d.service"], stopped: [], triggers: ["e.socket"] },
+    { same: ["c.service", "d.service"], stopped: [], triggers: [] },
+    { same: ["f.service"], stopped: [], triggers: [] },
+  ]);
+  expect(changedAlong("stop", undefined)).toEqual({ same: [], stopped: [], triggers: [] });
 });
 
 it.each([

@@ -1,4 +1,4 @@
-import type { Unit } from "#domain/ports/units.ts";
+import type { FoundUnit, Unit, UnitVerb } from "#domain/ports/units.ts";
 
 export interface UnitFileText {
   readonly description: string;
@@ -101,7 +101,7 @@ export function conditionIn(properties: unknown): boolean | undefined {
   return isLookedAt ? member(properties, "ConditionResult") !== false : undefined;
 }
 
-export function startingOf(properties: unknown): { readonly run: UnitRun; readonly isManual: boolean } {
+export function startingOf(properties: unknown): { readonly run: UnitRun; readonly can: FoundUnit["can"] } {
   const of = (name: string): unknown => member(properties, name);
   const invocation = of("InvocationID");
   const job = of("Job");
@@ -111,9 +111,37 @@ export function startingOf(properties: unknown): { readonly run: UnitRun; readon
         Array.isArray(invocation) || Buffer.isBuffer(invocation) ? Buffer.from(invocation).toString("hex") : "",
       hasJob: Array.isArray(job) && integer(job[0]) !== 0,
     },
-    isManual: of("CanStart") !== false && of("CanStop") !== false,
+    can: {
+      start: of("CanStart") !== false,
+      stop: of("CanStop") !== false,
+      restart: of("CanStart") !== false && of("CanStop") !== false,
+      reload: of("CanReload") === true,
+    },
   };
 }
+
+/** Properties of a unit that name those which change with it (systemd.unit(5)), and what they then do. */
+const along: Readonly<Record<UnitVerb, readonly string[]>> = {
+  start: ["Requires", "Requisite", "BindsTo", "Wants"],
+  stop: ["RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"],
+  restart: ["RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo"],
+  reload: ["PropagatesReloadTo"],
+};
+
+const namesIn = (properties: unknown, list: readonly string[]): readonly string[] =>
+  list.flatMap((name) => {
+    const value = member(properties, name);
+    return Array.isArray(value) ? value.map(text) : [];
+  });
+
+/** The units that change with one, by its properties. */
+export const changedAlong = (verb: UnitVerb, properties: unknown) => ({
+  same: namesIn(properties, along[verb]),
+  stopped: verb === "start" ? namesIn(properties, ["Conflicts", "ConflictedBy"]) : [],
+  triggers: verb === "stop" ? namesIn(properties, ["TriggeredBy"]) : [],
+});
+
+export const activeStateIn = (properties: unknown): string => text(member(properties, "ActiveState"));
 
 const isEmpty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
 

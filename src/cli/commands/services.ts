@@ -1,5 +1,6 @@
 import type { Answer } from "#client/index.ts";
-import { formatBytes } from "#kernel/text.ts";
+import type { Plan } from "#contract/operation.ts";
+import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -34,7 +35,9 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
 
 export function addServicesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
-  const services = program.command("services").description("services of the host: list and restart them");
+  const services = program
+    .command("services")
+    .description("services of the host: list, start, stop, restart and reload them");
   const list = services
     .presetCommand("list")
     .description("list services")
@@ -45,14 +48,39 @@ export function addServicesCommands(program: Command, ports: CommandPorts): void
       client.listServices({ query: { status, limit } }),
     print: (_, answer) => printServices(io, answer, now()),
   });
-  const restart = services
-    .command("restart")
-    .description("restart a service, and wait until it is done")
+  for (const verb of ["restart", "start", "stop", "reload"] as const) addChangeCommand(services, verb, ports);
+}
+
+const described = {
+  restart: "restart a service, and wait until it is done",
+  start: "start a service, and wait until it is done",
+  stop: "stop a service, and wait until it is done",
+  reload: "have a service read its settings again",
+} as const;
+
+/** Stopping a service that others require stops them, too: that is asked about. */
+const stopsOthers = ({ units }: Plan, _name: string): string | undefined =>
+  units.length > 1 ? `Stop ${counted(units.length, "unit")}?` : undefined;
+
+function addChangeCommand(services: Command, verb: keyof typeof described, ports: CommandPorts): void {
+  const doing = { restart: "restarting", start: "starting", stop: "stopping", reload: "reloading" }[verb];
+  const command = services
+    .command(verb)
+    .description(described[verb])
     .argument("<name>", "unit name; nginx means nginx.service");
-  changeCommand(ports, restart, {
-    change: (client, query, name: string) =>
-      withProgress(io, `restarting ${name}`, () => client.restartService({ params: { name }, query })),
-    print(_, answer) {
+  changeCommand(ports, command, {
+    ...(verb === "stop" && { question: stopsOthers }),
+    change: (client, query, name: string) => {
+      const input = { params: { name }, query };
+      const calls = {
+        restart: () => client.restartService(input),
+        start: () => client.startService(input),
+        stop: () => client.stopService(input),
+        reload: () => client.reloadService(input),
+      };
+      return withProgress(ports.io, `${doing} ${name}`, calls[verb]);
+    },
+    print(io, answer) {
       const state = answer.active ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
       io.out(`${oneLine(`${answer.message}${state}`)}\n`);
     },

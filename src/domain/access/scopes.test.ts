@@ -50,6 +50,16 @@ describe("scopes", () => {
     expect(expandScopes(["toString"])).toEqual({ unknown: "toString" });
   });
 
+  it("expand a set, whole or narrowed", () => {
+    const verbs = ["restart", "start", "stop", "reload"];
+    expect(expandScopes(["services:control"])).toEqual({ scopes: verbs.map((verb) => `services:${verb}`) });
+    expect(expandScopes(["services:control:nginx"])).toEqual({
+      scopes: verbs.map((verb) => `services:${verb}:nginx.service`),
+    });
+    expect(expandScopes(["services:control:"])).toEqual({ unknown: "services:control:" });
+    expect(expandScopes(["services:controls"])).toEqual({ unknown: "services:controls" });
+  });
+
   it("take a unit by its short name, when they are granted and when they are read", () => {
     const given = ["services:restart:nginx", "logs:read:nginx", "logs:read:kernel", "logs:read:app-*", "plugins:run:x"];
     const scopes = ["services:restart:nginx.service", "logs:read:nginx.service", ...given.slice(2)];

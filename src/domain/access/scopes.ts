@@ -1,4 +1,4 @@
-import { type ParsedScope, parseScope, roles, type Scope } from "#contract/scopes.ts";
+import { type ParsedScope, parseScope, roles, type Scope, scopeSets } from "#contract/scopes.ts";
 import { serviceUnitName } from "#contract/system.ts";
 
 const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles, name);
@@ -8,19 +8,28 @@ function canonical(parsed: ParsedScope): ParsedScope {
   const { scope, resource } = parsed;
   if (resource === undefined || resource.includes("*")) return parsed;
   // The kernel's messages belong to no unit.
-  const isUnit = scope === "services:restart" || (scope === "logs:read" && resource !== "kernel");
+  const isUnit = scope.startsWith("services:") || (scope === "logs:read" && resource !== "kernel");
   return isUnit ? { scope, resource: serviceUnitName(resource) } : parsed;
 }
 
 const toText = ({ scope, resource }: ParsedScope): string => (resource === undefined ? scope : `${scope}:${resource}`);
 
-/** Replaces roles by their scopes and drops repetitions; `unknown` is the first entry that is neither. */
+/** The scopes of a role or a set, narrowed as the set is; else the entry itself. */
+function scopesBehind(entry: string): readonly string[] {
+  if (isRole(entry)) return roles[entry];
+  for (const [set, scopes] of Object.entries(scopeSets)) {
+    if (entry === set) return scopes;
+    if (entry.startsWith(`${set}:`)) return scopes.map((scope) => scope + entry.slice(set.length));
+  }
+  return [entry];
+}
+
+/** Replaces roles and sets by their scopes and drops repetitions; `unknown` is the first entry that is neither. */
 export function expandScopes(list: readonly string[]): { scopes: readonly string[] } | { unknown: string } {
   const expanded = new Set<string>();
   for (const entry of list) {
-    if (isRole(entry)) for (const scope of roles[entry]) expanded.add(scope);
-    else {
-      const parsed = parseScope(entry);
+    for (const scope of scopesBehind(entry)) {
+      const parsed = parseScope(scope);
       if (parsed === undefined) return { unknown: entry };
       expanded.add(toText(canonical(parsed)));
     }

@@ -24,12 +24,23 @@ export interface PolicyRefusal {
   readonly remedy: string;
 }
 
+/** What systemd does with a unit on request. `reload`: it reads its settings again. */
+export const unitVerbs = ["start", "stop", "restart", "reload"] as const;
+export type UnitVerb = (typeof unitVerbs)[number];
+
+/** A unit that changes with another one. */
+export interface AlsoChanged {
+  readonly name: string;
+  /** What happens to it; `trigger`: it stays active, and can start the other one again. */
+  readonly verb: UnitVerb | "trigger";
+}
+
 export interface FoundUnit extends Unit {
   readonly refusal: PolicyRefusal | undefined;
   /** Whether only the settings permit the restart. */
   readonly isWidened: boolean;
-  /** Whether systemd starts and stops it on request, not only as a dependency. */
-  readonly isManual: boolean;
+  /** Whether systemd does each on request, not only as a dependency; `reload` also needs a way to reload. */
+  readonly can: Readonly<Record<UnitVerb, boolean>>;
   /** Whether its conditions held when systemd checked them last, at each start. */
   readonly isConditionMet: boolean;
 }
@@ -47,6 +58,8 @@ export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeStat
   /** Whether a call of its bus name or a connection starts it: it may end while nobody needs it, also where something wants it. */
   readonly isOnDemand?: true;
 }
+
+export type UnitJob = (name: string, signal: AbortSignal) => Promise<string>;
 
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */
 export interface Units {
@@ -70,7 +83,15 @@ export interface Units {
    * show the result, else it is `unknown`.
    * @throws UnitProtected.
    */
-  readonly restart: (name: string, signal: AbortSignal) => Promise<string>;
+  readonly restart: UnitJob;
+  /** As {@link Units.restart}. */
+  readonly start: UnitJob;
+  /** As {@link Units.restart}. */
+  readonly stop: UnitJob;
+  /** As {@link Units.restart}. */
+  readonly reload: UnitJob;
+  /** The units that would change with this one, as far as they are loaded; the closest ones first. */
+  readonly alsoChanged: (verb: UnitVerb, name: string) => Promise<readonly AlsoChanged[]>;
   /** Does not wait: for the unit of this process. @throws UnitProtected. */
   readonly restartDetached: (name: string) => Promise<void>;
   /** The unit when it has failed, or after the time and without a job that somebody else has begun meanwhile. */
@@ -92,7 +113,7 @@ export class UnitRefused extends Error {
   override readonly name = "UnitRefused";
 }
 
-/** The policy refuses to restart the unit. */
+/** The policy refuses to change the unit. */
 export class UnitProtected extends Error {
   override readonly name = "UnitProtected";
   readonly refusal: PolicyRefusal;
@@ -103,25 +124,39 @@ export class UnitProtected extends Error {
   }
 }
 
-/** Why a unit is not restarted. */
-export interface RestartObstacle {
+/** Why a unit is not started, stopped, restarted or reloaded. */
+export interface UnitObstacle {
   readonly reason: string;
   readonly remedy?: string;
   readonly setting?: PolicyRefusal["setting"];
 }
 
-export function restartObstacle(unit: FoundUnit): RestartObstacle | undefined {
-  if (unit.loadState === "masked") return { reason: "unit is masked", remedy: "unmask it first" };
+const byDependencyOnly: Readonly<Record<UnitVerb, UnitObstacle>> = {
+  start: { reason: "it may be requested by dependency only (RefuseManualStart= in its unit file)" },
+  stop: { reason: "it may be stopped by dependency only (RefuseManualStop= in its unit file)" },
+  restart: {
+    reason: "it may be requested by dependency only (RefuseManualStart= or RefuseManualStop= in its unit file)",
+  },
+  reload: { reason: "its unit has no way to reload (ExecReload=)", remedy: "restart it instead" },
+};
+
+const runningStates: readonly string[] = ["active", "reloading", "refreshing"];
+
+export const isRunning = ({ activeState }: Pick<Unit, "activeState">): boolean => runningStates.includes(activeState);
+
+export function unitObstacle(verb: UnitVerb, unit: FoundUnit): UnitObstacle | undefined {
+  // What was masked or damaged while it ran can still be stopped.
+  const isForStop = verb === "stop";
+  if (unit.loadState === "masked" && !isForStop) return { reason: "unit is masked", remedy: "unmask it first" };
   if (unit.refusal !== undefined) return unit.refusal;
-  if (unit.loadState !== "loaded")
+  if (unit.loadState !== "loaded" && !isForStop)
     return {
       reason: `systemd cannot load the unit (${unit.loadState})`,
       remedy: `systemctl status ${unit.name} says why`,
     };
-  if (unit.isManual) return undefined;
-  return {
-    reason: "it may be requested by dependency only (RefuseManualStart= or RefuseManualStop= in its unit file)",
-  };
+  if (verb === "reload" && !isRunning(unit))
+    return { reason: `it does not run (${unit.activeState})`, remedy: "start it instead" };
+  return unit.can[verb] ? undefined : byDependencyOnly[verb];
 }
 
 /** Wait after a job, so that a program that exits at once is noticed. */
@@ -130,11 +165,12 @@ const settleMs = 250;
 export const hasCrashed = (unit: Unit): boolean => unit.activeState === "failed" || unit.subState === "auto-restart";
 
 /** @throws UnitProtected. */
-export async function restartUnit(
-  units: Pick<Units, "read" | "restart" | "settled">,
+export async function changeUnit<V extends UnitVerb>(
+  units: Pick<Units, "read" | "settled" | V>,
+  verb: V,
   name: string,
   signal: AbortSignal,
 ): Promise<{ readonly jobResult: string; readonly after: FoundUnit }> {
-  const jobResult = await units.restart(name, signal);
+  const jobResult = await units[verb](name, signal);
   return { jobResult, after: await (jobResult === "done" ? units.settled(name, settleMs) : units.read(name)) };
 }

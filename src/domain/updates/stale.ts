@@ -2,7 +2,7 @@ import type { RestartStale, StaleReport, UnitRestart } from "#contract/updates.t
 import { newerKernel } from "#domain/common/newer-kernel.ts";
 import type { RebootNeed } from "#domain/ports/host.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
-import { type FoundUnit, hasCrashed, restartObstacle, restartUnit, type Units } from "#domain/ports/units.ts";
+import { changeUnit, type FoundUnit, hasCrashed, isRunning, type Units, unitObstacle } from "#domain/ports/units.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import type { Work } from "./rollback.ts";
@@ -35,16 +35,14 @@ const leftAlone: readonly { readonly reason: string; readonly names: RegExp }[] 
   },
 ];
 
-const runningStates: readonly string[] = ["active", "reloading", "refreshing"];
-
 function reasonToLeave(unit: FoundUnit): string | undefined {
   const { name, activeState } = unit;
   const row = leftAlone.find(({ names }) => names.test(name));
   if (row !== undefined) return `${row.reason} (restart it by name when that suits)`;
-  const obstacle = restartObstacle(unit);
+  const obstacle = unitObstacle("restart", unit);
   if (obstacle !== undefined)
     return `${obstacle.reason}${obstacle.remedy === undefined ? "" : ` (${obstacle.remedy})`}`;
-  if (runningStates.includes(activeState)) return undefined;
+  if (isRunning(unit)) return undefined;
   return activeState === "activating"
     ? "it is starting, or a job that ends by itself"
     : `it is ${activeState}, and processes that it left behind still run`;
@@ -73,7 +71,7 @@ export async function findStale(host: StaleHost, signal: AbortSignal): Promise<S
 async function restartOne(units: StaleHost["units"], unit: string, signal: AbortSignal): Promise<UnitRestart> {
   const failed = (message: string): UnitRestart => ({ unit, success: false, message });
   try {
-    const { jobResult, after } = await restartUnit(units, unit, signal);
+    const { jobResult, after } = await changeUnit(units, "restart", unit, signal);
     if (jobResult === "running") return failed("its job is still running (look again later)");
     if (jobResult !== "done") return failed(`its job ended with: ${jobResult}; it is ${after.activeState}`);
     if (hasCrashed(after)) return failed(`it stopped at once (${after.result}); see its log`);

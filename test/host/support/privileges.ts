@@ -5,9 +5,16 @@ const task = (instance: string): string => `steward-task@${instance}.service`;
 const operationId = "20260131-235959-999-1f2e3d4c";
 const start = (unit: string): Words => ["StartUnit", "ss", unit, "replace"];
 const restart = (unit: string): Words => ["RestartUnit", "ss", unit, "replace"];
+const stop = (unit: string): Words => ["StopUnit", "ss", unit, "replace"];
+const reload = (unit: string): Words => ["ReloadUnit", "ss", unit, "replace"];
 
 /** What the user of the service may do with systemd: all of it. */
-export const allowed: readonly Words[] = [restart("cron.service"), ["ResetFailedUnit", "s", "cron.service"]];
+export const allowed: readonly Words[] = [
+  stop("cron.service"),
+  start("cron.service"),
+  restart("cron.service"),
+  ["ResetFailedUnit", "s", "cron.service"],
+];
 
 /** What it may not do, each by itself a way to root, or to the end of the host. */
 export const refused: readonly Words[] = [
@@ -37,19 +44,17 @@ export const refused: readonly Words[] = [
     task(operationId),
   ].map(restart),
   ...[
-    "cron.service",
     "debug-shell.service",
+    "modprobe@sctp.service",
     "reboot.target",
-    "steward.service",
     "steward-task.socket",
     task(operationId),
     task("1-1-997"),
     task("--help"),
     task(".."),
   ].map(start),
-  ["StopUnit", "ss", "cron.service", "replace"],
-  ["StopUnit", "ss", task(operationId), "replace"],
-  ["ReloadUnit", "ss", "cron.service", "replace"],
+  ...["dbus.service", "systemd-logind.service", "user@0.service", "steward-task.socket", task(operationId)].map(stop),
+  ...["dbus.service", "systemd-logind.service", "cron.socket"].map(reload),
   ["TryRestartUnit", "ss", "debug-shell.service", "replace"],
   ["KillUnit", "ssi", "cron.service", "all", "9"],
   ["FreezeUnit", "s", "cron.service"],

@@ -1,0 +1,142 @@
+import { describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { isRecord } from "#kernel/values.ts";
+import { eventually } from "./support/eventually.ts";
+import { refusal } from "./support/refusal.ts";
+import { describeOnHost } from "./support/session.ts";
+import { entry, property } from "./support/systemctl.ts";
+
+const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
+const dryRun = { dry_run: true } as const;
+
+describeOnHost("services are controlled", (session) => {
+  const { shell } = session;
+  const input = (name: string) => ({ params: { name } });
+  const planOf = (name: string) => ({ params: { name }, query: dryRun });
+  const activeState = (unit: string) => property(session, unit, "ActiveState");
+
+  it("started, stopped and reloaded, as systemctl shows it", async () => {
+    await session.writeUnits({ "plain.service": [...sleeper, "ExecReload=/usr/bin/touch /run/plain-reloaded"] });
+    expect(await session.api.startService(input("plain"))).toEqual({
+      ...(await entry(session, "plain.service")),
+      running: true,
+      success: true,
+      message: "plain.service started",
+      job_result: "done",
+    });
+    expect(await session.api.startService(input("plain"))).toMatchObject({ job_result: "" });
+    expect(await session.api.reloadService(input("plain"))).toMatchObject({ message: "plain.service reloaded" });
+    await shell("test -e /run/plain-reloaded");
+    expect(await session.api.stopService(input("plain"))).toMatchObject({ active: false, job_result: "done" });
+    expect(await activeState("plain.service")).toBe("inactive");
+    expect(await session.api.stopService(input("plain"))).toMatchObject({ job_result: "" });
+  });
+
+  it.each([
+    ["start", ["Type=oneshot", "ExecStart=/bin/false"], "failed"],
+    ["reload", ["ExecStart=/bin/sleep infinity", "ExecReload=/bin/false"], "active"],
+  ] as const)("and a %s that fails says so", async (verb, lines, state) => {
+    await session.writeUnits({ "faulty.service": ["[Service]", ...lines] });
+    if (verb === "reload") await shell("systemctl start faulty");
+    const calls = { start: session.api.startService, reload: session.api.reloadService };
+    expect(await refusal(calls[verb](input("faulty")))).toMatchObject({
+      status: 500,
+      details: { job_result: "failed", active_state: state },
+    });
+    await shell("systemctl stop faulty");
+  });
+
+  describe("with what comes along", () => {
+    const names = ["base", "needs-base", "part-of-base", "needs-needs", "rival", "unrelated"];
+
+    it("as the dry run has said", async () => {
+      await session.writeUnits({
+        "base.service": ["[Unit]", "Conflicts=rival.service", ...sleeper],
+        "needs-base.service": ["[Unit]", "Requires=base.service", ...sleeper],
+        "needs-needs.service": ["[Unit]", "BindsTo=needs-base.service", ...sleeper],
+        "part-of-base.service": ["[Unit]", "PartOf=base.service", ...sleeper],
+        "rival.service": sleeper,
+        "unrelated.service": ["[Unit]", "Wants=base.service", ...sleeper],
+      });
+      const active = async () => {
+        const states = await Promise.all(names.map((name) => activeState(`${name}.service`)));
+        return names.filter((_, index) => states[index] === "active").map((name) => `${name}.service`);
+      };
+      await shell("systemctl start rival");
+      const started = await session.api.startService(planOf("needs-needs"));
+      expect(started).toMatchObject({
+        units: ["needs-needs.service", "needs-base.service", "base.service", "rival.service"],
+      });
+      await session.api.startService(input("needs-needs"));
+      await eventually(async () => {
+        expect(await active()).toEqual(["base.service", "needs-base.service", "needs-needs.service"]);
+      });
+
+      await shell("systemctl start part-of-base unrelated");
+      const along = ["base", "needs-base", "needs-needs", "part-of-base"].map((name) => `${name}.service`);
+      const planned: unknown = await session.api.stopService(planOf("base"));
+      expect(planned).toMatchObject({ units: expect.arrayContaining(along) });
+      expect(isRecord(planned) && planned["units"]).toHaveLength(along.length);
+      await session.api.stopService(input("base"));
+      await eventually(async () => {
+        expect(await active()).toEqual(["unrelated.service"]);
+      });
+    });
+
+    it("and says which socket can start it again", async () => {
+      await session.writeUnits({
+        "called.socket": ["[Socket]", "ListenStream=/run/called.sock"],
+        "called.service": ["[Service]", "ExecStart=/bin/sleep infinity", "StandardInput=null"],
+      });
+      await shell("systemctl start called.socket called.service");
+      expect(await session.api.stopService(planOf("called"))).toMatchObject({
+        units: ["called.service"],
+        reason: "called.socket can start called.service again",
+      });
+    });
+  });
+
+  it("and refused where a restart is, each by its verb", async () => {
+    for (const name of ["dbus", "systemd-logind", "user@0"])
+      expect(await refusal(session.api.stopService(input(name)))).toMatchObject({
+        status: 400,
+        details: { setting: "services.allow" },
+      });
+    expect(await refusal(session.api.startService(input("debug-shell")))).toMatchObject({ status: 400 });
+    expect(await refusal(session.api.startService(input("modprobe@loop")))).toMatchObject({ status: 400 });
+    expect(await refusal(session.api.stopService(input("steward")))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining("systemctl stop steward.service"),
+    });
+    await session.writeUnits({
+      "no-stop.service": ["[Unit]", "RefuseManualStop=yes", ...sleeper],
+      "no-start.service": ["[Unit]", "RefuseManualStart=yes", ...sleeper],
+    });
+    await session.api.startService(input("no-stop"));
+    expect(await refusal(session.api.stopService(input("no-stop")))).toMatchObject({ status: 400 });
+    expect(await refusal(session.api.startService(input("no-start")))).toMatchObject({ status: 400 });
+  });
+
+  it("by root where the settings permit what polkit does not", async () => {
+    await session.writeUnits({ "debug-shell.service": sleeper });
+    await session.host.startService({ config: "services: { allow: [debug-shell] }\n" });
+    await session.service.restart();
+    expect(await session.api.startService(input("debug-shell"))).toMatchObject({ running: true });
+    expect(await session.api.stopService(input("debug-shell"))).toMatchObject({ active: false });
+    expect(await activeState("debug-shell.service")).toBe("inactive");
+  });
+
+  it("by a key with a scope for one verb of one service", async () => {
+    const { url } = session.service;
+    const { key } = await session.api.createKey({ body: { name: "one", scopes: ["services:start:plain"] } });
+    const client = createClient({ url, key });
+    expect(await client.startService(input("plain"))).toMatchObject({ running: true });
+    expect(await refusal(client.stopService(input("plain")))).toMatchObject({
+      status: 403,
+      details: { required_scope: "services:stop:plain.service" },
+    });
+    expect(await refusal(client.startService(input("cron")))).toMatchObject({ status: 403 });
+    const set = await session.api.createKey({ body: { name: "set", scopes: ["services:control:plain"] } });
+    expect(await createClient({ url, key: set.key }).stopService(input("plain"))).toMatchObject({ active: false });
+  });
+});
