@@ -15,6 +15,8 @@ export const effects = {
   start_units: { scope: "services:start", summary: "Starts systemd units, and what they require." },
   stop_units: { scope: "services:stop", summary: "Stops systemd units, and what requires them." },
   reload_units: { scope: "services:reload", summary: "Has systemd units read their settings again." },
+  enable_units: { scope: "services:enable", summary: "Decides whether systemd units start at boot." },
+  mask_units: { scope: "services:mask", summary: "Makes systemd units impossible to start, or takes that back." },
   reboot_host: { scope: "system:reboot", summary: "Reboots the host, or takes that back." },
   restart_stale: {
     scope: "updates:apply",

@@ -7,6 +7,8 @@ export const scopes = [
   "services:start",
   "services:stop",
   "services:reload",
+  "services:enable",
+  "services:mask",
   "logs:read",
   "updates:read",
   "updates:apply",
@@ -31,6 +33,8 @@ export const narrowableScopes: readonly Scope[] = [
   "services:start",
   "services:stop",
   "services:reload",
+  "services:enable",
+  "services:mask",
   "logs:read",
   "connectors:test",
   "connectors:chat",
@@ -56,7 +60,14 @@ export const roles = {
 
 /** Names that stand for several scopes, and can be narrowed as these can: `services:control:nginx.service`. */
 export const scopeSets = {
-  "services:control": ["services:restart", "services:start", "services:stop", "services:reload"],
+  "services:control": [
+    "services:restart",
+    "services:start",
+    "services:stop",
+    "services:reload",
+    "services:enable",
+    "services:mask",
+  ],
 } as const satisfies Record<string, readonly Scope[]>;
 
 export interface ParsedScope {

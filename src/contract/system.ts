@@ -75,6 +75,21 @@ export const ServiceChange = Type.Object({
 });
 export type ServiceChange = Static<typeof ServiceChange>;
 
+export const ServiceFileChange = Type.Object({
+  ...ServiceEntry.properties,
+  success: Type.Boolean(),
+  message: Type.String(),
+  changes: Type.Array(
+    Type.Object({
+      type: Type.String({ description: "systemd's word, mostly `symlink` or `unlink`." }),
+      path: Type.String({ description: "The link that was made or removed." }),
+      target: Type.String({ description: "Where a link that was made leads; else empty." }),
+    }),
+    { description: "What changed in the directories of units; empty where there was nothing to do." },
+  ),
+});
+export type ServiceFileChange = Static<typeof ServiceFileChange>;
+
 const ServiceName = Type.Object({
   name: Type.String({
     minLength: 1,
@@ -182,6 +197,69 @@ export const system = {
     params: ServiceName,
     query: DryRunQuery,
     response: ServiceChange,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  enableService: {
+    method: "POST",
+    path: "/system/services/{name}/enable",
+    tag: "System",
+    summary: "Have a service start at boot",
+    description:
+      "Makes the links that the `[Install]` section of its unit asks for, and has systemd read its units again. The service is not started by it. The same services are refused as for a restart.",
+    scope: "services:enable",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "write",
+    does: ["enable_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceFileChange,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  disableService: {
+    method: "POST",
+    path: "/system/services/{name}/disable",
+    tag: "System",
+    summary: "Have a service not start at boot",
+    description:
+      "Removes the links that enabled it, and has systemd read its units again. The service is not stopped by it. The same services are refused as for a restart, and Steward itself.",
+    scope: "services:enable",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "write",
+    does: ["enable_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceFileChange,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  maskService: {
+    method: "POST",
+    path: "/system/services/{name}/mask",
+    tag: "System",
+    summary: "Make a service impossible to start",
+    description:
+      "Links its unit to /dev/null, so that nothing can start it, neither by hand nor as a dependency. It is not stopped by it. A unit whose file is in /etc/systemd/system is refused by systemd. The same services are refused as for a restart, and Steward itself.",
+    scope: "services:mask",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "danger",
+    does: ["mask_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceFileChange,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  unmaskService: {
+    method: "POST",
+    path: "/system/services/{name}/unmask",
+    tag: "System",
+    summary: "Let a masked service be started again",
+    description: "Removes the link to /dev/null, and has systemd read its units again.",
+    scope: "services:mask",
+    resource: ({ name = "" }) => serviceUnitName(name),
+    effect: "write",
+    does: ["mask_units"],
+    params: ServiceName,
+    query: DryRunQuery,
+    response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
 } as const satisfies Operations;

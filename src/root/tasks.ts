@@ -9,6 +9,7 @@ import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleProcesses } from "#domain/ports/stale.ts";
+import type { UnitFileChange } from "#domain/ports/units.ts";
 
 /** The closed list of what a service without rights may request. Inputs are validated; answers are believed. */
 
@@ -114,6 +115,11 @@ export const rootTasks = {
   "services.start": { effect: "write", input: ServiceRequest },
   "services.stop": { effect: "write", input: ServiceRequest },
   "services.reload": { effect: "write", input: ServiceRequest },
+  /** Of every service: polkit does not say which unit file a caller would change. */
+  "services.enable": { effect: "write", input: ServiceRequest },
+  "services.disable": { effect: "write", input: ServiceRequest },
+  "services.mask": { effect: "write", input: ServiceRequest },
+  "services.unmask": { effect: "write", input: ServiceRequest },
   "services.reset_failed": { effect: "write", input: ServiceRequest },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   "packages.restart_needs": { effect: "read", input: Nothing },
@@ -172,6 +178,10 @@ export interface FixFound {
   readonly plan?: SentPlan;
 }
 
+interface ChangedFiles {
+  readonly changes: readonly UnitFileChange[];
+}
+
 interface Outputs {
   "checks.run": { readonly outcomes: Readonly<Record<string, Outcome>> };
   "monitoring.run": { readonly outcome: Outcome };
@@ -180,6 +190,10 @@ interface Outputs {
   "services.start": { readonly jobResult: string };
   "services.stop": { readonly jobResult: string };
   "services.reload": { readonly jobResult: string };
+  "services.enable": ChangedFiles;
+  "services.disable": ChangedFiles;
+  "services.mask": ChangedFiles;
+  "services.unmask": ChangedFiles;
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "packages.simulate": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };

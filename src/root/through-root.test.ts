@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
+import { unitFileVerbs } from "#domain/ports/units.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
@@ -200,4 +201,15 @@ it("has root restart services that only the settings permit, and no others", asy
     ["services.reset_failed", { name: "rescue.service" }],
     ["services.restart", { name: "rescue.service" }],
   ]);
+});
+
+it("has root change the files of all units", async () => {
+  const changes = [{ type: "symlink", path: "/etc/systemd/system/cron.service", target: "/dev/null" }];
+  const answers = Object.fromEntries(unitFileVerbs.map((verb) => [`services.${verb}`, { changes }]));
+  const { request, asked } = asker(answers);
+  const own = createFakeUnits([{ name: "cron.service" }]);
+  const units = unitsThroughRoot(own, request);
+  for (const verb of unitFileVerbs) expect(await units[verb]("cron.service")).toEqual(changes);
+  expect(own.actions).toEqual([]);
+  expect(asked).toEqual(unitFileVerbs.map((verb) => [`services.${verb}`, { name: "cron.service" }]));
 });

@@ -4,7 +4,7 @@ import type { PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { UnitJob, Units, UnitVerb } from "#domain/ports/units.ts";
+import type { UnitFileJob, UnitFileVerb, UnitJob, Units, UnitVerb } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
@@ -115,8 +115,8 @@ export function healthThroughRoot(
 
 const byRoot = (): Promise<never> => Promise.reject(new Error("root carries it out, in the process that planned it"));
 
-/** Services, those changed by root that the settings permit and the polkit rule, which has the default, does not. */
-export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | UnitVerb>>(
+/** Services. Root changes those that the settings permit and the polkit rule, which has the default, does not, and all unit files. */
+export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | UnitVerb | UnitFileVerb>>(
   units: U,
   request: RequestRoot,
 ): U {
@@ -127,8 +127,16 @@ export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | 
       if (!(await units.read(name)).isWidened) return units[verb](name, signal);
       return (await request(`services.${verb}`, { name }, signal)).jobResult;
     };
+  const changeFile =
+    (verb: UnitFileVerb): UnitFileJob =>
+    async (name) =>
+      (await request(`services.${verb}`, { name }, never)).changes;
   return {
     ...units,
+    enable: changeFile("enable"),
+    disable: changeFile("disable"),
+    mask: changeFile("mask"),
+    unmask: changeFile("unmask"),
     start: change("start"),
     stop: change("stop"),
     restart: change("restart"),

@@ -22,7 +22,7 @@ import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
-import { UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
+import { type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
 import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
@@ -140,11 +140,19 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
     (verb: UnitVerb): WorkOf<"services">["services.restart"] =>
     ({ name }, { signal }) =>
       withUnits(async (units) => ({ jobResult: await units[verb](name, signal) }));
+  const changeFile =
+    (verb: UnitFileVerb): WorkOf<"services">["services.enable"] =>
+    ({ name }) =>
+      withUnits(async (units) => ({ changes: await units[verb](name) }));
   return {
     "services.restart": change("restart"),
     "services.start": change("start"),
     "services.stop": change("stop"),
     "services.reload": change("reload"),
+    "services.enable": changeFile("enable"),
+    "services.disable": changeFile("disable"),
+    "services.mask": changeFile("mask"),
+    "services.unmask": changeFile("unmask"),
     "services.reset_failed": ({ name }) =>
       withUnits(async (units) => {
         const { refusal } = await units.read(name);

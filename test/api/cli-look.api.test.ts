@@ -109,6 +109,10 @@ describe("steward services", () => {
     });
     expect(await steward(["services", "stop", "cron"])).toMatchObject({ code: 0, out: "cron.service stopped\n" });
     expect(await steward(["services", "start", "cron", "--json"])).toMatchObject({ code: 0 });
+    expect((await steward(["services", "disable", "cron"])).out).toBe(
+      "cron.service disabled; it still runs\n  unlink /etc/systemd/system/multi-user.target.wants/cron.service\n",
+    );
+    expect((await steward(["services", "mask", "cron", "--dry-run"])).out).toContain("mask cron.service");
     expect(await steward(["services", "restart", "no-such"])).toMatchObject({
       code: 2,
       err: expect.stringContaining("NOT_FOUND"),

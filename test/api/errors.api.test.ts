@@ -92,6 +92,11 @@ async function callBefore(service: TestService, path: string, body: unknown): Pr
   await send(service, { method: "POST", path, key: service.admin, headers: repeated, body });
 }
 
+const noService = (verb: string) => ({
+  request: { path: `/api/v1/system/services/cron.socket/${verb}` },
+  details: { field: "name", issue: "not the name of a service unit" },
+});
+
 /** The errors that every change of a service has. */
 const serviceErrors = (verb: string) => ({
   VALIDATION_ERROR: {
@@ -148,14 +153,12 @@ const cases: Cases = {
   },
   restartService: serviceErrors("restart"),
   startService: serviceErrors("start"),
-  stopService: {
-    ...serviceErrors("stop"),
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/system/services/cron.socket/stop" },
-      details: { field: "name", issue: "not the name of a service unit" },
-    },
-  },
+  stopService: { ...serviceErrors("stop"), VALIDATION_ERROR: noService("stop") },
   reloadService: serviceErrors("reload"),
+  enableService: serviceErrors("enable"),
+  disableService: { ...serviceErrors("disable"), VALIDATION_ERROR: noService("disable") },
+  maskService: { ...serviceErrors("mask"), VALIDATION_ERROR: noService("mask") },
+  unmaskService: { ...serviceErrors("unmask"), VALIDATION_ERROR: noService("unmask") },
   listLogs: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/system/logs?grep=(" },
@@ -487,6 +490,10 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   startService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   stopService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   reloadService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  enableService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  disableService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  maskService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
+  unmaskService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   listLogs: () => ({ journal: { ...createFakeJournal(), query: breaks } }),
   listConnectors: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
   testConnector: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),

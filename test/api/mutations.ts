@@ -75,6 +75,22 @@ const successes: Readonly<Record<MutationName, Success>> = {
     params: { name: "cron.service" },
     prepare: ({ units }) => units.become("cron.service", { activeState: "active", subState: "running" }),
   },
+  enableService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { unitFileState: "disabled", loadState: "loaded" }),
+  },
+  disableService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { unitFileState: "enabled", loadState: "loaded" }),
+  },
+  maskService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { unitFileState: "enabled", loadState: "loaded" }),
+  },
+  unmaskService: {
+    params: { name: "cron.service" },
+    prepare: ({ units }) => units.become("cron.service", { unitFileState: "masked", loadState: "masked" }),
+  },
   applyUpdates: {
     prepare({ packageManager, staleCode }) {
       const { version = "1.0" } = packageManager.packages.get("editor") ?? {};

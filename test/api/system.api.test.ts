@@ -471,3 +471,67 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
     await other.app.close();
   });
 });
+
+describe("POST /system/services/{name}/enable, disable, mask and unmask", () => {
+  const post = (on: TestService, path: string) =>
+    send(on, { method: "POST", path: `/api/v1/system/services/${path}`, key: on.admin });
+
+  it.each([
+    ["backup/enable", { enabled: true, message: "backup.service enabled; it is not started by that" }, "symlink"],
+    ["cron/disable", { enabled: false, active: true, message: "cron.service disabled; it still runs" }, "unlink"],
+    ["cron/mask", { unit_file_state: "masked", message: "cron.service masked; it still runs" }, "symlink"],
+    ["masked/unmask", { unit_file_state: "disabled", message: "masked.service unmasked" }, "unlink"],
+  ])("%s answers the entry afterwards, and what was changed", async (path, expected, type) => {
+    const plan = await post(service, `${path}?dry_run=true`);
+    expect(plan).toMatchObject({ status: 200, json: { steps: [expect.any(String), expect.any(String)] } });
+    expect(service.units.actions).toEqual([]);
+    expect(await post(service, path)).toMatchObject({
+      status: 200,
+      json: {
+        ...expected,
+        success: true,
+        changes: [{ type, path: expect.stringMatching(/^\/etc\/systemd\/system\//) }],
+      },
+    });
+  });
+
+  it.each([
+    ["cron/enable", "cron.service is enabled already"],
+    ["backup/disable", "backup.service is not enabled (disabled)"],
+    ["masked/mask", "masked.service is masked already"],
+    ["cron/unmask", "cron.service is not masked"],
+  ])("%s has nothing to do", async (path, message) => {
+    expect((await post(service, path)).json).toMatchObject({ success: true, message, changes: [] });
+    expect((await post(service, `${path}?dry_run=true`)).json).toMatchObject({ steps: [], reason: message });
+    expect(service.units.actions).toEqual([]);
+  });
+
+  it.each([
+    ["made/disable", { unitFileState: "generated" }, "its unit file is generated"],
+    ["plain/enable", { unitFileState: "static" }, "no [Install] section"],
+    ["dbus/mask", {}, "takes the system bus"],
+    ["steward/mask", {}, "systemctl mask steward.service"],
+    ["steward/disable", { unitFileState: "enabled" }, "systemctl disable steward.service"],
+    ["told@evil/enable", {}, "only while it runs or has failed"],
+  ])("%s is refused", async (path, state, reason) => {
+    const [name = ""] = path.split("/");
+    const units = createFakeUnits([{ name: `${name}.service`, ...state }]);
+    const other = await startTestService({ units });
+    for (const query of ["", "?dry_run=true"]) {
+      const reply = await post(other, `${path}${query}`);
+      expect([reply.status, JSON.stringify(reply.json)]).toEqual([400, expect.stringContaining(reason)]);
+    }
+    expect(units.actions).toEqual([]);
+    await other.app.close();
+  });
+
+  it("passes on what systemd refuses", async () => {
+    const refusal = "File '/etc/systemd/system/own.service' already exists";
+    const other = await startTestService({ units: createFakeUnits([{ name: "own.service", refusal }]) });
+    expect(await post(other, "own/mask")).toMatchObject({
+      status: 400,
+      json: { error: { details: { issue: refusal } } },
+    });
+    await other.app.close();
+  });
+});

@@ -1,4 +1,14 @@
-import type { AlsoChanged, FoundUnit, Unit, UnitJob, Units, UnitVerb } from "#domain/ports/units.ts";
+import type {
+  AlsoChanged,
+  FoundUnit,
+  Unit,
+  UnitFileChange,
+  UnitFileJob,
+  UnitFileVerb,
+  UnitJob,
+  Units,
+  UnitVerb,
+} from "#domain/ports/units.ts";
 import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
 
@@ -51,6 +61,22 @@ const running: Partial<Unit> = { activeState: "active", subState: "running", res
 
 const started = (mainPid: number): Partial<Unit> => ({ ...running, mainPid });
 const stopped: Partial<Unit> = { activeState: "inactive", subState: "dead", result: "success", mainPid: null };
+
+const afterFileChange: Readonly<Record<UnitFileVerb, Partial<Unit>>> = {
+  enable: { unitFileState: "enabled" },
+  disable: { unitFileState: "disabled" },
+  mask: { unitFileState: "masked", loadState: "masked" },
+  unmask: { unitFileState: "disabled", loadState: "loaded" },
+};
+
+const folder = "/etc/systemd/system";
+const wants = (name: string): string => `${folder}/multi-user.target.wants/${name}`;
+const fileChange: Readonly<Record<UnitFileVerb, (name: string) => UnitFileChange>> = {
+  enable: (name) => ({ type: "symlink", path: wants(name), target: `/usr/lib/systemd/system/${name}` }),
+  disable: (name) => ({ type: "unlink", path: wants(name), target: "" }),
+  mask: (name) => ({ type: "symlink", path: `${folder}/${name}`, target: "/dev/null" }),
+  unmask: (name) => ({ type: "unlink", path: `${folder}/${name}`, target: "" }),
+};
 
 /** A unit that runs, unless said otherwise. */
 export const runningUnit = (name: string, changes: Partial<Unit> = {}): FakeUnit => ({ name, ...running, ...changes });
@@ -116,6 +142,18 @@ export function createFakeUnits(
         return jobResult;
       });
 
+  const changeFile =
+    (verb: UnitFileVerb): UnitFileJob =>
+    (asked) =>
+      answer(() => {
+        const name = permitted(asked);
+        const { refusal } = behaviour.get(name) ?? {};
+        if (refusal !== undefined) throw new UnitRefused(refusal);
+        actions.push(`${verb} ${name}`);
+        become(name, afterFileChange[verb]);
+        return [fileChange[verb](name)];
+      });
+
   const fake: FakeUnits = {
     available: true,
     actions,
@@ -150,6 +188,10 @@ export function createFakeUnits(
     start: change("start"),
     stop: change("stop"),
     reload: change("reload"),
+    enable: changeFile("enable"),
+    disable: changeFile("disable"),
+    mask: changeFile("mask"),
+    unmask: changeFile("unmask"),
     alsoChanged: (_verb, name) => answer(() => behaviour.get(name)?.along ?? []),
     restartDetached: (name) => answer(() => void actions.push(`restart ${permitted(name)} detached`)),
     settled: (name) => answer(() => find(name)),

@@ -23,6 +23,10 @@ const ownParams: Readonly<Partial<Record<OperationName, Readonly<Record<string, 
   startService: { name: "cron" },
   stopService: { name: "cron" },
   reloadService: { name: "cron" },
+  enableService: { name: "cron" },
+  disableService: { name: "cron" },
+  maskService: { name: "cron" },
+  unmaskService: { name: "cron" },
 };
 const bodies: Readonly<Partial<Record<OperationName, () => object>>> = {
   createKey: () => ({ name: "made", scopes: [] }),

@@ -117,6 +117,52 @@ describeOnHost("services are controlled", (session) => {
     expect(await refusal(session.api.startService(input("no-start")))).toMatchObject({ status: 400 });
   });
 
+  it("enabled, disabled and masked by root, as systemctl shows it", async () => {
+    const install = ["[Install]", "WantedBy=multi-user.target"];
+    await session.writeUnits({ "listed.service": [...sleeper, ...install] });
+    const fileState = () => property(session, "listed.service", "UnitFileState");
+    const link = "/etc/systemd/system/multi-user.target.wants/listed.service";
+    expect(await session.api.enableService(input("listed"))).toMatchObject({
+      enabled: true,
+      active: false,
+      changes: [{ type: "symlink", path: link, target: "/etc/systemd/system/listed.service" }],
+    });
+    expect(await fileState()).toBe("enabled");
+    await shell(`test -L ${link}`);
+    expect(await session.api.enableService(input("listed"))).toMatchObject({ changes: [] });
+    expect(await session.api.disableService(input("listed"))).toMatchObject({
+      enabled: false,
+      changes: [{ type: "unlink", path: link, target: "" }],
+    });
+    expect(await fileState()).toBe("disabled");
+    // systemd does not put a link in the place of a file.
+    expect(await refusal(session.api.maskService(input("listed")))).toMatchObject({ status: 400 });
+
+    await shell("mv /etc/systemd/system/listed.service /usr/lib/systemd/system/ && systemctl daemon-reload");
+    expect(await session.api.maskService(input("listed"))).toMatchObject({ unit_file_state: "masked" });
+    expect(await refusal(session.api.startService(input("listed")))).toMatchObject({
+      status: 400,
+      details: { issue: "unit is masked" },
+    });
+    expect(await session.api.unmaskService(input("listed"))).toMatchObject({ unit_file_state: "disabled" });
+    await shell("systemctl mask --runtime listed");
+    expect(await session.api.unmaskService(input("listed"))).toMatchObject({ unit_file_state: "disabled" });
+    expect(await session.api.startService(input("listed"))).toMatchObject({ running: true });
+    expect((await session.api.listServices({ query: { limit: 1000 } })).services).toContainEqual(
+      expect.objectContaining({ name: "listed.service", unit_file_state: "disabled" }),
+    );
+  });
+
+  it("and their files refused where a restart is", async () => {
+    expect(await refusal(session.api.maskService(input("dbus")))).toMatchObject({ status: 400 });
+    expect(await refusal(session.api.enableService(input("debug-shell")))).toMatchObject({ status: 400 });
+    expect(await refusal(session.api.disableService(input("steward")))).toMatchObject({ status: 400 });
+    await session.writeUnits({ "static.service": sleeper });
+    expect(await refusal(session.api.enableService(input("static")))).toMatchObject({
+      message: expect.stringContaining("[Install]"),
+    });
+  });
+
   it("by root where the settings permit what polkit does not", async () => {
     await session.writeUnits({ "debug-shell.service": sleeper });
     await session.host.startService({ config: "services: { allow: [debug-shell] }\n" });

@@ -132,6 +132,10 @@ const inputs: Readonly<
   startService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   stopService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   reloadService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  enableService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  disableService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  maskService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  unmaskService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   listLogs: () => ({ query: "?priority=6&limit=3" }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
@@ -209,6 +213,7 @@ async function expectDocumented(response: Response, code: ErrorCode): Promise<vo
 
 const needSystemd: readonly OperationName[] = [
   ...(["restartService", "startService", "stopService", "reloadService"] as const),
+  ...(["enableService", "disableService", "maskService", "unmaskService"] as const),
   ...(["getReboot", "rebootHost", "cancelReboot"] as const),
 ];
 

@@ -1,4 +1,4 @@
-import type { UnitVerb } from "#domain/ports/units.ts";
+import type { UnitFileVerb, UnitVerb } from "#domain/ports/units.ts";
 import type { Call } from "./connection.ts";
 
 const managerPath = "/org/freedesktop/systemd1";
@@ -46,6 +46,15 @@ const jobMembers = {
   reload: "ReloadUnit",
 } as const satisfies Record<UnitVerb, string>;
 
+const fileMembers = {
+  enable: "EnableUnitFiles",
+  disable: "DisableUnitFiles",
+  mask: "MaskUnitFiles",
+  unmask: "UnmaskUnitFiles",
+} as const satisfies Record<UnitFileVerb, string>;
+
+const reloadTimeoutMs = 60_000;
+
 export const calls = {
   subscribe: (): Call => ({ path: managerPath, interface: managerInterface, member: "Subscribe" }),
   listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
@@ -61,6 +70,12 @@ export const calls = {
   unitFileState: (name: string): Call => toManager("GetUnitFileState", "s", name),
   loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),
   changeUnit: (verb: UnitVerb, name: string): Call => toManager(jobMembers[verb], "ss", name, "replace"),
+  changeUnitFile: (verb: UnitFileVerb, name: string, untilReboot: boolean): Call =>
+    verb === "enable" || verb === "mask"
+      ? toManager(fileMembers[verb], "asbb", [name], untilReboot, false)
+      : toManager(fileMembers[verb], "asb", [name], untilReboot),
+  /** systemd answers when it has read all units again. */
+  reload: (): Call => ({ ...toManager("Reload", ""), timeoutMs: reloadTimeoutMs }),
   resetFailedUnit: (name: string): Call => toManager("ResetFailedUnit", "s", name),
   getManager: (property: string): Call => toProperties(managerPath, "Get", managerInterface, property),
   getAll: (path: string, ofInterface: string): Call => toProperties(path, "GetAll", ofInterface),

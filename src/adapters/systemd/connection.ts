@@ -52,9 +52,11 @@ const callOfBus = (member: string, argument: string): Call => ({
 });
 
 const refusals = new Set(
-  ["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit"].map(
-    (name) => `${systemdName}.${name}`,
-  ),
+  [
+    ...["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit"],
+    // Of a unit file that is not changed.
+    ...["UnitExists", "UnitGenerated", "UnitLinked"],
+  ].map((name) => `${systemdName}.${name}`),
 );
 
 function toUnitError(error: unknown): Error {

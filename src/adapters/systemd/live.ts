@@ -4,6 +4,8 @@ import {
   type FailedUnit,
   type FoundUnit,
   isRunning,
+  type UnitFileChange,
+  type UnitFileVerb,
   UnitProtected,
   type UnitState,
   type Units,
@@ -22,6 +24,7 @@ import {
   conditionIn,
   isOnDemand,
   type MirroredUnit,
+  parseFileChanges,
   parseListedUnit,
   startingOf,
   staysActive,
@@ -175,6 +178,19 @@ async function changeUnit(systemd: Systemd, verb: UnitVerb, given: string, signa
   }
 }
 
+/** Of links that last and of those until the next boot: a unit may have both. */
+async function changeFile(systemd: Systemd, verb: UnitFileVerb, given: string): Promise<readonly UnitFileChange[]> {
+  const { name } = await permitted(systemd, given);
+  const untilReboot = verb === "disable" || verb === "unmask" ? [false, true] : [false];
+  const changes: UnitFileChange[] = [];
+  for (const isRuntime of untilReboot) {
+    const call = calls.changeUnitFile(verb, name, isRuntime);
+    changes.push(...(await systemd.call(call, (reply) => parseFileChanges(reply.at(-1)))));
+  }
+  await systemd.call(calls.reload(), () => undefined);
+  return changes;
+}
+
 /** So many units are looked at; a plan that names more is not read by anybody. */
 const maxAlong = 200;
 
@@ -236,6 +252,10 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
     start: (name, signal) => changeUnit(systemd, "start", name, signal),
     stop: (name, signal) => changeUnit(systemd, "stop", name, signal),
     reload: (name, signal) => changeUnit(systemd, "reload", name, signal),
+    enable: (name) => changeFile(systemd, "enable", name),
+    disable: (name) => changeFile(systemd, "disable", name),
+    mask: (name) => changeFile(systemd, "mask", name),
+    unmask: (name) => changeFile(systemd, "unmask", name),
     alsoChanged: (verb, name) => alsoChanged(systemd, verb, name),
     restartDetached: (name) => restartDetached(systemd, name),
     async resetFailed(name) {

@@ -1,4 +1,4 @@
-import type { FoundUnit, Unit, UnitVerb } from "#domain/ports/units.ts";
+import type { FoundUnit, Unit, UnitFileChange, UnitVerb } from "#domain/ports/units.ts";
 
 export interface UnitFileText {
   readonly description: string;
@@ -82,6 +82,16 @@ export function parseUnitFileRow(row: unknown): { readonly path: string; readonl
   if (!Array.isArray(row)) return undefined;
   const [path, state] = row;
   return { path: text(path), state: text(state) };
+}
+
+/** The changes of unit files that a call answers: the last value of its reply. */
+export function parseFileChanges(rows: unknown): readonly UnitFileChange[] {
+  if (!Array.isArray(rows)) return [];
+  return rows.flatMap((row: unknown) => {
+    if (!Array.isArray(row)) return [];
+    const [type, path, target] = row;
+    return { type: text(type), path: text(path), target: text(target) };
+  });
 }
 
 export function unitNames(properties: unknown): readonly string[] {

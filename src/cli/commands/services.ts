@@ -35,9 +35,7 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
 
 export function addServicesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
-  const services = program
-    .command("services")
-    .description("services of the host: list, start, stop, restart and reload them");
+  const services = program.command("services").description("services of the host: list, control, enable and mask them");
   const list = services
     .presetCommand("list")
     .description("list services")
@@ -49,6 +47,7 @@ export function addServicesCommands(program: Command, ports: CommandPorts): void
     print: (_, answer) => printServices(io, answer, now()),
   });
   for (const verb of ["restart", "start", "stop", "reload"] as const) addChangeCommand(services, verb, ports);
+  for (const verb of ["enable", "disable", "mask", "unmask"] as const) addFileCommand(services, verb, ports);
 }
 
 const described = {
@@ -83,6 +82,37 @@ function addChangeCommand(services: Command, verb: keyof typeof described, ports
     print(io, answer) {
       const state = answer.active ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
       io.out(`${oneLine(`${answer.message}${state}`)}\n`);
+    },
+  });
+}
+
+const describedFile = {
+  enable: "have a service start at boot; it is not started now",
+  disable: "have a service not start at boot; it is not stopped now",
+  mask: "make a service impossible to start",
+  unmask: "let a masked service be started again",
+} as const;
+
+function addFileCommand(services: Command, verb: keyof typeof describedFile, ports: CommandPorts): void {
+  const command = services
+    .command(verb)
+    .description(describedFile[verb])
+    .argument("<name>", "unit name; nginx means nginx.service");
+  changeCommand(ports, command, {
+    change: (client, query, name: string) => {
+      const input = { params: { name }, query };
+      const calls = {
+        enable: () => client.enableService(input),
+        disable: () => client.disableService(input),
+        mask: () => client.maskService(input),
+        unmask: () => client.unmaskService(input),
+      };
+      return calls[verb]();
+    },
+    print(io, { message, changes }) {
+      io.out(`${oneLine(message)}\n`);
+      for (const { type, path, target } of changes)
+        io.out(`  ${oneLine(`${type} ${path}${target === "" ? "" : ` → ${target}`}`)}\n`);
     },
   });
 }

@@ -51,7 +51,7 @@ describe("scopes", () => {
   });
 
   it("expand a set, whole or narrowed", () => {
-    const verbs = ["restart", "start", "stop", "reload"];
+    const verbs = ["restart", "start", "stop", "reload", "enable", "mask"];
     expect(expandScopes(["services:control"])).toEqual({ scopes: verbs.map((verb) => `services:${verb}`) });
     expect(expandScopes(["services:control:nginx"])).toEqual({
       scopes: verbs.map((verb) => `services:${verb}:nginx.service`),

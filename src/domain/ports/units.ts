@@ -35,6 +35,17 @@ export interface AlsoChanged {
   readonly verb: UnitVerb | "trigger";
 }
 
+/** What can be done with the file of a unit (systemctl(1)). */
+export const unitFileVerbs = ["enable", "disable", "mask", "unmask"] as const;
+export type UnitFileVerb = (typeof unitFileVerbs)[number];
+
+/** A link in the directories of units: `symlink` was made, `unlink` was removed. */
+export interface UnitFileChange {
+  readonly type: string;
+  readonly path: string;
+  readonly target: string;
+}
+
 export interface FoundUnit extends Unit {
   readonly refusal: PolicyRefusal | undefined;
   /** Whether only the settings permit the restart. */
@@ -59,6 +70,7 @@ export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeStat
   readonly isOnDemand?: true;
 }
 
+export type UnitFileJob = (name: string) => Promise<readonly UnitFileChange[]>;
 export type UnitJob = (name: string, signal: AbortSignal) => Promise<string>;
 
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */
@@ -90,6 +102,17 @@ export interface Units {
   readonly stop: UnitJob;
   /** As {@link Units.restart}. */
   readonly reload: UnitJob;
+  /**
+   * Changes the links of a unit file, also those until the next boot, and has systemd read its units again.
+   * @throws UnitProtected.
+   */
+  readonly enable: UnitFileJob;
+  /** As {@link Units.enable}. */
+  readonly disable: UnitFileJob;
+  /** As {@link Units.enable}. */
+  readonly mask: UnitFileJob;
+  /** As {@link Units.enable}. */
+  readonly unmask: UnitFileJob;
   /** The units that would change with this one, as far as they are loaded; the closest ones first. */
   readonly alsoChanged: (verb: UnitVerb, name: string) => Promise<readonly AlsoChanged[]>;
   /** Does not wait: for the unit of this process. @throws UnitProtected. */

@@ -1,61 +1,11 @@
 import { serviceListLimit } from "#contract/limits.ts";
-import type { Context, Handlers, Plan } from "#contract/operation.ts";
-import {
-  type RestartResult,
-  type ServiceChange,
-  type ServiceEntry,
-  serviceUnitName,
-  type system,
-} from "#contract/system.ts";
-import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
-import { createPlan } from "#domain/common/plan.ts";
+import type { Handlers } from "#contract/operation.ts";
+import type { ServiceEntry, system } from "#contract/system.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
-import {
-  type AlsoChanged,
-  changeUnit,
-  type FoundUnit,
-  hasCrashed,
-  isRunning,
-  type Unit,
-  type UnitObstacle,
-  UnitProtected,
-  UnitRefused,
-  type Units,
-  type UnitVerb,
-  unitObstacle,
-} from "#domain/ports/units.ts";
-import { toNullableTimestamp } from "#kernel/clock.ts";
-
-/** A service name (systemd.unit(5)) without those that begin with a dash, which a command would take for an option. */
-const serviceName = /^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$/;
-
-const maxNameLength = 255;
-
-/** @returns the canonical name. @throws DomainError VALIDATION_ERROR. */
-function parseServiceName(text: string): string {
-  const name = serviceUnitName(text);
-  if (name.length > maxNameLength) throw invalid("name", `longer than ${maxNameLength} characters`);
-  if (!serviceName.test(name)) throw invalid("name", "not the name of a service unit");
-  if (!name.endsWith("@.service")) return name;
-  const issue = "a template needs an instance";
-  throw invalid("name", issue, `cannot use ${name}: ${issue} (name@instance.service)`);
-}
-
-const toServiceEntry = (unit: Unit): ServiceEntry => ({
-  name: unit.name,
-  description: unit.description,
-  active: unit.activeState === "active",
-  running: unit.subState === "running",
-  enabled: unit.unitFileState === "enabled" || unit.unitFileState === "enabled-runtime",
-  active_state: unit.activeState,
-  sub_state: unit.subState,
-  load_state: unit.loadState,
-  unit_file_state: unit.unitFileState,
-  main_pid: unit.mainPid,
-  memory_bytes: unit.memoryBytes,
-  restarts: unit.restarts,
-  since: toNullableTimestamp(unit.since),
-});
+import type { Unit, Units } from "#domain/ports/units.ts";
+import { onHost, toServiceEntry } from "./service.ts";
+import { createServiceChanges } from "./service-change.ts";
+import { createUnitFileChanges } from "./unit-files.ts";
 
 /** Whether the unit is more than a referenced name: it has a file, or runs or failed without one. */
 const isPresent = ({ loadState, activeState }: Unit): boolean =>
@@ -70,153 +20,14 @@ function cachedEntry(unit: Unit): ServiceEntry {
   return entry;
 }
 
-const past: Readonly<Record<UnitVerb, string>> = {
-  start: "started",
-  stop: "stopped",
-  restart: "restarted",
-  reload: "reloaded",
-};
-
-function changeMessage(verb: UnitVerb, after: FoundUnit): string {
-  const { name, activeState, isConditionMet, result } = after;
-  if (verb === "reload") return `${name} reloaded`;
-  if (verb === "stop") {
-    if (isRunning(after)) return `${name} stopped, and something has started it again since`;
-    return activeState === "failed" ? `${name} stopped, but did not end cleanly (${result})` : `${name} stopped`;
-  }
-  if (activeState !== "inactive") return `${name} ${past[verb]}`;
-  // For systemd, a start that a condition prevents is a success.
-  return isConditionMet ? `${name} ran and ended` : `${name} was not started: a condition of the unit is not met`;
-}
-
-/** Not FORBIDDEN: like a masked unit, another key would not help. */
-const refused = (doing: string, { reason, remedy, setting }: UnitObstacle): DomainError =>
-  new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason}${remedy === undefined ? "" : ` (${remedy})`}`, {
-    field: "name",
-    issue: reason,
-    ...(setting !== undefined && { setting }),
-  });
-
-async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    if (error instanceof UnitProtected) throw refused(doing, error.refusal);
-    if (error instanceof UnitRefused) throw invalid("name", error.message, `cannot ${doing}: ${error.message}`);
-    throw unavailable(doing, error) ?? error;
-  }
-}
-
-/** Why there is nothing to do; undefined where there is. */
-function alreadySo(verb: UnitVerb, unit: Unit): string | undefined {
-  if (verb === "start" && isRunning(unit)) return `${unit.name} is ${unit.activeState} already`;
-  if (verb === "stop" && unit.activeState === "inactive") return `${unit.name} is inactive already`;
-  return undefined;
-}
-
-const alsoSteps: Readonly<Record<UnitVerb, (name: string, because: string) => string>> = {
-  start: (name, of) => `start ${name}, which ${of} requires or wants`,
-  stop: (name, of) => `stop ${name}, which requires ${of} or conflicts with it`,
-  restart: (name, of) => `restart ${name}, which requires ${of} or is part of it`,
-  reload: (name, of) => `reload ${name}, to which ${of} passes it on`,
-};
-
-function changePlan(verb: UnitVerb, unit: Unit, also: readonly AlsoChanged[], resetsLimit: boolean): Plan {
-  const reason = alreadySo(verb, unit);
-  if (reason !== undefined) return createPlan([], { units: [], reason });
-  const changed = also.flatMap(({ name, verb: does }) => (does === "trigger" ? [] : [{ name, does }]));
-  const triggers = also.filter(({ verb: does }) => does === "trigger").map(({ name }) => name);
-  return createPlan(
-    [
-      ...(resetsLimit ? [`reset the start limit of ${unit.name}`] : []),
-      `${verb} ${unit.name}`,
-      ...changed.map(({ name, does }) => alsoSteps[does](name, unit.name)),
-    ],
-    {
-      units: [unit.name, ...changed.map(({ name }) => name)],
-      ...(triggers.length > 0 && { reason: `${triggers.join(", ")} can start ${unit.name} again` }),
-    },
-  );
-}
-
-/**
- * systemd keeps the first result of a crash loop (`exit-code`), so `start-limit-hit` is rarely seen, and resetting the limit of a
- * failed unit does no harm. But systemd forgets a transient unit that is no longer failed, and could not start it again.
- */
-const mayHaveHitStartLimit = (verb: UnitVerb, unit: Unit): boolean =>
-  (verb === "start" || verb === "restart") && unit.activeState === "failed" && unit.unitFileState !== "transient";
-
-/** Why the job did not do what was asked; undefined when it did. */
-function jobFault(verb: UnitVerb, jobResult: string, after: FoundUnit): string | undefined {
-  if (jobResult !== "done") return `job ${jobResult} (${after.result})`;
-  const hasEnded = (verb === "start" || verb === "restart") && hasCrashed(after);
-  return hasEnded ? `it stopped at once (${after.result})` : undefined;
-}
-
 export function systemHandlers(ports: {
   host: Pick<HostFacts, "info">;
   units: Units;
   ownUnit: string | undefined;
 }): Handlers<typeof system> {
-  const { host, units, ownUnit } = ports;
-
-  async function changeable(verb: UnitVerb, text: string): Promise<FoundUnit> {
-    const name = parseServiceName(text);
-    const unit = await onHost(`${verb} ${name}`, () => units.read(name));
-    if (unit.loadState === "not-found" && unit.activeState === "inactive")
-      throw new DomainError("NOT_FOUND", `cannot ${verb} ${name}: no such unit`);
-    const obstacle = unitObstacle(verb, unit);
-    if (obstacle !== undefined) throw refused(`${verb} ${name}`, obstacle);
-    if (verb === "stop" && unit.name === ownUnit) {
-      const remedy = `systemctl stop ${unit.name} does it on the host`;
-      throw refused(`${verb} ${name}`, { reason: "it is this service, which nobody could ask to start again", remedy });
-    }
-    return unit;
-  }
-
-  function restartSelf(unit: Unit, context: Context): RestartResult {
-    context.afterReply(() => units.restartDetached(unit.name));
-    const message = `${unit.name} is this service: it restarts once this answer has left`;
-    return { ...toServiceEntry(unit), success: true, message, job_result: "pending" };
-  }
-
-  async function change(verb: UnitVerb, unit: FoundUnit, signal: AbortSignal): Promise<ServiceChange> {
-    const { name } = unit;
-    const reason = alreadySo(verb, unit);
-    if (reason !== undefined) return { ...toServiceEntry(unit), success: true, message: reason, job_result: "" };
-    if (mayHaveHitStartLimit(verb, unit)) await units.resetFailed(name);
-    const { jobResult, after } = await changeUnit(units, verb, name, signal);
-    const details = { job_result: jobResult, active_state: after.activeState };
-    if (jobResult === "running") {
-      const message = `cannot confirm the ${verb} of ${name}: its job is still running (look again later)`;
-      throw new DomainError("INTERNAL_ERROR", message, details);
-    }
-    if (jobResult === "unknown") {
-      const shown = verb === "reload" ? "" : `, and the unit does not show that it was ${past[verb]} since`;
-      const message = `cannot confirm the ${verb} of ${name}: the system bus was lost meanwhile${shown} (look at its log, and try again)`;
-      throw new DomainError("UNAVAILABLE", message, { ...details, missing: "systemd", retryable: true });
-    }
-    const fault = jobFault(verb, jobResult, after);
-    if (fault !== undefined)
-      throw new DomainError("INTERNAL_ERROR", `cannot ${verb} ${name}: ${fault}; see its log`, details);
-    const message = changeMessage(verb, after);
-    return { ...toServiceEntry(after), success: true, message, job_result: jobResult };
-  }
-
-  const handle = async (
-    verb: UnitVerb,
-    { params, query }: { readonly params: { readonly name: string }; readonly query: { readonly dry_run?: boolean } },
-    context: Context,
-  ): Promise<ServiceChange | Plan> => {
-    const unit = await changeable(verb, params.name);
-    const doing = `${verb} ${unit.name}`;
-    if (query.dry_run) {
-      const also = await onHost(doing, () => units.alsoChanged(verb, unit.name));
-      return changePlan(verb, unit, also, mayHaveHitStartLimit(verb, unit));
-    }
-    if (verb === "restart" && unit.name === ownUnit) return restartSelf(unit, context);
-    return onHost(doing, () => change(verb, unit, context.signal()));
-  };
+  const { host, units } = ports;
+  const change = createServiceChanges(ports);
+  const changeFile = createUnitFileChanges(ports);
 
   return {
     getSystemInfo: () => host.info(),
@@ -229,9 +40,13 @@ export function systemHandlers(ports: {
       return { services: matching.slice(0, limit).map(cachedEntry), total: matching.length };
     },
 
-    restartService: (input, context) => handle("restart", input, context),
-    startService: (input, context) => handle("start", input, context),
-    stopService: (input, context) => handle("stop", input, context),
-    reloadService: (input, context) => handle("reload", input, context),
+    restartService: (input, context) => change("restart", input, context),
+    startService: (input, context) => change("start", input, context),
+    stopService: (input, context) => change("stop", input, context),
+    reloadService: (input, context) => change("reload", input, context),
+    enableService: (input) => changeFile("enable", input),
+    disableService: (input) => changeFile("disable", input),
+    maskService: (input) => changeFile("mask", input),
+    unmaskService: (input) => changeFile("unmask", input),
   };
 }

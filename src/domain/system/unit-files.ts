@@ -1,0 +1,109 @@
+import type { Plan } from "#contract/operation.ts";
+import type { ServiceFileChange } from "#contract/system.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { createPlan } from "#domain/common/plan.ts";
+import type { FoundUnit, Unit, UnitFileVerb, UnitObstacle, Units } from "#domain/ports/units.ts";
+import { onHost, parseServiceName, refused, type ServiceInput, toServiceEntry } from "./service.ts";
+
+const isEnabled = ({ unitFileState }: Unit): boolean => /^enabled(-runtime)?$/.test(unitFileState);
+const isMasked = ({ unitFileState, loadState }: Unit): boolean =>
+  /^masked(-runtime)?$/.test(unitFileState) || loadState === "masked";
+
+/** Files that systemd makes itself, or that it cannot read. */
+const unchangeable = ["transient", "generated", "bad"];
+
+/** Why the file of a unit cannot be changed so. */
+function unitFileObstacle(verb: UnitFileVerb, unit: FoundUnit, ownUnit: string | undefined): UnitObstacle | undefined {
+  const { name, unitFileState, refusal } = unit;
+  if (refusal !== undefined) return refusal;
+  if ((verb === "disable" || verb === "mask") && name === ownUnit)
+    return {
+      reason: "it is this service, which could not be asked to start again",
+      remedy: `systemctl ${verb} ${name} does it on the host`,
+    };
+  if (verb !== "unmask" && unchangeable.includes(unitFileState))
+    return { reason: `its unit file is ${unitFileState}, so it cannot be changed` };
+  if (verb === "enable" && isMasked(unit)) return { reason: "unit is masked", remedy: "unmask it first" };
+  if (verb === "enable" && ["static", "indirect", ""].includes(unitFileState))
+    return {
+      reason: "its unit file has no [Install] section for it, so only other units start it",
+      remedy: "start it, or enable what starts it: its socket, timer or another service",
+    };
+  return undefined;
+}
+
+/** Why there is nothing to change; undefined where there is. */
+function isSoAlready(verb: UnitFileVerb, unit: Unit): string | undefined {
+  const { name, unitFileState } = unit;
+  switch (verb) {
+    case "enable":
+      return isEnabled(unit) ? `${name} is enabled already` : undefined;
+    case "disable":
+      return isEnabled(unit) ? undefined : `${name} is not enabled (${unitFileState || "without a unit file"})`;
+    case "mask":
+      return isMasked(unit) ? `${name} is masked already` : undefined;
+    case "unmask":
+      return isMasked(unit) ? undefined : `${name} is not masked`;
+  }
+}
+
+const effect: Readonly<Record<UnitFileVerb, string>> = {
+  enable: "so that it starts at boot",
+  disable: "so that it does not start at boot",
+  mask: "so that nothing can start it",
+  unmask: "so that it can be started again",
+};
+
+const done: Readonly<Record<UnitFileVerb, string>> = {
+  enable: "enabled",
+  disable: "disabled",
+  mask: "masked",
+  unmask: "unmasked",
+};
+
+function unitFilePlan(verb: UnitFileVerb, unit: Unit): Plan {
+  const reason = isSoAlready(verb, unit);
+  if (reason !== undefined) return createPlan([], { units: [], reason });
+  return createPlan([`${verb} ${unit.name}, ${effect[verb]}`, "have systemd read its units again"], {
+    units: [unit.name],
+  });
+}
+
+/** What came of it, with what it did not do. @param after the unit as it is then. */
+function unitFileMessage(verb: UnitFileVerb, { name, activeState }: Unit): string {
+  const isActive = activeState !== "inactive" && activeState !== "failed";
+  const left = {
+    enable: isActive ? "" : "; it is not started by that",
+    disable: isActive ? "; it still runs" : "",
+    mask: isActive ? "; it still runs" : "",
+    unmask: "",
+  }[verb];
+  return `${name} ${done[verb]}${left}`;
+}
+
+/** Enables, disables, masks and unmasks services. @param ports.ownUnit the unit of this service. */
+export function createUnitFileChanges({
+  units,
+  ownUnit,
+}: {
+  readonly units: Units;
+  readonly ownUnit: string | undefined;
+}) {
+  return async (verb: UnitFileVerb, { params, query }: ServiceInput): Promise<ServiceFileChange | Plan> => {
+    const name = parseServiceName(params.name);
+    const unit = await onHost(`${verb} ${name}`, () => units.read(name));
+    const doing = `${verb} ${unit.name}`;
+    if (unit.loadState === "not-found") throw new DomainError("NOT_FOUND", `cannot ${doing}: no such unit`);
+    const obstacle = unitFileObstacle(verb, unit, ownUnit);
+    if (obstacle !== undefined) throw refused(doing, obstacle);
+    if (query.dry_run) return unitFilePlan(verb, unit);
+    const reason = isSoAlready(verb, unit);
+    if (reason !== undefined) return { ...toServiceEntry(unit), success: true, message: reason, changes: [] };
+    return onHost(doing, async () => {
+      const changes = await units[verb](unit.name);
+      const after = await units.read(unit.name);
+      const message = unitFileMessage(verb, after);
+      return { ...toServiceEntry(after), success: true, message, changes: changes.map((each) => ({ ...each })) };
+    });
+  };
+}
