@@ -14,7 +14,7 @@ import type { StaleHost } from "#domain/updates/stale.ts";
 import type { RequestRoot } from "#root/request.ts";
 import { managerThroughRoot, snapshotsThroughRoot } from "#root/through-root.ts";
 
-/** What changes packages and leads back, as root or through root's side. */
+/** What changes packages and rolls back, as root or through root's side. */
 export function createHostUpdates(
   { stateDir, settings, exec }: Pick<Config, "stateDir" | "settings"> & { readonly exec: Exec },
   manager: PackageManager | undefined,

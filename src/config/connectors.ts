@@ -49,7 +49,7 @@ function addressFault({ base_url: text, provider, ...entry }: Entry): string | u
   if (search !== "" || hash !== "") return "must end with its path: what follows ? or # is not sent";
   const hasKey = bearers.includes(provider) || keyNames.some((setting) => entry[setting] !== undefined);
   if ((username !== "" || password !== "") && provider !== "anthropic" && provider !== "google" && hasKey) {
-    return "cannot bear a user name or a password where there is a key: both are sent in the same header";
+    return "cannot contain a user name or a password where there is a key: both are sent in the same header";
   }
   return undefined;
 }

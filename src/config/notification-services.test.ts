@@ -103,7 +103,7 @@ describe("services of the settings", () => {
       "gotify.url: must be an address such as https://service.example.org",
     ],
     [{ gotify: { ...smallest.gotify, url: "ftp://g" } }, "gotify.url: must be an address such as"],
-    [{ matrix: { ...smallest.matrix, url: "https://u:p@m" } }, "matrix.url: cannot bear a user or a password"],
+    [{ matrix: { ...smallest.matrix, url: "https://u:p@m" } }, "matrix.url: cannot contain a user name or a password"],
     [{ telegram: { ...smallest.telegram, url: "https://t/?x=y" } }, "telegram.url: must end with its path"],
     [{ opsgenie: { ...smallest.opsgenie, url: "https://o/#x" } }, "opsgenie.url: must end with its path"],
     [

@@ -72,7 +72,7 @@ function urlFault(text: string): string | undefined {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     return "must be an address such as https://service.example.org";
-  if (url.username !== "" || url.password !== "") return "cannot bear a user or a password";
+  if (url.username !== "" || url.password !== "") return "cannot contain a user name or a password";
   return url.search === "" && url.hash === "" ? undefined : "must end with its path: what follows ? or # is not sent";
 }
 

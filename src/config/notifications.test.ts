@@ -86,7 +86,7 @@ describe("notifications of the settings", () => {
     [{ paging: { chat: { webhook_url_file: "hook" } } }, "paging.chat.webhook_url_file: must be an absolute path"],
     [{ email: { ...email, smtp: "mail.example.org" } }, "email.smtp: must be an address such as smtp://127.0.0.1:25"],
     [{ email: { ...email, smtp: "http://mail" } }, "email.smtp: must be an address such as smtp://127.0.0.1:25"],
-    [{ email: { ...email, smtp: "smtp://u:p@mail" } }, "email.smtp: cannot bear a user or a password"],
+    [{ email: { ...email, smtp: "smtp://u:p@mail" } }, "email.smtp: cannot contain a user name or a password"],
     [{ email: { ...email, smtp: "smtp://mail/x" } }, "email.smtp: must end with its port"],
     [{ email: { ...email, user: "u" } }, "email.user: needs password_file beside it"],
     [{ email: { ...email, password_file: "/p" } }, "email.password_file: needs user beside it"],

@@ -88,7 +88,7 @@ function smtpFault(text: string): string | undefined {
   if (url === null || (url.protocol !== "smtp:" && url.protocol !== "smtps:") || url.hostname === "")
     return "must be an address such as smtp://127.0.0.1:25";
   if (url.username !== "" || url.password !== "")
-    return "cannot bear a user or a password (give user and password_file)";
+    return "cannot contain a user name or a password (give user and password_file)";
   return !["", "/"].includes(url.pathname) || url.search !== "" || url.hash !== ""
     ? "must end with its port"
     : undefined;

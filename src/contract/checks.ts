@@ -153,7 +153,7 @@ export type CheckMetrics = Static<typeof CheckMetrics>;
 export const FixStepReport = Type.Object({
   action: Type.String({ description: "What it does, in the words of the dry run." }),
   status: Choice(fixStepStatuses, "`skipped`: not done because a step before it failed."),
-  message: Type.String({ description: "What came of it." }),
+  message: Type.String({ description: "The result." }),
   duration_ms: Type.Integer(),
 });
 export type FixStepReport = Static<typeof FixStepReport>;

@@ -62,7 +62,7 @@ export const DryRunQuery = Options({
 export const risks = ["safe", "moderate", "risky"] as const;
 export type Risk = (typeof risks)[number];
 
-/** How far the snapshot leads back. */
+/** How far the host can return to the snapshot. */
 export const WayBack = {
   rollback: Type.Optional(
     Choice(

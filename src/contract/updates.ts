@@ -296,7 +296,7 @@ export const updates = {
         pattern: "^required$",
         examples: ["required"],
         description:
-          "Take a snapshot first; true unless settings say otherwise. `required`: refuse the update where the snapshot could not lead back wholly, as `guard` does.",
+          "Take a snapshot first; true unless settings say otherwise. `required`: refuse the update where the snapshot could not be returned to in full, as `guard` does.",
       }),
       guard: Type.Boolean({
         default: false,

@@ -156,7 +156,7 @@ describe("steward doctor", () => {
     };
     expect(await steward(["doctor", "--fix", "--yes"], { interrupt: ctrlC.signal })).toMatchObject({
       code: 130,
-      err: "steward: the fix goes on; to see what came of it: steward doctor --check vital\n",
+      err: "steward: the fix goes on; to see the result: steward doctor --check vital\n",
     });
     hold.resolve();
     await expect.poll(() => done).toEqual(["turned"]);

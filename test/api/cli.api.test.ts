@@ -157,7 +157,7 @@ describe("finding the service and the key", () => {
     }
   });
 
-  it("says what to do when there is no key to be had", async () => {
+  it("says what to do when no key is found", async () => {
     const commands = {
       ...local(),
       localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere/admin.key", readAdminKey }),

@@ -271,7 +271,7 @@ describe("POST /updates/apply", () => {
     await other.app.close();
   });
 
-  it("says what the snapshot could not return, and refuses only where it has to lead back", async () => {
+  it("says what the snapshot could not return, and refuses only where a full rollback is required", async () => {
     offerThree();
     service.snapshots.nowhere.add("server");
     const plan = await post("/updates/apply?dry_run=true");
@@ -303,7 +303,7 @@ describe("POST /updates/apply", () => {
     expect((await post(path, { body: { partial: true } })).json).toMatchObject({
       packages: ["editor", "library"],
       rollback: "partial",
-      reason: "not returned to, since their files are nowhere to be had: server 3.0",
+      reason: "not returned to, since their files are not available: server 3.0",
     });
   });
 
@@ -488,7 +488,7 @@ describe("snapshots", () => {
     expect((await send(service, request)).status).toBe(404);
   });
 
-  it("lead back, by way of a snapshot of how it was", async () => {
+  it("are returned to, behind a safety snapshot", async () => {
     const id = await take();
     offerThree();
     await post("/updates/apply", { body: { create_snapshot: false } });

@@ -112,7 +112,7 @@ describeOnHost("what takes a while, on the command line of a host", (session) =>
     model.release();
   });
 
-  it("rollback shows the plan, asks, shows how it comes along, and leads back", async () => {
+  it("rollback shows the plan, asks, shows its progress, and rolls back", async () => {
     const applied = await inPipe(["updates", "apply", "--package", "quick", "--yes"]);
     expect(applied).toMatchObject({ exitCode: 0, stdout: expect.stringMatching(/ {2}quick 1\.0 → 1\.1\n/) });
     const [, snapshot = ""] = /snapshot from before: (\S+)/.exec(applied.stdout) ?? [];

@@ -187,7 +187,7 @@ describeOnHost(
         });
       });
 
-      it("removes nothing where a dependency is nowhere to be had", async () => {
+      it("removes nothing where a dependency is not available", async () => {
         await dpkg("--install", "--force-depends", packageFile(hopeless));
         const found = await check("apt_status");
         expect(found).toMatchObject({ status: "fail", fix_id: "apt_fix_dependencies" });

@@ -275,11 +275,11 @@ describeOnHost(
         expect(await state()).toEqual(original);
       });
 
-      it("say which package files are nowhere to be had, and nothing is touched", async () => {
+      it("say which package files are not available, and nothing is touched", async () => {
         const bare = "/var/lib/steward/bare";
         await snapshots(session, { folder: bare, verb: "create", id });
         await moveOn();
-        await refusesUntouched(bare, /^SnapshotUnusable: .*nowhere to be had: .*\bapp 1:1\.0~rc1-1\b.*\bgone 1:1\.0/);
+        await refusesUntouched(bare, /^SnapshotUnusable: .*not available: .*\bapp 1:1\.0~rc1-1\b.*\bgone 1:1\.0/);
         expect((await rollback(folder)).result).toMatchObject({ isDone: true });
         expect(await state()).toEqual(original);
       });

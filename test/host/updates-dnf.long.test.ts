@@ -409,7 +409,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
   });
 
   testPackageFiles(session, tree);
-  it("leads back to several kernels, each with its version", async () => {
+  it("returns to several kernels, each with its version", async () => {
     await install("kernel-1.0", "kernel-2.0", "steady-1.0");
     const kernels = async () =>
       (await session.shell(`rpm --root ${rpmRoot} -q kernel --queryformat '%{VERSION}\\n' | sort`)).trim().split("\n");

@@ -453,7 +453,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       expect(await result({ verb: "lacking", names: ["app", "library", "steady"] })).toEqual([]);
     });
 
-    it("is not begun where the cache has a damaged file, nor led back with one", async () => {
+    it("is not begun where the cache has a damaged file, nor rolled back with one", async () => {
       await begin(["steady"], [fresh.steady]);
       const file = `${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`;
       await session.shell(`cp ${file} /root/whole && head -c 200 /root/whole > ${file}`);

@@ -594,7 +594,7 @@ describe("snapshots: packages", () => {
     await create(backend, { changes: [] });
     setPackages([presentPackage("app", "2")]);
     write("hosts", "now");
-    await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("nowhere to be had: app 1");
+    await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("not available: app 1");
     expect(read("hosts")).toBe("now");
     expect(readdirSync(join(folder, "work"))).toEqual([]);
     files.repository.push({ name: "app", architecture: "amd64", version: "1" });
@@ -626,7 +626,7 @@ describe("snapshots: packages", () => {
       expect((await backend.list(signal)).map(({ lacks }) => lacks)).toEqual([[], [], []]);
     });
 
-    it("lead back what they can where that is asked for, and leave the settings of the rest", async () => {
+    it("return what they can where that is asked for, and leave the settings of the rest", async () => {
       const { backend, files, setPackages, packages, write, read } = setUpReal({ isBuildable: false });
       setPackages([app, tool]);
       files.repository.push({ ...tool });
@@ -635,11 +635,11 @@ describe("snapshots: packages", () => {
       await create(backend, { changes: [update, { ...update, name: "tool", from: "5" }] });
       setPackages([presentPackage("app", "2"), presentPackage("tool", "6")]);
       for (const path of ["app.conf", "tool.conf"]) write(path, "new");
-      await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("nowhere to be had: app 1");
+      await expect(backend.rollback(id, transaction, signal)).rejects.toThrow("not available: app 1");
       expect(names(packages())).toEqual(["app 2", "tool 6"]);
       expect(await backend.rollback(id, { ...transaction, isPartial: true }, signal)).toMatchObject({
         isDone: true,
-        reason: "not returned to, since their files are nowhere to be had: app 1",
+        reason: "not returned to, since their files are not available: app 1",
         filesRestored: 1,
       });
       expect(names(packages())).toEqual(["app 2", "tool 5"]);

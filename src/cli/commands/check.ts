@@ -147,7 +147,7 @@ export function addCheckCommand(program: Command, { io, connect, finish }: Comma
     .command("check")
     .description("run a health check; without an id, list all")
     .addArgument(checkArgument("[id]"))
-    .option("--nagios", "answer as a plugin of Nagios, Icinga and their kin does")
+    .option("--nagios", "answer as a plugin of Nagios, Icinga and similar systems does")
     .json()
     .option("--timeout <seconds>", "how long to wait for the answer", seconds, defaultTimeoutSeconds)
     .notes(`Exit code: 0 all well or skipped, 1 something warns or fails, 2 the service could not be asked.

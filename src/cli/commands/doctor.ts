@@ -177,9 +177,7 @@ async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: 
     return await withProgress(io, `fixing ${id}`, () => client.fixCheck(call));
   } catch (error) {
     if (!signal.aborted) throw error;
-    io.err(
-      `steward: the fix goes on; to see what came of it: ${commandFor(client, `doctor --check ${oneLine(id)}`)}\n`,
-    );
+    io.err(`steward: the fix goes on; to see the result: ${commandFor(client, `doctor --check ${oneLine(id)}`)}\n`);
     throw new Interrupted();
   }
 }

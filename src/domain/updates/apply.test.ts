@@ -194,9 +194,9 @@ describe("an update of which something cannot be found out or done", () => {
       details: { missing: "snapshot", retryable: true },
     });
     expect(lines).toContain("ENOSPC: /var/x");
-    const gone = new PackageFileMissing("editor 1.0 is nowhere to be had");
+    const gone = new PackageFileMissing("editor 1.0 is not available");
     await expect(applyUpdates(wanted(), without(gone), told)).rejects.toMatchObject({
-      message: "cannot take the snapshot: editor 1.0 is nowhere to be had; nothing was changed",
+      message: "cannot take the snapshot: editor 1.0 is not available; nothing was changed",
     });
     expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
   });

@@ -23,7 +23,7 @@ const usualTimes: GuardTimes = { guardMs: 5 * 60_000, enoughMs: 90_000 };
 export const guardTimesOf = (minutes: number | undefined): GuardTimes =>
   minutes === undefined ? usualTimes : { guardMs: minutes * 60_000, enoughMs: minutes * 60_000 };
 
-/** Of a host that was led back: whether that was enough shows sooner. */
+/** After a rollback: whether that was enough shows sooner. */
 export const timesAfterRollback = ({ guardMs, enoughMs }: GuardTimes): GuardTimes => ({
   guardMs: Math.min(guardMs, 60_000),
   enoughMs: Math.min(enoughMs, 30_000),

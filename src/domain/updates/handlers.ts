@@ -94,7 +94,7 @@ const namesOf = (lacks: readonly PackageVersion[]): readonly string[] =>
 const lacking = (lacks: readonly PackageVersion[]): DomainError =>
   new DomainError(
     "UNAVAILABLE",
-    `cannot lead all of it back: the files of these packages are nowhere to be had: ${versionsOf(lacks)}; nothing was touched`,
+    `cannot roll all of it back: the files of these packages are not available: ${versionsOf(lacks)}; nothing was touched`,
     { missing: "package files", packages: [...namesOf(lacks)], retryable: false },
   );
 
@@ -172,7 +172,7 @@ async function rollbackPlan(
   const reason = `left alone, since something else than an update changed it: ${left.map(({ path }) => path).join(", ")}`;
   const reasons = [
     ...(left.length === 0 ? [] : [reason]),
-    ...(lacks.length === 0 ? [] : [`not returned to, since their files are nowhere to be had: ${versionsOf(lacks)}`]),
+    ...(lacks.length === 0 ? [] : [`not returned to, since their files are not available: ${versionsOf(lacks)}`]),
   ];
   return reasons.length === 0 ? plan : { ...plan, reason: reasons.join("; ") };
 }

@@ -75,7 +75,7 @@ export async function rollBack(
     return goBack();
   });
   const { isDone, reason, packages, filesRestored, filesLeft, requiresReboot } = outcome;
-  // So that the safety snapshot leads back what the rollback has changed, and no more.
+  // So that the safety snapshot undoes what the rollback has changed, and no more.
   await backend.recordChanges(safetySnapshotId, signal);
   const left =
     filesLeft.length === 0 ? "" : `${counted(filesLeft.length, "file")} left alone that something else changed`;

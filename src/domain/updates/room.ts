@@ -50,7 +50,7 @@ export async function requireRoom(
   if (plan.changes.length === 0) return;
   const mounted = await fileSystems.list(signal);
   const boot = mounted.find(({ path }) => path === "/boot");
-  // The files that lead back are about as large as those that lead on, which may be kept as well.
+  // The files for a rollback are about as large as those of the update, which may be kept as well.
   const filesBytes = plan.downloadBytes * (manager.files.missing === undefined ? 1 : 2);
   const snapshotBytes = takesSnapshot ? filesBytes + spareBytes : 0;
   const wanted: readonly (readonly [path: string, demand: Demand])[] = [

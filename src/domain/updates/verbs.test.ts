@@ -46,7 +46,7 @@ const input = {
   isGuarded: false,
 } as const;
 
-describe("a snapshot of a package whose file is nowhere to be had", () => {
+describe("a snapshot of a package whose file is not available", () => {
   it("is refused, and so is a rollback without its safety snapshot", async () => {
     const { verbs, work } = setUp((backend) => ({
       create: (options, each) =>

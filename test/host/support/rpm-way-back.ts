@@ -123,12 +123,12 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
         expect(await lacks()).toEqual([["hole"]]);
         const back = { verb: "rollback", snapshotId: done.snapshot_id } as const;
         expect(await verbs.work({ ...back, id: "whole" })).toMatchObject({
-          error: expect.stringContaining("nowhere to be had: hole 1.0-1"),
+          error: expect.stringContaining("not available: hole 1.0-1"),
         });
         expect(await hole()).toBe("hole none 1.1-1.noarch");
         expect(await verbs.result({ ...back, id: "part", partial: true })).toMatchObject({
           success: true,
-          message: expect.stringContaining("not returned to, since their files are nowhere to be had: hole 1.0-1"),
+          message: expect.stringContaining("not returned to, since their files are not available: hole 1.0-1"),
           packages: [{ name: "steady", from: "2.0-1", to: "1.0-1" }],
         });
 

@@ -35,7 +35,7 @@ function obstacleIn(output: string, exitCode: number): string {
     return `apt would have to remove ${removed
       .trim()
       .split(/[\s*]+/)
-      .join(", ")}, since what is needed is not to be had from the package sources`;
+      .join(", ")}, since the package sources do not have what is needed`;
   return failureReason(output, exitCode);
 }
 

@@ -51,7 +51,7 @@ export const telling =
     else if (found !== undefined) step(Math.floor(found.percent * 0.9), found.what);
   };
 
-/** Words of each change: no question, no wait for locks, and what is not to be had is an error. */
+/** Words of each change: no question, no wait for locks, and what is not available is an error. */
 const changing = ["--assumeyes", "--setopt=exit_on_lock=1", "--setopt=strict=1"] as const;
 
 export const changingArgv = ({ places }: Dnf, ...words: readonly string[]): Argv => [

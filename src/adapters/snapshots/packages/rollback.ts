@@ -120,7 +120,7 @@ async function gatherFiles(
   }
   if (missing.length > 0 && rollback.transaction.isPartial !== true) {
     throw new SnapshotUnusable(
-      `the files of these packages are nowhere to be had: ${missing.join(", ")} (\`partial\` leaves them as they are)`,
+      `the files of these packages are not available: ${missing.join(", ")} (\`partial\` leaves them as they are)`,
     );
   }
   const paths = (isBare: boolean): readonly string[] =>
@@ -197,7 +197,7 @@ async function rollbackOutcome(rollback: Rollback, reasons: readonly string[]): 
   const left = leftAlone(rollback, now).map(({ name, version }) => `${name} ${version}`);
   const note = [
     ...(before.isUnrecorded === true && (before.foreign ?? []).length > 0 ? [unrecorded] : []),
-    ...(left.length > 0 ? [`not returned to, since their files are nowhere to be had: ${left.join(", ")}`] : []),
+    ...(left.length > 0 ? [`not returned to, since their files are not available: ${left.join(", ")}`] : []),
   ];
   return {
     isDone: reasons.length === 0,

@@ -64,7 +64,7 @@ export async function upgradeRows(
   }
 }
 
-/** @param ask answers with what is to be had of these packages, in the words of {@link parseOffered}. */
+/** @param ask answers with what the repositories have of these packages, in the words of {@link parseOffered}. */
 export async function sizesOf(
   ask: Asking,
   changes: readonly PlainChange[],
