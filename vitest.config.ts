@@ -50,7 +50,8 @@ export default defineConfig({
           include: [long, "test/ports/journal-{corruption,differential}.test.ts"],
           env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
-          maxWorkers: 2,
+          // As in `host`: most of these are machines.
+          maxWorkers: 3,
         },
       },
       // On a Debian that changes each day, so no gate: npm test -- --project sid

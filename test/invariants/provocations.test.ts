@@ -30,7 +30,7 @@ describe("provocations", () => {
 
   it("are in the files that the table names", () => {
     const files = filesBelow("test/host").filter(
-      (path) => path.endsWith(".host.test.ts") && provokedIn(read(path)).length > 0,
+      (path) => /\.(?:host|long)\.test\.ts$/.test(path) && provokedIn(read(path)).length > 0,
     );
     expect(files.filter((path) => !rows.some(({ file }) => path === `test/host/${file}`))).toEqual([]);
   });

@@ -3,7 +3,6 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import { stripVTControlCharacters } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { textWidth } from "#cli/output/text.ts";
 import { runProgram, runSteward } from "./support/program.ts";
 import { baseEnvironment, mainFile, makeFolder, type RunningService, startService } from "./support/service.ts";
 import { runInTerminal, type Step } from "./support/terminal.ts";
@@ -37,48 +36,9 @@ const inTerminal = (argv: readonly string[], steps: readonly Step[] = [], column
     steps,
   });
 
-/** Whether a text has what is for terminals alone: colours, movements, lines written over. */
-const isForTerminals = (text: string): boolean => /(?!\n)\p{Cc}/u.test(text);
 const oneLine = /^steward: [^\n]+\n$/;
 
-const looks: readonly (readonly string[])[] = [
-  ["status"],
-  ["doctor"],
-  ["check"],
-  ["services"],
-  ["logs"],
-  ["alerts"],
-  ["traces"],
-  ["snapshots"],
-  ["operations"],
-  ["updates", "history"],
-  ["connectors"],
-  ["keys", "list"],
-  ["plugins"],
-  ["notify"],
-  ["audit"],
-  ["api", "whoami"],
-];
-
 describe("in a pipe", () => {
-  it.each(looks.map((argv) => [argv.join(" "), argv] as const))(
-    "%s has neither colours nor progress",
-    async (_, argv) => {
-      const { code, stdout, stderr } = await steward(...argv);
-      expect([argv, code <= 1, stderr]).toEqual([argv, true, ""]);
-      expect(isForTerminals(stdout)).toBe(false);
-      expect(stdout).toMatch(/\n$/);
-    },
-  );
-
-  it.each(looks.filter(([first]) => first !== "api").map((argv) => [argv.join(" "), argv] as const))(
-    "%s answers with JSON where it is asked to",
-    async (_, argv) => {
-      const { code, stdout } = await steward(...argv, "--json");
-      expect([argv, code <= 1, typeof JSON.parse(stdout)]).toEqual([argv, true, "object"]);
-    },
-  );
-
   it("ends without a word when nobody reads on", async () => {
     for (let count = 0; count < 40; count += 1) write("x".repeat(5_000));
     const script = `"${process.execPath}" "${mainFile}" logs -n 1000 -o cat | head -n 1; echo "\${PIPESTATUS[0]}"`;
@@ -93,20 +53,6 @@ describe("in a pipe", () => {
 });
 
 describe("at a terminal", () => {
-  it.each([80, 40])("fits %i columns, in colours", async (columns) => {
-    for (const argv of [["status"], ["doctor"], ["services"], ["check"]]) {
-      const { output, left } = await inTerminal(argv, [], columns);
-      expect(left).toEqual([]);
-      expect(output).toContain("\u001b[");
-      const lines = stripVTControlCharacters(output)
-        .split("\n")
-        .map((line) => line.split("\r").at(-1) ?? "");
-      // The last line is a sentence, which a terminal wraps.
-      for (const line of lines.filter((each) => !/^(Found trouble|\d+ (checks|of))/.test(each)))
-        expect([argv, textWidth(line) <= columns, line]).toEqual([argv, true, line]);
-    }
-  });
-
   it("keeps to NO_COLOR and to a dumb terminal", async () => {
     for (const environment of [{ NO_COLOR: "1" }, { TERM: "dumb" }]) {
       const { output } = await inTerminal(["check"], [], 80, environment);

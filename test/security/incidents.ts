@@ -313,7 +313,7 @@ export const incidents: readonly Incident[] = [
     cause: "the origin was not looked at",
     tests: [
       ["test/api/ws-logs.api.test.ts", "refuses a key without the scope, and foreign origins and hosts"],
-      ["test/process/ws-browser.test.ts", "gets nothing on a page from elsewhere"],
+      ["test/process/ws-browser.long.test.ts", "gets nothing on a page from elsewhere"],
       ["test/api/transport.api.test.ts", "refuses a foreign Origin and serves its own"],
       [
         "test/api/transport.api.test.ts",
@@ -449,7 +449,7 @@ export const incidents: readonly Incident[] = [
     cause: "text of a host, or of a host that was taken over, is printed as it is",
     tests: [
       ["test/security/terminal.test.ts", "is told nothing but text: %s"],
-      ["test/security/cli-answers.test.ts", "does nothing: %s"],
+      ["test/security/cli-answers.long.test.ts", "does nothing: %s"],
       ["test/security/hostile-names.test.ts", "turn nothing of a terminal round that lists them"],
     ],
   },
@@ -486,8 +486,8 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "a header of a proxy, or a certificate of anybody, was believed",
     tests: [
-      ["test/process/tls-client-certs.test.ts", "a client certificate that is not to be believed"],
-      ["test/process/tls-client-certs.test.ts", "never come from a header"],
+      ["test/process/tls-client-certs.long.test.ts", "a client certificate that is not to be believed"],
+      ["test/process/tls-client-certs.long.test.ts", "never come from a header"],
       ["test/process/tls.test.ts", "speaks TLS 1.3 and 1.2, and nothing older"],
     ],
   },

@@ -12,12 +12,12 @@ export interface Provocation {
   readonly file: string;
 }
 
-const storage = "checks-storage.host.test.ts";
+const storage = "checks-storage.long.test.ts";
 const kernel = "checks-kernel.long.test.ts";
-const services = "checks-services.host.test.ts";
-const security = "checks-security.host.test.ts";
-const units = "checks-units.host.test.ts";
-const devices = "checks-devices.host.test.ts";
+const services = "checks-services.long.test.ts";
+const security = "checks-security.long.test.ts";
+const units = "checks-units.long.test.ts";
+const devices = "checks-devices.long.test.ts";
 const packages = "packages.long.test.ts";
 
 /** How each check that comes with the service is provoked on a booted host. A test takes its title from here (`provoke`). */

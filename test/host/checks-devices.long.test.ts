@@ -10,7 +10,7 @@ import { smartReports, smartScan, thinPoolReport, zpoolStatus } from "./support/
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
-const files: readonly string[] = ["checks-devices.host.test.ts", "checks-units.host.test.ts"];
+const files: readonly string[] = ["checks-devices.long.test.ts", "checks-units.long.test.ts"];
 const rows = Object.entries<readonly Provocation[]>(provocations);
 const provokedHere = rows.filter(([, ways]) => ways.some(({ file }) => files.includes(file))).map(([id]) => id);
 
