@@ -47,7 +47,10 @@ export default defineConfig({
           testTimeout: 600_000,
           globalSetup: ["test/process/prepare.ts", "test/host/prepare.ts"],
           // These do more here than in `ports`.
-          include: [long, "test/ports/journal-{corruption,differential}.test.ts"],
+          include: [
+            long,
+            "test/ports/journal-{copies,corruption,differential,expressions,foreign,growth,paging}.test.ts",
+          ],
           env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
           // As in `host`: most of these are machines.

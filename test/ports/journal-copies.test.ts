@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { copiesCorpus, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
-import { answerOf, everything, isLong, seed } from "../journals/known.ts";
+import { answerOf, bySize, everything, seed } from "../journals/known.ts";
 import { dumpJournal, type KnownEntry, matchingEntries } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
@@ -64,7 +64,7 @@ describe.skipIf(!canMakeJournals())("entries that several files hold", () => {
         expect(pagesOf(query, "desc", limit)).toEqual(listed);
         expect(pagesOf(query, "asc", limit)).toEqual(listed);
       }),
-      { numRuns: isLong ? 2_000 : 40, seed },
+      { numRuns: bySize(8, 40, 2_000), seed },
     );
   });
 });

@@ -13,7 +13,7 @@ import { bySize, isLong } from "../journals/known.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { createRandom } from "../journals/random.ts";
 
-const countPerKind = bySize(120, 500, 20_000);
+const countPerKind = bySize(60, 500, 20_000);
 const compareEvery = isLong ? 5 : 8;
 const firstSeed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1) * 1_000_000;
 /** A query on these files takes milliseconds; who works for so long in silence is not coming back. */

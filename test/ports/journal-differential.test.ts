@@ -23,8 +23,8 @@ import {
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
 
-const queriesPerFolder = bySize(30, 100, 5_000);
-const asksPerFolder = bySize(3, 8, 200);
+const queriesPerFolder = bySize(10, 100, 5_000);
+const asksPerFolder = bySize(1, 8, 200);
 const timeoutMs = isLong ? 1_800_000 : 120_000;
 
 /**

@@ -4,7 +4,7 @@ import { compileExpression } from "#domain/logs/expression.ts";
 import { ExpressionUnsupported } from "#domain/logs/expression-tree.ts";
 import { createFolder, fileKinds, type JournalFolder } from "../journals/corpora.ts";
 import { boots, start } from "../journals/entries.ts";
-import { isLong, seed } from "../journals/known.ts";
+import { bySize, seed } from "../journals/known.ts";
 import { canMakeJournals, runJournalctl } from "../journals/programs.ts";
 import { asciiTexts, expressions } from "../journals/random-expressions.ts";
 
@@ -12,7 +12,7 @@ const messages = [
   ...fc.sample(asciiTexts, { numRuns: 400, seed: 1 }),
   ..."abc ABC digit [:d] a.b axb Q.E ab ab\n ab\n\n xab ahb RN pL Lu Serror terror ERROR 5".split(" "),
 ];
-const numRuns = isLong ? 4_000 : 150;
+const numRuns = bySize(40, 150, 4_000);
 
 /** Messages that the expression finds, by position; undefined where it is refused. */
 function found(expression: string): readonly number[] | undefined {

@@ -101,7 +101,7 @@ describe.skipIf(!canMakeJournals())("journal: copies of entries in files that on
         }
         expect(paged).toEqual(logs.map(({ cursor }) => cursor));
       });
-      await fc.assert(property, { numRuns: bySize(8, 60, 300), seed });
+      await fc.assert(property, { numRuns: bySize(3, 12, 300), seed });
     } finally {
       host.dispose();
       folder.remove();
@@ -142,7 +142,7 @@ describe.skipIf(!canMakeJournals())("journal: files that only journalctl reads, 
       const difference = firstDifference(await ask(query), expected);
       if (difference !== undefined) throw new Error(difference);
     });
-    await fc.assert(property, { numRuns: 40, seed });
+    await fc.assert(property, { numRuns: bySize(8, 40, 200), seed });
   });
 
   it("counts boots over all of them, also where they are of several hosts", { timeout: 120_000 }, async () => {

@@ -7,7 +7,7 @@ import { firstDifference } from "../journals/compare.ts";
 import { createFolder, fileKinds, type JournalFolder, type Writer } from "../journals/corpora.ts";
 import { boots, everyday, machines, start } from "../journals/entries.ts";
 import type { NewEntry } from "../journals/export-format.ts";
-import { answerOf, everything, isLong, known, seed } from "../journals/known.ts";
+import { answerOf, bySize, everything, isLong, known, seed } from "../journals/known.ts";
 import { pageOf } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
@@ -86,7 +86,7 @@ describe.skipIf(!canMakeJournals()).each(fileKinds.slice(0, 2))(
           const difference = firstDifference(answerOf(engine, query), expected);
           if (difference !== undefined) throw new Error(difference);
         }),
-        { numRuns: isLong ? 2_000 : 40, seed },
+        { numRuns: bySize(8, 40, 2_000), seed },
       );
     });
   },

@@ -9,10 +9,10 @@ import { parseCursor } from "#adapters/journald/order.ts";
 import { createRegistry } from "#adapters/journald/registry.ts";
 import type { LogEntry } from "#contract/logs.ts";
 import type { NewEntry } from "../journals/export-format.ts";
-import { answerOf, everything, isLong, seed } from "../journals/known.ts";
+import { answerOf, bySize, everything, seed } from "../journals/known.ts";
 import { smallJournal } from "../journals/small-journal.ts";
 
-const numRuns = isLong ? 3_000 : 150;
+const numRuns = bySize(20, 150, 3_000);
 const start = 1_700_000_000_000_000;
 const kind = { compact: true, keyedHash: true, compress: false };
 
