@@ -26,7 +26,7 @@ interface Asked {
   readonly body?: unknown;
 }
 
-describeOnHost("scopes on the installed service", (session) => {
+describeOnHost("scopes on the installed service", { checks: ["systemd_failed", "security_updates"] }, (session) => {
   const call = async (path: string, { method, key, bearer, repetition, body = {} }: Asked) => {
     const response = await fetch(`${session.service.url}/api/v1${path}`, {
       method: method ?? "POST",

@@ -5,7 +5,7 @@ import { createClient } from "#client/index.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 
-describeOnHost("alerts of a host", (session) => {
+describeOnHost("alerts of a host", { checks: [] }, (session) => {
   let server: Server;
   let port: number;
   const texts: string[] = [];

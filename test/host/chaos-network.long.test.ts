@@ -18,86 +18,80 @@ if (!hasLinks && process.env["CI"] === "true")
 if (!hasLinks) process.stdout.write("skipped: a network that goes away (apt-get install iproute2)\n");
 
 describe.skipIf(!hasLinks)("a link that can be cut", () => {
-  describeOnHost(
-    "a network that goes away",
-    (session) => {
-      const url = `http://${inside}:${port}`;
-      const ip = (...words: readonly string[]) => runCommand(["ip", ...words]);
-      let key: string;
+  describeOnHost("a network that goes away", { privateNetwork: true }, (session) => {
+    const url = `http://${inside}:${port}`;
+    const ip = (...words: readonly string[]) => runCommand(["ip", ...words]);
+    let key: string;
 
-      beforeAll(async () => {
-        const words = await session.host.enter([]);
-        const leader = words[words.indexOf("-t") + 1] ?? "";
-        const inGuest = (...more: readonly string[]) => runCommand(["nsenter", "-t", leader, "-n", "ip", ...more]);
-        await ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", leader);
-        await ip("address", "add", `${outside}/30`, "dev", link);
-        await ip("link", "set", link, "up");
-        await inGuest("address", "add", `${inside}/30`, "dev", "eth0");
-        await inGuest("link", "set", "eth0", "up");
-        const listen = `Environment=STEWARD_LISTEN=0.0.0.0:${port}`;
-        await session.host.writeFile("/etc/systemd/system/steward.service.d/90-network.conf", `[Service]\n${listen}\n`);
-        await session.host.writeFile("/etc/steward/config.yaml", "tls: off\n");
-        await session.writeUnits({
-          [writer]: [
-            "[Service]",
-            `ExecStart=/usr/bin/python3 -u -c "import itertools, time; [(print('${writer}', n), time.sleep(0.02)) for n in itertools.count()]"`,
-            "LogRateLimitIntervalSec=0",
-          ],
-        });
-        await session.service.restart();
-        key = session.service.adminKey;
+    beforeAll(async () => {
+      const words = await session.host.enter([]);
+      const leader = words[words.indexOf("-t") + 1] ?? "";
+      const inGuest = (...more: readonly string[]) => runCommand(["nsenter", "-t", leader, "-n", "ip", ...more]);
+      await ip("link", "add", link, "type", "veth", "peer", "name", "eth0", "netns", leader);
+      await ip("address", "add", `${outside}/30`, "dev", link);
+      await ip("link", "set", link, "up");
+      await inGuest("address", "add", `${inside}/30`, "dev", "eth0");
+      await inGuest("link", "set", "eth0", "up");
+      const listen = `Environment=STEWARD_LISTEN=0.0.0.0:${port}`;
+      await session.host.writeFile("/etc/systemd/system/steward.service.d/90-network.conf", `[Service]\n${listen}\n`);
+      await session.host.writeFile("/etc/steward/config.yaml", "tls: off\n");
+      await session.writeUnits({
+        [writer]: [
+          "[Service]",
+          `ExecStart=/usr/bin/python3 -u -c "import itertools, time; [(print('${writer}', n), time.sleep(0.02)) for n in itertools.count()]"`,
+          "LogRateLimitIntervalSec=0",
+        ],
       });
-      afterAll(async () => {
-        // It goes with the guest's end of it, unless that is gone already.
-        await runCommand(["ip", "link", "delete", link], { allowFailure: true });
-      });
+      await session.service.restart();
+      key = session.service.adminKey;
+    });
+    afterAll(async () => {
+      // It goes with the guest's end of it, unless that is gone already.
+      await runCommand(["ip", "link", "delete", link], { allowFailure: true });
+    });
 
-      it("takes nothing that was acknowledged, no line of a stream, and not the service", async () => {
-        const api = createClient({ url, key });
-        const made: string[] = [];
-        const create = async (): Promise<void> => {
-          made.push((await api.createKey({ body: { name: `key ${made.length}`, scopes: ["system:read"] } })).id);
-        };
-        const messages: string[] = [];
-        const over = new AbortController();
-        const reading = (async () => {
-          for await (const { message } of streamLogs({ url, key, unit: writer, signal: over.signal })) {
-            if (message.startsWith(writer)) messages.push(message);
-          }
-        })();
-        reading.catch(() => undefined);
-        const pid = await session.service.pid();
-        await session.host.exec(["systemctl", "start", writer]);
-        await eventually(() => expect(messages.length).toBeGreaterThan(20), 30_000);
-        for (let round = 0; round < 2; round += 1) {
-          await create();
-          await ip("link", "set", link, "down");
-          const count = messages.length;
-          // Asked without a network, and answered whenever there is one again, or not at all.
-          const unsure = create().catch(() => undefined);
-          await sleep(3_000);
-          expect(messages.length - count).toBeLessThan(10);
-          // Who is inside has it all the while.
-          expect(await session.shell(`curl -fsS http://127.0.0.1:${port}/readyz`)).toContain("ok");
-          await ip("link", "set", link, "up");
-          await eventually(() => expect(messages.length).toBeGreaterThan(count + 50), 60_000);
-          await unsure;
-          await create();
+    it("takes nothing that was acknowledged, no line of a stream, and not the service", async () => {
+      const api = createClient({ url, key });
+      const made: string[] = [];
+      const create = async (): Promise<void> => {
+        made.push((await api.createKey({ body: { name: `key ${made.length}`, scopes: ["system:read"] } })).id);
+      };
+      const messages: string[] = [];
+      const over = new AbortController();
+      const reading = (async () => {
+        for await (const { message } of streamLogs({ url, key, unit: writer, signal: over.signal })) {
+          if (message.startsWith(writer)) messages.push(message);
         }
-        over.abort();
-        await reading;
-        const numbers = messages.map((message) => Number(message.split(" ")[1]));
-        const first = numbers[0] ?? Number.NaN;
-        const fault = faultOfLines(messages, { unit: writer, first, count: (numbers.at(-1) ?? Number.NaN) + 1 });
-        expect(fault).toBeUndefined();
-        const ids = (await api.listKeys()).keys.map(({ id }) => id);
-        expect(made.filter((id) => !ids.includes(id))).toEqual([]);
-        expect(await session.service.pid()).toBe(pid);
-        expect((await session.service.logs()).split("\n").filter((line) => line.includes('"level":"error"'))).toEqual(
-          [],
-        );
-      });
-    },
-    { privateNetwork: true },
-  );
+      })();
+      reading.catch(() => undefined);
+      const pid = await session.service.pid();
+      await session.host.exec(["systemctl", "start", writer]);
+      await eventually(() => expect(messages.length).toBeGreaterThan(20), 30_000);
+      for (let round = 0; round < 2; round += 1) {
+        await create();
+        await ip("link", "set", link, "down");
+        const count = messages.length;
+        // Asked without a network, and answered whenever there is one again, or not at all.
+        const unsure = create().catch(() => undefined);
+        await sleep(3_000);
+        expect(messages.length - count).toBeLessThan(10);
+        // Who is inside has it all the while.
+        expect(await session.shell(`curl -fsS http://127.0.0.1:${port}/readyz`)).toContain("ok");
+        await ip("link", "set", link, "up");
+        await eventually(() => expect(messages.length).toBeGreaterThan(count + 50), 60_000);
+        await unsure;
+        await create();
+      }
+      over.abort();
+      await reading;
+      const numbers = messages.map((message) => Number(message.split(" ")[1]));
+      const first = numbers[0] ?? Number.NaN;
+      const fault = faultOfLines(messages, { unit: writer, first, count: (numbers.at(-1) ?? Number.NaN) + 1 });
+      expect(fault).toBeUndefined();
+      const ids = (await api.listKeys()).keys.map(({ id }) => id);
+      expect(made.filter((id) => !ids.includes(id))).toEqual([]);
+      expect(await session.service.pid()).toBe(pid);
+      expect((await session.service.logs()).split("\n").filter((line) => line.includes('"level":"error"'))).toEqual([]);
+    });
+  });
 });

@@ -5,7 +5,7 @@ import { fixesOf, ownTraces, unchanged } from "./support/fixes.ts";
 import { withKernelClock } from "./support/kernel-clock.ts";
 import { describeOnHost } from "./support/session.ts";
 
-describeOnHost("fixes of services and of the clock", (session) => {
+describeOnHost("fixes of services and of the clock", { checks: ["systemd_failed", "time_sync"] }, (session) => {
   const { check, fix, plan } = fixesOf(session);
   const start = (unit: string) => session.shell(`systemctl start ${unit} || true`);
   const failedNames = async (): Promise<readonly string[]> => {

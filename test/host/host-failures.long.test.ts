@@ -119,89 +119,81 @@ describeOnHost("a host without the system bus", (session) => {
   );
 });
 
-describeOnHost(
-  "a host whose disk is full",
-  (session) => {
-    const disks: SmallDisk[] = [];
-    /** Puts a small disk in the place of a directory, with what is in it. */
-    const replaceBySmallDisk = async (directory: string, megabytes: number): Promise<void> => {
-      const disk = await createSmallDisk(session, megabytes);
-      disks.push(disk);
-      await session.shell(`cp -a ${directory} /root/kept`);
-      await disk.mount(directory);
-      await session.shell(
-        `cp -a /root/kept/. ${directory}/ && chown --reference=/root/kept ${directory} && chmod --reference=/root/kept ${directory} && rm -rf /root/kept`,
-      );
-    };
-    const fill = (directory: string): Promise<string> =>
-      session.shell(`dd if=/dev/zero of=${directory}/fill bs=4k 2>/dev/null; sync; df ${directory} | tail -1`);
+describeOnHost("a host whose disk is full", { fileSystem: "ext4" }, (session) => {
+  const disks: SmallDisk[] = [];
+  /** Puts a small disk in the place of a directory, with what is in it. */
+  const replaceBySmallDisk = async (directory: string, megabytes: number): Promise<void> => {
+    const disk = await createSmallDisk(session, megabytes);
+    disks.push(disk);
+    await session.shell(`cp -a ${directory} /root/kept`);
+    await disk.mount(directory);
+    await session.shell(
+      `cp -a /root/kept/. ${directory}/ && chown --reference=/root/kept ${directory} && chmod --reference=/root/kept ${directory} && rm -rf /root/kept`,
+    );
+  };
+  const fill = (directory: string): Promise<string> =>
+    session.shell(`dd if=/dev/zero of=${directory}/fill bs=4k 2>/dev/null; sync; df ${directory} | tail -1`);
 
-    beforeAll(async () => {
-      await writePlugin(session, "told", "#!/bin/sh\necho OK\n", ["description: is there"]);
-      await session.service.stop();
-      await replaceBySmallDisk(stateDir, 24);
-      await replaceBySmallDisk(tasksDir, 24);
-      await session.service.restart();
-    });
-    afterAll(() => {
-      for (const disk of disks) disk.dispose();
-    });
-    const fullDisk = (directory: string) => ({
-      status: 503,
-      error: {
-        code: "UNAVAILABLE",
-        message: expect.stringContaining(`no space left on ${directory}`),
-        details: { missing: "disk space", directory: expect.stringContaining(directory), retryable: true },
-      },
-    });
+  beforeAll(async () => {
+    await writePlugin(session, "told", "#!/bin/sh\necho OK\n", ["description: is there"]);
+    await session.service.stop();
+    await replaceBySmallDisk(stateDir, 24);
+    await replaceBySmallDisk(tasksDir, 24);
+    await session.service.restart();
+  });
+  afterAll(() => {
+    for (const disk of disks) disk.dispose();
+  });
+  const fullDisk = (directory: string) => ({
+    status: 503,
+    error: {
+      code: "UNAVAILABLE",
+      message: expect.stringContaining(`no space left on ${directory}`),
+      details: { missing: "disk space", directory: expect.stringContaining(directory), retryable: true },
+    },
+  });
 
-    it("refuses changes as unavailable, names the directory, keeps nothing of them, and takes them later", {
-      timeout: 120_000,
-    }, async () => {
-      await fill(stateDir);
-      let made = 0;
-      const refused = await eventually(async () => {
-        const answer = await ask(session, "createKey");
-        if (answer.status === 201) made += 1;
-        expect(answer.status).not.toBe(201);
-        return answer;
-      });
-      expect(refused).toMatchObject(fullDisk(stateDir));
-      for (const name of ["createSnapshot", "enablePlugin"] as const)
-        expect(await ask(session, name)).toMatchObject({ name, ...fullDisk(stateDir) });
-      const answers = await askAll(session);
-      expectNoInternalError(answers);
-      const keysMade = async () => (await session.api.listKeys()).keys.filter(({ name }) => name === "made").length;
-      expect(await keysMade()).toBe(made);
-      await session.shell(`rm ${stateDir}/fill`);
-      expect(await ask(session, "createKey")).toMatchObject({ status: 201 });
-      expect(await keysMade()).toBe(made + 1);
-      expect(await ask(session, "createSnapshot")).toEqual({ name: "createSnapshot", status: 201 });
-      const { entries } = await session.api.listAudit({ query: { operation: "createKey", outcome: "failed" } });
-      expect(entries).toContainEqual(expect.objectContaining({ status: 503, error: "UNAVAILABLE" }));
+  it("refuses changes as unavailable, names the directory, keeps nothing of them, and takes them later", {
+    timeout: 120_000,
+  }, async () => {
+    await fill(stateDir);
+    let made = 0;
+    const refused = await eventually(async () => {
+      const answer = await ask(session, "createKey");
+      if (answer.status === 201) made += 1;
+      expect(answer.status).not.toBe(201);
+      return answer;
     });
+    expect(refused).toMatchObject(fullDisk(stateDir));
+    for (const name of ["createSnapshot", "enablePlugin"] as const)
+      expect(await ask(session, name)).toMatchObject({ name, ...fullDisk(stateDir) });
+    const answers = await askAll(session);
+    expectNoInternalError(answers);
+    const keysMade = async () => (await session.api.listKeys()).keys.filter(({ name }) => name === "made").length;
+    expect(await keysMade()).toBe(made);
+    await session.shell(`rm ${stateDir}/fill`);
+    expect(await ask(session, "createKey")).toMatchObject({ status: 201 });
+    expect(await keysMade()).toBe(made + 1);
+    expect(await ask(session, "createSnapshot")).toEqual({ name: "createSnapshot", status: 201 });
+    const { entries } = await session.api.listAudit({ query: { operation: "createKey", outcome: "failed" } });
+    expect(entries).toContainEqual(expect.objectContaining({ status: 503, error: "UNAVAILABLE" }));
+  });
 
-    it("of root's side is reported in the result of the operation", { timeout: 120_000 }, async () => {
-      await fill(tasksDir);
-      expect(await ask(session, "createSnapshot")).toMatchObject(fullDisk(tasksDir));
-      await session.shell(`rm ${tasksDir}/fill`);
-      expect(await ask(session, "createSnapshot")).toEqual({ name: "createSnapshot", status: 201 });
-    });
-  },
-  { fileSystem: "ext4" },
-);
+  it("of root's side is reported in the result of the operation", { timeout: 120_000 }, async () => {
+    await fill(tasksDir);
+    expect(await ask(session, "createSnapshot")).toMatchObject(fullDisk(tasksDir));
+    await session.shell(`rm ${tasksDir}/fill`);
+    expect(await ask(session, "createSnapshot")).toEqual({ name: "createSnapshot", status: 201 });
+  });
+});
 
-describeOnHost(
-  "a host without the system bus, looked after by root",
-  (session) => {
-    it("has no answer that is an internal error either", { timeout: 120_000 }, async () => {
-      await session.host.exec(["systemctl", "stop", "dbus.socket", "dbus.service"]);
-      const answers = await askAll(session);
-      await session.host.exec(["systemctl", "start", "dbus.socket"]);
-      expectNoInternalError(answers);
-      for (const name of ["listServices", "restartService"])
-        expect(answers.find((each) => each.name === name)).toMatchObject({ name, ...withoutBus });
-    });
-  },
-  { user: "root" },
-);
+describeOnHost("a host without the system bus, looked after by root", { user: "root" }, (session) => {
+  it("has no answer that is an internal error either", { timeout: 120_000 }, async () => {
+    await session.host.exec(["systemctl", "stop", "dbus.socket", "dbus.service"]);
+    const answers = await askAll(session);
+    await session.host.exec(["systemctl", "start", "dbus.socket"]);
+    expectNoInternalError(answers);
+    for (const name of ["listServices", "restartService"])
+      expect(answers.find((each) => each.name === name)).toMatchObject({ name, ...withoutBus });
+  });
+});

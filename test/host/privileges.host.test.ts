@@ -9,7 +9,7 @@ const refusal =
 /** No finding of its own is above this; below 2 is what was aimed at. */
 const maxExposure = 2;
 
-describeOnHost("the rights of the service", (session) => {
+describeOnHost("the rights of the service", { checks: [] }, (session) => {
   const as = (user: string, argv: readonly string[]) =>
     session.host.exec(argv, { user, allowFailure: true, timeoutMs: 30_000 });
   const manager = ["org.freedesktop.systemd1", "/org/freedesktop/systemd1", "org.freedesktop.systemd1.Manager"];

@@ -6,7 +6,7 @@ import { makePackageSources } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
 /** What root records in the journal of what the service has it do, and how that compares with the service's own log. */
-describeOnHost("root's own record", (session) => {
+describeOnHost("root's own record", { checks: ["disk_space"] }, (session) => {
   const { newOperation, newRequest, send, request, runOperation, spec, write } = createIntruder(session);
   // Of its own: the lists of Debian take seconds, and a network.
   beforeAll(() => makePackageSources(session, []));

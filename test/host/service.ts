@@ -1,12 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { builtInCheckIds } from "#domain/health/registry.ts";
 import type { ExecOptions } from "./boot.ts";
 import { type CommandResult, noLog } from "./commands.ts";
 import { installedFiles } from "./installed.ts";
 import { ensureProgram, installedPrograms } from "./program.ts";
 
 export type ServiceOptions = {
-  /** Text of /etc/steward/config.yaml; without it the file stays as it is. */
+  /** Text of /etc/steward/config.yaml; without it the file stays as it is, unless `checks` are named. */
   config?: string;
+  /**
+   * The built-in checks that it has; all of them unless given. Every start runs each of them within seconds, some by processes of
+   * root, which is work for nothing where a test is about something else.
+   */
+  checks?: readonly string[];
   env?: Readonly<Record<string, string>>;
   /** Words after `serve`. */
   args?: readonly string[];
@@ -43,7 +49,8 @@ const startTimeoutMs = 30_000;
 
 /** Writes the unit and the settings, starts the service and waits until it listens and has an admin key. */
 export async function startService(host: ServiceHost, options: ServiceOptions): Promise<RunningService> {
-  if (options.config !== undefined) await host.writeFile("/etc/steward/config.yaml", options.config);
+  const settings = settingsOf(options);
+  if (settings !== undefined) await host.writeFile("/etc/steward/config.yaml", settings);
   const isRoot = options.user === "root" || options.command !== undefined;
   await host.exec(["systemctl", "stop", unit], { allowFailure: true });
   if (isRoot) await installAsRoot(host, options);
@@ -71,6 +78,13 @@ export async function startService(host: ServiceHost, options: ServiceOptions): 
       started = await startOnce(host);
     },
   };
+}
+
+function settingsOf({ config, checks }: ServiceOptions): string | undefined {
+  if (checks === undefined) return config;
+  const others = builtInCheckIds.filter((id) => !checks.includes(id));
+  const health = { checks: Object.fromEntries(others.map((id) => [id, { enabled: false }])) };
+  return `health: ${JSON.stringify(health)}\n${config ?? ""}`;
 }
 
 const dropIn = (name: string): string => `/etc/systemd/system/${name}.d/50-test.conf`;

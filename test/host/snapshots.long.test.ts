@@ -102,255 +102,251 @@ const etcState =
 /** The adapter is tried by itself, as root, with the folder of the service as its own: so that has to be root's. */
 const asRoot = { user: "root" } as const;
 
-describeOnHost(
-  "package snapshots",
-  (session) => {
-    const shell = (line: string): Promise<string> => session.shell(line);
-    const state = async () => ({
-      packages: await shell("dpkg -l"),
-      manual: await shell("apt-mark showmanual"),
-      held: await shell("apt-mark showhold"),
-      intact: await shell(`dpkg --verify ${names.join(" ")} | grep -v ' c ' || true`),
-      moved: await shell("cat /usr/share/moved/* /usr/bin/app /usr/bin/app-link '/usr/share/gone file'"),
-      etc: await shell(etcState),
-    });
+describeOnHost("package snapshots", asRoot, (session) => {
+  const shell = (line: string): Promise<string> => session.shell(line);
+  const state = async () => ({
+    packages: await shell("dpkg -l"),
+    manual: await shell("apt-mark showmanual"),
+    held: await shell("apt-mark showhold"),
+    intact: await shell(`dpkg --verify ${names.join(" ")} | grep -v ' c ' || true`),
+    moved: await shell("cat /usr/share/moved/* /usr/bin/app /usr/bin/app-link '/usr/share/gone file'"),
+    etc: await shell(etcState),
+  });
 
-    /** Everything that may happen to a host between a snapshot and the wish to be back. */
-    const moveOn = async (): Promise<void> => {
-      const quiet = "DEBIAN_FRONTEND=noninteractive apt-get -yq -o DPkg::Options::=--force-confold";
-      await shell(
-        `${quiet} --allow-change-held-packages full-upgrade && ${quiet} --allow-change-held-packages install extra pinned && ${quiet} purge gone left`,
-      );
-      await shell("apt-mark unhold pinned && apt-mark auto app && apt-mark manual app-data");
-      await shell("echo more >> /etc/hosts; rm -r /etc/logrotate.d; chmod 700 /etc/cron.d; chown 7:7 /etc/profile");
-      await shell("rm /etc/issue && mkdir /etc/issue && echo x > /etc/issue/x; ln -sf /etc/shadow /etc/hostname");
-      await shell(
-        "rm /etc/localtime /etc/app/untouched.conf; mkdir -p /etc/new/deep; echo 'a b' > '/etc/new/deep/ü \"x\"'",
-      );
-      expect(await shell(`dpkg-query -W -f '\${Version} ' app app-data moved-a pinned stubborn`)).toBe(
-        `${two} `.repeat(5),
-      );
-    };
+  /** Everything that may happen to a host between a snapshot and the wish to be back. */
+  const moveOn = async (): Promise<void> => {
+    const quiet = "DEBIAN_FRONTEND=noninteractive apt-get -yq -o DPkg::Options::=--force-confold";
+    await shell(
+      `${quiet} --allow-change-held-packages full-upgrade && ${quiet} --allow-change-held-packages install extra pinned && ${quiet} purge gone left`,
+    );
+    await shell("apt-mark unhold pinned && apt-mark auto app && apt-mark manual app-data");
+    await shell("echo more >> /etc/hosts; rm -r /etc/logrotate.d; chmod 700 /etc/cron.d; chown 7:7 /etc/profile");
+    await shell("rm /etc/issue && mkdir /etc/issue && echo x > /etc/issue/x; ln -sf /etc/shadow /etc/hostname");
+    await shell(
+      "rm /etc/localtime /etc/app/untouched.conf; mkdir -p /etc/new/deep; echo 'a b' > '/etc/new/deep/ü \"x\"'",
+    );
+    expect(await shell(`dpkg-query -W -f '\${Version} ' app app-data moved-a pinned stubborn`)).toBe(
+      `${two} `.repeat(5),
+    );
+  };
 
-    const rollback = (folder: string) => snapshots<RollbackOutcome>(session, { folder, verb: "rollback", id });
-    let original: Awaited<ReturnType<typeof state>>;
+  const rollback = (folder: string) => snapshots<RollbackOutcome>(session, { folder, verb: "rollback", id });
+  let original: Awaited<ReturnType<typeof state>>;
 
-    beforeAll(async () => {
-      await buildPackages(session, repository, before);
-      await useRepository(session, repository);
-      await shell(`apt-get -yq install ${names.join(" ")} && apt-get -yq remove left && apt-mark auto app-data`);
-      await shell("apt-mark hold pinned && echo 'changed by hand' > /etc/app/app.conf");
-      await shell("mkdir -m 700 -p /var/lib/steward");
-      original = await state();
-      expect(original.packages).toMatch(/^rc {2}left/m);
-      expect(original.packages).toMatch(/^hi {2}pinned/m);
-      expect(
-        (await snapshots(session, { folder: "/var/lib/steward/repository", verb: "create", id, changes })).error,
-      ).toBe(undefined);
-      // From here on nobody has the old versions.
-      await shell(`cp -r ${repository} ${oldPackages} && rm ${repository}/*.deb`);
-      await buildPackages(session, repository, after);
-      await shell(`cd ${repository} && apt-ftparchive packages . > Packages && apt-get -q update`);
-    });
+  beforeAll(async () => {
+    await buildPackages(session, repository, before);
+    await useRepository(session, repository);
+    await shell(`apt-get -yq install ${names.join(" ")} && apt-get -yq remove left && apt-mark auto app-data`);
+    await shell("apt-mark hold pinned && echo 'changed by hand' > /etc/app/app.conf");
+    await shell("mkdir -m 700 -p /var/lib/steward");
+    original = await state();
+    expect(original.packages).toMatch(/^rc {2}left/m);
+    expect(original.packages).toMatch(/^hi {2}pinned/m);
+    expect(
+      (await snapshots(session, { folder: "/var/lib/steward/repository", verb: "create", id, changes })).error,
+    ).toBe(undefined);
+    // From here on nobody has the old versions.
+    await shell(`cp -r ${repository} ${oldPackages} && rm ${repository}/*.deb`);
+    await buildPackages(session, repository, after);
+    await shell(`cd ${repository} && apt-ftparchive packages . > Packages && apt-get -q update`);
+  });
 
-    const origins = async (folder: string): Promise<string> =>
-      shell(`cd ${folder}/packages && grep -ho '"origin":"[a-z]*"' -- *[4l].json | sort | uniq -c`);
+  const origins = async (folder: string): Promise<string> =>
+    shell(`cd ${folder}/packages && grep -ho '"origin":"[a-z]*"' -- *[4l].json | sort | uniq -c`);
 
-    const returns = async (folder: string): Promise<void> => {
-      await moveOn();
-      const diff = await snapshots<SnapshotDiff>(session, { folder, verb: "diff", id });
-      expect(diff.result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: one, to: two });
-      expect(diff.result?.packages).toContainEqual({ name: "gone", architecture: "amd64", from: one, to: null });
-      expect(diff.result?.packages).toContainEqual({ name: "extra", architecture: "amd64", from: null, to: two });
-      expect(diff.result?.files).toContainEqual({ path: "/etc/hosts", change: "modified", isForeign: true });
-      expect(diff.result?.files).toContainEqual({ path: '/etc/new/deep/ü "x"', change: "added", isForeign: true });
-      const { result, error } = await rollback(folder);
-      expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true, reason: "" })]);
-      expect(result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: two, to: one });
-      expect(result?.filesRestored).toBe(diff.result?.files.length);
-      expect(await state()).toEqual(original);
-      expect((await snapshots(session, { folder, verb: "diff", id })).result).toEqual({ packages: [], files: [] });
-      expect(
-        await shell("find / -xdev -name '*.dpkg-*' -newer /srv/old -not -path '/var/lib/dpkg/*' -not -path '/proc/*'"),
-      ).toBe("");
-    };
+  const returns = async (folder: string): Promise<void> => {
+    await moveOn();
+    const diff = await snapshots<SnapshotDiff>(session, { folder, verb: "diff", id });
+    expect(diff.result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: one, to: two });
+    expect(diff.result?.packages).toContainEqual({ name: "gone", architecture: "amd64", from: one, to: null });
+    expect(diff.result?.packages).toContainEqual({ name: "extra", architecture: "amd64", from: null, to: two });
+    expect(diff.result?.files).toContainEqual({ path: "/etc/hosts", change: "modified", isForeign: true });
+    expect(diff.result?.files).toContainEqual({ path: '/etc/new/deep/ü "x"', change: "added", isForeign: true });
+    const { result, error } = await rollback(folder);
+    expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true, reason: "" })]);
+    expect(result?.packages).toContainEqual({ name: "app", architecture: "amd64", from: two, to: one });
+    expect(result?.filesRestored).toBe(diff.result?.files.length);
+    expect(await state()).toEqual(original);
+    expect((await snapshots(session, { folder, verb: "diff", id })).result).toEqual({ packages: [], files: [] });
+    expect(
+      await shell("find / -xdev -name '*.dpkg-*' -newer /srv/old -not -path '/var/lib/dpkg/*' -not -path '/proc/*'"),
+    ).toBe("");
+  };
 
-    it("return with files from the repository that was", async () => {
-      const folder = "/var/lib/steward/repository";
-      expect(await origins(folder)).toMatch(/^ +10 "origin":"repository"\n$/);
-      await returns(folder);
-    });
+  it("return with files from the repository that was", async () => {
+    const folder = "/var/lib/steward/repository";
+    expect(await origins(folder)).toMatch(/^ +10 "origin":"repository"\n$/);
+    await returns(folder);
+  });
 
-    it("return with files from the cache", async () => {
-      const folder = "/var/lib/steward/cache";
-      await shell(
-        `cd ${oldPackages} && for f in *.deb; do cp $f /var/cache/apt/archives/$(echo $f | sed 's/_1:/_1%3a/; s/_1\\.0/_1%3a1.0/'); done`,
-      );
-      await snapshots(session, { folder, verb: "create", id, changes });
-      await shell("rm /var/cache/apt/archives/*.deb");
-      expect(await origins(folder)).toMatch(/^ +10 "origin":"cache"\n$/);
-      await returns(folder);
-    });
+  it("return with files from the cache", async () => {
+    const folder = "/var/lib/steward/cache";
+    await shell(
+      `cd ${oldPackages} && for f in *.deb; do cp $f /var/cache/apt/archives/$(echo $f | sed 's/_1:/_1%3a/; s/_1\\.0/_1%3a1.0/'); done`,
+    );
+    await snapshots(session, { folder, verb: "create", id, changes });
+    await shell("rm /var/cache/apt/archives/*.deb");
+    expect(await origins(folder)).toMatch(/^ +10 "origin":"cache"\n$/);
+    await returns(folder);
+  });
 
-    it("return with files put together from what was installed, kept on ext4", async () => {
-      const folder = "/var/lib/steward/small/snapshots";
-      const dir = mkdtempSync(join(tmpdir(), "steward-disk-"));
+  it("return with files put together from what was installed, kept on ext4", async () => {
+    const folder = "/var/lib/steward/small/snapshots";
+    const dir = mkdtempSync(join(tmpdir(), "steward-disk-"));
+    try {
+      const image = join(dir, "image");
+      writeFileSync(image, "");
+      truncateSync(image, 64 * 2 ** 20);
+      await runCommand(["mkfs.ext4", "-q", image]);
+      const device = (await runCommand(["losetup", "--find", "--show", image])).stdout.trim();
       try {
-        const image = join(dir, "image");
-        writeFileSync(image, "");
-        truncateSync(image, 64 * 2 ** 20);
-        await runCommand(["mkfs.ext4", "-q", image]);
-        const device = (await runCommand(["losetup", "--find", "--show", image])).stdout.trim();
-        try {
-          await shell(`test -e ${device} || mknod ${device} b 7 ${/\d+$/.exec(device)?.[0] ?? ""}`);
-          await shell(`mkdir -p /var/lib/steward/small && mount ${device} /var/lib/steward/small`);
-        } finally {
-          // The kernel lets go of it when the guest unmounts it, or ends.
-          await runCommand(["losetup", "--detach", device]);
-        }
+        await shell(`test -e ${device} || mknod ${device} b 7 ${/\d+$/.exec(device)?.[0] ?? ""}`);
+        await shell(`mkdir -p /var/lib/steward/small && mount ${device} /var/lib/steward/small`);
       } finally {
-        rmSync(dir, { recursive: true });
+        // The kernel lets go of it when the guest unmounts it, or ends.
+        await runCommand(["losetup", "--detach", device]);
       }
-      expect((await snapshots(session, { folder, verb: "create", id, changes })).error).toBe(undefined);
-      expect(await origins(folder)).toMatch(/^ +10 "origin":"installed"\n$/);
-      await returns(folder);
-      await shell("umount /var/lib/steward/small");
-    });
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+    expect((await snapshots(session, { folder, verb: "create", id, changes })).error).toBe(undefined);
+    expect(await origins(folder)).toMatch(/^ +10 "origin":"installed"\n$/);
+    await returns(folder);
+    await shell("umount /var/lib/steward/small");
+  });
 
-    it("put real packages together as they are: kinds, modes, owners, times, contents", async () => {
-      const folder = "/var/lib/steward/real";
-      const wanted =
-        "base-files base-passwd bash coreutils dbus debconf dpkg libc6 libpam-modules login mount openssh-server passwd systemd tar util-linux";
-      const list = await shell(`dpkg-query -W -f '\${Package} \${Architecture} \${Version}\\n' ${wanted}`);
-      const all = list
-        .trim()
-        .split("\n")
-        .map((line): PackageChange => {
-          const [name = "", architecture = "", from = ""] = line.split(" ");
-          return { name, architecture, from, to: null, isSecurity: false };
-        });
-      expect((await snapshots(session, { folder, verb: "create", id, changes: all })).error).toBe(undefined);
-      const listed = `dpkg -L ${wanted} | sort -u | while read -r path; do if test -f "$path"; then printf '%s\\0' "$path"; fi; done`;
-      const entries = `${listed} | xargs -0 stat -c '%n %F %a %u:%g %s %Y %N' -- && ${listed} | xargs -0 sha256sum --`;
-      // What their own scripts write anew is below /etc.
-      const outside = async () => (await shell(entries)).split("\n").filter((line) => !/^\/etc\/| \/etc\//.test(line));
-      const before = [await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)];
-      expect(before[0]?.length).toBeGreaterThan(1_000);
-      await shell(
-        `cd ${folder}/packages && for note in *l.json *4.json; do hash=$(sed 's/.*sha256":"//; s/".*//' $note); ` +
-          `ln ../objects/$hash ../$(basename $note .json).deb; done; dpkg --force-confold --force-confdef --install ../*.deb`,
-      );
-      expect([await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)]).toEqual(before);
-    });
+  it("put real packages together as they are: kinds, modes, owners, times, contents", async () => {
+    const folder = "/var/lib/steward/real";
+    const wanted =
+      "base-files base-passwd bash coreutils dbus debconf dpkg libc6 libpam-modules login mount openssh-server passwd systemd tar util-linux";
+    const list = await shell(`dpkg-query -W -f '\${Package} \${Architecture} \${Version}\\n' ${wanted}`);
+    const all = list
+      .trim()
+      .split("\n")
+      .map((line): PackageChange => {
+        const [name = "", architecture = "", from = ""] = line.split(" ");
+        return { name, architecture, from, to: null, isSecurity: false };
+      });
+    expect((await snapshots(session, { folder, verb: "create", id, changes: all })).error).toBe(undefined);
+    const listed = `dpkg -L ${wanted} | sort -u | while read -r path; do if test -f "$path"; then printf '%s\\0' "$path"; fi; done`;
+    const entries = `${listed} | xargs -0 stat -c '%n %F %a %u:%g %s %Y %N' -- && ${listed} | xargs -0 sha256sum --`;
+    // What their own scripts write anew is below /etc.
+    const outside = async () => (await shell(entries)).split("\n").filter((line) => !/^\/etc\/| \/etc\//.test(line));
+    const before = [await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)];
+    expect(before[0]?.length).toBeGreaterThan(1_000);
+    await shell(
+      `cd ${folder}/packages && for note in *l.json *4.json; do hash=$(sed 's/.*sha256":"//; s/".*//' $note); ` +
+        `ln ../objects/$hash ../$(basename $note .json).deb; done; dpkg --force-confold --force-confdef --install ../*.deb`,
+    );
+    expect([await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)]).toEqual(before);
+  });
 
-    it("keep what the administrator has changed for changed, at the next update too", async () => {
-      // The last rollback put packages together from what was installed.
-      await shell("apt-get -yq -o DPkg::Options::=--force-confold install app");
-      expect(await shell("cat /etc/app/app.conf")).toBe("changed by hand\n");
-      const { result } = await rollback("/var/lib/steward/repository");
-      expect(result).toMatchObject({ isDone: true });
+  it("keep what the administrator has changed for changed, at the next update too", async () => {
+    // The last rollback put packages together from what was installed.
+    await shell("apt-get -yq -o DPkg::Options::=--force-confold install app");
+    expect(await shell("cat /etc/app/app.conf")).toBe("changed by hand\n");
+    const { result } = await rollback("/var/lib/steward/repository");
+    expect(result).toMatchObject({ isDone: true });
+    expect(await state()).toEqual(original);
+  });
+
+  describe("that cannot be used", () => {
+    const folder = "/var/lib/steward/repository";
+    const refusesUntouched = async (inFolder: string, reason: RegExp): Promise<void> => {
+      const tree = await fileTree(session);
+      const { error } = await snapshots(session, { folder: inFolder, verb: "rollback", id });
+      expect(error).toMatch(reason);
+      const changed = changesSince(tree, await fileTree(session), { ignore: [/^\/var\/log\/journal/, /^\/tmp/] });
+      expect(changed).toEqual({ added: [], removed: [], changed: [] });
+    };
+
+    it("are refused for one damaged byte, and nothing is touched", async () => {
+      await moveOn();
+      const object = (await shell(`ls -S ${folder}/objects | tail -20 | head -1`)).trim();
+      await shell(`cp -a ${folder}/objects/${object} /root/kept && printf x >> ${folder}/objects/${object}`);
+      await refusesUntouched(folder, /^SnapshotUnusable: .* is damaged or lost/);
+      await shell(`rm ${folder}/objects/${object}`);
+      await refusesUntouched(folder, /^SnapshotUnusable: .* is damaged or lost/);
+      await shell(`cp -a /root/kept ${folder}/objects/${object}`);
+      expect((await snapshots(session, { folder, verb: "verify", id })).error).toBe(undefined);
+      await rollback(folder);
       expect(await state()).toEqual(original);
     });
 
-    describe("that cannot be used", () => {
-      const folder = "/var/lib/steward/repository";
-      const refusesUntouched = async (inFolder: string, reason: RegExp): Promise<void> => {
-        const tree = await fileTree(session);
-        const { error } = await snapshots(session, { folder: inFolder, verb: "rollback", id });
-        expect(error).toMatch(reason);
-        const changed = changesSince(tree, await fileTree(session), { ignore: [/^\/var\/log\/journal/, /^\/tmp/] });
-        expect(changed).toEqual({ added: [], removed: [], changed: [] });
-      };
-
-      it("are refused for one damaged byte, and nothing is touched", async () => {
-        await moveOn();
-        const object = (await shell(`ls -S ${folder}/objects | tail -20 | head -1`)).trim();
-        await shell(`cp -a ${folder}/objects/${object} /root/kept && printf x >> ${folder}/objects/${object}`);
-        await refusesUntouched(folder, /^SnapshotUnusable: .* is damaged or lost/);
-        await shell(`rm ${folder}/objects/${object}`);
-        await refusesUntouched(folder, /^SnapshotUnusable: .* is damaged or lost/);
-        await shell(`cp -a /root/kept ${folder}/objects/${object}`);
-        expect((await snapshots(session, { folder, verb: "verify", id })).error).toBe(undefined);
-        await rollback(folder);
-        expect(await state()).toEqual(original);
-      });
-
-      it("say which package files are not available, and nothing is touched", async () => {
-        const bare = "/var/lib/steward/bare";
-        await snapshots(session, { folder: bare, verb: "create", id });
-        await moveOn();
-        await refusesUntouched(bare, /^SnapshotUnusable: .*not available: .*\bapp 1:1\.0~rc1-1\b.*\bgone 1:1\.0/);
-        expect((await rollback(folder)).result).toMatchObject({ isDone: true });
-        expect(await state()).toEqual(original);
-      });
-    });
-
-    it("are not returned to while somebody else has the lock, who is named, and nothing is touched", async () => {
-      const folder = "/var/lib/steward/repository";
+    it("say which package files are not available, and nothing is touched", async () => {
+      const bare = "/var/lib/steward/bare";
+      await snapshots(session, { folder: bare, verb: "create", id });
       await moveOn();
-      const now = async () => [await shell("dpkg -l"), await shell(etcState)];
-      const moved = await now();
-      const holding =
-        "import fcntl, time; f = open('/var/lib/dpkg/lock-frontend', 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)";
-      await session.host.writeFile("/opt/hold.py", holding);
-      await shell("systemd-run --quiet --unit=holder -p StandardOutput=file:/run/holder python3 /opt/hold.py");
-      await shell("until grep -q held /run/holder; do sleep 0.05; done");
-      const { error } = await snapshots(session, { folder, verb: "rollback", id });
-      await shell("systemctl stop holder");
-      expect(error).toMatch(/^PackagesLocked: python3 \(process \d+\) holds the lock/);
-      expect(await now()).toEqual(moved);
+      await refusesUntouched(bare, /^SnapshotUnusable: .*not available: .*\bapp 1:1\.0~rc1-1\b.*\bgone 1:1\.0/);
       expect((await rollback(folder)).result).toMatchObject({ isDone: true });
       expect(await state()).toEqual(original);
     });
+  });
 
-    it("are returned to by dpkg alone where apt refuses, without losing files that go back to another package", async () => {
-      const folder = "/var/lib/steward/broken";
-      const broken: Package = { name: "broken", version: one, control: { Depends: "nowhere-to-be-found" } };
-      await buildPackages(session, "/srv/broken", [broken]);
-      await shell("dpkg --force-depends --install /srv/broken/*.deb");
-      const beforehand = await state();
-      expect((await snapshots(session, { folder, verb: "create", id, changes })).error).toBe(undefined);
-      await shell(`dpkg --force-confold --force-breaks --install ${repository}/*.deb && dpkg --purge gone left`);
-      const { result, lines } = await rollback(folder);
-      expect(result).toMatchObject({ isDone: true, reason: "" });
-      expect(lines).toContainEqual(expect.stringMatching(/^apt-get check: .*nmet dependencies/));
-      expect(await state()).toEqual(beforehand);
-      await shell("dpkg --purge broken");
-      expect(await state()).toEqual(original);
-    });
+  it("are not returned to while somebody else has the lock, who is named, and nothing is touched", async () => {
+    const folder = "/var/lib/steward/repository";
+    await moveOn();
+    const now = async () => [await shell("dpkg -l"), await shell(etcState)];
+    const moved = await now();
+    const holding =
+      "import fcntl, time; f = open('/var/lib/dpkg/lock-frontend', 'w'); fcntl.lockf(f, fcntl.LOCK_EX); print('held', flush=True); time.sleep(60)";
+    await session.host.writeFile("/opt/hold.py", holding);
+    await shell("systemd-run --quiet --unit=holder -p StandardOutput=file:/run/holder python3 /opt/hold.py");
+    await shell("until grep -q held /run/holder; do sleep 0.05; done");
+    const { error } = await snapshots(session, { folder, verb: "rollback", id });
+    await shell("systemctl stop holder");
+    expect(error).toMatch(/^PackagesLocked: python3 \(process \d+\) holds the lock/);
+    expect(await now()).toEqual(moved);
+    expect((await rollback(folder)).result).toMatchObject({ isDone: true });
+    expect(await state()).toEqual(original);
+  });
 
-    it("report a package that does not let itself be set up on the way back, and finish when it does", async () => {
-      const folder = "/var/lib/steward/repository";
+  it("are returned to by dpkg alone where apt refuses, without losing files that go back to another package", async () => {
+    const folder = "/var/lib/steward/broken";
+    const broken: Package = { name: "broken", version: one, control: { Depends: "nowhere-to-be-found" } };
+    await buildPackages(session, "/srv/broken", [broken]);
+    await shell("dpkg --force-depends --install /srv/broken/*.deb");
+    const beforehand = await state();
+    expect((await snapshots(session, { folder, verb: "create", id, changes })).error).toBe(undefined);
+    await shell(`dpkg --force-confold --force-breaks --install ${repository}/*.deb && dpkg --purge gone left`);
+    const { result, lines } = await rollback(folder);
+    expect(result).toMatchObject({ isDone: true, reason: "" });
+    expect(lines).toContainEqual(expect.stringMatching(/^apt-get check: .*nmet dependencies/));
+    expect(await state()).toEqual(beforehand);
+    await shell("dpkg --purge broken");
+    expect(await state()).toEqual(original);
+  });
+
+  it("report a package that does not let itself be set up on the way back, and finish when it does", async () => {
+    const folder = "/var/lib/steward/repository";
+    await moveOn();
+    await shell("touch /run/stubborn");
+    const { result } = await rollback(folder);
+    expect(result).toMatchObject({ isDone: false, reason: expect.stringMatching(/stubborn.*I will not/) });
+    expect(await shell("dpkg -l stubborn")).toMatch(/^iF {2}stubborn +1:1\.0/m);
+    await shell("rm /run/stubborn");
+    expect((await rollback(folder)).result).toMatchObject({ isDone: true });
+    expect(await state()).toEqual(original);
+  });
+
+  it("are returned to whenever the process that does it was killed, the package manager with it or not", async () => {
+    const folder = "/var/lib/steward/repository";
+    for (let round = 0; round < kills; round++) {
       await moveOn();
-      await shell("touch /run/stubborn");
-      const { result } = await rollback(folder);
-      expect(result).toMatchObject({ isDone: false, reason: expect.stringMatching(/stubborn.*I will not/) });
-      expect(await shell("dpkg -l stubborn")).toMatch(/^iF {2}stubborn +1:1\.0/m);
-      await shell("rm /run/stubborn");
-      expect((await rollback(folder)).result).toMatchObject({ isDone: true });
-      expect(await state()).toEqual(original);
-    });
-
-    it("are returned to whenever the process that does it was killed, the package manager with it or not", async () => {
-      const folder = "/var/lib/steward/repository";
-      for (let round = 0; round < kills; round++) {
-        await moveOn();
-        for (let kill = 0; kill < 2; kill++) {
-          await killedRollback(session, { folder, id, afterMs: 200 + Math.random() * 1_000 });
-          if (round % 2 === 1) await shell("systemctl kill --signal=KILL 'steward-packages-*' 2>&1 || true");
-        }
-        const { result, error } = await rollback(folder);
-        expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true })]);
-        expect(await state()).toEqual(original);
+      for (let kill = 0; kill < 2; kill++) {
+        await killedRollback(session, { folder, id, afterMs: 200 + Math.random() * 1_000 });
+        if (round % 2 === 1) await shell("systemctl kill --signal=KILL 'steward-packages-*' 2>&1 || true");
       }
-      expect(await shell(`ls ${folder}/work`)).toBe("");
-    });
+      const { result, error } = await rollback(folder);
+      expect([error, result]).toEqual([undefined, expect.objectContaining({ isDone: true })]);
+      expect(await state()).toEqual(original);
+    }
+    expect(await shell(`ls ${folder}/work`)).toBe("");
+  });
 
-    it("take their files along when they are removed", async () => {
-      const folder = "/var/lib/steward/repository";
-      expect((await snapshots(session, { folder, verb: "remove", id })).error).toBe(undefined);
-      expect(await shell(`find ${folder} -type f`)).toBe("");
-    });
-  },
-  asRoot,
-);
+  it("take their files along when they are removed", async () => {
+    const folder = "/var/lib/steward/repository";
+    expect((await snapshots(session, { folder, verb: "remove", id })).error).toBe(undefined);
+    expect(await shell(`find ${folder} -type f`)).toBe("");
+  });
+});

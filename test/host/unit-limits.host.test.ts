@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { describeOnHost } from "./support/session.ts";
 
-describeOnHost("the units of the package", (session) => {
+describeOnHost("the units of the package", { checks: [] }, (session) => {
   const properties = async (unit: string, ...names: readonly string[]): Promise<Readonly<Record<string, string>>> => {
     const text = await session.shell(`systemctl show '${unit}' ${names.map((name) => `-p ${name}`).join(" ")}`);
     return Object.fromEntries(

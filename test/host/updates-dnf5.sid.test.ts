@@ -466,4 +466,4 @@ const suite = (session: Session): void => {
   testWayBack(session, tree);
 };
 
-describeOnHost("dnf 5 as the package manager of updates", suite, { suite: "sid", missing });
+describeOnHost("dnf 5 as the package manager of updates", { suite: "sid", missing }, suite);

@@ -263,6 +263,8 @@ function testManager(session: Session, manager: HostManager): void {
 }
 
 for (const manager of hostManagers)
-  describeOnHost(`an update with ${manager.name} of the host itself`, (session) => testManager(session, manager), {
-    config: "updates: { guard_minutes: 0.1 }\n",
-  });
+  describeOnHost(
+    `an update with ${manager.name} of the host itself`,
+    { config: "updates: { guard_minutes: 0.1 }\n" },
+    (session) => testManager(session, manager),
+  );

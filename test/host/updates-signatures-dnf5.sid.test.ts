@@ -3,7 +3,8 @@ import { describeOnHost, missingImage } from "./support/session.ts";
 import { testSignedRepository } from "./support/signed-repository.ts";
 
 const missing = await missingImage("sid");
-describeOnHost("dnf 5 with a signed repository", testSignedRepository(dnf5Adapter, dnf5Words), {
-  suite: "sid",
-  missing,
-});
+describeOnHost(
+  "dnf 5 with a signed repository",
+  { suite: "sid", missing },
+  testSignedRepository(dnf5Adapter, dnf5Words),
+);

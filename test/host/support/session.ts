@@ -37,16 +37,24 @@ export async function missingImage(suite: Suite): Promise<string | undefined> {
   }
 }
 
+/** What a suite wants of its host, and of the service in it. */
+export interface SessionOptions
+  extends Pick<HostOptions, "suite" | "fileSystem" | "privateNetwork">,
+    Pick<ServiceOptions, "config" | "checks" | "user"> {
+  /** Why the host cannot be had, as {@link missingImage} says. */
+  readonly missing?: string | undefined;
+}
+
+type SuiteOnHost = (session: Session) => void;
+
 /** A suite on a host of its own. Where no host can run, it is skipped and says why; in CI it fails instead. */
+export function describeOnHost(name: string, suite: SuiteOnHost): void;
+export function describeOnHost(name: string, options: SessionOptions, suite: SuiteOnHost): void;
 export function describeOnHost(
   name: string,
-  suite: (session: Session) => void,
-  options: Pick<HostOptions, "suite" | "fileSystem" | "privateNetwork"> &
-    Pick<ServiceOptions, "config" | "user"> & {
-      /** Why the host cannot be had, as {@link missingImage} says. */
-      readonly missing?: string | undefined;
-    } = {},
+  ...rest: readonly [SuiteOnHost] | readonly [SessionOptions, SuiteOnHost]
 ): void {
+  const [options, suite]: readonly [SessionOptions, SuiteOnHost] = rest.length === 1 ? [{}, rest[0]] : rest;
   const { missing, ...wanted } = options;
   const required = requireHost();
   const reason = required.available ? missing : required.reason;
@@ -65,11 +73,12 @@ export function describeOnHost(
     };
 
     beforeAll(async () => {
-      const { config, user, ...hostOptions } = wanted;
+      const { config, checks, user, ...hostOptions } = wanted;
       booted = await bootHost(hostOptions);
       started = await booted.startService({
         env: { STEWARD_RATE_LIMITS: "off" },
         ...(config && { config }),
+        ...(checks && { checks }),
         ...(user && { user }),
       });
     });
