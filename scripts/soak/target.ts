@@ -96,6 +96,7 @@ export async function processTarget(modelUrl: string): Promise<Target> {
   writeLines();
   const start = (): Promise<RunningService> =>
     startService(workspace, {
+      checks: true,
       stateDir,
       settings: settings(pluginDir, modelUrl, journal),
       environment: {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { builtInCheckIds } from "#domain/health/registry.ts";
+import { checksOff } from "../process/support/checks-off.ts";
 import type { ExecOptions } from "./boot.ts";
 import { type CommandResult, noLog } from "./commands.ts";
 import { installedFiles } from "./installed.ts";
@@ -81,10 +81,7 @@ export async function startService(host: ServiceHost, options: ServiceOptions): 
 }
 
 function settingsOf({ config, checks }: ServiceOptions): string | undefined {
-  if (checks === undefined) return config;
-  const others = builtInCheckIds.filter((id) => !checks.includes(id));
-  const health = { checks: Object.fromEntries(others.map((id) => [id, { enabled: false }])) };
-  return `health: ${JSON.stringify(health)}\n${config ?? ""}`;
+  return checks === undefined ? config : `${checksOff(checks)}${config ?? ""}`;
 }
 
 const dropIn = (name: string): string => `/etc/systemd/system/${name}.d/50-test.conf`;

@@ -17,6 +17,7 @@ beforeAll(async () => {
     { message: "\u001b[2Jsecond", unit: "app.service", priority: 3 },
   ]);
   const service = await startService(workspace, {
+    checks: true,
     environment: { STEWARD_JOURNAL_DIR: journalDir, STEWARD_RATE_LIMITS: "off" },
   });
   keyed = { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey };

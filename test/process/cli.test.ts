@@ -22,6 +22,7 @@ beforeAll(async () => {
   write("first");
   write("\u001b[2Jsecond", 3);
   service = await startService(workspace, {
+    checks: true,
     environment: { STEWARD_JOURNAL_DIR: journalDir, STEWARD_RATE_LIMITS: "off" },
   });
   keyed = { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey };

@@ -82,7 +82,7 @@ const errorsOf = (service: RunningService) => service.lines().filter(({ level })
 
 describe("a flood", () => {
   it("of more connections than may be leaves those that are there alone, and ends with them", async () => {
-    const service = await startService(workspace, { environment, openFiles });
+    const service = await startService(workspace, { checks: true, environment, openFiles });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await health(service, agent)).toBe(200);
     const before = descriptorsOf(service);
@@ -125,7 +125,7 @@ describe("a flood", () => {
     { timeout: 120_000 },
     async (_, tls) => {
       const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;
-      const service = await startService(workspace, { environment, openFiles, settings });
+      const service = await startService(workspace, { checks: true, environment, openFiles, settings });
       for (const [way, begins, goesOn] of anonymous) {
         const again = goesOn === "again" ? begins : goesOn;
         const isPaused = way === "that never read";
@@ -172,7 +172,7 @@ describe("a flood", () => {
   );
 
   it("of slow requests, and of clients that never read, leaves others unharmed and nothing behind", async () => {
-    const service = await startService(workspace, { environment });
+    const service = await startService(workspace, { checks: true, environment });
     const { port, adminKey } = service;
     const head = `Host: localhost\r\nX-API-Key: ${adminKey}\r\n`;
     const large = `GET /api/v1/openapi.json HTTP/1.1\r\n${head}\r\n`;
@@ -209,7 +209,7 @@ describe("a flood", () => {
   });
 
   it("of streams is bounded for each key, those beyond are told so, and all are given back", async () => {
-    const service = await startService(workspace, { environment });
+    const service = await startService(workspace, { checks: true, environment });
     const before = descriptorsOf(service);
     const mostOfOneKey = 1024;
     const codes: number[] = [];
@@ -247,7 +247,7 @@ describe("a flood", () => {
 
   it("of handshakes that fail keeps nobody from one that does not", async () => {
     const settings = "tls: auto\nupdates: { enabled: false }\nconnectors: { discover: false }\n";
-    const service = await startService(workspace, { environment, settings });
+    const service = await startService(workspace, { checks: true, environment, settings });
     const ca = readFileSync(join(service.stateDir, "tls-cert.pem"));
     const { port } = service;
     const agent = new TlsAgent({ maxSockets: 1, ca });

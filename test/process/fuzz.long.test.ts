@@ -27,7 +27,7 @@ let scopelessKey: string;
 const madeIds: string[] = [];
 
 beforeAll(async () => {
-  service = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+  service = await startService(workspace, { checks: true, environment: { STEWARD_RATE_LIMITS: "off" } });
   const document = (await (await fetch(`${service.url}/api/v1/openapi.json`)).json()) as OpenapiDocument;
   operations = operationsOf(document);
   check = createAnswerCheck(document);

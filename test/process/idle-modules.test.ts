@@ -30,6 +30,7 @@ async function startWatched(settings: string, environment: Readonly<Record<strin
     registerHooks({ load(url, context, next) { appendFileSync(${JSON.stringify(list)}, url + "\\n"); return next(url, context); } });`,
   );
   const service = await startService(workspace, {
+    checks: true,
     // Of the sources: the bundle has many modules in one.
     program: [process.execPath, `${root}/src/main.ts`],
     settings,

@@ -55,7 +55,7 @@ describe.each([
   let service: RunningService;
   beforeAll(async () => {
     const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;
-    service = await startService(workspace, { settings });
+    service = await startService(workspace, { checks: true, settings });
   });
 
   it("are for its user alone", () => {

@@ -67,7 +67,7 @@ beforeAll(async () => {
     `connectors: { discover: false, list: [${connector}] }`,
     `plugins: { dirs: [${writeGreeting()}] }\n`,
   ].join("\n");
-  service = await startService(workspace, { settings, environment: { STEWARD_RATE_LIMITS: "off" } });
+  service = await startService(workspace, { checks: true, settings, environment: { STEWARD_RATE_LIMITS: "off" } });
   const client = createClient({ url: service.url, key: service.adminKey });
   scopelessKey = (await client.createKey({ body: { name: "scopeless", scopes: [] } })).key;
   const { services } = await client.listServices();

@@ -20,7 +20,7 @@ let service: RunningService;
 let keyLine: string;
 
 beforeAll(async () => {
-  service = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+  service = await startService(workspace, { checks: true, environment: { STEWARD_RATE_LIMITS: "off" } });
   keyLine = `X-API-Key: ${service.adminKey}\r\n`;
 });
 afterAll(workspace.dispose);
@@ -82,7 +82,7 @@ describe("the metrics", () => {
   });
 
   it("count a request under its route, unknown and malformed paths as unmatched", async () => {
-    const fresh = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+    const fresh = await startService(workspace, { checks: true, environment: { STEWARD_RATE_LIMITS: "off" } });
     const key = `X-API-Key: ${fresh.adminKey}\r\n`;
     for (const line of [
       "GET /nothing",

@@ -83,6 +83,7 @@ describe("credentials", () => {
 
   beforeAll(async () => {
     service = await startService(workspace, {
+      checks: true,
       environment: { STEWARD_RATE_LIMITS: "off", STEWARD_LOG_LEVEL: "trace" },
     });
     const client = createClient({ url: service.url, key: service.adminKey });

@@ -21,7 +21,7 @@ describe.skipIf(missing !== undefined)("the single executable", () => {
 
   beforeAll(async () => {
     program = await buildSingleFile(workspace.path("dist"));
-    service = await startService(workspace, { program: [program] });
+    service = await startService(workspace, { checks: true, program: [program] });
   }, buildMs);
   afterAll(workspace.dispose);
 

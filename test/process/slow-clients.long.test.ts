@@ -10,7 +10,7 @@ const workspace = createWorkspace();
 let service: RunningService;
 
 beforeAll(async () => {
-  service = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+  service = await startService(workspace, { checks: true, environment: { STEWARD_RATE_LIMITS: "off" } });
 });
 afterAll(workspace.dispose);
 

@@ -31,7 +31,7 @@ let required: RunningService;
 beforeAll(async () => {
   authority = await createAuthority(workspace, "authority");
   server = await makePair(workspace, "server");
-  optional = await startService(workspace, settingsOf());
+  optional = await startService(workspace, { ...settingsOf(), checks: true });
   required = await startService(workspace, settingsOf(", client_certs: required"));
 });
 

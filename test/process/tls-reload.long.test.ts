@@ -89,6 +89,7 @@ describe("SIGHUP with another pair", () => {
     const place = placeOf("changing");
     install(pairs[0], place);
     const service = await startService(workspace, {
+      checks: true,
       settings: settingsOf(place),
       environment: { STEWARD_RATE_LIMITS: "off" },
     });

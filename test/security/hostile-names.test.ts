@@ -51,7 +51,12 @@ beforeAll(async () => {
   fill(makeFolder(workspace, "plugins", 0o755));
   for (const each of ["snapshots", "operations"]) fill(makeFolder(workspace, `state/${each}`));
   settings = `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${workspace.path("plugins")}] }\n`;
-  service = await startService(workspace, { stateDir, settings, environment: { STEWARD_RATE_LIMITS: "off" } });
+  service = await startService(workspace, {
+    checks: true,
+    stateDir,
+    settings,
+    environment: { STEWARD_RATE_LIMITS: "off" },
+  });
 });
 afterAll(workspace.dispose);
 

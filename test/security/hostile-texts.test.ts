@@ -39,7 +39,7 @@ function makePlugin(): string {
 beforeAll(async () => {
   // Packages may be looked at, not changed: this is the machine that the tests run on.
   const settings = `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${makePlugin()}] }\n`;
-  service = await startService(workspace, { settings, environment: { STEWARD_RATE_LIMITS: "off" } });
+  service = await startService(workspace, { checks: true, settings, environment: { STEWARD_RATE_LIMITS: "off" } });
   const client = createClient({ url: service.url, key: service.adminKey });
   expect(await client.enablePlugin({ params: { name: pluginName }, body: {} })).toMatchObject({ fault: null });
 });

@@ -71,6 +71,7 @@ beforeAll(async () => {
     "",
   ].join("\n");
   service = await startService(workspace, {
+    checks: true,
     settings,
     environment: {
       STEWARD_RATE_LIMITS: "off",

@@ -53,6 +53,7 @@ describe("predictable temporary files", () => {
     writeFileSync(`${plugin}/plugin.yaml`, 'name: slow\ntype: command\nversion: "1"\nexec: run\n', { mode: 0o644 });
     writeFileSync(`${plugin}/run`, `#!/bin/sh\nuntil test -e "${goOn}"; do sleep 0.1; done\npwd\n`, { mode: 0o755 });
     const service = await startService(workspace, {
+      checks: true,
       settings: `updates: { enabled: false }\nconnectors: { discover: false }\nplugins: { dirs: [${workspace.path("plugins")}] }\n`,
       environment: { TMPDIR: shared, STEWARD_RATE_LIMITS: "off" },
     });

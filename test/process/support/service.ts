@@ -3,6 +3,7 @@ import { randomUUID } from "node:crypto";
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { checksOff } from "./checks-off.ts";
 import { until } from "./until.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -47,6 +48,8 @@ export interface LaunchOptions {
    * machine is read. Traces are received only where it says something of tracing.
    */
   readonly settings?: string;
+  /** Whether the built-in checks run; left out, they do where the settings say something of health. */
+  readonly checks?: boolean;
   readonly environment?: Readonly<Record<string, string>>;
   readonly stateDir?: string;
   readonly arguments?: readonly string[];
@@ -66,6 +69,10 @@ const withoutUpdates = "updates: { enabled: false }\nconnectors: { discover: fal
 const withoutReceiver = (settings: string): string =>
   /^tracing:/m.test(settings) ? settings : `${settings.replace(/\n?$/, "\n")}tracing: { receiver: off }\n`;
 
+/** A start is followed by a run of each check, some of which start programs: work for nothing where a test is about something else. */
+const withoutChecks = (settings: string): string =>
+  /^health:/m.test(settings) ? settings : `${settings.replace(/\n?$/, "\n")}${checksOff()}`;
+
 /** What every process gets: nothing of the variables that the test run happens to have. */
 export const baseEnvironment = (workspace: Workspace): Readonly<Record<string, string>> => ({
   PATH: "/usr/local/bin:/usr/bin:/bin",
@@ -83,7 +90,8 @@ export function writeSettings(workspace: Workspace, text: string): string {
 /** Starts `steward serve` without waiting for anything. */
 export function launchService(workspace: Workspace, options: LaunchOptions = {}): ServiceProcess {
   const stateDir = options.stateDir ?? workspace.path(`state-${randomUUID()}`);
-  const settings = writeSettings(workspace, withoutReceiver(options.settings ?? withoutUpdates));
+  const text = withoutReceiver(options.settings ?? withoutUpdates);
+  const settings = writeSettings(workspace, options.checks === true ? text : withoutChecks(text));
   if (options.uid !== undefined) chmodSync(workspace.path(), 0o755);
   const { openFiles } = options;
   const command = [...(options.program ?? [process.execPath, mainFile]), "serve", ...(options.arguments ?? [])];
