@@ -180,7 +180,8 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
     const gone = before.filter((cursor) => !present.has(cursor));
     expect(gone.length).toBeGreaterThan(0);
     const engine = use(folder);
-    for (const cursor of gone) {
+    // For each journalctl says where it was, a process each time.
+    for (const cursor of gone.filter((_, at) => at % bySize(8, 1, 1) === 0)) {
       for (const order of ["asc", "desc"] as const) {
         const query = { ...everything, cursor, order, limit: 7, priority: 5 };
         const expected = pageOf(journal.all, query, journal.positionOf(cursor));
