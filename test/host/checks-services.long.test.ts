@@ -2,18 +2,9 @@ import { beforeAll, describe, expect } from "vitest";
 import { checkCommand, parseOutcome } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { withKernelClock } from "./support/kernel-clock.ts";
+import { nameServer } from "./support/name-server.ts";
 import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
-
-/** Gives every question back as an answer without records. */
-const nameServer = `
-import socket
-s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-s.bind(("127.0.0.77", 53))
-while True:
-    data, peer = s.recvfrom(512)
-    s.sendto(data[:2] + bytes([0x81, 0x80]) + data[4:], peer)
-`;
 
 /** A figure of a check. */
 const figure = (details: object, name: string): unknown => Reflect.get(details, name);
