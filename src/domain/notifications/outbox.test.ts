@@ -339,4 +339,84 @@ describe("the outbox", () => {
     expect(chat.attempts()).toBe(1);
     expect(store.notifications()).toMatchObject([{ outcome: "queued" }]);
   });
+
+  describe("what ends an incident", () => {
+    let pagerduty: FakeNotifier;
+    const openIncidents = () => open(new Map<NotificationChannel, FakeNotifier>([["pagerduty", pagerduty]]));
+    const over = (subject: string): Draft => draft(subject, { kind: "check_recovered", isGood: true });
+    const dayMs = 24 * 60 * 60_000;
+    beforeEach(() => {
+      pagerduty = createFakeNotifier();
+      pagerduty.fault = later;
+    });
+
+    it("is sent once the service answers again, however often that failed and over restarts", async () => {
+      const outbox = openIncidents();
+      outbox.post(over("memory"), ["pagerduty"]);
+      await clock.advance(2 * dayMs);
+      expect(ended).toEqual([]);
+      outbox.dispose();
+      crash();
+      openIncidents();
+      await clock.advance(dayMs);
+      pagerduty.fault = undefined;
+      await clock.advance(dayMs);
+      expect(titles(pagerduty)).toEqual(["memory"]);
+      expect(ended).toEqual(["pagerduty sent"]);
+    });
+
+    it("is tried once an hour when it has failed for six hours", async () => {
+      const outbox = openIncidents();
+      outbox.post(over("memory"), ["pagerduty"]);
+      await clock.advance(dayMs);
+      const attempts = outbox.list()[0]?.attempts ?? 0;
+      await clock.advance(dayMs);
+      expect((outbox.list()[0]?.attempts ?? 0) - attempts).toBe(24);
+    });
+
+    it("is given up after thirty days, and when it is refused for good", async () => {
+      const outbox = openIncidents();
+      outbox.post(over("memory"), ["pagerduty"]);
+      await clock.advance(31 * dayMs);
+      expect(ended).toEqual(["pagerduty failed it answers 503"]);
+      pagerduty.fault = new NotificationFailed("it answers 400", false);
+      outbox.post(over("swap"), ["pagerduty"]);
+      await clock.advance(0);
+      expect(ended.at(-1)).toBe("pagerduty failed it answers 400");
+    });
+
+    it("outlives a full queue, of which what begins incidents is dropped first", async () => {
+      const outbox = openIncidents();
+      outbox.post(over("memory"), ["pagerduty"]);
+      await clock.advance(0);
+      for (let at = 0; at < 300; at += 1) outbox.post(draft(`web-${at}`), ["pagerduty"]);
+      pagerduty.fault = undefined;
+      await clock.advance(dayMs);
+      expect(titles(pagerduty)).toContain("memory");
+    });
+
+    it("gives way to others of its kind when the queue is full of them", async () => {
+      const outbox = openIncidents();
+      for (let at = 0; at < 300; at += 1) outbox.post(over(`web-${at}`), ["pagerduty"]);
+      await clock.advance(0);
+      expect(outbox.list().filter(({ outcome }) => outcome === "queued")).toHaveLength(200);
+      expect(ended.filter((each) => each.startsWith("pagerduty dropped"))).toHaveLength(100);
+    });
+
+    it("is replaced by a later event of the same incident once its six hours are over", async () => {
+      const outbox = openIncidents();
+      outbox.post(over("memory"), ["pagerduty"]);
+      await clock.advance(dayMs);
+      outbox.post(over("memory"), ["pagerduty"]);
+      await clock.advance(0);
+      expect(ended).toEqual(["pagerduty dropped a later event replaced it"]);
+    });
+
+    it("is given up by other channels after six hours", async () => {
+      chat.fault = later;
+      open().post(over("memory"), ["chat"]);
+      await clock.advance(dayMs);
+      expect(ended).toEqual(["chat failed it answers 503"]);
+    });
+  });
 });

@@ -9,7 +9,7 @@ import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import type { Draft } from "./messages.ts";
-import { channelsFor, draftFor } from "./routing.ts";
+import { channelsFor, draftFor, endsIncident, isSameIncident } from "./routing.ts";
 import { createTurns, type Turns } from "./turns.ts";
 
 /** Pause after a failed attempt, doubled each time. */
@@ -18,7 +18,10 @@ const longestPauseMs = 15 * 60_000;
 /** About six hours. */
 const maxAttempts = 30;
 const attemptMs = 30_000;
-/** Per channel; the oldest is dropped. */
+/** After that, what ends an incident is tried at this pace, and for so long: until then somebody else takes the incident for open. */
+const owedPauseMs = 60 * 60_000;
+const owedForMs = 30 * 24 * 60 * 60_000;
+/** Per channel; the oldest is dropped, and what ends an incident last. */
 const maxQueued = 200;
 
 export type Channels = ReadonlyMap<NotificationChannel, Notifier>;
@@ -124,6 +127,13 @@ const attempt = (
     toFailure,
   );
 
+/** Whether it is tried on although it has failed for six hours. */
+function isOwed({ clock }: State, notification: StoredNotification, others: readonly StoredNotification[]): boolean {
+  if (!endsIncident(notification) || clock.now() - notification.message.at >= owedForMs) return false;
+  const at = others.findIndex(({ id }) => id === notification.id);
+  return !others.slice(at + 1).some((each) => isSameIncident(each, notification));
+}
+
 async function sendOne(state: State, notification: StoredNotification, notifier: Notifier): Promise<void> {
   const { clock, sending, shutdown, turns } = state;
   const { id, channel } = notification;
@@ -135,8 +145,11 @@ async function sendOne(state: State, notification: StoredNotification, notifier:
   sending.delete(id);
   if (failure === undefined) return void end(state, tried, "sent", null);
   if (shutdown.signal.aborted) return;
-  if (!failure.isRetryable || attempts >= maxAttempts) return void end(state, tried, "failed", failure.reason);
-  turns.pause(save(state, { ...tried, error: failure.reason }), queued(state, channel), pauseAfter(attempts));
+  const isLate = attempts >= maxAttempts;
+  if (!failure.isRetryable || (isLate && !isOwed(state, tried, queued(state, channel))))
+    return void end(state, tried, "failed", failure.reason);
+  const pauseMs = isLate ? owedPauseMs : pauseAfter(attempts);
+  turns.pause(save(state, { ...tried, error: failure.reason }), queued(state, channel), pauseMs);
 }
 
 async function wait({ clock, waiting, shutdown }: State, channel: NotificationChannel, waitMs: number): Promise<void> {
@@ -170,13 +183,22 @@ function pump(state: State, channel: NotificationChannel): void {
   });
 }
 
+function makeRoom(state: State, channel: NotificationChannel): void {
+  const all = queued(state, channel);
+  if (all.length < maxQueued) return;
+  const waiting = all.filter(({ id }) => !state.sending.has(id));
+  const dropped = waiting.find((each) => !endsIncident(each)) ?? waiting[0];
+  if (dropped !== undefined) end(state, dropped, "dropped", "too many were waiting");
+}
+
 function post(state: State, draft: Draft, channel: NotificationChannel, notifier: Notifier): void {
-  const { sending, turns, waiting } = state;
-  const before = queued(state, channel);
-  const oldest = before.find(({ id }) => !sending.has(id));
-  if (before.length >= maxQueued && oldest !== undefined) end(state, oldest, "dropped", "too many were waiting");
+  const { turns, waiting } = state;
+  makeRoom(state, channel);
   const waits = { attempts: 0, outcome: "queued", error: null, endedAt: null } as const;
   const added = addNotification(state, draft, channel, notifier, waits);
+  for (const each of queued(state, channel))
+    if (each.attempts >= maxAttempts && isSameIncident(each, added) && !state.sending.has(each.id))
+      end(state, each, "dropped", "a later event replaced it");
   turns.added(added, queued(state, channel));
   pump(state, channel);
   waiting.get(channel)?.abort();

@@ -1,4 +1,5 @@
 import type { ChannelSeverity, NotificationChannel, NotificationKind } from "#contract/alerts.ts";
+import type { StoredNotification } from "#domain/ports/notifications.ts";
 import type { Draft } from "./messages.ts";
 
 /** Whether a later event of the same subject ends what one of this kind began, or this one ends it. */
@@ -38,6 +39,16 @@ export function channelsFor(
     return incidentChannels.includes(channel) && !isResolvable[kind] ? [] : [channel];
   });
 }
+
+type Sent = Pick<StoredNotification, "kind" | "channel" | "subject" | "message">;
+
+/** Whether it ends an incident, which stays open in the eyes of others until it has arrived. */
+export const endsIncident = ({ kind, channel, message }: Sent): boolean =>
+  message.isGood && isResolvable[kind] && incidentChannels.includes(channel);
+
+/** Whether two notifications of a channel are about one incident: of one sort (the first word of the kind) and one subject. */
+export const isSameIncident = (one: Sent, other: Sent): boolean =>
+  one.subject === other.subject && one.kind.split("_")[0] === other.kind.split("_")[0];
 
 /**
  * The event as a channel is to take it: a critical check that has come down to a warning is over for a channel of critical events,
