@@ -136,6 +136,8 @@ export function createHostChecks(parts: {
 const noHistory: HistoryOfRuns = {
   record: () => undefined,
   state: () => undefined,
+  recentRuns: () => ({ runs: [], total: 0 }),
+  transitions: () => ({ runs: [], total: 0 }),
   suspend: () => undefined,
   flush: () => undefined,
   forget: () => undefined,

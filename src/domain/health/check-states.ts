@@ -4,7 +4,7 @@ import type { StoredState } from "#domain/ports/check-history.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Check } from "./check.ts";
 import type { CheckFinding } from "./check-run.ts";
-import { attemptsFor, type HardState, hardened, passing, restored } from "./hard-state.ts";
+import { attemptsFor, type HardState, hardened, passing, restored, restoredSkipped } from "./hard-state.ts";
 import { figuresOf } from "./history/figures.ts";
 import type { RunHistory } from "./history/history.ts";
 
@@ -25,10 +25,16 @@ interface Hardness extends HardState {
   readonly attempts: number;
 }
 
+/** Of the newest transitions the state before a restart is made. */
+const transitionsRead = 20;
+
 const unknown = { ...passing, countedAtMs: Number.NEGATIVE_INFINITY };
 
 /** What runs need of the history. */
-export type HistoryOfRuns = Pick<RunHistory, "record" | "state" | "suspend" | "flush" | "forget">;
+export type HistoryOfRuns = Pick<
+  RunHistory,
+  "record" | "state" | "recentRuns" | "transitions" | "suspend" | "flush" | "forget"
+>;
 
 export type CheckStates = ReturnType<typeof createCheckStates>;
 
@@ -64,6 +70,15 @@ export function createCheckStates(ports: {
     }
   };
 
+  const restoredHard = (check: Judged, { status, since }: StoredState): HardState => {
+    const { id, intervalMs } = check;
+    const attempts = (of: CheckStatus) => attemptsFor(check, of, usualAttempts);
+    if (status !== "skip") return restored(status, clock.now() - since, intervalMs, attempts(status));
+    const runs = withHistory(() => history.recentRuns(id, since, attempts(status)).runs) ?? [];
+    const transitions = withHistory(() => history.transitions(id, 0, transitionsRead).runs) ?? [];
+    return restoredSkipped(transitions, runs.length, intervalMs, attempts);
+  };
+
   return {
     status: (id: string): CheckStatus | undefined => states.get(id)?.status,
     /** The state that a finding leads to, without saving it. */
@@ -92,13 +107,11 @@ export function createCheckStates(ports: {
       withHistory(() => history.record(id, { checkedAt, status, message, durationMs }, state, figuresOf(details)));
     },
     restore(check: Judged): void {
-      const { id, intervalMs } = check;
+      const { id } = check;
       const stored = withHistory(() => history.state(id));
       if (stored === undefined) return;
       states.set(id, stored);
-      const { status, since } = stored;
-      const state = restored(status, clock.now() - since, intervalMs, attemptsFor(check, status, usualAttempts));
-      hardStates.set(id, { ...unknown, ...state });
+      hardStates.set(id, { ...unknown, ...restoredHard(check, stored) });
     },
     remove(id: string): void {
       states.delete(id);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type CheckStatus, checkStatuses, type Severity } from "#contract/checks.ts";
-import { attemptsFor, type HardState, hardened, levelOf, passing, restored } from "./hard-state.ts";
+import { attemptsFor, type HardState, hardened, levelOf, passing, restored, restoredSkipped } from "./hard-state.ts";
 
 const stateAfter = (statuses: readonly CheckStatus[], attempts = 3, start: HardState = passing): HardState =>
   statuses.reduce((state, status) => hardened(state, status, attempts), start);
@@ -78,5 +78,39 @@ describe("the state that an earlier process has left", () => {
     expect(restored("skip", 0, 60_000, 3)).toEqual(passing);
     // A clock that was set back.
     expect(restored("fail", -5, 60_000, 3)).toEqual({ hard: "pass", attempt: 1 });
+  });
+});
+
+describe("the state of a check that an earlier process has left skipped", () => {
+  const minute = 60_000;
+  const at = (status: CheckStatus, minutes: number) => ({ status, checkedAt: minutes * minute });
+  const restoredAfter = (entries: readonly { status: CheckStatus; checkedAt: number }[], skips: number, attempts = 3) =>
+    restoredSkipped(entries, skips, minute, () => attempts);
+  const failedHard = [at("pass", 0), at("fail", 10), at("skip", 20)];
+
+  it("is the problem from before until it has been skipped often enough", () => {
+    expect(restoredAfter(failedHard, 1)).toEqual({ hard: "fail", attempt: 1 });
+    expect(restoredAfter(failedHard, 2)).toEqual({ hard: "fail", attempt: 2 });
+    expect(restoredAfter(failedHard, 3)).toEqual(passing);
+    expect(restoredAfter(failedHard, 1, 1)).toEqual(passing);
+  });
+
+  it("is that of the last problem, which was hard at once after another", () => {
+    expect(restoredAfter([at("fail", 10), at("warn", 19), at("skip", 20)], 1)).toEqual({ hard: "warn", attempt: 1 });
+  });
+
+  it("is the same over starts of the service, which are entries too", () => {
+    expect(restoredAfter([at("fail", 10), at("fail", 11), at("skip", 20), at("skip", 25)], 2)).toEqual({
+      hard: "fail",
+      attempt: 2,
+    });
+  });
+
+  it("is no problem where that was soft, or is over", () => {
+    expect(restoredAfter([at("fail", 10), at("skip", 12)], 1)).toEqual(passing);
+    expect(restoredAfter([at("fail", 10), at("pass", 20), at("skip", 30)], 1)).toEqual(passing);
+    expect(restoredAfter([at("skip", 30)], 1)).toEqual(passing);
+    expect(restoredAfter([], 1)).toEqual(passing);
+    expect(restoredAfter([at("fail", 10), at("skip", 13)], 1).hard).toBe("fail");
   });
 });

@@ -54,3 +54,29 @@ export function restored(status: CheckStatus, heldMs: number, intervalMs: number
   const isHard = level === "pass" || heldMs >= (attempts - 1) * intervalMs;
   return isHard ? { hard: level, attempt: 0 } : { hard: "pass", attempt: 1 };
 }
+
+interface Entry {
+  readonly status: CheckStatus;
+  /** Epoch milliseconds. */
+  readonly checkedAt: number;
+}
+
+/**
+ * The state of a check that an earlier process has left skipped: the problem that it had before, until it has been skipped often enough.
+ * @param transitions oldest first, up to the first of those runs.
+ * @param skips how often it has been skipped in a row.
+ */
+export function restoredSkipped(
+  transitions: readonly Entry[],
+  skips: number,
+  intervalMs: number,
+  attempts: (status: CheckStatus) => number,
+): HardState {
+  const end = transitions.findLastIndex(({ status }) => status !== "skip");
+  const last = transitions[end];
+  if (last === undefined || last.status === "pass" || skips >= attempts("skip")) return passing;
+  const begin = transitions.findLastIndex(({ status }, at) => at < end && levelOf(status) === "pass") + 1;
+  const heldMs = (transitions[end + 1]?.checkedAt ?? 0) - (transitions[begin]?.checkedAt ?? 0);
+  const runs = Math.max(1, Math.round(heldMs / intervalMs));
+  return runs >= attempts(last.status) ? { hard: levelOf(last.status), attempt: Math.max(1, skips) } : passing;
+}

@@ -554,6 +554,46 @@ describe("the verdict after a restart", () => {
   });
 });
 
+describe("a hard failure of a check that is then skipped", () => {
+  const minuteMs = 60_000;
+  const statuses: Outcome["status"][] = [];
+  const one = check("one", () => Promise.resolve(found(statuses.shift() ?? "skip")));
+  const hardAfter = async (current: Rig, times: number): Promise<readonly string[]> => {
+    const seen: string[] = [];
+    for (let at = 0; at < times; at += 1) {
+      await current.clock.advance(minuteMs);
+      const { state_type: type, attempt } = await run(current, "one");
+      seen.push(`${current.runs.at(-1)?.hard} ${type} ${attempt}`);
+    }
+    return seen;
+  };
+
+  it("is over after as many runs as without a restart between them", async () => {
+    const clock = createFakeClock();
+    const first = rig([one], { clock });
+    statuses.push("fail", "fail", "fail");
+    expect((await hardAfter(first, 4)).slice(2)).toEqual(["fail hard 3", "fail soft 1"]);
+    first.runner.dispose();
+    await clock.advance(10 * minuteMs);
+    const second = rig([one], { clock, history: createFakeCheckHistory(first.history.store) });
+    expect(await hardAfter(second, 1)).toEqual(["fail soft 2"]);
+    second.runner.dispose();
+    const third = rig([one], { clock, history: createFakeCheckHistory(first.history.store) });
+    expect(await hardAfter(third, 2)).toEqual(["pass hard 3", "pass hard 3"]);
+  });
+
+  it("goes on where it fails again after the restart", async () => {
+    const clock = createFakeClock();
+    const first = rig([one], { clock });
+    statuses.push("fail", "fail", "fail", "skip");
+    await hardAfter(first, 4);
+    first.runner.dispose();
+    const second = rig([one], { clock, history: createFakeCheckHistory(first.history.store) });
+    statuses.push("fail");
+    expect(await hardAfter(second, 1)).toEqual(["fail hard 3"]);
+  });
+});
+
 describe("figures near a threshold", () => {
   /** A check of two objects, each with a figure of its own. */
   const graded = (figures: () => Readonly<Record<string, number>>): Check =>
