@@ -269,4 +269,36 @@ describe("a health check", () => {
       expect(posts).toEqual([]);
     });
   });
+
+  it.each([
+    ["is switched off", "enabled: false", /^\[no longer checked\] backup on /],
+    ["is not to be reported any more", "notify: never", /^\[no longer reported\] backup on /],
+    ["is removed", undefined, /^\[no longer checked\] backup on /],
+  ])("is reported as over when it has failed and %s", async (_, change, subject) => {
+    await withMail(async (mail, started) => {
+      const check = (more: string) =>
+        `health: { checks: { backup: { command: [/bin/sh, -c, "echo broken; exit 2"], severity: critical, interval: 1s, ${more} } } }\n`;
+      const stateDir = workspace.path(`state-over-${files}`);
+      const first = started(
+        await startService(workspace, { settings: settings(mail.port) + check("attempts: 1"), stateDir }),
+      );
+      await until("that the failure is sent", async () =>
+        (await records(first)).some(({ kind, outcome }) => kind === "check_failed" && outcome === "sent")
+          ? true
+          : undefined,
+      );
+      first.kill("SIGTERM");
+      await first.exit;
+
+      const changed = settings(mail.port) + (change === undefined ? "" : check(change));
+      const second = started(await startService(workspace, { settings: changed, stateDir }));
+      await until("that its end is sent", async () =>
+        (await records(second)).some(({ kind, outcome }) => kind === "check_recovered" && outcome === "sent")
+          ? true
+          : undefined,
+      );
+      const about = subjects(mail).filter((each) => each.includes("backup"));
+      expect(about).toEqual([expect.stringMatching(/^\[failed\] backup on /), expect.stringMatching(subject)]);
+    });
+  });
 });

@@ -57,6 +57,8 @@ type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> &
   readonly health: {
     readonly onRun: (listener: (run: CheckRunNews) => void) => void;
     readonly onGone: (listener: (checkId: string) => void) => void;
+    /** When the checks of all plugins are there. */
+    readonly checksReady: Promise<void>;
     readonly runner: Pick<CheckRunner, "ids" | "list">;
   };
   readonly host: string;
@@ -152,6 +154,9 @@ export function createAlertsPart(ports: AlertsPorts) {
       watch.start();
       alerts.start();
       digest?.start();
+      void health.checksReady.then(() => {
+        if (!isOver) checkWatch.reconcile(health.runner.ids);
+      });
     },
     stop(): void {
       isOver = true;

@@ -119,6 +119,8 @@ export function createHealthPart(ports: HealthPorts) {
     runner,
     onRun: (listener: (run: CheckRun) => void): void => void listeners.add(listener),
     onGone: (listener: (checkId: string) => void): void => void goneListeners.add(listener),
+    /** When the checks of all plugins are there. */
+    checksReady: hookPoints.ready,
     checks,
     plan,
     history,

@@ -97,6 +97,89 @@ describe("the watch over checks", () => {
     expect(news.at(-1)).toMatchObject({ isOver: true, result: { status: "skip", message: "the check was removed" } });
   });
 
+  const failedOnce = (severity: "critical" | "warning") =>
+    store.saveNotification({
+      id: "n1",
+      kind: "check_failed",
+      subject: "disk_space",
+      channel: "pagerduty",
+      to: [],
+      message: { id: "n1", at: 0, isGood: false, severity, title: "[failed] Disk space", facts: [] },
+      attempts: 1,
+      outcome: "sent",
+      error: null,
+      endedAt: 0,
+    });
+
+  it.each(["critical", "warning"] as const)(
+    "ends what was reported of a check that is not there after a restart, to those who were sent it: %s",
+    (severity) => {
+      start().ran(run("fail"));
+      failedOnce(severity);
+      news = [];
+      start().reconcile(["memory"]);
+      start().reconcile(["memory"]);
+      expect(news).toMatchObject([
+        {
+          before: "fail",
+          hard: "pass",
+          isOver: true,
+          result: {
+            check_id: "disk_space",
+            severity: severity === "critical" ? "critical" : "high",
+            status: "skip",
+            message: "the check is switched off or was removed",
+          },
+        },
+      ]);
+    },
+  );
+
+  it("ends it as critical where nobody knows any more what was sent: then all hear of it", () => {
+    start().ran(run("fail"));
+    news = [];
+    start().reconcile([]);
+    expect(news).toMatchObject([{ isOver: true, result: { severity: "critical" } }]);
+  });
+
+  it("ends what was reported of a check of which nobody wants to know any more", () => {
+    start().ran(run("fail"));
+    news = [];
+    from = "never";
+    const watch = start();
+    watch.ran(run("fail"));
+    watch.reconcile(["disk_space"]);
+    expect(news).toMatchObject([
+      { isOver: true, isUnreported: true, result: { message: "settings say that it is not reported (notify: never)" } },
+    ]);
+  });
+
+  it("ends it although people were told twice within the hour, or the check is silenced: no run would do so later", () => {
+    const watch = start();
+    for (const hard of ["fail", "pass"] as const) watch.ran(run(hard));
+    store.saveCheck({ name: "memory", told: "fail", seen: "fail", toldAgesMs: [1, 2], changes: 0, savedAt: 0 });
+    silenced = true;
+    news = [];
+    start().reconcile(["disk_space"]);
+    expect(news.map(({ result }) => result.check_id)).toEqual(["memory"]);
+  });
+
+  it("ends nothing of a check that is there, nor what was never reported", () => {
+    const watch = start();
+    watch.ran(run("fail"));
+    store.saveCheck({ name: "memory", told: "pass", seen: "fail", toldAgesMs: [], changes: 0, savedAt: 0 });
+    news = [];
+    start().reconcile(["disk_space"]);
+    expect(news).toEqual([]);
+  });
+
+  it("ends what an earlier process reported of a check that is removed before its first run", () => {
+    start().ran(run("fail"));
+    news = [];
+    start().gone("disk_space");
+    expect(news).toMatchObject([{ isOver: true, result: { message: "the check was removed" } }]);
+  });
+
   it("reports nothing of a check of which nobody wants to know", () => {
     from = "never";
     const watch = start();

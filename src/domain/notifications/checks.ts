@@ -1,7 +1,7 @@
 import type { NotifyLevel } from "#contract/alerts.ts";
-import { type CheckLevel, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
-import type { NotificationStore, StoredCheck } from "#domain/ports/notifications.ts";
-import type { Clock } from "#kernel/clock.ts";
+import { type CheckLevel, type HealthCheckResult, isUnhealthy, severities } from "#contract/checks.ts";
+import type { NotificationStore, StoredCheck, StoredNotification } from "#domain/ports/notifications.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 
 /** Within this time people are told of a check at most {@link mostTold} times. */
@@ -17,6 +17,8 @@ export interface CheckNews {
   readonly isOver: boolean;
   /** Hard states since then; 1 unless it flaps. */
   readonly changes: number;
+  /** Whether it is over only because nobody wants to know of it any more. */
+  readonly isUnreported?: true;
 }
 
 export interface CheckRunNews {
@@ -41,14 +43,33 @@ const heard = (level: CheckLevel, from: NotifyLevel): CheckLevel =>
 function seen(
   before: Watched,
   hard: CheckLevel,
-  { from, isSilenced }: { readonly from: NotifyLevel; readonly isSilenced: boolean },
+  { from, isSilenced }: { readonly from: Exclude<NotifyLevel, "never">; readonly isSilenced: boolean },
 ): { readonly watched: Watched; readonly tell?: number } {
-  if (from === "never") return { watched: { ...unknownCheck, toldAgesMs: before.toldAgesMs } };
   const level = heard(hard, from);
   const changes = before.changes + (level === before.seen ? 0 : 1);
   const watched = { ...before, seen: level, changes };
   if (level === before.told || isSilenced || before.toldAgesMs.length >= mostTold) return { watched };
   return { watched: { told: level, seen: level, toldAgesMs: [...before.toldAgesMs, 0], changes: 0 }, tell: changes };
+}
+
+const isOfCheck = ({ kind, subject }: StoredNotification, name: string): boolean =>
+  subject === name && kind.startsWith("check_");
+
+/**
+ * What to say of a check that is not there any more: with the severity of what was sent last, so that the same channels hear of it. Where
+ * that is not known all hear of it, since a critical event goes to each service.
+ */
+function resultWithout(
+  name: string,
+  sent: readonly StoredNotification[],
+  { message, at }: { readonly message: string; readonly at: number },
+): CheckNews["result"] {
+  const last = sent.findLast((each) => isOfCheck(each, name) && !each.message.isGood);
+  const [, said] = last?.message.facts.find(([fact]) => fact === "Severity") ?? [];
+  const isCritical = last === undefined || last.message.severity === "critical";
+  const lesser = severities.find((each) => each === said && each !== "critical") ?? "high";
+  const severity = isCritical ? "critical" : lesser;
+  return { check_id: name, name, severity, message, status: "skip", since: toTimestamp(at) };
 }
 
 const isSame = (one: Watched, other: Watched): boolean =>
@@ -59,7 +80,7 @@ const isSame = (one: Watched, other: Watched): boolean =>
  * between is told as a number of changes when the hour is over, unless all is as people know it.
  */
 export function createCheckWatch(ports: {
-  readonly store: Pick<NotificationStore, "checks" | "saveCheck" | "together">;
+  readonly store: Pick<NotificationStore, "checks" | "saveCheck" | "notifications" | "together">;
   readonly clock: Clock;
   readonly notifyFrom: (checkId: string) => NotifyLevel;
   readonly isSilenced: (checkId: string) => boolean;
@@ -75,41 +96,68 @@ export function createCheckWatch(ports: {
   };
   const entries = orReport(() => new Map(store.checks().map(resumed)), onTrouble) ?? new Map<string, Entry>();
 
-  const watch = {
+  const note = (name: string, watched: Watched, told: CheckNews | undefined): void => {
+    const save = (): void => store.saveCheck({ name, ...watched, savedAt: clock.now() });
+    if (told === undefined) {
+      orReport(save, onTrouble);
+      return;
+    }
+    let isTold = false;
+    const saveAndTell = (): void => {
+      isTold = true;
+      tell(told);
+      save();
+    };
+    orReport(() => store.together(saveAndTell), onTrouble);
+    // A full disk is a reason to tell.
+    if (!isTold) tell(told);
+  };
+
+  /** Ends what people were told of. At once, also while it is silenced: no later run would do so. */
+  const end = (name: string, message: string, rest: Pick<CheckNews, "isUnreported"> = {}): void => {
+    const { watched, result } = entries.get(name) ?? {};
+    if (watched === undefined || watched.told === "pass") return;
+    const { told: before, changes } = watched;
+    const at = clock.now();
+    const known = result && { ...result, status: "skip" as const, message };
+    const sent = known === undefined ? (orReport(() => store.notifications(), onTrouble) ?? []) : [];
+    const over = known ?? resultWithout(name, sent, { message, at });
+    const toldAgesMs = [...watched.toldAgesMs, 0].slice(-mostTold);
+    const ended = { ...unknownCheck, toldAgesMs };
+    entries.set(name, { watched: ended, lookedAtMs: clock.monotonicMs(), result });
+    note(name, ended, { result: over, hard: "pass", before, isOver: true, changes: changes + 1, ...rest });
+  };
+
+  return {
     ran({ result, hard }: CheckRunNews): void {
+      const name = result.check_id;
+      const from = notifyFrom(name);
+      if (from === "never") {
+        end(name, "settings say that it is not reported (notify: never)", { isUnreported: true });
+        return;
+      }
       // What passes has recovered at once. A problem that is soft decides nothing, the less after a restart, which forgets hard states.
       if (hard === "pass" && isUnhealthy(result)) return;
-      const name = result.check_id;
       const nowMs = clock.monotonicMs();
       const entry = entries.get(name) ?? { watched: unknownCheck, lookedAtMs: nowMs };
       const before = aged(entry.watched, nowMs - entry.lookedAtMs);
-      const { watched, tell: changes } = seen(before, hard, { from: notifyFrom(name), isSilenced: isSilenced(name) });
+      const { watched, tell: changes } = seen(before, hard, { from, isSilenced: isSilenced(name) });
       entries.set(name, { watched, lookedAtMs: nowMs, result });
       if (isSame(before, watched)) return;
-      const save = (): void => store.saveCheck({ name, ...watched, savedAt: clock.now() });
-      if (changes === undefined) {
-        orReport(save, onTrouble);
-        return;
-      }
-      const news = { result, hard, before: before.told, isOver: watched.told === "pass", changes };
-      let isTold = false;
-      const saveAndTell = (): void => {
-        isTold = true;
-        tell(news);
-        save();
-      };
-      orReport(() => store.together(saveAndTell), onTrouble);
-      // A full disk is a reason to tell.
-      if (!isTold) tell(news);
+      const isOver = watched.told === "pass";
+      note(name, watched, changes === undefined ? undefined : { result, hard, before: before.told, isOver, changes });
     },
     /** The check was removed, while the service runs. */
-    gone(name: string): void {
-      const { result } = entries.get(name) ?? {};
-      if (result === undefined) return;
-      watch.ran({ result: { ...result, status: "skip", message: "the check was removed" }, hard: "pass" });
+    gone: (name: string): void => end(name, "the check was removed"),
+    /** Ends what an earlier process reported of checks that are not run, or not reported, any more. @param ids of all checks. */
+    reconcile(ids: readonly string[]): void {
+      for (const name of entries.keys()) {
+        if (!ids.includes(name)) end(name, "the check is switched off or was removed");
+        else if (notifyFrom(name) === "never")
+          end(name, "settings say that it is not reported (notify: never)", { isUnreported: true });
+      }
     },
   };
-  return watch;
 }
 
 interface Entry {

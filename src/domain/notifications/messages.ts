@@ -101,7 +101,8 @@ export function alertDraft(told: AlertTold, host: string, at: number): Draft {
 
 const checkKinds = { fail: "check_failed", warn: "check_warned", pass: "check_recovered" } as const;
 
-function checkTitle({ result: { name, status }, hard, before }: CheckNews): string {
+function checkTitle({ result: { name, status }, hard, before, isUnreported }: CheckNews): string {
+  if (isUnreported) return `[no longer reported] ${name}`;
   if (hard === "fail") return `[failed] ${name}`;
   if (hard === "warn") return before === "fail" ? `[warning, no longer failed] ${name}` : `[warning] ${name}`;
   return status === "skip" ? `[no longer checked] ${name}` : `[recovered] ${name}`;
