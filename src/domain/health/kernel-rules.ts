@@ -21,6 +21,13 @@ export const kernelRules: readonly KernelRule[] = [
     problem: (disk, count) => `${disk} could not read or write ${times(count)} (check the disk and its cable)`,
   },
   {
+    id: "no_space_behind",
+    pattern: /critical space allocation error, dev ([\w!/-]+)/,
+    status: "warn",
+    problem: (disk, count) =>
+      `${disk} had no room for what was written ${times(count)} (enlarge the thin pool, or the file system, that it is on)`,
+  },
+  {
     id: "ata_error",
     pattern: /^(ata\d+)(?:\.\d+)?: (?:failed command|exception Emask)/,
     status: "warn",
@@ -46,7 +53,8 @@ export const kernelRules: readonly KernelRule[] = [
   },
   {
     id: "btrfs_error",
-    pattern: /^BTRFS (?:error|critical) \(device (\S+?)(?: state \w+)?\)/,
+    // Up to kernel 6.3 the state follows a colon.
+    pattern: /^BTRFS:? (?:error|critical) \(device ([^\s:)]+):?(?: state \w+)?\)/,
     status: "fail",
     problem: (device) => `btrfs on ${device} has errors (btrfs scrub start)`,
   },
@@ -113,6 +121,7 @@ export const kernelRules: readonly KernelRule[] = [
 export const kernelLinesGrep = [
   "I/O error",
   "medium error, dev",
+  "space allocation error, dev",
   "failed command",
   "exception Emask",
   "controller is down",
@@ -120,7 +129,7 @@ export const kernelLinesGrep = [
   "I/O .* timeout",
   "EXT4-fs error",
   "XFS .*(orruption|hut)",
-  "BTRFS (error|critical)",
+  "BTRFS:? (error|critical)",
   "EDAC MC",
   "Memory failure: 0x",
   "Hardware Error",
