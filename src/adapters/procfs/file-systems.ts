@@ -21,6 +21,16 @@ async function readSizes(path: string) {
   };
 }
 
+/** XFS lets nobody in once it has shut itself down after an error; its line in the list of mounts stays as it was. */
+const isShutDown = (path: string): Promise<boolean> =>
+  stat(path).then(
+    () => false,
+    (error: unknown) => {
+      if (errnoCode(error) === "EIO") return true;
+      throw error;
+    },
+  );
+
 function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
   const asked = new Map<string, Promise<T>>();
   return (path) => {
@@ -47,6 +57,7 @@ function readMounts(procDir: string): { text: string; rootDir: string } {
 export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?: string }): FileSystems {
   const { clock, procDir = "/proc" } = ports;
   const askSizes = shared(readSizes);
+  const askIsShutDown = shared(isShutDown);
   const askIsFile = shared(async (path) => !(await stat(path)).isDirectory());
 
   const filesAmong = async (paths: readonly string[], rootDir: string, signal: AbortSignal): Promise<Set<string>> => {
@@ -58,14 +69,19 @@ export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?
   };
 
   const read = async (mount: DataMount, rootDir: string, signal: AbortSignal): Promise<MountedFileSystem[]> => {
-    const { path, source, type, isReadOnly, isMeantReadOnly } = mount;
+    const { path, source, type, isMeantReadOnly } = mount;
+    const ask = async () => {
+      const sizes = await askSizes(join(rootDir, path));
+      const isReadOnly = mount.isReadOnly || (type === "xfs" && (await askIsShutDown(join(rootDir, path))));
+      return { isReadOnly, ...sizes };
+    };
     const late = (): never => {
       signal.throwIfAborted();
       throw new Error(`cannot look at ${path}: its disk did not answer in ${answerTimeoutMs / 1000} s`);
     };
     try {
-      const sizes = await withinTime(clock, answerTimeoutMs, signal, () => askSizes(join(rootDir, path)), late);
-      return [{ path, device: source, type, isReadOnly, isMeantReadOnly, ...sizes }];
+      const found = await withinTime(clock, answerTimeoutMs, signal, ask, late);
+      return [{ path, device: source, type, isMeantReadOnly, ...found }];
     } catch (error) {
       // Unmounted since the list was read, or below a folder that is closed to the service.
       const code = errnoCode(error);

@@ -3,6 +3,7 @@ export interface MountedFileSystem {
   readonly path: string;
   readonly device: string;
   readonly type: string;
+  /** Also of one that has shut itself down after an error. */
   readonly isReadOnly: boolean;
   /** Whether read-only is intended: by fstab, or by the type. */
   readonly isMeantReadOnly: boolean;

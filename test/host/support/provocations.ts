@@ -18,6 +18,7 @@ const services = "checks-services.long.test.ts";
 const security = "checks-security.long.test.ts";
 const units = "checks-units.long.test.ts";
 const devices = "checks-devices.long.test.ts";
+const diskErrors = "checks-disk-errors.long.test.ts";
 const packages = "packages.long.test.ts";
 
 /** How each check that comes with the service is provoked on a booted host. A test takes its title from here (`provoke`). */
@@ -28,6 +29,12 @@ export const provocations = {
       isReal: true,
       statuses: ["warn", "fail", "pass"],
       file: storage,
+    },
+    {
+      how: "an XFS nearly filled, then emptied",
+      isReal: true,
+      statuses: ["warn", "pass"],
+      file: diskErrors,
     },
   ],
   inode_usage: [
@@ -135,6 +142,14 @@ export const provocations = {
       file: storage,
     },
     { how: "an ext4 that the kernel made read-only after an error", isReal: true, statuses: ["fail"], file: storage },
+    { how: "an ext4 whose disk takes no more writes", isReal: true, statuses: ["fail"], file: diskErrors },
+    {
+      how: "an XFS that shut itself down since its disk takes no more writes",
+      isReal: true,
+      statuses: ["fail"],
+      file: diskErrors,
+    },
+    { how: "a btrfs whose disk takes no more writes", isReal: true, statuses: ["fail"], file: diskErrors },
   ],
   oom_kills: [
     {

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "../commands.ts";
@@ -24,13 +24,18 @@ export interface SmallDisk {
 
 const ext4 = ["mkfs.ext4", "-q", "-m", "0", "-I", "256"];
 
-/** Makes a disk, with ext4 unless another program is given. It goes with the host, or when it is unmounted and disposed of. */
+const temporaryDir = (): string => mkdtempSync(join(tmpdir(), "steward-small-disk-"));
+
+/**
+ * Makes a disk, with ext4 unless another program is given. It goes with the host, or when it is unmounted and disposed of.
+ * @param dir a directory of its own, where its content is.
+ */
 export async function createSmallDisk(
   session: Pick<Session, "shell">,
   megabytes: number,
   make: readonly string[] = ext4,
+  dir = temporaryDir(),
 ): Promise<SmallDisk> {
-  const dir = mkdtempSync(join(tmpdir(), "steward-small-disk-"));
   const image = join(dir, "image");
   writeFileSync(image, "");
   truncateSync(image, megabytes * 2 ** 20);
@@ -86,4 +91,58 @@ export async function createSmallDisk(
     },
     dispose: () => rmSync(dir, { recursive: true }),
   };
+}
+
+/** A disk that has less behind it than it says, as a volume of a thin pool has. */
+export interface ThinDisk extends SmallDisk {
+  /** The name of its device while it is mounted. */
+  readonly device: () => Promise<string>;
+  /** Takes all that is left behind it: what is written to new places from now on fails. */
+  readonly exhaust: () => Promise<void>;
+}
+
+/**
+ * Runs the work with a disk whose image is sparse, on a file system in memory that is smaller.
+ * @param behindMegabytes what there really is of it.
+ */
+export async function withThinDisk(
+  session: Pick<Session, "shell">,
+  sizes: { readonly megabytes: number; readonly behindMegabytes: number },
+  make: readonly string[],
+  work: (disk: ThinDisk) => Promise<void>,
+): Promise<void> {
+  const store = temporaryDir();
+  await runCommand(["mount", "-t", "tmpfs", "-o", `size=${sizes.behindMegabytes}M`, "steward-thin", store]);
+  try {
+    const dir = join(store, "disk");
+    mkdirSync(dir);
+    const disk = await createSmallDisk(session, sizes.megabytes, make, dir);
+    await runCommand(["fallocate", "--dig-holes", disk.image]);
+    let mounted = "";
+    try {
+      await work({
+        ...disk,
+        async mount(path) {
+          await disk.mount(path);
+          mounted = path;
+        },
+        device: async () => (await session.shell(`findmnt -no SOURCE '${mounted}'`)).trim().replace("/dev/", ""),
+        async exhaust() {
+          await runCommand(["dd", "if=/dev/zero", `of=${join(store, "taken")}`, "bs=4k"], { allowFailure: true });
+        },
+      });
+    } finally {
+      if (mounted !== "") await disk.unmount();
+    }
+  } finally {
+    // Guests that booted meanwhile may have it until they end.
+    await runCommand(["umount", "--lazy", store]);
+    rmSync(store, { recursive: true });
+  }
+}
+
+/** The lines of the kernel about a device, word for word, in their order. */
+export async function kernelLinesAbout(device: string): Promise<readonly string[]> {
+  const said = (await runCommand(["dmesg", "--notime", "--color=never"])).stdout.split("\n");
+  return said.filter((line) => line.includes(device));
 }

@@ -2,7 +2,10 @@ import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip } from "../check.ts";
 
-/** File systems that should be writable and are not: the kernel makes one read-only after disk errors. */
+/**
+ * File systems that should be writable and are not: the kernel makes one read-only after disk errors, or shuts it down as it does
+ * with XFS.
+ */
 export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({
   id: "read_only_filesystems",
   name: "Read-only file systems",
