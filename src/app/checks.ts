@@ -20,6 +20,7 @@ import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createSmartDisks } from "#adapters/smartctl/index.ts";
+import { createBackupSnapshots } from "#adapters/snapper/index.ts";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
@@ -101,6 +102,7 @@ export function createHostChecks(parts: {
     pressure: createPressure(),
     containers: createContainers(),
     backupFolders: createBackupFolders(),
+    backupSnapshots: createBackupSnapshots({ exec }),
     backupTargets: backupTargets(settings),
   });
   const checks = [

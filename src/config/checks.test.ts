@@ -49,14 +49,16 @@ it("makes checks of plugins, whose times are in the plan as those of any check",
   expect(pluginSettings({})).toEqual([]);
 });
 
-it("makes hours of the ages of backups, which are given by a directory or a unit", () => {
+it("makes hours of the ages of backups, which are given by a directory, a unit or snapper", () => {
   const targets = [
     { name: "db", folder: "/srv/db", pattern: "*.zst", warn: "90m" },
     { name: "files", unit: "files.timer", fail: "3d" },
+    { name: "system", snapper: "root" },
   ];
   expect(backupTargets({ health: { checks: { backup_age: { targets } } } })).toEqual([
     { name: "db", kind: "folder", folder: "/srv/db", pattern: "*.zst", warn: 1.5 },
     { name: "files", kind: "unit", unit: "files.timer", fail: 72 },
+    { name: "system", kind: "snapper", config: "root" },
   ]);
   expect(backupTargets({})).toEqual([]);
 });
@@ -64,6 +66,7 @@ it("makes hours of the ages of backups, which are given by a directory or a unit
 it.each([
   [[{ name: "db" }], ["targets.0.name"]],
   [[{ name: "db", folder: "/srv", unit: "db.timer" }], ["targets.0.name"]],
+  [[{ name: "db", unit: "db.timer", snapper: "root" }], ["targets.0.name"]],
   [[{ name: "db", folder: "srv" }], ["targets.0.folder"]],
   [[{ name: "db", unit: "db.timer", pattern: "*" }], ["targets.0.pattern"]],
   [

@@ -69,14 +69,16 @@ const hours = (time: string | undefined): number | undefined => (time === undefi
 type BackupTarget = { readonly name: string; readonly warn?: number; readonly fail?: number } & (
   | { readonly kind: "folder"; readonly folder: string; readonly pattern: string }
   | { readonly kind: "unit"; readonly unit: string }
+  | { readonly kind: "snapper"; readonly config: string }
 );
 
 /** The backups whose age the settings want checked. */
 export function backupTargets({ health = {} }: Pick<Settings, "health">): readonly BackupTarget[] {
   return (health.checks?.[backupCheckId]?.targets ?? []).flatMap(
-    ({ name, folder, pattern = "*", unit, warn, fail }): readonly BackupTarget[] => {
+    ({ name, folder, pattern = "*", unit, snapper, warn, fail }): readonly BackupTarget[] => {
       const shared = { name, ...defined({ warn: hours(warn), fail: hours(fail) }) };
       if (folder !== undefined) return [{ ...shared, kind: "folder", folder, pattern }];
+      if (snapper !== undefined) return [{ ...shared, kind: "snapper", config: snapper }];
       return unit === undefined ? [] : [{ ...shared, kind: "unit", unit }];
     },
   );
@@ -84,13 +86,13 @@ export function backupTargets({ health = {} }: Pick<Settings, "health">): readon
 
 function targetFaults(targets: NonNullable<CheckEntry["targets"]>): SettingFaults {
   const names = targets.map(({ name }) => name);
-  return targets.flatMap(({ name, folder, pattern, unit }, at) => {
+  return targets.flatMap(({ name, folder, pattern, unit, snapper }, at) => {
     const key = (setting: string): string => `${at}.${setting}`;
     return [
       ...faultIf(
-        (folder === undefined) === (unit === undefined),
+        [folder, unit, snapper].filter((each) => each !== undefined).length !== 1,
         key("name"),
-        "needs one of folder and unit, not both",
+        "needs one of folder, unit and snapper, and no more",
       ),
       ...faultIf(folder !== undefined && !isAbsolute(folder), key("folder"), "must be an absolute path"),
       ...faultIf(pattern !== undefined && folder === undefined, key("pattern"), "is for folder alone"),

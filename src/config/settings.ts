@@ -45,6 +45,11 @@ const BackupTarget = Strict({
       examples: ["backup.timer"],
       description: "Instead of a directory: the service that makes the backup, or its timer.",
     }),
+    snapper: Type.String({
+      pattern: "^[A-Za-z0-9_][A-Za-z0-9_.-]{0,63}$",
+      examples: ["root"],
+      description: "Instead of a directory: the configuration of snapper whose newest snapshot counts.",
+    }),
     warn: duration,
     fail: duration,
   }),
@@ -94,7 +99,8 @@ const CheckSettings = Options({
   isolated: flag("Of `network_connectivity`: whether this host is meant to have no way out."),
   targets: Type.Array(BackupTarget, {
     maxItems: 64,
-    description: "Of `backup_age`: the backups whose age counts, each by a directory or by a unit.",
+    description:
+      "Of `backup_age`: the backups whose age counts, each by a directory, by a unit, or by a configuration of snapper.",
   }),
   command: Type.Array(Type.String({ pattern: "^[^\\u0000]*$" }), {
     minItems: 1,

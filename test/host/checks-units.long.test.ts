@@ -25,6 +25,7 @@ const config = [
   "      targets:",
   "        - { name: database, folder: /srv/backup, pattern: '*.sql' }",
   "        - { name: files, unit: files.timer }",
+  "        - { name: system, snapper: root }",
   "",
 ].join("\n");
 
@@ -235,6 +236,17 @@ describeOnHost("checks of units and of what they use", { config }, (session) => 
     await session.shell("touch /run/disk-is-there && systemctl start files.service");
     await eventually(async () => expect(see(await backup("files"))).toMatchObject({ status: "pass", age_hours: 0 }));
     await systemctl("stop", "files.timer");
+  });
+
+  provoke("backup_age", "snapper without a snapshot, with one of three days ago, and with a new one", async (see) => {
+    expect(see(await backup("system"))).toMatchObject({ status: "fail", last_at: null });
+    await session.host.exec(["snapper", "-c", "root", "create"]);
+    const info = "/.snapshots/1/info.xml";
+    const old = new Date(Date.now() - 72 * 3_600_000).toISOString().slice(0, 19).replace("T", " ");
+    await session.shell(`sed -i 's|<date>.*</date>|<date>${old}</date>|' ${info}`);
+    expect(see(await backup("system"))).toMatchObject({ status: "fail", age_hours: 72 });
+    await session.host.exec(["snapper", "-c", "root", "create"]);
+    expect(see(await backup("system"))).toMatchObject({ status: "pass", age_hours: 0 });
   });
 
   provoke(

@@ -7,6 +7,7 @@ import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { BackupFolders } from "#domain/ports/backup-folders.ts";
+import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import type { CheckHistory } from "#domain/ports/check-history.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
@@ -108,6 +109,7 @@ interface Ports {
   readonly Conntrack: Conntrack;
   readonly Temperatures: Temperatures;
   readonly BackupFolders: BackupFolders;
+  readonly BackupSnapshots: BackupSnapshots;
   readonly Containers: Containers;
   readonly ClockOffsets: ClockOffsets;
   readonly WindowStore: WindowStore;
@@ -281,6 +283,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   Conntrack: { usage: none },
   Temperatures: { list: none },
   BackupFolders: { newest: none },
+  BackupSnapshots: { newest: none },
   Containers: { engines: none, list: none },
   ClockOffsets: { canRead: none, read: none },
   WindowStore: { load: none, save: none },

@@ -1,5 +1,6 @@
 import type { checkMeanings } from "#contract/check-meanings.ts";
 import type { BackupFolders } from "#domain/ports/backup-folders.ts";
+import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { Containers } from "#domain/ports/containers.ts";
@@ -96,6 +97,7 @@ export interface CheckPorts {
   readonly pressure: Pressure;
   readonly containers: Containers;
   readonly backupFolders: BackupFolders;
+  readonly backupSnapshots: BackupSnapshots;
   readonly backupTargets: readonly BackupTarget[];
 }
 

@@ -332,6 +332,12 @@ export const provocations = {
       file: units,
     },
     { how: "a timer whose service fails, then succeeds", isReal: true, statuses: ["fail", "pass"], file: units },
+    {
+      how: "snapper without a snapshot, with one of three days ago, and with a new one",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: units,
+    },
   ],
 } as const satisfies Readonly<Record<string, readonly Provocation[]>>;
 

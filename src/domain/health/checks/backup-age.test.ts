@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Timer } from "#domain/ports/timers.ts";
 import { createFakeBackupFolders } from "../../../../test/fakes/backup-folders.ts";
+import { createFakeBackupSnapshots } from "../../../../test/fakes/backup-snapshots.ts";
 import { createFakeTimers, fakeTimer } from "../../../../test/fakes/timers.ts";
 import { createFakeUnits, runningUnit } from "../../../../test/fakes/units.ts";
 import type { CheckSettings } from "../check.ts";
@@ -22,11 +23,17 @@ const unit = (name: string): BackupTarget => ({ name, kind: "unit", unit: name }
 
 const checkOf = (
   backupTargets: readonly BackupTarget[],
-  given: { folders?: Parameters<typeof createFakeBackupFolders>[0]; timer?: Partial<Timer>; isComplete?: boolean } = {},
+  given: {
+    folders?: Parameters<typeof createFakeBackupFolders>[0];
+    snapshots?: Parameters<typeof createFakeBackupSnapshots>[0];
+    timer?: Partial<Timer>;
+    isComplete?: boolean;
+  } = {},
 ) =>
   backupAgeCheck({
     backupTargets,
     backupFolders: createFakeBackupFolders(given.folders, given.isComplete),
+    backupSnapshots: createFakeBackupSnapshots(given.snapshots),
     timers: createFakeTimers([fakeTimer("backup", { unitSince: now - 2 * hourMs, ...given.timer })]),
     units: createFakeUnits([
       runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: now - 30 * hourMs }),
@@ -66,6 +73,31 @@ it("grades by age, with the limits of the target before those of the check", asy
     status: "fail",
   });
   expect(await run([folder("db")], { folders }, { ignore: ["d?"] })).toMatchObject({ status: "skip" });
+});
+
+it("grades the newest snapshot of snapper, and fails without one", async () => {
+  const snapshots = {
+    root: [
+      { number: 4, createdAt: now - 60 * hourMs },
+      { number: 5, createdAt: now - 27 * hourMs },
+      { number: 6, createdAt: now + 27 * hourMs },
+    ],
+    home: [],
+  };
+  const of = (config: string): BackupTarget => ({ name: config, kind: "snapper", config });
+  expect(await run([of("root")], { snapshots })).toMatchObject({
+    status: "warn",
+    message: "backup root is 27 h old: the newest snapshot of root is 5",
+    details: { backups: [{ name: "root", last_at: "2026-01-09T09:00:00.000Z", age_hours: 27 }] },
+  });
+  expect(await run([of("home")], { snapshots })).toMatchObject({
+    status: "fail",
+    message: "backup home: snapper has no snapshot of home",
+  });
+  expect(await run([of("data")], { snapshots })).toMatchObject({
+    status: "fail",
+    message: "backup data: snapper: Unknown config.",
+  });
 });
 
 it("fails for a directory that is not there, and for one without a backup", async () => {
@@ -131,6 +163,7 @@ it("warns of a service without a run since boot, and names the way to know earli
   const check = backupAgeCheck({
     backupTargets: [unit("dump.service")],
     backupFolders: createFakeBackupFolders(),
+    backupSnapshots: createFakeBackupSnapshots(),
     timers: createFakeTimers([]),
     units: createFakeUnits([runningUnit("dump.service", { activeState: "inactive", subState: "dead", since: null })]),
     clock: { now: () => now },

@@ -1,4 +1,5 @@
 import type { BackupFolders } from "#domain/ports/backup-folders.ts";
+import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { Units } from "#domain/ports/units.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
@@ -16,6 +17,8 @@ export type BackupTarget = {
   | { readonly kind: "folder"; readonly folder: string; readonly pattern: string }
   /** A timer, or a service. */
   | { readonly kind: "unit"; readonly unit: string }
+  /** A configuration of snapper. */
+  | { readonly kind: "snapper"; readonly config: string }
 );
 
 interface Age {
@@ -48,18 +51,20 @@ function ageOfRun(
 }
 
 /**
- * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, or by the last
- * success of a service or of what a timer starts. By default 26 hours warn, 50 fail; a failed run fails, and so does a directory
- * without a file; a service without a run since boot warns. Files from the future do not count. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
+ * How old the last backups are that the settings name in `targets`: by the newest file of a directory that is not empty, by the last
+ * success of a service or of what a timer starts, or by the newest snapshot of snapper. By default 26 hours warn, 50 fail; a failed run
+ * fails, and so does a directory without a file; a service without a run since boot warns. Files and snapshots from the future do not
+ * count. `warn` and `fail` are hours, those of a target are times such as `26h`. `ignore` takes names of targets.
  */
 export function backupAgeCheck(ports: {
   backupTargets: readonly BackupTarget[];
   backupFolders: BackupFolders;
+  backupSnapshots: BackupSnapshots;
   timers: Timers;
   units: Pick<Units, "read">;
   clock: Pick<Clock, "now">;
 }): Check {
-  const { backupTargets, backupFolders, timers, units, clock } = ports;
+  const { backupTargets, backupFolders, backupSnapshots, timers, units, clock } = ports;
 
   const ageOfTimer = async (name: string): Promise<Age> => {
     const timer = (await timers.list())?.find((each) => each.name === name);
@@ -85,8 +90,14 @@ export function backupAgeCheck(ports: {
     if (newest === undefined) return { at: null, shownBy: folder, fault: `no file${among} in ${folder} is a backup` };
     return { at: newest.modifiedAt, shownBy: `the newest file${among} is ${newest.path}` };
   };
+  const ageOfSnapshot = async (config: string, signal: AbortSignal): Promise<Age> => {
+    const newest = await backupSnapshots.newest(config, clock.now() + clockStepMs, signal);
+    if (newest === undefined) return { at: null, shownBy: config, fault: `snapper has no snapshot of ${config}` };
+    return { at: newest.createdAt, shownBy: `the newest snapshot of ${config} is ${newest.number}` };
+  };
   const ageOf = (target: BackupTarget, signal: AbortSignal): Promise<Age> => {
     if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, signal);
+    if (target.kind === "snapper") return ageOfSnapshot(target.config, signal);
     return target.unit.endsWith(".timer") ? ageOfTimer(target.unit) : ageOfService(target.unit);
   };
 
