@@ -53,7 +53,7 @@ const none = (): ReturnType<typeof skip> =>
  * Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its own health check, was
  * killed by the OOM killer, or has ended with an error or cannot be started although its restart policy has it run. Warns for one that was
  * restarted three times, the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One
- * that somebody has stopped is no fault. Containers of other users are not seen. `ignore` takes names of containers, and patterns.
+ * that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers of other users are not seen. `ignore` takes names of containers, and patterns.
  */
 export function containersCheck(ports: { containers: Containers; clock: Pick<Clock, "now"> }): Check {
   const { containers, clock } = ports;
