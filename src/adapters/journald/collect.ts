@@ -1,10 +1,13 @@
 import { type FieldValue, field, fieldNames, type PlainMessage } from "./fields.ts";
+import type { Refilled } from "./journal-file/entry.ts";
 import type { Source } from "./source.ts";
 
 export interface Collected {
   /** By number of the field. Of a field that is there more than once the first counts, as sd_journal_get_data(3) has it. */
   readonly first: readonly (FieldValue | undefined)[];
+  /** All of them, and how many: what is behind those is of another entry. */
   readonly all: readonly FieldValue[];
+  readonly count: number;
   /** The unit that wrote it; undefined where the entry may be about another one. */
   readonly writer: FieldValue | undefined;
   /** Whether a value is too long to be shown whole. */
@@ -15,55 +18,54 @@ export interface Collected {
  * Reads entries into one and the same object, which the next call fills anew. A plain message is among its values only
  * where nobody takes it.
  */
-export function createCollector(): (source: Source, offset: number, plain?: PlainMessage) => Collected {
+export function createCollector() {
   const items: number[] = [];
   const first: (FieldValue | undefined)[] = fieldNames.map(() => undefined);
   const all: FieldValue[] = [];
-  const collected: { -readonly [Key in keyof Collected]: Collected[Key] } = {
-    first,
-    all,
-    writer: undefined,
-    isCut: false,
-  };
-  return (source, offset, plain) => {
-    const count = source.entries.items(offset, items);
+  const collected: Refilled<Collected> = { first, all, count: 0, writer: undefined, isCut: false };
+  /** Collects some of an entry's fields, so many of the given ones. */
+  const ofItems = (
+    { fields }: Source,
+    given: readonly number[],
+    itemCount: number,
+    plain?: PlainMessage,
+  ): Collected => {
     first.fill(undefined);
-    all.length = 0;
     let hasSubject = false;
+    let count = 0;
     collected.isCut = false;
-    for (let index = 0; index < count; index += 1) {
+    for (let index = 0; index < itemCount; index += 1) {
       // Of several messages the first counts.
       const isTaken = plain?.offset !== undefined || first[field.MESSAGE] !== undefined;
-      const value = source.fields.read(items[index] ?? 0, isTaken ? undefined : plain);
+      const value = fields.read(given[index] ?? 0, isTaken ? undefined : plain);
       if (value === undefined) continue;
-      all.push(value);
+      all[count] = value;
+      count += 1;
       if (value.cut !== undefined) collected.isCut = true;
-      if (subjects.has(value.field) && (value.field !== field._TRANSPORT || value.text === "kernel")) hasSubject = true;
+      if (value.isSubject) hasSubject = true;
       if (first[value.field] === undefined) first[value.field] = value;
     }
+    // What is behind them may be long, and is only kept to save the making of another array for each entry.
+    if (all.length > 2 * fieldNames.length) all.length = count;
+    collected.count = count;
     collected.writer = hasSubject ? undefined : first[field._SYSTEMD_UNIT];
     return collected;
   };
+  const ofEntry = (source: Source, offset: number): Collected =>
+    ofItems(source, items, source.entries.items(offset, items));
+  return { ofItems, ofEntry };
 }
 
 const defaultPriority = 6;
-const priorityText = /^[0-7]$/;
-const pidText = /^[1-9]\d{0,14}$/;
 
 /** The severity that an entry states; null when it states none that there is. */
-export function statedPriority({ first }: Collected): number | null {
-  const text = first[field.PRIORITY]?.text;
-  return text !== undefined && priorityText.test(text) ? Number(text) : null;
-}
+export const statedPriority = ({ first }: Collected): number | null => first[field.PRIORITY]?.number ?? null;
 
 export const shownPriority = (collected: Collected): number => statedPriority(collected) ?? defaultPriority;
 
 /** The process: as the kernel knows it, else as the program says. */
-export function shownPid({ first }: Collected): number | null {
-  const [trusted = "", claimed = ""] = [first[field._PID]?.text, first[field.SYSLOG_PID]?.text];
-  if (pidText.test(trusted)) return Number(trusted);
-  return pidText.test(claimed) ? Number(claimed) : null;
-}
+export const shownPid = ({ first }: Collected): number | null =>
+  first[field._PID]?.number ?? first[field.SYSLOG_PID]?.number ?? null;
 
 /** systemd-coredump's own messages bear this id. */
 export const coredumpMessageId = "fc2e22bc6ee647b6b90729ab34a250b1";
@@ -107,15 +109,7 @@ export const unitsOfEntry = (values: Values): readonly string[] => [
   ...new Set([...namedUnits(values), ...values("_SYSTEMD_SLICE").filter((name) => name.endsWith(".slice"))]),
 ];
 
-/** Fields by which an entry may be about another unit than the one that wrote it. */
-const subjects: ReadonlySet<number> = new Set([
-  field.UNIT,
-  field.COREDUMP_UNIT,
-  field.OBJECT_SYSTEMD_UNIT,
-  field._TRANSPORT,
-]);
-
 export const valuesOf =
-  ({ all }: Collected): Values =>
+  ({ all, count }: Collected): Values =>
   (name) =>
-    all.flatMap((value) => (value.field === field[name] ? [value.text] : []));
+    all.slice(0, count).flatMap((value) => (value.field === field[name] ? [value.text] : []));

@@ -29,10 +29,28 @@ export const field = Object.fromEntries(fieldNames.map((name, index) => [name, i
 export interface FieldValue {
   readonly field: number;
   readonly text: string;
-  readonly json: string;
+  /** Of a severity the number that it is, and of a process its id; null where it is none. */
+  readonly number: number | null;
+  /** Whether an entry that has it may be about another unit than the one that wrote it. */
+  readonly isSubject: boolean;
   /** Of a value that is too long to be shown whole: bytes up to the end of `text`, and the data object. */
   readonly cut: { readonly end: number; readonly dataOffset: number } | undefined;
 }
+
+const priorityText = /^[0-7]$/;
+const pidText = /^[1-9]\d{0,14}$/;
+
+function numberOf(kind: number, text: string): number | null {
+  if (kind === field.PRIORITY) return priorityText.test(text) ? Number(text) : null;
+  if (kind !== field._PID && kind !== field.SYSLOG_PID) return null;
+  return pidText.test(text) ? Number(text) : null;
+}
+
+const isSubject = (kind: number, text: string): boolean =>
+  kind === field.UNIT ||
+  kind === field.COREDUMP_UNIT ||
+  kind === field.OBJECT_SYSTEMD_UNIT ||
+  (kind === field._TRANSPORT && text === "kernel");
 
 /** Bytes of a value that are shown at a time: as JSON, six times as many at most, they have room in an answer. */
 const maxShownBytes = 8 * 1024 * 1024;
@@ -73,6 +91,8 @@ function wantedAt(bytes: Buffer, start: number, end: number): Wanted | undefined
 }
 
 const messageStart = "MESSAGE=".length;
+/** The same as the words by which a payload begins. Payloads are aligned to words. */
+const messageWords = new Uint32Array(Uint8Array.from(Buffer.from("MESSAGE=")).buffer);
 const maxKeptText = 256;
 const tableBits = 17;
 const irrelevant = 0;
@@ -93,6 +113,8 @@ export interface Fields {
   readonly read: (offset: number, plain?: PlainMessage) => FieldValue | undefined;
   /** Writes a message that was found plain, as a JSON string. */
   readonly writeMessage: (offset: number, page: ByteWriter) => void;
+  /** The same for any field: writes it if it is a message that is shown whole, and does nothing if nobody asks for it. */
+  readonly writeOwn: (offset: number, page: ByteWriter) => "written" | "nothing" | "other";
   /** The same, from a byte of the value on. */
   readonly readFrom: (offset: number, from: number) => FieldValue | undefined;
   readonly close: () => void;
@@ -126,11 +148,12 @@ export function createFields(
     const shownEnd = endOfPart(bytes, begin, end);
     const text = bytes.toString("utf8", begin, shownEnd);
     const cut = shownEnd === end ? undefined : { end: shownEnd - first, dataOffset: offset };
-    return { field: wanted.field, text, json: JSON.stringify(text), cut };
+    const kind = wanted.field;
+    return { field: kind, text, number: numberOf(kind, text), isSubject: isSubject(kind, text), cut };
   };
 
   const keep = (offset: number, value: FieldValue | undefined): void => {
-    share.take(placeBytes + (value === undefined ? 0 : valueBytes + 2 * (value.text.length + value.json.length)));
+    share.take(placeBytes + (value === undefined ? 0 : valueBytes + 2 * value.text.length));
     let place = irrelevant;
     if (value !== undefined) {
       place = kept.length;
@@ -160,6 +183,29 @@ export function createFields(
     writeMessage(offset, page) {
       const { start, end } = readPayload(file, offset);
       page.jsonString(file.blocks.view, start + messageStart, end);
+    },
+    writeOwn(offset, page) {
+      const known = table.get(offset);
+      if (known >= 0) return known === irrelevant ? "nothing" : "other";
+      try {
+        const { bytes, start, end } = readPayload(file, offset);
+        const { view } = file.blocks;
+        const word = start >>> 2;
+        const isInFile = bytes === view.bytes;
+        const isPlain = isInFile && view.words[word] === messageWords[0] && view.words[word + 1] === messageWords[1];
+        if (!isPlain) {
+          const wanted = wantedAt(bytes, start, end);
+          if (wanted === undefined) return "nothing";
+          if (wanted.field !== field.MESSAGE) return "other";
+        }
+        if (end - start - messageStart > maxShownBytes) return "other";
+        if (isInFile) page.jsonString(view, start + messageStart, end);
+        else page.text(JSON.stringify(bytes.toString("utf8", start + messageStart, end)));
+        return "written";
+      } catch (error) {
+        if (!isDamage(error)) throw error;
+        return "nothing";
+      }
     },
     readFrom: (offset, from) => decode(offset, from),
     close: share.end,

@@ -170,24 +170,24 @@ function next(state: State, read: ReturnType<typeof createLiveReader>): readonly
   let reached = ordering.locate(state.last);
   const entries: LiveEntry[] = [];
   let characters = 0;
-  for (const found of merge(runs, "forwards", ordering)) {
-    if (!isDue(found)) break;
+  merge(runs, "forwards", ordering, (found) => {
+    if (!isDue(found)) return false;
     // What is of a later moment than the last entry cannot have been given.
     if (found.place.moment <= reached.moment && isCopyOfGiven(state, found, sources, ordering)) {
       pass(state, found, ordering);
-      continue;
+      return true;
     }
     const entry = read(found);
     pass(state, found, ordering);
     // One that comes late does not take the stream back: what is before the last entry may have been given.
     if (comparePlaces(reached, found.place) < 0) {
-      reached = found.place;
-      state.last = found.place;
+      reached = { ...found.place };
+      state.last = reached;
     }
     entries.push(entry);
     characters += entry.entry.message.length;
-    if (entries.length >= maxEntries || characters >= maxCharacters) break;
-  }
+    return entries.length < maxEntries && characters < maxCharacters;
+  });
   return entries;
 }
 

@@ -1,4 +1,4 @@
-import { type EntryHead, splitTime } from "./journal-file/entry.ts";
+import { type EntryHead, type Refilled, splitTime } from "./journal-file/entry.ts";
 
 export interface Location extends EntryHead {
   readonly seqnumId: string;
@@ -7,6 +7,31 @@ export interface Location extends EntryHead {
 export interface Place extends Location {
   /** The moment by which it is ordered, in microseconds: when it was written, or a little after that to which the clock was set back. */
   readonly moment: number;
+}
+
+/** A place that is not known yet. */
+export const unknownPlace = (): Refilled<Place> => ({
+  seqnumId: "",
+  seqnum: 0,
+  bootId: "",
+  monotonic: 0,
+  realtime: 0,
+  realtimeRest: 0,
+  xorHigh: 0,
+  xorLow: 0,
+  moment: 0,
+});
+
+export function copyPlace(from: Place, into: Refilled<Place>): void {
+  into.seqnumId = from.seqnumId;
+  into.seqnum = from.seqnum;
+  into.bootId = from.bootId;
+  into.monotonic = from.monotonic;
+  into.realtime = from.realtime;
+  into.realtimeRest = from.realtimeRest;
+  into.xorHigh = from.xorHigh;
+  into.xorLow = from.xorLow;
+  into.moment = from.moment;
 }
 
 export const compare = <T extends number | string>(left: T, right: T): number =>

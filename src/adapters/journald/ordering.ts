@@ -1,10 +1,13 @@
 import { comparePrecedence, mayCopy, samenessOf } from "./copies.ts";
-import { isSameEntry, type Location, type Place } from "./order.ts";
+import type { Refilled } from "./journal-file/entry.ts";
+import { isSameEntry, type Location, type Place, unknownPlace } from "./order.ts";
 import { countOf, offsetAt } from "./postings.ts";
 import type { Source, Span } from "./source.ts";
 
 export interface Ordering {
   readonly place: (source: Source, offset: number) => Place | undefined;
+  /** @returns false where the entry cannot be read. */
+  readonly readPlace: (source: Source, offset: number, into: Refilled<Place>) => boolean;
   /** The place of an entry that a cursor names: where it is shown, or where it would be. */
   readonly locate: (location: Location) => Place;
   readonly twin: (source: Source, offset: number, other: Source) => number | undefined;
@@ -81,15 +84,15 @@ function momentsOf(spans: readonly Span[]): (location: Location) => number {
 export function createOrdering(sources: readonly Source[]): Ordering {
   const momentOf = momentsOf(sources.flatMap((source) => source.spans() ?? []));
 
-  const placeAt = (source: Source, offset: number, location: Location): Place => {
-    const { seqnumId, seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow } = location;
-    const moment = source.spans() === undefined ? source.momentOf(offset, realtime) : momentOf(location);
-    return { seqnumId, seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow, moment };
+  const readPlace = (source: Source, offset: number, into: Refilled<Place>): boolean => {
+    if (!source.readLocation(offset, into)) return false;
+    into.moment = source.spans() === undefined ? source.momentOf(offset, into.realtime) : momentOf(into);
+    return true;
   };
 
   const place = (source: Source, offset: number): Place | undefined => {
-    const location = source.location(offset);
-    return location && placeAt(source, offset, location);
+    const found = unknownPlace();
+    return readPlace(source, offset, found) ? found : undefined;
   };
 
   const sameIn = function* (source: Source, location: Location, isSame = isSameEntry): Generator<number> {
@@ -144,6 +147,7 @@ export function createOrdering(sources: readonly Source[]): Ordering {
 
   return {
     place,
+    readPlace,
     find,
     twin,
     holds: (foreign, location, before) =>

@@ -62,6 +62,13 @@ export function offsetAt(postings: Postings, position: number): number {
   }
 }
 
+/** Some of them, read together as far as they can be. */
+export function someOffsets(postings: Postings, from: number, to: number): Float64Array {
+  if (postings.kind === "parts")
+    return Float64Array.from({ length: to - from }, (_, at) => offsetAt(postings, from + at));
+  return toOffsets(betweenSimple(postings, from, to));
+}
+
 function endsOf({ parts, memory }: Parts): readonly [first: number, last: number] {
   memory.ends ??= [
     Math.min(...parts.map((part) => offsetAt(part, 0))),

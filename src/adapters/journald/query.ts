@@ -6,7 +6,16 @@ import { compileGrep, grepping } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { matching } from "./match.ts";
 import { type Found, merge, type Run } from "./merge.ts";
-import { comparePlaces, isSameEntry, type Location, type Place, parseCursor } from "./order.ts";
+import {
+  comparePlaces,
+  copyPlace,
+  formatCursor,
+  isSameEntry,
+  type Location,
+  type Place,
+  parseCursor,
+  unknownPlace,
+} from "./order.ts";
 import type { Ordering } from "./ordering.ts";
 import {
   between,
@@ -22,7 +31,7 @@ import {
   union,
   within,
 } from "./postings.ts";
-import { cursorOf, type Renderer } from "./render.ts";
+import type { Renderer, WriteOptions } from "./render.ts";
 import type { Help } from "./shared-search.ts";
 import type { Source } from "./source.ts";
 
@@ -124,18 +133,20 @@ export function answer(
   const total = selected.reduce((sum, { count }) => sum + count, 0);
   const isWanted = isAskedFor(query);
   const page = createPage(render, query, isForward);
+  const hasCopies = copies.size > 0;
   let found = 0;
   let hasMore = false;
   const runs = selected.flatMap(({ run }) => (countOf(run.postings) > 0 ? [run] : []));
-  for (const entry of merge(runs, isForward ? "forwards" : "backwards", ordering)) {
-    if (isHidden(copies.get(entry.source), entry.offset) || !isWanted(entry.place)) continue;
+  merge(runs, isForward ? "forwards" : "backwards", ordering, (entry) => {
+    if (hasCopies && isHidden(copies.get(entry.source), entry.offset)) return true;
+    if (!isWanted(entry.place)) return true;
     hasMore = found === limit;
-    if (hasMore) break;
+    if (hasMore) return false;
     found += 1;
     // At once, while what was read of it is in memory.
     hasMore = !page.add(entry);
-    if (hasMore) break;
-  }
+    return !hasMore;
+  });
   return page.end(query.entry === undefined ? total : found, hasMore);
 }
 
@@ -170,10 +181,10 @@ function beyond({ source, postings, again }: Run, cursor: Place, order: LogQuery
   return { source, postings: cut, again: cutAgain };
 }
 
-function nextCursor(last: Found | undefined, { order, cursor }: LogQuery, hasMore: boolean): string | null {
+function nextCursor(last: Location | undefined, { order, cursor }: LogQuery, hasMore: boolean): string | null {
   if (order === "desc" && !hasMore) return null;
   if (last === undefined) return cursor ?? null;
-  return cursorOf(last);
+  return formatCursor(last);
 }
 
 /** The parts of a page that has its entries in the other order. */
@@ -187,33 +198,46 @@ function reversed(entries: readonly Part[], ending: Part): readonly Part[] {
   ];
 }
 
+/**
+ * Whether entries are worth keeping as they are written. The newest ones are asked for again and again, and those of a filter
+ * stand far apart, so that reading them takes most of the time. A page after another one is not asked for again.
+ */
+function isRepeated({ until, cursor, units, priority, identifier, uid, boot, grep }: LogQuery): boolean {
+  const filters = [units, priority, identifier, uid, boot, grep];
+  return cursor === undefined && (until === Infinity || filters.some((filter) => filter !== undefined));
+}
+
 /** Writes entries in the order in which they are found: where not all have room, the last ones are left out. */
 function createPage({ page, write }: Renderer, query: LogQuery, isForward: boolean) {
   const isReversed = query.order === "asc" && !isForward;
+  const options: WriteOptions = { from: query.entry?.offset ?? 0, isRepeated: isRepeated(query) };
   const entries: Part[] = [];
-  let first: Found | undefined;
-  let last: Found | undefined;
+  const first = unknownPlace();
+  const last = unknownPlace();
+  let count = 0;
   page.cut(0);
   page.text(opening);
   return {
     /** @returns whether there was room for it. */
     add(found: Found): boolean {
       const start = page.size();
-      if (entries.length > 0) page.text(",");
+      if (count > 0) page.text(",");
       const begin = page.size();
-      write(found, query.entry?.offset);
+      write(found, options);
       if (page.size() - opening.length >= maxAnswerBytes) {
         page.cut(start);
         return false;
       }
-      entries.push([begin, page.size()]);
-      first ??= found;
-      last = found;
+      if (isReversed) entries.push([begin, page.size()]);
+      if (count === 0) copyPlace(found.place, first);
+      copyPlace(found.place, last);
+      count += 1;
       return true;
     },
     end(total: number, hasMore: boolean): Buffer {
       const end = page.size();
-      const next = nextCursor(isReversed ? first : last, query, hasMore);
+      const shownLast = isReversed ? first : last;
+      const next = nextCursor(count === 0 ? undefined : shownLast, query, hasMore);
       page.text(`],"total":${total},"next_cursor":${JSON.stringify(next)}}`);
       const bytes = isReversed ? page.bytes(reversed(entries, [end, page.size()])) : page.bytes();
       page.cut(0);

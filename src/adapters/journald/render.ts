@@ -1,7 +1,9 @@
 import type { LogEntry } from "#contract/logs.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
+import { type Alike, countShared } from "./alike.ts";
 import { type ByteWriter, createByteWriter } from "./byte-writer.ts";
 import {
+  type Collected,
   createCollector,
   shownPid,
   shownPriority,
@@ -54,10 +56,7 @@ export function createTimestampFormat(): (time: Pick<EntryHead, "realtime" | "re
   };
 }
 
-export const cursorOf = ({ place }: Found): string => formatCursor(place);
-
 const wordRange = 2 ** 32;
-const emptyText = '""';
 
 const encode = (text: string): Uint8Array => Uint8Array.from(Buffer.from(text));
 
@@ -76,23 +75,22 @@ function createEncoder(write: (text: string) => string): (text: string) => Uint8
 
 export interface Renderer {
   readonly page: ByteWriter;
-  /** Writes an entry to the page as JSON, its message from a byte on. */
-  readonly write: (found: Found, from?: number) => void;
+  /** Writes an entry to the page as JSON. */
+  readonly write: (found: Found, options: WriteOptions) => void;
+}
+
+export interface WriteOptions {
+  /** From which byte on the message is written. */
+  readonly from: number;
+  /** Whether clients mostly ask for the same entries again. */
+  readonly isRepeated: boolean;
 }
 
 /** A message that is long enough to be cut, from a byte on. */
 const partOf = (source: Source, { cut }: FieldValue, from: number): FieldValue | undefined =>
   cut === undefined ? undefined : source.fields.readFrom(cut.dataOffset, from);
 
-const encoded = {
-  unit: encode('Z","unit":'),
-  priorities: Array.from({ length: 8 }, (_, priority) => encode(`,"priority":${priority},"message":`)),
-  identifier: encode('","identifier":'),
-  pid: encode(',"pid":'),
-  hostname: encode(',"hostname":'),
-};
-
-/** Writes the name of an entry, the same as `cursorOf`, and what precedes it. */
+/** Writes the name of an entry, the same as `formatCursor`, and what precedes it. */
 function createCursorWriter(page: ByteWriter): (place: Place) => void {
   const start = createEncoder((seqnumId) => `,"cursor":"s=${seqnumId};i=`);
   const boot = createEncoder((bootId) => `;b=${bootId};m=`);
@@ -113,6 +111,31 @@ function createCursorWriter(page: ByteWriter): (place: Place) => void {
     page.hex(xorHigh, xorLow);
   };
 }
+
+const maxWritten = 2048;
+
+/** Texts as bytes, each once: those of many entries and files are the same. */
+function createTexts(): (text: string) => Uint8Array {
+  const known = new Map<string, Uint8Array>();
+  return (text) => {
+    const found = known.get(text);
+    if (found !== undefined) return found;
+    if (known.size >= maxWritten) known.clear();
+    const bytes = encode(text);
+    known.set(text, bytes);
+    return bytes;
+  };
+}
+
+const textOf = (value: FieldValue | undefined): string => JSON.stringify(value?.text ?? "");
+
+const unitOf = (collected: Collected): string => collected.writer?.text ?? shownUnit(valuesOf(collected));
+
+/** What precedes the message, and what follows the name of the entry. */
+const headOf = (collected: Collected): string =>
+  `Z","unit":${JSON.stringify(unitOf(collected))},"priority":${shownPriority(collected)},"message":`;
+const tailOf = (collected: Collected): string =>
+  `","identifier":${textOf(collected.first[field.SYSLOG_IDENTIFIER])},"pid":${shownPid(collected)},"hostname":${textOf(collected.first[field._HOSTNAME])}`;
 
 const keptBytes = 4 * 1024 * 1024;
 /** More than the longest entry that is kept. */
@@ -155,8 +178,8 @@ export function createRenderer(): Renderer {
   const write = createEntryWriter(page);
   return {
     page,
-    write(found, from = 0) {
-      if (from > 0) {
+    write(found, { from, isRepeated }) {
+      if (from > 0 || !isRepeated) {
         write(found, from);
         return;
       }
@@ -170,47 +193,88 @@ export function createRenderer(): Renderer {
   };
 }
 
+/** Longer texts are not kept: a field of an entry may have megabytes. */
+const maxAlike = 1024;
+
 function createEntryWriter(page: ByteWriter): (found: Found, from: number) => void {
   const minutes = createMinutes();
   const start = createEncoder((minute) => `{"timestamp":"${minute}`);
   const boot = createEncoder((bootId) => `,"boot_id":"${bootId}"`);
   const writeCursor = createCursorWriter(page);
-  const collect = createCollector();
+  const collect = createCollector().ofItems;
+  const bytesOf = createTexts();
+  const items: number[] = [];
   const plain: PlainMessage = { offset: undefined };
+  const noMessage = encode('""');
+  const closing = encode("}");
 
-  return (found, from) => {
-    const { source, offset, place } = found;
-    plain.offset = undefined;
-    const collected = collect(source, offset, from === 0 ? plain : undefined);
-    const { first, isCut } = collected;
+  const writeTime = (place: Place): void => {
     const { minute, second, micros } = minutes(place);
     page.encoded(start(minute));
     page.digits(second, 2);
     page.text(".");
     page.digits(micros, 6);
-    page.encoded(encoded.unit);
-    page.text(collected.writer?.json ?? JSON.stringify(shownUnit(valuesOf(collected))));
-    page.encoded(encoded.priorities[shownPriority(collected)] ?? encode(""));
-    const begun = first[field.MESSAGE];
+  };
+
+  /** @returns false where it is not like others after all. */
+  const writeAlike = ({ source, place }: Found, alike: Alike, shared: number, count: number): boolean => {
+    const begin = page.size();
+    writeTime(place);
+    page.encoded(alike.head);
+    let hasMessage = false;
+    for (let index = shared; index < count; index += 1) {
+      const done = hasMessage ? "other" : source.fields.writeOwn(items[index] ?? 0, page);
+      if (done === "other") {
+        page.cut(begin);
+        return false;
+      }
+      if (done === "written") hasMessage = true;
+    }
+    if (!hasMessage) page.encoded(noMessage);
+    writeCursor(place);
+    page.encoded(alike.tail);
+    page.encoded(boot(place.bootId));
+    page.encoded(closing);
+    return true;
+  };
+
+  const learn = (source: Source, shared: number): Alike | undefined => {
+    const faults = source.faults();
+    const collected = collect(source, items, shared);
+    const [head, tail] = [headOf(collected), tailOf(collected)];
+    if (source.faults() > faults || collected.isCut || collected.first[field.MESSAGE] !== undefined) return undefined;
+    if (head.length > maxAlike || tail.length > maxAlike) return undefined;
+    return source.alikes.keep(items, shared, { head: bytesOf(head), tail: bytesOf(tail) });
+  };
+
+  const writeAny = ({ source, place }: Found, count: number, from: number): void => {
+    plain.offset = undefined;
+    const collected = collect(source, items, count, from === 0 ? plain : undefined);
+    writeTime(place);
+    page.text(headOf(collected));
+    const begun = collected.first[field.MESSAGE];
     const message = begun !== undefined && from > 0 ? partOf(source, begun, from) : begun;
-    if (plain.offset === undefined) page.text(message?.json ?? emptyText);
+    if (plain.offset === undefined) page.text(textOf(message));
     else source.fields.writeMessage(plain.offset, page);
     writeCursor(place);
-    page.encoded(encoded.identifier);
-    page.text(first[field.SYSLOG_IDENTIFIER]?.json ?? emptyText);
-    page.encoded(encoded.pid);
-    page.text(String(shownPid(collected)));
-    page.encoded(encoded.hostname);
-    page.text(first[field._HOSTNAME]?.json ?? emptyText);
+    page.text(tailOf(collected));
     page.encoded(boot(place.bootId));
     const next = message?.cut === undefined ? "" : `,"next_offset":${message.cut.end}`;
-    page.text(isCut && (from === 0 || next !== "") ? `,"truncated":true${next}}` : "}");
+    page.text(collected.isCut && (from === 0 || next !== "") ? `,"truncated":true${next}}` : "}");
+  };
+
+  return (found, from) => {
+    const { source, offset } = found;
+    const count = source.entries.items(offset, items);
+    const shared = countShared(items, count, offset);
+    const alike = from > 0 ? undefined : (source.alikes.find(items, shared) ?? learn(source, shared));
+    if (alike === undefined || !writeAlike(found, alike, shared, count)) writeAny(found, count, from);
   };
 }
 
 export function createLiveReader(): (found: Found) => LiveEntry {
   const timestamp = createTimestampFormat();
-  const collect = createCollector();
+  const collect = createCollector().ofEntry;
   return (found) => {
     const { source, offset, place } = found;
     const collected = collect(source, offset);
@@ -223,7 +287,7 @@ export function createLiveReader(): (found: Found) => LiveEntry {
       unit: shownUnit(values),
       priority: shownPriority(collected),
       message: text(field.MESSAGE),
-      cursor: cursorOf(found),
+      cursor: formatCursor(place),
       identifier: text(field.SYSLOG_IDENTIFIER),
       pid: shownPid(collected),
       hostname: text(field._HOSTNAME),

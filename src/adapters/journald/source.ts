@@ -1,14 +1,15 @@
 import { basename } from "node:path";
+import { type Alikes, createAlikes } from "./alike.ts";
 import type { Budget } from "./budget.ts";
 import { createFields, type Fields } from "./fields.ts";
 import type { BlockPool } from "./journal-file/blocks.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { dataOfField, entriesOf, findData, type Payload, readPayload } from "./journal-file/data.ts";
-import { createEntryReader, type EntryHead, type EntryReader } from "./journal-file/entry.ts";
+import { createEntryReader, type EntryHead, type EntryReader, type Refilled } from "./journal-file/entry.ts";
 import { createEntryList, type EntryList, noEntries } from "./journal-file/entry-array.ts";
 import { type JournalFile, openJournalFile } from "./journal-file/file.ts";
 import { fileState } from "./journal-file/layout.ts";
-import type { Location } from "./order.ts";
+import { type Location, unknownPlace } from "./order.ts";
 import { countOf, noPostings, offsetAt, type Postings, sizeInMemory, wholeList } from "./postings.ts";
 import { createTimeline, firstPosition, type Timeline } from "./time-window.ts";
 
@@ -25,6 +26,7 @@ export interface Source {
   readonly isByJournald: boolean;
   readonly entries: EntryReader;
   readonly fields: Fields;
+  readonly alikes: Alikes;
   readonly refresh: () => boolean;
   readonly all: () => EntryList;
   readonly entriesWith: (pair: string) => Postings;
@@ -46,6 +48,8 @@ export interface Source {
   readonly firstWhere: (postings: Postings, test: (offset: number) => boolean | undefined) => number;
   readonly head: (offset: number) => EntryHead | undefined;
   readonly location: (offset: number) => Location | undefined;
+  /** @returns false where it cannot be read. */
+  readonly readLocation: (offset: number, into: Refilled<Location>) => boolean;
   readonly onDamage: (error: DamagedJournal) => void;
   readonly faults: () => number;
   readonly close: () => void;
@@ -159,6 +163,24 @@ function isLastLinked(list: EntryList, itemsOf: (offset: number) => readonly num
   return linked.length > 0 && linked.at(linked.length - 1) >= last;
 }
 
+function createLocations(file: JournalFile, entries: EntryReader, isDamage: (error: unknown) => boolean) {
+  const readLocation = (offset: number, into: Refilled<Location>): boolean => {
+    try {
+      entries.readHead(offset, into);
+    } catch (error) {
+      if (!isDamage(error)) throw error;
+      return false;
+    }
+    into.seqnumId = file.header.seqnumId;
+    return true;
+  };
+  const location = (offset: number): Location | undefined => {
+    const found = unknownPlace();
+    return readLocation(offset, found) ? found : undefined;
+  };
+  return { location, readLocation };
+}
+
 /** @throws NotAJournal, or the system's error. */
 export function openSource(
   path: string,
@@ -170,13 +192,15 @@ export function openSource(
   const { onDamage, isDamage, readable, faults } = createDamageReport(file, (what) => damaged(path, what));
   const entries = createEntryReader(file);
   const fields = createFields(file, budget, isDamage);
+  const alikes = createAlikes(budget);
   let list: EntryList | undefined;
   let isLinked = false;
   const pairs = createPairs(file, budget, (offset) => entriesOf(file, offset, onDamage));
 
   const all = (): EntryList => {
+    if (list !== undefined) return list;
     const { entryArrayOffset, entries: length } = file.header;
-    list ??= createEntryList(file, { leading: undefined, arrayOffset: entryArrayOffset, length, onDamage });
+    list = createEntryList(file, { leading: undefined, arrayOffset: entryArrayOffset, length, onDamage });
     return list;
   };
 
@@ -198,12 +222,7 @@ export function openSource(
     );
   };
 
-  const location = (offset: number): Location | undefined => {
-    const head = readable(() => entries.head(offset), undefined);
-    if (head === undefined) return undefined;
-    const { seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow } = head;
-    return { seqnumId: file.header.seqnumId, seqnum, bootId, monotonic, realtime, realtimeRest, xorHigh, xorLow };
-  };
+  const { location, readLocation } = createLocations(file, entries, isDamage);
   const isByJournald = writtenByJournald.test(basename(path));
   const timeline = createTimeline({
     all,
@@ -218,6 +237,7 @@ export function openSource(
     isByJournald,
     entries,
     fields,
+    alikes,
     onDamage,
     faults,
     refresh() {
@@ -243,10 +263,12 @@ export function openSource(
       return latest > realtime ? latest + 0.5 : realtime;
     },
     firstWhere: (postings, test) => firstPosition(countOf(postings), (position) => test(offsetAt(postings, position))),
-    head: (offset) => readable(() => entries.head(offset), undefined),
+    head: location,
     location,
+    readLocation,
     close() {
       fields.close();
+      alikes.close();
       pairs.close();
       file.close();
     },

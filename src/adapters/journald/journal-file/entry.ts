@@ -19,6 +19,9 @@ export interface EntryHead {
   readonly xorLow: number;
 }
 
+/** An object that the next read fills anew: one for each entry of a page is much to collect. */
+export type Refilled<T> = { -readonly [Key in keyof T]: T[Key] };
+
 /** A time of two words, and what a number does not hold of it. */
 export function splitTime(high: number, low: number): Pick<EntryHead, "realtime" | "realtimeRest"> {
   const realtimeRest = high < 2 ** 21 ? 0 : low & 3;
@@ -36,7 +39,10 @@ export function createEntryReader(file: JournalFile) {
   const bootText = (at: number): string => {
     const word = at >>> 2;
     const { words } = view;
-    const [a = 0, b = 0, c = 0, d = 0] = [words[word], words[word + 1], words[word + 2], words[word + 3]];
+    const a = words[word] ?? 0;
+    const b = words[word + 1] ?? 0;
+    const c = words[word + 2] ?? 0;
+    const d = words[word + 3] ?? 0;
     if (lastBoot.a === a && lastBoot.b === b && lastBoot.c === c && lastBoot.d === d) return lastBoot.text;
     let text = "";
     for (let index = at; index < at + 16; index += 1) text += byteHex[view.bytes[index] ?? 0] ?? "";
@@ -50,7 +56,8 @@ export function createEntryReader(file: JournalFile) {
     const size = file.object(offset, layout.objectType.entry, entryObject.items);
     const word = seek(offset, entryObject.items) >>> 2;
     const { words } = view;
-    const [low = 0, high = 0] = [words[word + 6], words[word + 7]];
+    const low = words[word + 6] ?? 0;
+    const high = words[word + 7] ?? 0;
     const seqnum = (words[word + 4] ?? 0) + (words[word + 5] ?? 0);
     if ((low === 0 && high === 0) || high * wordRange >= layout.latestRealtime || seqnum === 0) {
       throw new DamagedJournal("entry with an impossible time or number", offset);
@@ -59,19 +66,20 @@ export function createEntryReader(file: JournalFile) {
   };
 
   return {
-    head(offset: number): EntryHead {
+    /** @throws DamagedJournal */
+    readHead(offset: number, into: Refilled<EntryHead>): void {
       check(offset);
       const at = seek(offset, entryObject.items);
       const { words } = view;
       const word = at >>> 2;
-      return {
-        seqnum: (words[word + 4] ?? 0) + (words[word + 5] ?? 0) * wordRange,
-        ...splitTime(words[word + 7] ?? 0, words[word + 6] ?? 0),
-        monotonic: (words[word + 8] ?? 0) + (words[word + 9] ?? 0) * wordRange,
-        bootId: bootText(at + entryObject.bootId),
-        xorLow: words[word + 14] ?? 0,
-        xorHigh: words[word + 15] ?? 0,
-      };
+      const { realtime, realtimeRest } = splitTime(words[word + 7] ?? 0, words[word + 6] ?? 0);
+      into.seqnum = (words[word + 4] ?? 0) + (words[word + 5] ?? 0) * wordRange;
+      into.realtime = realtime;
+      into.realtimeRest = realtimeRest;
+      into.monotonic = (words[word + 8] ?? 0) + (words[word + 9] ?? 0) * wordRange;
+      into.bootId = bootText(at + entryObject.bootId);
+      into.xorLow = words[word + 14] ?? 0;
+      into.xorHigh = words[word + 15] ?? 0;
     },
     realtime(offset: number): number {
       check(offset);
@@ -88,11 +96,15 @@ export function createEntryReader(file: JournalFile) {
       const size = check(offset);
       const itemSize = file.isCompact ? 4 : 16;
       const count = Math.min(maxItems, Math.floor((size - entryObject.items) / itemSize));
-      const first = seek(offset, entryObject.items + count * itemSize) >>> 2;
+      const first = (seek(offset, entryObject.items + count * itemSize) + entryObject.items) >>> 2;
       const { words } = view;
+      if (file.isCompact) {
+        for (let index = 0; index < count; index += 1) into[index] = words[first + index] ?? 0;
+        return count;
+      }
       for (let index = 0; index < count; index += 1) {
-        const word = first + (entryObject.items + index * itemSize) / 4;
-        into[index] = itemSize === 4 ? (words[word] ?? 0) : (words[word] ?? 0) + (words[word + 1] ?? 0) * wordRange;
+        const word = first + 4 * index;
+        into[index] = (words[word] ?? 0) + (words[word + 1] ?? 0) * wordRange;
       }
       return count;
     },

@@ -52,7 +52,10 @@ export function createOffsetTable(maxBits: number): OffsetTable {
   };
 
   /** An offset of 2^35 and beyond, 32 GiB, would need more than 32 bits: such a file is not remembered. */
-  const keyOf = (offset: number): number => (offset < 2 ** 35 ? (offset / 8) >>> 0 : 0);
+  const keyOf = (offset: number): number => {
+    if (offset < 2 ** 32) return offset >>> 3;
+    return offset < 2 ** 35 ? (offset / 8) >>> 0 : 0;
+  };
 
   return {
     get(offset) {
