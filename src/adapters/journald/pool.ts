@@ -2,6 +2,7 @@ import { Worker } from "node:worker_threads";
 import { killGroupOf } from "#adapters/exec/index.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { closeGates, createUnpackGate, endOutsideUnpacking, type UnpackGate } from "./journal-file/unpack-gate.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import type { Fault } from "./registry.ts";
 
@@ -44,6 +45,20 @@ const usage = new Int32Array(new SharedArrayBuffer(maxThreads * Int32Array.BYTES
 /** Which places of threads are taken. */
 const places = Array.from({ length: maxThreads }, () => false);
 
+/** Of the threads that run. */
+const openGates = new Set<UnpackGate>();
+let isExitWatched = false;
+/** Longer than a payload of the largest size takes. */
+const maxExitWaitMs = 2_000;
+
+/** Also the end of the process ends threads. */
+function watchGate(gate: UnpackGate): void {
+  openGates.add(gate);
+  if (isExitWatched) return;
+  isExitWatched = true;
+  process.once("exit", () => closeGates(openGates, maxExitWaitMs));
+}
+
 export function createThreadStarter(
   workerData: ThreadSetup,
   onFault: (fault: Fault) => void,
@@ -55,8 +70,11 @@ export function createThreadStarter(
     places[place] = true;
     const cancelled = new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
     const programs = new Int32Array(new SharedArrayBuffer(maxPrograms * Int32Array.BYTES_PER_ELEMENT));
+    const unpackGate = createUnpackGate();
+    const memory: ThreadMemory = { cancelled, programs, unpackGate, usage: { usage, place } };
+    watchGate(unpackGate);
     const worker = new Worker(new URL("./thread.ts", import.meta.url), {
-      workerData: { ...workerData, cancelled, programs, usage: { usage, place } } satisfies ThreadSetup & ThreadMemory,
+      workerData: { ...workerData, ...memory } satisfies ThreadSetup & ThreadMemory,
       name: "journal",
       resourceLimits: { maxOldGenerationSizeMb: maxHeapMb, maxYoungGenerationSizeMb: maxYoungHeapMb },
     });
@@ -80,6 +98,7 @@ export function createThreadStarter(
       // Its children outlive a thread that is ended, and a damaged file keeps journalctl busy for ever.
       for (const pid of programs) if (pid !== 0) killGroupOf(pid);
       places[place] = false;
+      openGates.delete(unpackGate);
       Atomics.store(usage, place, 0);
       helped?.abort();
       onEnd(reason);
@@ -91,7 +110,7 @@ export function createThreadStarter(
         Atomics.store(cancelled, 0, id);
         worker.postMessage({ id, kind: "cancel" } satisfies ThreadRequest);
       },
-      end: () => void worker.terminate(),
+      end: () => endOutsideUnpacking(unpackGate, () => void worker.terminate()),
     };
   };
 }

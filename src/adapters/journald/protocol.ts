@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
 import type { LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
+import type { UnpackGate } from "./journal-file/unpack-gate.ts";
 import type { Fault, Root } from "./registry.ts";
 import type { SharedSearch } from "./shared-search.ts";
 
@@ -17,6 +18,8 @@ export interface ThreadMemory {
   readonly cancelled: Int32Array<SharedArrayBuffer>;
   /** Programs that the thread has started, 0 for none: they are ended with it. */
   readonly programs: Int32Array<SharedArrayBuffer>;
+  /** Of what the thread unpacks: it must not be ended meanwhile. */
+  readonly unpackGate: UnpackGate;
   /** What each thread keeps, and the place of this one there. */
   readonly usage: { readonly usage: Int32Array<SharedArrayBuffer>; readonly place: number };
 }

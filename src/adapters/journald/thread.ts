@@ -8,6 +8,7 @@ import { createEngine } from "./engine.ts";
 import { createFollowers, type Followers } from "./followers.ts";
 import { addForeignFiles } from "./foreign-files.ts";
 import { compileGrep, trimExpressions } from "./grep-postings.ts";
+import { setUnpackGate } from "./journal-file/unpack-gate.ts";
 import { createJournalctl } from "./journalctl.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import { createRegistry, type Fault, NoPermission } from "./registry.ts";
@@ -37,6 +38,7 @@ const onDamage = (fault: Fault): void => {
 };
 
 const { roots, directory, readable, cancelled, programs, usage } = setup;
+setUnpackGate(setup.unpackGate);
 const replaceProgram = (before: number, after: number): void => {
   const place = programs.indexOf(before);
   if (place >= 0) Atomics.store(programs, place, after);

@@ -1,10 +1,11 @@
-import { zstdDecompressSync } from "node:zlib";
+import { type ZstdOptions, zstdDecompressSync } from "node:zlib";
 import { DamagedJournal } from "./damage.ts";
 import { createEntryList, type EntryList } from "./entry-array.ts";
 import type { HashTable, JournalFile } from "./file.ts";
 import { type Hash64, jenkinsHash, remainder, sipHash24 } from "./hash.ts";
 import * as layout from "./layout.ts";
 import { unpackLz4 } from "./lz4.ts";
+import { unpacking } from "./unpack-gate.ts";
 import { unpackXz } from "./xz.ts";
 
 const maxPayloadBytes = 256 * 1024 * 1024;
@@ -17,9 +18,12 @@ const payloadHash = (file: JournalFile, payload: Buffer): Hash64 =>
 export const payloadOffset = (file: JournalFile): number =>
   file.isCompact ? layout.dataObject.compactPayload : layout.dataObject.payload;
 
+const unpackZstd = (packed: Buffer, options: ZstdOptions): Buffer =>
+  unpacking(() => zstdDecompressSync(packed, options));
+
 /** How payloads are packed, by the flag of their object: one zstd frame (RFC 8878), an LZ4 block, an .xz stream. */
 const unpackers = new Map<number, (packed: Buffer) => Buffer>([
-  [layout.objectFlag.zstd, (packed) => zstdDecompressSync(packed, { maxOutputLength: maxPayloadBytes })],
+  [layout.objectFlag.zstd, (packed) => unpackZstd(packed, { maxOutputLength: maxPayloadBytes })],
   [layout.objectFlag.lz4, (packed) => unpackLz4(packed, maxPayloadBytes)],
   [layout.objectFlag.xz, (packed) => unpackXz(packed, maxPayloadBytes)],
 ]);
@@ -69,7 +73,7 @@ export function unpackTogether(packed: readonly Buffer[]): readonly Buffer[] | u
   });
   try {
     const maxOutputLength = chunkSize * frames.length + chunkSize;
-    const bytes = zstdDecompressSync(Buffer.concat([...joined, endFrame]), { chunkSize, maxOutputLength });
+    const bytes = unpackZstd(Buffer.concat([...joined, endFrame]), { chunkSize, maxOutputLength });
     if (bytes.length !== chunkSize * frames.length + 1) return undefined;
     return frames.map(({ size }, index) => bytes.subarray((index + 1) * chunkSize - size, (index + 1) * chunkSize));
   } catch {
