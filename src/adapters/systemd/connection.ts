@@ -51,6 +51,13 @@ const callOfBus = (member: string, argument: string): Call => ({
   body: [argument],
 });
 
+const hello: Call = {
+  destination: busName,
+  path: "/org/freedesktop/DBus",
+  interface: busName,
+  member: "Hello",
+};
+
 const refusals = new Set(
   [
     ...["OnlyByDependency", "BadUnitSetting", "LoadFailed", "UnitMasked", "NoSuchUnit"],
@@ -107,7 +114,8 @@ export function openConnection(ports: {
 
   const live = (): Promise<string> =>
     new Promise((resolve) => {
-      const bus = createClient({ socket, authMethods: ["EXTERNAL"], timeout: callTimeoutMs });
+      // `direct`: the library would throw where nobody catches it when the bus does not answer its first call in time.
+      const bus = createClient({ socket, authMethods: ["EXTERNAL"], timeout: callTimeoutMs, direct: true });
       let reason = "connection closed";
       let systemdAddress = "";
       const hangUp = (): void => void bus.connection.end();
@@ -135,6 +143,7 @@ export function openConnection(ports: {
       });
       shutdown.signal.addEventListener("abort", hangUp);
       const prepare = async (): Promise<void> => {
+        await invoke(bus, hello, () => undefined);
         for (const rule of matchRules) await invoke(bus, callOfBus("AddMatch", rule), () => undefined);
         await invoke(bus, callOfBus("GetNameOwner", systemdName), ([address]) => {
           systemdAddress = text(address);
