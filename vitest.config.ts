@@ -4,9 +4,9 @@ const long = "test/**/*.long.test.ts";
 const shared = {
   pool: "forks" as const,
   // Says that a test hangs, not that the machine is busy.
-  testTimeout: 120_000,
+  testTimeout: 300_000,
   expect: { poll: { timeout: 60_000 } },
-  hookTimeout: 60_000,
+  hookTimeout: 180_000,
   exclude: [...configDefaults.exclude, long],
 };
 const onProgram = { ...shared, globalSetup: "test/process/prepare.ts" };
