@@ -3,6 +3,7 @@ import { cli } from "./cli.ts";
 import { health } from "./health.ts";
 import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
+import { idle } from "./idle.ts";
 import { info } from "./info.ts";
 import { logsAttack } from "./logs-attack.ts";
 import { logsClients } from "./logs-clients.ts";
@@ -44,6 +45,7 @@ export const rows: readonly Row[] = [
   metrics,
   otlp,
   start,
+  idle,
   startPackage,
   cli,
 ];
