@@ -77,7 +77,11 @@ export function healthThroughRoot(
   return {
     checks: checks.map((check): Check => {
       if (ids.some((id) => id === check.id))
-        return { ...check, run: (settings, _signal, askedAtMs) => outcomeOf(check.id, settings, askedAtMs) };
+        return {
+          ...check,
+          group: "root",
+          run: (settings, _signal, askedAtMs) => outcomeOf(check.id, settings, askedAtMs),
+        };
       const separate = separateRootCheckIds.find((id) => id === check.id && !isPlugin(id));
       if (separate !== undefined) {
         return {

@@ -74,6 +74,8 @@ export interface Check {
   readonly intervalMs?: number;
   /** While it passes or is skipped, unless settings say otherwise: for a question that is expensive to the host. */
   readonly calmIntervalMs?: number;
+  /** Checks of one group fall due at the same moment: one process of root can answer for all of them. */
+  readonly group?: string;
   readonly timeoutMs?: number;
   /** Further time for a check that enforces its limit itself: to end what it has started, and to report it. */
   readonly graceMs?: number;

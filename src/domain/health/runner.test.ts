@@ -183,6 +183,34 @@ describe("runs", () => {
     runner.dispose();
   });
 
+  it("fall due at moments of their own, and those of a group together", async () => {
+    const at = new Map<string, number[]>();
+    const noted = (id: string, group?: string): Check => ({
+      ...check(id, () => {
+        at.set(id, [...(at.get(id) ?? []), clock.monotonicMs()]);
+        return Promise.resolve(found("pass"));
+      }),
+      ...(group !== undefined && { group }),
+    });
+    const { runner, clock } = rig([noted("a"), noted("b", "root"), noted("c"), noted("d", "root")]);
+    runner.start();
+    for (let seconds = 0; seconds < 200; seconds += 1) await clock.advance(1_000);
+    expect(at.get("b")?.length).toBeGreaterThan(3);
+    expect(at.get("d")).toEqual(at.get("b"));
+    for (const [one, other] of [
+      ["a", "b"],
+      ["b", "c"],
+      ["a", "c"],
+    ] as const)
+      expect(
+        at
+          .get(one)
+          ?.slice(1)
+          .some((ms) => at.get(other)?.includes(ms)),
+      ).toBe(false);
+    runner.dispose();
+  });
+
   it("are told when they were last asked for, also where they waited to begin", async () => {
     const ends: ((outcome: Outcome) => void)[] = [];
     const busy = Array.from({ length: 4 }, (_, at) =>

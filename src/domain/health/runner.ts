@@ -249,8 +249,11 @@ function schedule(running: Running): void {
 function start(running: Running): void {
   const { clock, entries } = running;
   const nowMs = clock.monotonicMs();
+  const ofGroups = new Map<string, number>();
   for (const [at, entry] of entries.entries()) {
-    const share = at / entries.length;
+    const { group } = entry.check;
+    const share = (group === undefined ? undefined : ofGroups.get(group)) ?? at / entries.length;
+    if (group !== undefined) ofGroups.set(group, share);
     entry.dueAtMs = nowMs + share * Math.min(firstRoundMs, entry.intervalMs / 2);
     entry.placeMs = nowMs + share * entry.intervalMs;
   }
