@@ -185,8 +185,11 @@ describe("runs", () => {
 
   it("fall due at moments of their own, and those of a group together", async () => {
     const at = new Map<string, number[]>();
+    const askedAt = new Map<string, unknown[]>();
     const noted = (id: string, group?: string): Check => ({
-      ...check(id, () => {
+      ...check(id, (_settings, _signal, askedAtMs) => {
+        askedAt.set(id, [...(askedAt.get(id) ?? []), askedAtMs]);
+
         at.set(id, [...(at.get(id) ?? []), clock.monotonicMs()]);
         return Promise.resolve(found("pass"));
       }),
@@ -197,6 +200,7 @@ describe("runs", () => {
     for (let seconds = 0; seconds < 200; seconds += 1) await clock.advance(1_000);
     expect(at.get("b")?.length).toBeGreaterThan(3);
     expect(at.get("d")).toEqual(at.get("b"));
+    expect(askedAt.get("d")).toEqual(askedAt.get("b"));
     for (const [one, other] of [
       ["a", "b"],
       ["b", "c"],

@@ -176,8 +176,13 @@ async function runEntry(running: Running, entry: Entry, source?: CheckSource): P
   return result;
 }
 
-function run(running: Running, entry: Entry, how: CheckSource | "unasked" | undefined): Promise<HealthCheckResult> {
-  entry.askedAtMs = running.clock.monotonicMs();
+function run(
+  running: Running,
+  entry: Entry,
+  how: CheckSource | "unasked" | undefined,
+  askedAtMs = running.clock.monotonicMs(),
+): Promise<HealthCheckResult> {
+  entry.askedAtMs = askedAtMs;
   entry.inFlight ??= running
     .inSlot(() => {
       entry.isUnasked = how === "unasked";
@@ -230,7 +235,8 @@ function runDue(running: Running): void {
     // It has just been run on request, or is calm.
     const justMs = Math.min(2 * tickMs, intervalMs / 2);
     if (nowMs - entry.endedAtMs < mostAgeMs(entry) - intervalMs + justMs) continue;
-    run(running, entry, "unasked").catch(onTrouble);
+    // One moment for all that is due, so that one answer of root counts for all of them.
+    run(running, entry, "unasked", nowMs).catch(onTrouble);
   }
   states.prune();
 }
