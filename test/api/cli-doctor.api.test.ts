@@ -27,7 +27,7 @@ describe("steward doctor", () => {
   it("ends with the sum in words: exit code 0 where all is well, 1 where not", async () => {
     expect(await steward(["doctor"])).toMatchObject({
       code: 0,
-      out: expect.stringMatching(/\nAll is well: 2 checks\n$/),
+      out: expect.stringMatching(/\nAll healthy: 2 checks\n$/),
     });
     service.checks.vital.finds = "fail";
     service.fixes.mend.planned = { steps: [{ action: "turn it off and on", run: () => Promise.resolve("turned") }] };
@@ -37,7 +37,7 @@ describe("steward doctor", () => {
     expect(ill.out).toMatch(/✗ fail vital {2}vital is fail\n/);
     expect(ill.out).toMatch(/\nFound trouble: 1 failed of 2 checks; 1 can be fixed \(--fix\)\n$/);
     expect((await steward(["doctor", "--check", "plain"])).out).toBe(
-      "system\n✓ pass plain  plain is pass\nAll is well: 1 check\n",
+      "system\n✓ pass plain  plain is pass\nAll healthy: 1 check\n",
     );
     expect(await steward(["doctor", "--category", "nothing"])).toMatchObject({
       code: 2,
@@ -74,7 +74,7 @@ describe("steward doctor", () => {
     expect(out).toMatch(
       /vital: mend \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
     );
-    expect(out).toMatch(/\nAll is well: 2 checks\n$/);
+    expect(out).toMatch(/\nAll healthy: 2 checks\n$/);
     expect({ code, done }).toEqual({ code: 0, done: ["turned"] });
   });
 
@@ -246,7 +246,7 @@ describe("steward doctor", () => {
   it("looks with its own eyes on request, and fixes nothing then", async () => {
     expect(await steward(["doctor", "--offline"], { local: alone() })).toEqual({
       code: 0,
-      out: "memory\n✓ pass memory  fine\nAll is well: 1 check\n",
+      out: "memory\n✓ pass memory  fine\nAll healthy: 1 check\n",
       err: "steward: checking without the service, read-only: as it was told\n",
     });
     expect(await steward(["doctor", "--offline", "--fix"], { local: alone() })).toMatchObject({

@@ -103,7 +103,7 @@ describeOnHost("checks of units and of what they use", { config }, (session) => 
 
   provoke(
     "unit_memory",
-    "a unit that comes near to its limit and is well again, and no limits, as cgroup v2 tells of them",
+    "a unit that comes near to its limit and is healthy again, and no limits, as cgroup v2 tells of them",
     async (see) => {
       const look = () => runCheck(session, "unit_memory", { sysDir: "/root/with-v2" });
       expect(see(await look())).toMatchObject({ status: "skip" });

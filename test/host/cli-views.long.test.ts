@@ -48,7 +48,7 @@ describeOnHost("what the command line shows of a host", (session) => {
         .map((line) => line.split("\r").at(-1) ?? "");
       // Of sentences no word is cut.
       const cells = lines.filter(
-        (line) => !/^(Found trouble|All is well|\d+ (checks|of|updates)|nothing to update|no )/.test(line),
+        (line) => !/^(Found trouble|All healthy|\d+ (checks|of|updates)|nothing to update|no )/.test(line),
       );
       for (const line of cells) expect([argv, line, textWidth(line) <= columns]).toEqual([argv, line, true]);
     }

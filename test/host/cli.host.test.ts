@@ -117,7 +117,7 @@ describeOnHost("the command line on a host", (session) => {
       true,
       expect.stringMatching(/^steward: checking without the service, read-only: /),
     ]);
-    expect(stdout).toMatch(/disk_space[\s\S]*systemd_failed[\s\S]*of \d+ checks|All is well: \d+ checks/);
+    expect(stdout).toMatch(/disk_space[\s\S]*systemd_failed[\s\S]*of \d+ checks|All healthy: \d+ checks/);
     expect(await session.shell("find /var/lib/steward -printf '%p %T@ %s\\n' | sort")).toBe(before);
     await session.service.restart();
   });

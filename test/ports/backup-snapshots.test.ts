@@ -49,7 +49,7 @@ describe.each(suites)("backup snapshots: %s", (_, snapshots) => {
     });
   });
 
-  it("knows of none where there is none", async () => {
+  it("returns undefined without a snapshot", async () => {
     expect(await snapshots.newest("none", at("08T00:00:00"), signal)).toBeUndefined();
   });
 

@@ -29,7 +29,7 @@ export const field = Object.fromEntries(fieldNames.map((name, index) => [name, i
 export interface FieldValue {
   readonly field: number;
   readonly text: string;
-  /** Of a severity the number that it is, and of a process its id; null where it is none. */
+  /** A priority or a process id as a number; null for other fields and for values that are not valid. */
   readonly number: number | null;
   /** Whether an entry that has it may be about another unit than the one that wrote it. */
   readonly isSubject: boolean;

@@ -67,7 +67,7 @@ function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
   const fixable = results.filter((each) => each.fixable && isUnhealthy(each)).length;
   const left = skipped === 0 ? "" : `, ${skipped} skipped`;
   if (failed + warned === 0) {
-    return `${paint(screen, "green", "All is well")}: ${counted(results.length, "check")}${left}\n`;
+    return `${paint(screen, "green", "All healthy")}: ${counted(results.length, "check")}${left}\n`;
   }
   const parts = [failed === 0 ? "" : `${failed} failed`, warned === 0 ? "" : `${warned} warned`].filter(Boolean);
   const help = fixable === 0 ? "" : `; ${fixable} can be fixed (--fix)`;

@@ -278,7 +278,7 @@ export const provocations = {
   ],
   unit_memory: [
     {
-      how: "a unit that comes near to its limit and is well again, and no limits, as cgroup v2 tells of them",
+      how: "a unit that comes near to its limit and is healthy again, and no limits, as cgroup v2 tells of them",
       isReal: false,
       statuses: ["warn", "fail", "pass", "skip"],
       file: units,
