@@ -60,14 +60,7 @@ export const roles = {
 
 /** Names that stand for several scopes, and can be narrowed as these can: `services:control:nginx.service`. */
 export const scopeSets = {
-  "services:control": [
-    "services:restart",
-    "services:start",
-    "services:stop",
-    "services:reload",
-    "services:enable",
-    "services:mask",
-  ],
+  "services:control": scopes.filter((scope) => scope.startsWith("services:")),
 } as const satisfies Record<string, readonly Scope[]>;
 
 export interface ParsedScope {

@@ -66,9 +66,7 @@ export type RestartResult = Static<typeof RestartResult>;
 
 /** What a service can be asked to do, beside `restart`, which is the contract's. */
 export const ServiceChange = Type.Object({
-  ...ServiceEntry.properties,
-  success: Type.Boolean(),
-  message: Type.String(),
+  ...RestartResult.properties,
   job_result: Type.String({
     description: "systemd's result of the job: `done`; empty where there was nothing to do.",
   }),

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { AlsoChanged } from "#domain/ports/units.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
@@ -405,6 +406,25 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
     await other.app.close();
   });
 
+  it.each([
+    ["stop", "it would also stop steward.service, which is this service"],
+    ["start", "it would also stop dbus.service: Steward protects it"],
+  ])("refuse a %s that would stop another unit which must not be stopped", async (verb, reason) => {
+    const refusal = { reason: "Steward protects it", setting: "services.allow", remedy: "allow it" } as const;
+    const protectedOne: AlsoChanged =
+      verb === "stop" ? { name: "steward.service", verb: "stop" } : { name: "dbus.service", verb: "stop", refusal };
+    const along: readonly AlsoChanged[] = [{ name: "other.service", verb: "stop" }, protectedOne];
+    const state = verb === "stop" ? runningUnit("base.service") : { name: "base.service" };
+    const units = createFakeUnits([{ ...state, along }]);
+    const other = await startTestService({ units });
+    for (const query of ["", "?dry_run=true"]) {
+      const reply = await post(other, `base/${verb}${query}`);
+      expect([reply.status, JSON.stringify(reply.json)]).toEqual([400, expect.stringContaining(reason)]);
+    }
+    expect(units.actions).toEqual([]);
+    await other.app.close();
+  });
+
   it("stops what is masked while it runs", async () => {
     const units = createFakeUnits([runningUnit("odd.service", { loadState: "masked" })]);
     const other = await startTestService({ units });
@@ -504,6 +524,17 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
     expect((await post(service, path)).json).toMatchObject({ success: true, message, changes: [] });
     expect((await post(service, `${path}?dry_run=true`)).json).toMatchObject({ steps: [], reason: message });
     expect(service.units.actions).toEqual([]);
+  });
+
+  it.each([
+    ["enable", { unitFileState: "enabled-runtime" }, "enabled"],
+    ["mask", { unitFileState: "masked-runtime", loadState: "masked" }, "masked"],
+  ])("%s for good what is so until the next boot", async (verb, state, unitFileState) => {
+    const units = createFakeUnits([{ name: "odd.service", ...state }]);
+    const other = await startTestService({ units });
+    expect(await post(other, `odd/${verb}`)).toMatchObject({ status: 200, json: { unit_file_state: unitFileState } });
+    expect(units.actions).toEqual([`${verb} odd.service`]);
+    await other.app.close();
   });
 
   it.each([

@@ -117,6 +117,40 @@ describeOnHost("services are controlled", (session) => {
     expect(await refusal(session.api.startService(input("no-start")))).toMatchObject({ status: 400 });
   });
 
+  it("and refused where a unit would stop that must not, however it is asked for", async () => {
+    await session.writeUnits({
+      "against-logind.service": ["[Unit]", "Conflicts=systemd-logind.service", ...sleeper],
+      "against-steward.service": ["[Unit]", "Conflicts=steward.service", ...sleeper],
+      "under-steward.service": sleeper,
+      "steward.service.d/under.conf": ["[Unit]", "PartOf=under-steward.service"],
+    });
+    await shell("systemctl start under-steward systemd-logind");
+    for (const [verb, name, reason] of [
+      ["start", "against-logind", "it would also stop systemd-logind.service: Steward protects"],
+      ["start", "against-steward", "it would also stop steward.service, which is this service"],
+      ["stop", "under-steward", "it would also stop steward.service, which is this service"],
+    ] as const) {
+      const calls = { start: session.api.startService, stop: session.api.stopService };
+      for (const asked of [input(name), planOf(name)])
+        expect(await refusal(calls[verb](asked))).toMatchObject({
+          status: 400,
+          message: expect.stringContaining(reason),
+        });
+    }
+    expect(await activeState("systemd-logind.service")).toBe("active");
+    await session.writeUnits({ "steward.service.d/under.conf": [] });
+  });
+
+  it("and their files not changed where systemd cannot write, with its reason", async () => {
+    await session.writeUnits({ "fixed.service": [...sleeper, "[Install]", "WantedBy=multi-user.target"] });
+    const folder = "/etc/systemd/system";
+    await shell(`mount --bind ${folder} ${folder} && mount -o remount,bind,ro ${folder}`);
+    const error = await refusal(session.api.enableService(input("fixed")));
+    await shell(`umount ${folder}`);
+    expect(error).toMatchObject({ status: 503, message: expect.stringMatching(/systemd refuses it now .*read-only/i) });
+    expect(await session.api.enableService(input("fixed"))).toMatchObject({ enabled: true });
+  });
+
   it("enabled, disabled and masked by root, as systemctl shows it", async () => {
     const install = ["[Install]", "WantedBy=multi-user.target"];
     await session.writeUnits({ "listed.service": [...sleeper, ...install] });

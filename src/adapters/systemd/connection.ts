@@ -76,8 +76,8 @@ function toUnitError(error: unknown): Error {
     const why = `polkit does not permit it to the user of this service (${error.message})`;
     return new UnitsUnavailable(why, false, error);
   }
-  // With a name of its own the error is systemd's answer: busy with something that contradicts, shutting down, …
-  const answered = error.dbusName?.startsWith(systemdName) ?? false;
+  // Under these names the error is systemd's answer: busy with something that contradicts, shutting down, no space left, …
+  const answered = /^(org\.freedesktop\.systemd1|System\.Error)\./.test(error.dbusName ?? "");
   const what = answered ? `systemd refuses it now (${error.message})` : `systemd does not answer (${error.message})`;
   return new UnitsUnavailable(what, true, error);
 }

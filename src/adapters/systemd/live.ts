@@ -207,8 +207,11 @@ async function alsoChanged(systemd: Systemd, verb: UnitVerb, name: string): Prom
     if (seen.has(unit) || seen.size > maxAlong) return undefined;
     seen.add(unit);
     const properties = await propertiesOf(unit);
-    if (!isWanted(activeStateIn(properties))) return undefined;
-    changed.push({ name: unit, verb: does });
+    const activeState = activeStateIn(properties);
+    if (!isWanted(activeState)) return undefined;
+    const names = [unit, ...unitNames(properties)];
+    const refusal = does === "stop" ? systemd.policy.refusal({ name: unit, names, activeState }) : undefined;
+    changed.push({ name: unit, verb: does, ...(refusal !== undefined && { refusal }) });
     return properties;
   };
   const isActive = (state: string): boolean => state !== "inactive" && state !== "failed";

@@ -51,34 +51,32 @@ export function addServicesCommands(program: Command, ports: CommandPorts): void
 }
 
 const described = {
-  restart: "restart a service, and wait until it is done",
-  start: "start a service, and wait until it is done",
-  stop: "stop a service, and wait until it is done",
-  reload: "have a service read its settings again",
+  restart: { name: "restartService", doing: "restarting", description: "restart a service, and wait until it is done" },
+  start: { name: "startService", doing: "starting", description: "start a service, and wait until it is done" },
+  stop: { name: "stopService", doing: "stopping", description: "stop a service, and wait until it is done" },
+  reload: { name: "reloadService", doing: "reloading", description: "have a service read its settings again" },
+} as const;
+
+const describedFile = {
+  enable: { name: "enableService", description: "have a service start at boot; it is not started now" },
+  disable: { name: "disableService", description: "have a service not start at boot; it is not stopped now" },
+  mask: { name: "maskService", description: "make a service impossible to start" },
+  unmask: { name: "unmaskService", description: "let a masked service be started again" },
 } as const;
 
 /** Stopping a service that others require stops them, too: that is asked about. */
 const stopsOthers = ({ units }: Plan, _name: string): string | undefined =>
   units.length > 1 ? `Stop ${counted(units.length, "unit")}?` : undefined;
 
+const addCommand = (services: Command, verb: string, description: string): Command =>
+  services.command(verb).description(description).argument("<name>", "unit name; nginx means nginx.service");
+
 function addChangeCommand(services: Command, verb: keyof typeof described, ports: CommandPorts): void {
-  const doing = { restart: "restarting", start: "starting", stop: "stopping", reload: "reloading" }[verb];
-  const command = services
-    .command(verb)
-    .description(described[verb])
-    .argument("<name>", "unit name; nginx means nginx.service");
-  changeCommand(ports, command, {
+  const { name: operation, doing, description } = described[verb];
+  changeCommand(ports, addCommand(services, verb, description), {
     ...(verb === "stop" && { question: stopsOthers }),
-    change: (client, query, name: string) => {
-      const input = { params: { name }, query };
-      const calls = {
-        restart: () => client.restartService(input),
-        start: () => client.startService(input),
-        stop: () => client.stopService(input),
-        reload: () => client.reloadService(input),
-      };
-      return withProgress(ports.io, `${doing} ${name}`, calls[verb]);
-    },
+    change: (client, query, name: string) =>
+      withProgress(ports.io, `${doing} ${name}`, () => client[operation]({ params: { name }, query })),
     print(io, answer) {
       const state = answer.active ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
       io.out(`${oneLine(`${answer.message}${state}`)}\n`);
@@ -86,29 +84,10 @@ function addChangeCommand(services: Command, verb: keyof typeof described, ports
   });
 }
 
-const describedFile = {
-  enable: "have a service start at boot; it is not started now",
-  disable: "have a service not start at boot; it is not stopped now",
-  mask: "make a service impossible to start",
-  unmask: "let a masked service be started again",
-} as const;
-
 function addFileCommand(services: Command, verb: keyof typeof describedFile, ports: CommandPorts): void {
-  const command = services
-    .command(verb)
-    .description(describedFile[verb])
-    .argument("<name>", "unit name; nginx means nginx.service");
-  changeCommand(ports, command, {
-    change: (client, query, name: string) => {
-      const input = { params: { name }, query };
-      const calls = {
-        enable: () => client.enableService(input),
-        disable: () => client.disableService(input),
-        mask: () => client.maskService(input),
-        unmask: () => client.unmaskService(input),
-      };
-      return calls[verb]();
-    },
+  const { name: operation, description } = describedFile[verb];
+  changeCommand(ports, addCommand(services, verb, description), {
+    change: (client, query, name: string) => client[operation]({ params: { name }, query }),
     print(io, { message, changes }) {
       io.out(`${oneLine(message)}\n`);
       for (const { type, path, target } of changes)

@@ -33,6 +33,8 @@ export interface AlsoChanged {
   readonly name: string;
   /** What happens to it; `trigger`: it stays active, and can start the other one again. */
   readonly verb: UnitVerb | "trigger";
+  /** Of a unit that stops: why the policy refuses that. */
+  readonly refusal?: PolicyRefusal;
 }
 
 /** What can be done with the file of a unit (systemctl(1)). */

@@ -2,8 +2,8 @@ import { serviceListLimit } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import type { ServiceEntry, system } from "#contract/system.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
-import type { Unit, Units } from "#domain/ports/units.ts";
-import { onHost, toServiceEntry } from "./service.ts";
+import type { Unit } from "#domain/ports/units.ts";
+import { onHost, type ServicePorts, toServiceEntry } from "./service.ts";
 import { createServiceChanges } from "./service-change.ts";
 import { createUnitFileChanges } from "./unit-files.ts";
 
@@ -20,11 +20,9 @@ function cachedEntry(unit: Unit): ServiceEntry {
   return entry;
 }
 
-export function systemHandlers(ports: {
-  host: Pick<HostFacts, "info">;
-  units: Units;
-  ownUnit: string | undefined;
-}): Handlers<typeof system> {
+export function systemHandlers(
+  ports: ServicePorts & { readonly host: Pick<HostFacts, "info"> },
+): Handlers<typeof system> {
   const { host, units } = ports;
   const change = createServiceChanges(ports);
   const changeFile = createUnitFileChanges(ports);

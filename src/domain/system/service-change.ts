@@ -9,11 +9,11 @@ import {
   hasCrashed,
   isRunning,
   type Unit,
-  type Units,
+  type UnitObstacle,
   type UnitVerb,
   unitObstacle,
 } from "#domain/ports/units.ts";
-import { onHost, parseServiceName, refused, type ServiceInput, toServiceEntry } from "./service.ts";
+import { onHost, parseServiceName, refused, type ServiceInput, type ServicePorts, toServiceEntry } from "./service.ts";
 
 const past: Readonly<Record<UnitVerb, string>> = {
   start: "started",
@@ -48,6 +48,16 @@ const alsoSteps: Readonly<Record<UnitVerb, (name: string, because: string) => st
   reload: (name, of) => `reload ${name}, to which ${of} passes it on`,
 };
 
+/** Why a unit that would stop as well keeps it from being done. */
+function stopsProtected(also: readonly AlsoChanged[], ownUnit: string | undefined): UnitObstacle | undefined {
+  for (const { name, refusal } of also.filter(({ verb }) => verb === "stop")) {
+    if (name === ownUnit)
+      return { reason: `it would also stop ${name}, which is this service`, remedy: "systemctl does it on the host" };
+    if (refusal !== undefined) return { ...refusal, reason: `it would also stop ${name}: ${refusal.reason}` };
+  }
+  return undefined;
+}
+
 function changePlan(verb: UnitVerb, unit: Unit, also: readonly AlsoChanged[], resetsLimit: boolean): Plan {
   const reason = alreadySo(verb, unit);
   if (reason !== undefined) return createPlan([], { units: [], reason });
@@ -80,14 +90,8 @@ function jobFault(verb: UnitVerb, jobResult: string, after: FoundUnit): string |
   return hasEnded ? `it stopped at once (${after.result})` : undefined;
 }
 
-/** Starts, stops, restarts and reloads services. @param ports.ownUnit the unit of this service. */
-export function createServiceChanges({
-  units,
-  ownUnit,
-}: {
-  readonly units: Units;
-  readonly ownUnit: string | undefined;
-}) {
+/** Starts, stops, restarts and reloads services. */
+export function createServiceChanges({ units, ownUnit }: ServicePorts) {
   async function changeable(verb: UnitVerb, text: string): Promise<FoundUnit> {
     const name = parseServiceName(text);
     const unit = await onHost(`${verb} ${name}`, () => units.read(name));
@@ -134,9 +138,11 @@ export function createServiceChanges({
   return async (verb: UnitVerb, { params, query }: ServiceInput, context: Context): Promise<ServiceChange | Plan> => {
     const unit = await changeable(verb, params.name);
     const doing = `${verb} ${unit.name}`;
-    if (query.dry_run) {
+    if (query.dry_run || verb === "start" || verb === "stop") {
       const also = await onHost(doing, () => units.alsoChanged(verb, unit.name));
-      return changePlan(verb, unit, also, mayHaveHitStartLimit(verb, unit));
+      const obstacle = verb === "restart" ? undefined : stopsProtected(also, ownUnit);
+      if (obstacle !== undefined) throw refused(doing, obstacle);
+      if (query.dry_run) return changePlan(verb, unit, also, mayHaveHitStartLimit(verb, unit));
     }
     if (verb === "restart" && unit.name === ownUnit) return restartSelf(unit, context);
     return onHost(doing, () => change(verb, unit, context.signal()));

@@ -1,7 +1,13 @@
 import { type ServiceEntry, serviceUnitName } from "#contract/system.ts";
 import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
-import { type Unit, type UnitObstacle, UnitProtected, UnitRefused } from "#domain/ports/units.ts";
+import { type Unit, type UnitObstacle, UnitProtected, UnitRefused, type Units } from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
+
+export interface ServicePorts {
+  readonly units: Units;
+  /** The unit of this service; undefined where it runs in none. */
+  readonly ownUnit: string | undefined;
+}
 
 /** The input of every change of a service. */
 export interface ServiceInput {

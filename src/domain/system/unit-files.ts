@@ -2,8 +2,8 @@ import type { Plan } from "#contract/operation.ts";
 import type { ServiceFileChange } from "#contract/system.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import type { FoundUnit, Unit, UnitFileVerb, UnitObstacle, Units } from "#domain/ports/units.ts";
-import { onHost, parseServiceName, refused, type ServiceInput, toServiceEntry } from "./service.ts";
+import type { FoundUnit, Unit, UnitFileVerb, UnitObstacle } from "#domain/ports/units.ts";
+import { onHost, parseServiceName, refused, type ServiceInput, type ServicePorts, toServiceEntry } from "./service.ts";
 
 const isEnabled = ({ unitFileState }: Unit): boolean => /^enabled(-runtime)?$/.test(unitFileState);
 const isMasked = ({ unitFileState, loadState }: Unit): boolean =>
@@ -37,11 +37,12 @@ function isSoAlready(verb: UnitFileVerb, unit: Unit): string | undefined {
   const { name, unitFileState } = unit;
   switch (verb) {
     case "enable":
-      return isEnabled(unit) ? `${name} is enabled already` : undefined;
+      // Not one that is so until the next boot.
+      return unitFileState === "enabled" ? `${name} is enabled already` : undefined;
     case "disable":
       return isEnabled(unit) ? undefined : `${name} is not enabled (${unitFileState || "without a unit file"})`;
     case "mask":
-      return isMasked(unit) ? `${name} is masked already` : undefined;
+      return isMasked(unit) && unitFileState !== "masked-runtime" ? `${name} is masked already` : undefined;
     case "unmask":
       return isMasked(unit) ? undefined : `${name} is not masked`;
   }
@@ -69,7 +70,7 @@ function unitFilePlan(verb: UnitFileVerb, unit: Unit): Plan {
   });
 }
 
-/** What came of it, with what it did not do. @param after the unit as it is then. */
+/** The result for people, with what it did not change. @param after the unit as it is then. */
 function unitFileMessage(verb: UnitFileVerb, { name, activeState }: Unit): string {
   const isActive = activeState !== "inactive" && activeState !== "failed";
   const left = {
@@ -81,14 +82,8 @@ function unitFileMessage(verb: UnitFileVerb, { name, activeState }: Unit): strin
   return `${name} ${done[verb]}${left}`;
 }
 
-/** Enables, disables, masks and unmasks services. @param ports.ownUnit the unit of this service. */
-export function createUnitFileChanges({
-  units,
-  ownUnit,
-}: {
-  readonly units: Units;
-  readonly ownUnit: string | undefined;
-}) {
+/** Enables, disables, masks and unmasks services. */
+export function createUnitFileChanges({ units, ownUnit }: ServicePorts) {
   return async (verb: UnitFileVerb, { params, query }: ServiceInput): Promise<ServiceFileChange | Plan> => {
     const name = parseServiceName(params.name);
     const unit = await onHost(`${verb} ${name}`, () => units.read(name));
