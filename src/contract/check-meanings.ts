@@ -151,17 +151,20 @@ export const checkMeanings = {
   },
 } as const satisfies Readonly<Record<string, CheckMeaning>>;
 
-const managerIds = ["apt_status", "dnf_status", "zypper_status", "pacman_status"];
+export const packageManagers = ["apt", "dnf", "zypper", "pacman"] as const;
+export type PackageManagerName = (typeof packageManagers)[number];
 
-/** The ids that checks of the service itself can have, on any host. */
-export const builtInCheckIds: readonly string[] = [
-  ...Object.keys(checkMeanings).filter((id) => id !== "package_status"),
-  ...managerIds,
-];
+/** The id of the check of a package manager. */
+export const statusCheckId = (manager: PackageManagerName): string => `${manager}_status`;
+
+const statusCheckIds = packageManagers.map(statusCheckId);
+
+/** Ids of the checks that come with the service, on whichever host. No check has the id `package_status`; it is reserved. */
+export const builtInCheckIds: readonly string[] = [...Object.keys(checkMeanings), ...statusCheckIds];
 
 /** What a check means; undefined for one of a plugin. @param id as in an answer, such as `apt_status`. */
 export function meaningOfCheck(id: string): CheckMeaning | undefined {
   const known: Readonly<Record<string, CheckMeaning>> = checkMeanings;
   if (Object.hasOwn(known, id)) return known[id];
-  return managerIds.includes(id) ? checkMeanings.package_status : undefined;
+  return statusCheckIds.includes(id) ? checkMeanings.package_status : undefined;
 }

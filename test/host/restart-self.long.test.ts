@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { asPlan } from "#cli/core/plan.ts";
 import { createClient } from "#client/index.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -33,9 +34,14 @@ describeOnHost("the service restarts itself", (session) => {
   it("but not in a dry run", async () => {
     const before = await session.service.pid();
     const api = createClient({ url: await latestUrl(), key: session.service.adminKey });
-    const plan = await api.restartService({ params: { name: "steward" }, query: { dry_run: true } });
+    const { steps } = asPlan(await api.restartService({ params: { name: "steward" }, query: { dry_run: true } }));
 
-    expect(plan).toMatchObject({ dry_run: true, steps: ["restart steward.service"] });
+    expect(steps.toSorted()).toEqual([
+      "restart steward-root.socket, which requires steward.service or is part of it",
+      "restart steward-task.socket, which requires steward.service or is part of it",
+      "restart steward.service",
+      "restart steward.socket, which requires steward.service or is part of it",
+    ]);
     await api.getHealth();
     expect(await session.service.pid()).toBe(before);
   });

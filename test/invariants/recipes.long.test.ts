@@ -104,6 +104,11 @@ it.each([
       "import type {",
       'import { spareDescriptorsCheck } from "./checks/spare-descriptors.ts";\n',
     ],
+    [
+      "src/contract/check-meanings.ts",
+      "  zombie_processes: {",
+      '  spare_descriptors: {\n    meaning: "Few more files can be opened.",\n    remedy: "Look for a leak, or raise fs.file-max.",\n  },\n',
+    ],
     ["src/domain/health/registry.ts", "  zombie_processes:", "  spare_descriptors: spareDescriptorsCheck,\n"],
     [
       "test/host/support/provocations.ts",
@@ -193,7 +198,11 @@ describe("the recipe of", { timeout: 600_000 }, () => {
     const page = "docs/recipes/package-manager.md";
     const example = exampleOf(page);
     const [name, ...list] = example.inserts;
-    expect([Object.keys(example.files).length, name?.[0], list.length]).toEqual([3, "src/domain/ports/packages.ts", 2]);
+    expect([Object.keys(example.files).length, name?.[0], list.length]).toEqual([
+      3,
+      "src/contract/check-meanings.ts",
+      2,
+    ]);
     expectNamed(page, example, { "<name>": "parcel" });
     follow(copy, example);
     expectContent(copy, ["src/adapters/packages/parcel/output.test.ts"]);

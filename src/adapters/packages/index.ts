@@ -1,5 +1,6 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
-import type { PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import type { PackageManagerName } from "#contract/check-meanings.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { apt } from "./apt/index.ts";

@@ -1,10 +1,9 @@
 import { Argument, InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { alertNames, type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
-import { builtInCheckIds } from "#contract/check-meanings.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import { type Command, SuggestingArgument } from "../core/command.ts";
+import { type Command, checkIds, SuggestingArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
@@ -82,7 +81,7 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
     .addArgument(
       new SuggestingArgument("<name>", `the alert (${alertNames.join(", ")}) or the id of the health check`, [
         ...alertNames,
-        ...builtInCheckIds,
+        ...checkIds,
       ]).argParser(silencedName),
     )
     .requiredOption("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most", durationMs)

@@ -23,9 +23,12 @@ export class SuggestingArgument extends Argument {
   }
 }
 
+/** The ids that checks of the service can have. */
+export const checkIds = builtInCheckIds.filter((id) => id !== "package_status");
+
 /** The id of a check, as an argument. @param term `<check>` or `[id]` */
 export const checkArgument = (term: string): Argument =>
-  new SuggestingArgument(term, "id of the check, such as disk_space", builtInCheckIds);
+  new SuggestingArgument(term, "id of the check, such as disk_space", checkIds);
 
 /** Commander's command, with what several commands say in the same words. */
 export class Command extends BaseCommand {

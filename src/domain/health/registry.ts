@@ -1,4 +1,4 @@
-import type { checkMeanings } from "#contract/check-meanings.ts";
+import { builtInCheckIds, type checkMeanings } from "#contract/check-meanings.ts";
 import type { BackupFolders } from "#domain/ports/backup-folders.ts";
 import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
@@ -16,7 +16,7 @@ import type {
   PacketFilter,
   SshServer,
 } from "#domain/ports/network.ts";
-import { type PackageManager, packageManagers } from "#domain/ports/packages.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
 import type { ProcessFiles } from "#domain/ports/process-files.ts";
 import type { SmartDisks } from "#domain/ports/smart-disks.ts";
@@ -46,7 +46,7 @@ import { lvmThinCheck } from "./checks/lvm-thin.ts";
 import { memoryCheck } from "./checks/memory.ts";
 import { networkConnectivityCheck } from "./checks/network-connectivity.ts";
 import { oomKillsCheck } from "./checks/oom-kills.ts";
-import { packageStatusCheck, statusCheckId } from "./checks/package-status.ts";
+import { packageStatusCheck } from "./checks/package-status.ts";
 import { pressureCheck } from "./checks/pressure.ts";
 import { raidStatusCheck } from "./checks/raid-status.ts";
 import { readOnlyFilesystemsCheck } from "./checks/read-only-filesystems.ts";
@@ -139,9 +139,6 @@ const factories = {
   containers: containersCheck,
   backup_age: backupAgeCheck,
 } satisfies Readonly<Record<keyof typeof checkMeanings, (ports: CheckPorts) => Check>>;
-
-/** Ids of the checks that come with the service, on whichever host. */
-export const builtInCheckIds: readonly string[] = [...Object.keys(factories), ...packageManagers.map(statusCheckId)];
 
 /** Younger than settings that may have a plugin of the same name, which then takes the place of the check. */
 const youngCheckIds: readonly (keyof typeof factories)[] = [

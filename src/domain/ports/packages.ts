@@ -1,7 +1,5 @@
+import type { PackageManagerName } from "#contract/check-meanings.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-
-export const packageManagers = ["apt", "dnf", "zypper", "pacman"] as const;
-export type PackageManagerName = (typeof packageManagers)[number];
 
 /** An installed package. Versions have epoch and revision, as the package manager writes them. */
 export interface InstalledPackage {

@@ -1,6 +1,4 @@
-import { statusCheckId } from "#domain/health/checks/package-status.ts";
-import { builtInCheckIds } from "#domain/health/registry.ts";
-import { packageManagers } from "#domain/ports/packages.ts";
+import { builtInCheckIds, packageManagers, statusCheckId } from "#contract/check-meanings.ts";
 
 /** Of settings for these a service on Debian says that there is no such check. */
 const elsewhere = ["package_status", ...packageManagers.filter((name) => name !== "apt").map(statusCheckId)];

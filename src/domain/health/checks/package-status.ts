@@ -1,4 +1,5 @@
-import type { PackageFaults, PackageManager, PackageManagerName } from "#domain/ports/packages.ts";
+import { statusCheckId } from "#contract/check-meanings.ts";
+import type { PackageFaults, PackageManager } from "#domain/ports/packages.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, createIgnore, type Outcome, skip } from "../check.ts";
@@ -53,9 +54,6 @@ function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "f
   const message = `${counted(names.length, "package")} ${isOne(names.length) ? "is" : "are"} not fully installed and may not work: ${listNames(names)}`;
   return { status: "fail", message, fixId: "apt_fix_dpkg" };
 }
-
-/** The id by which a host with this package manager knows the check. */
-export const statusCheckId = (manager: PackageManagerName): string => `${manager}_status`;
 
 /**
  * The state of the packages, by package manager (`apt_status`): fails when it was interrupted, packages are not fully installed or
