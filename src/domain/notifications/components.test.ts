@@ -103,7 +103,25 @@ describe("the watch over components", () => {
     start(["ops"]);
     expect(store.components()).toEqual([]);
     start().probed("web", unwell);
-    expect(told()).toEqual(["web component_down", "web component_down"]);
+    expect(told()).toEqual(["web component_down", "web component_up", "web component_down"]);
+  });
+
+  it("ends once what was reported of a component that is not in the settings any more", () => {
+    const first = start(["ops", "web", "db"]);
+    first.probed("web", unwell);
+    first.probed("db", well);
+    start(["ops"]);
+    start(["ops"]);
+    expect(news.slice(1)).toEqual([
+      {
+        kind: "component_up",
+        component: "web",
+        isDown: false,
+        changes: 1,
+        reason: "it is not in the settings any more",
+        isRemoved: true,
+      },
+    ]);
   });
 
   it("reports where nothing can be written down", () => {

@@ -16,6 +16,8 @@ export interface ComponentNews {
   readonly isDown: boolean;
   readonly changes: number;
   readonly reason: string | undefined;
+  /** It was reported as unhealthy, and nobody looks at it any more. */
+  readonly isRemoved?: boolean;
 }
 
 const kinds: Readonly<Record<Telling, ComponentKind>> = {
@@ -56,12 +58,16 @@ export function createComponentWatch(ports: {
   const entries = remembered(store, clock, onTrouble);
   let stop: Dispose | undefined;
 
-  // A component that was removed from the settings begins anew when it returns.
-  for (const name of entries.keys()) {
-    if (components.includes(name)) continue;
+  /** A component that was removed from the settings begins anew when it returns. What people were told of it is over. */
+  const forget = (name: string, { watched: { isDown, flaps, changeAgesMs } }: Entry): void => {
     entries.delete(name);
+    if (isDown || flaps > 0) {
+      const reason = "it is not in the settings any more";
+      const changes = changeAgesMs.length;
+      tell({ kind: "component_up", component: name, isDown: false, changes, reason, isRemoved: true });
+    }
     orReport(() => store.forgetComponent(name), onTrouble);
-  }
+  };
 
   const take = (name: string, entry: Entry, { watched, tell: news }: Step): void => {
     const isNew = watched.isDown !== entry.watched.isDown || watched.flaps !== entry.watched.flaps;
@@ -93,6 +99,7 @@ export function createComponentWatch(ports: {
       take(component, entry, found(entry.watched, isDown));
     },
     start: (): void => {
+      for (const [name, entry] of entries) if (!components.includes(name)) forget(name, entry);
       stop ??= clock.every(settleIntervalMs, () => {
         for (const [name, entry] of entries) age(name, entry);
       });

@@ -18,6 +18,7 @@ describe("what is reported", () => {
   it.each<[Partial<ComponentNews>, string, boolean]>([
     [{}, "web is unhealthy on host", false],
     [{ kind: "component_up", isDown: false }, "web is healthy again on host", true],
+    [{ kind: "component_up", isDown: false, isRemoved: true }, "web is no longer watched on host", true],
     [{ kind: "component_flaps", isDown: false, changes: 4 }, "web flaps: 4 changes within ten minutes on host", false],
     [
       { kind: "component_settled", isDown: false, changes: 17 },

@@ -24,7 +24,8 @@ export const factsOf = (facts: readonly (readonly [name: string, text: string | 
 
 const stateWords = (isDown: boolean): string => (isDown ? "unhealthy" : "healthy");
 
-function componentTitle({ kind, component, isDown, changes }: ComponentNews): string {
+function componentTitle({ kind, component, isDown, changes, isRemoved }: ComponentNews): string {
+  if (isRemoved) return `${component} is no longer watched`;
   switch (kind) {
     case "component_down":
       return `${component} is unhealthy`;
@@ -38,7 +39,7 @@ function componentTitle({ kind, component, isDown, changes }: ComponentNews): st
 }
 
 export function componentDraft(news: ComponentNews, host: string, at: number): Draft {
-  const { kind, component, isDown, reason } = news;
+  const { kind, component, isDown, reason, isRemoved } = news;
   return {
     kind,
     subject: component,
@@ -47,7 +48,7 @@ export function componentDraft(news: ComponentNews, host: string, at: number): D
     title: plainLine(`${componentTitle(news)} on ${host}`, 200),
     facts: factsOf([
       ["Component", component],
-      ["State", stateWords(isDown)],
+      ["State", isRemoved ? "not watched" : stateWords(isDown)],
       ["Reason", reason],
       ["Time", toTimestamp(at)],
     ]),
