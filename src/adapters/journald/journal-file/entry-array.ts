@@ -43,12 +43,18 @@ interface EntryListOptions {
   readonly onDamage: (error: DamagedJournal) => void;
 }
 
+interface Chain {
+  readonly segments: readonly Segment[];
+  readonly length: number;
+  readonly damage?: DamagedJournal;
+}
+
 /** The chain of arrays, as far as it is not damaged. @param head how many entries precede it. */
-function segmentsOf(
+function readChain(
   file: JournalFile,
   options: EntryListOptions,
   { itemSize, head }: { readonly itemSize: number; readonly head: number },
-): { readonly segments: readonly Segment[]; readonly length: number } {
+): Chain {
   const segments: Segment[] = [];
   let length = head;
 
@@ -67,9 +73,9 @@ function segmentsOf(
     if (length < options.length) throw new DamagedJournal("entry array that ends too soon", previous);
   } catch (error) {
     if (!(error instanceof DamagedJournal)) throw error;
-    options.onDamage(error);
+    return { segments, length, damage: error };
   }
-  return { segments, length: Math.min(length, options.length) };
+  return { segments, length: options.length };
 }
 
 export function createEntryList(file: JournalFile, options: EntryListOptions): EntryList {
@@ -77,7 +83,11 @@ export function createEntryList(file: JournalFile, options: EntryListOptions): E
   const itemSize = file.isCompact ? 4 : 8;
   const { view, seek, readInto } = file.blocks;
   const head = leading === undefined ? 0 : 1;
-  const { segments, length } = segmentsOf(file, options, { itemSize, head });
+  let chain = readChain(file, options, { itemSize, head });
+  // The count may be newer than what is known of the chain.
+  if (chain.damage !== undefined && file.forgetIfWritten()) chain = readChain(file, options, { itemSize, head });
+  if (chain.damage !== undefined) onDamage(chain.damage);
+  const { segments, length } = chain;
 
   const segmentOf = (position: number): Segment | undefined => {
     for (let index = segments.length - 1; index >= 0; index -= 1) {
@@ -107,7 +117,12 @@ export function createEntryList(file: JournalFile, options: EntryListOptions): E
     return itemSize === 4 ? low : low + (view.words[word + 1] ?? 0) * wordRange;
   };
 
-  const at = (position: number): number => readable(() => itemAt(position), nowhere);
+  const presentItemAt = (position: number): number => {
+    const offset = itemAt(position);
+    return offset === nowhere && file.forgetIfWritten() ? itemAt(position) : offset;
+  };
+
+  const at = (position: number): number => readable(() => presentItemAt(position), nowhere);
 
   const readPiece = (offset: number, size: number): true => {
     if (readInto(piece.subarray(0, size), offset) < size) throw new DamagedJournal("end of file", offset);

@@ -78,6 +78,11 @@ export interface JournalFile {
    * @throws DamagedJournal when there is no object of that type at that offset.
    */
   readonly object: (offset: number, type: number, minSize: number) => number;
+  /**
+   * Whether something was written since the header was last read; what was read so far is forgotten then. What a block tells of
+   * may stand in another one that was read before it.
+   */
+  readonly forgetIfWritten: () => boolean;
   /** Whether the file still has a name; a deleted one keeps its room on the disk until it is closed. */
   readonly isLinked: () => boolean;
   readonly number: (offset: number) => number;
@@ -143,8 +148,7 @@ function createJournalFile(fd: number, blocks: Blocks): JournalFile {
     return length;
   };
 
-  /** Whether something was written since the header was read; what was read so far is forgotten then. */
-  const isWrittenMeanwhile = (): boolean => {
+  const forgetIfWritten = (): boolean => {
     const count = readSync(fd, headerBytes, 0, headerBytes.length, 0);
     if (count !== headerBytes.length || headerBytes.equals(previous)) return false;
     ({ size } = fstatSync(fd));
@@ -167,11 +171,11 @@ function createJournalFile(fd: number, blocks: Blocks): JournalFile {
       try {
         return objectAt(offset, type, minSize);
       } catch (error) {
-        // What is new may be told of by a block that was read later than the one in which it stands.
-        if (!(error instanceof DamagedJournal) || !isWrittenMeanwhile()) throw error;
+        if (!(error instanceof DamagedJournal) || !forgetIfWritten()) throw error;
         return objectAt(offset, type, minSize);
       }
     },
+    forgetIfWritten,
     isLinked: () => fstatSync(fd).nlink > 0,
     number(offset) {
       const word = seek(offset, 8) >>> 2;
