@@ -1,12 +1,13 @@
 import { type ChildProcess, execFileSync, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
-import { chmodSync, copyFileSync, existsSync, mkdirSync, mkdtempSync, rmSync, symlinkSync } from "node:fs";
+import { existsSync, mkdirSync, mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createContainers } from "#adapters/containers/index.ts";
 import { containersCheck } from "#domain/health/checks/containers.ts";
 import { until } from "../process/support/until.ts";
+import { writeTinyImage } from "./support/tiny-image.ts";
 
 const programs = ["podman", "runc", "busybox"];
 const { signal } = new AbortController();
@@ -30,24 +31,12 @@ const run = (...words: readonly string[]): string =>
     stdio: ["ignore", "pipe", "pipe"],
   });
 
-/** An image of busybox alone: nothing is downloaded. */
-function makeImage(): void {
-  const bin = join(dir, "tree/bin");
-  mkdirSync(bin, { recursive: true });
-  const busybox = ["/bin/busybox", "/usr/bin/busybox"].find(existsSync) ?? "";
-  copyFileSync(busybox, join(bin, "busybox"));
-  chmodSync(join(bin, "busybox"), 0o755);
-  for (const name of ["sh", "sleep", "false", "true"]) symlinkSync("busybox", join(bin, name));
-  execFileSync("tar", ["-C", join(dir, "tree"), "-cf", join(dir, "image.tar"), "."], { env });
-  run("import", join(dir, "image.tar"), "tiny");
-}
-
 function whyNot(): string | undefined {
   if (process.getuid?.() !== 0) return "root is needed";
   const missing = programs.filter((name) => spawnSync("sh", ["-c", `command -v ${name}`], { env }).status !== 0);
   if (missing.length > 0) return `missing: ${missing.join(", ")} (apt-get install podman runc busybox-static)`;
   try {
-    makeImage();
+    run("import", writeTinyImage(dir), "tiny");
     run("run", "--rm", ...modest, "tiny", "/bin/true");
     return undefined;
   } catch (error) {

@@ -70,7 +70,8 @@ function parseInspected(answer: JsonObject): ContainerState {
   const state = objectIn(answer, "State");
   const policy = objectIn(objectIn(answer, "HostConfig"), "RestartPolicy");
   return {
-    exitCode: numberIn(state, "ExitCode"),
+    // One that is restarted over and over may run at this moment.
+    exitCode: textIn(state, "Status") === "running" ? null : numberIn(state, "ExitCode"),
     isOomKilled: state["OOMKilled"] === true,
     error: textIn(state, "Error"),
     startedAt: timeIn(state, "StartedAt"),

@@ -2,7 +2,8 @@ export type ContainerEngine = "docker" | "podman";
 
 /** What an engine says of a container that it was asked for by itself. Times are epoch milliseconds. */
 export interface ContainerState {
-  readonly exitCode: number;
+  /** Null while it runs. */
+  readonly exitCode: number | null;
   /** Whether the OOM killer ended it. */
   readonly isOomKilled: boolean;
   /** Why the engine could not start it; empty where it could. */

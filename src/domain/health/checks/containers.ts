@@ -18,7 +18,7 @@ const warn = (problem: string): Finding => ({ status: "warn", problem });
 function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: number): Finding {
   const logs = `${engine} logs ${name}`;
   if (state === "restarting") {
-    const code = inspected === undefined ? "" : `exit code ${inspected.exitCode}; `;
+    const code = typeof inspected?.exitCode === "number" ? `exit code ${inspected.exitCode}; ` : "";
     return fail(`container ${name} ends and is restarted over and over (${code}${logs})`);
   }
   if (isUnhealthy) return fail(`container ${name} is unhealthy by its own health check (${engine} inspect ${name})`);
@@ -40,7 +40,7 @@ function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: 
   if (!isToRun) return passing;
   if (error !== "") return fail(`container ${name} cannot be started: ${error}`);
   const hasEnded = state === "exited" || state === "stopped";
-  if (!hasEnded || exitCode === 0 || stoppedCodes.includes(exitCode)) return passing;
+  if (!hasEnded || exitCode === null || exitCode === 0 || stoppedCodes.includes(exitCode)) return passing;
   const isGivenUp = mostRestarts > 0 && restarts >= mostRestarts;
   const why = isGivenUp ? `is given up after ${counted(restarts, "restart")}` : `its policy is ${restartPolicy}`;
   return fail(`container ${name} ended with exit code ${exitCode}, and ${why} (${logs})`);
