@@ -11,6 +11,7 @@ import type { createHttpPart, HttpPorts } from "./parts/http.ts";
 import type { createLogsPart } from "./parts/logs.ts";
 import type { createOperationsPart } from "./parts/operations.ts";
 import type { createPluginsPart } from "./parts/plugins.ts";
+import type { createProcessesPart } from "./parts/processes.ts";
 import type { createRebootPart } from "./parts/reboot.ts";
 import type { createSystemPart } from "./parts/system.ts";
 import type { createTracesPart } from "./parts/traces.ts";
@@ -22,6 +23,7 @@ export interface BackParts {
   readonly traces: Part & ReturnType<typeof createTracesPart>;
   readonly host?: Part;
   readonly system: ReturnType<typeof createSystemPart>;
+  readonly processes: ReturnType<typeof createProcessesPart>;
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
   readonly operations: ReturnType<typeof createOperationsPart>;
@@ -64,6 +66,7 @@ export function composeService<H extends Http>(
       handlers: {
         ...health.handlers,
         ...system.handlers,
+        ...back.processes.handlers,
         ...back.reboot.handlers,
         ...updates.handlers,
         ...automatic.handlers,

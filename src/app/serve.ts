@@ -24,6 +24,7 @@ import { buildHttpPart, securityProbe } from "./parts/http.ts";
 import { createLogsPart } from "./parts/logs.ts";
 import { buildOperationsPart, createIds } from "./parts/operations.ts";
 import { buildPluginsPart, createHookPoints } from "./parts/plugins.ts";
+import { buildProcessesPart } from "./parts/processes.ts";
 import { buildRebootPart } from "./parts/reboot.ts";
 import { buildHost, buildSystemPart } from "./parts/system.ts";
 import { buildTlsPart } from "./parts/tls.ts";
@@ -64,6 +65,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   // A service without rights, as the package installs it, asks root.
   const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
   const system = buildSystemPart(host, rootSide);
+  const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const { journal, grep } = host;
   const logs = createLogsPart({ clock, log, journal, grep });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
@@ -94,6 +96,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
     ...{
       health,
       system,
+      processes,
       reboot,
       updates,
       automatic,

@@ -14,6 +14,7 @@ import { addLogsCommand } from "./commands/logs.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
 import { addOperationsCommands } from "./commands/operations.ts";
 import { addPluginsCommands } from "./commands/plugins/index.ts";
+import { addProcessesCommands } from "./commands/processes.ts";
 import { addRebootCommands } from "./commands/reboot.ts";
 import { addConfigCommands, addServeCommand, addTaskCommand } from "./commands/service.ts";
 import { addServicesCommands } from "./commands/services.ts";
@@ -70,6 +71,7 @@ export function createProgram(
   addCheckCommand(program, ports);
   addHealthCommands(program, ports);
   addServicesCommands(program, ports);
+  addProcessesCommands(program, ports);
   addLogsCommand(program, ports);
   addRebootCommands(program, ports);
   addAlertsCommands(program, ports);

@@ -17,6 +17,7 @@ export const effects = {
   reload_units: { scope: "services:reload", summary: "Has systemd units read their settings again." },
   enable_units: { scope: "services:enable", summary: "Decides whether systemd units start at boot." },
   mask_units: { scope: "services:mask", summary: "Makes systemd units impossible to start, or takes that back." },
+  signal_processes: { scope: "processes:signal", summary: "Sends signals to processes, which may end by them." },
   reboot_host: { scope: "system:reboot", summary: "Reboots the host, or takes that back." },
   restart_stale: {
     scope: "updates:apply",

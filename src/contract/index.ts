@@ -46,6 +46,7 @@ import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
 import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
+import { ProcessEntry, ProcessList, ProcessUnit, processes, SignalResult } from "./processes.ts";
 import { CancelledReboot, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
 import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
@@ -70,6 +71,7 @@ export const operations = {
   ...health,
   ...checks,
   ...system,
+  ...processes,
   ...rebooting,
   ...logs,
   ...updates,
@@ -106,6 +108,10 @@ export const resources = {
   ServiceEntry,
   ServiceList,
   RestartResult,
+  ProcessEntry,
+  ProcessUnit,
+  ProcessList,
+  SignalResult,
   RebootState,
   ScheduledReboot,
   CancelledReboot,

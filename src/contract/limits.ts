@@ -8,6 +8,9 @@ export const maxBodyBytes = 1024 * 1024;
 /** Bounds and default of `limit` on the service listing. Values outside are an error, not cut. */
 export const serviceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
 
+/** The most is what a host has in all but rare cases. */
+export const processListLimit = { minimum: 1, maximum: 10_000, default: 100 } as const;
+
 export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
 export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;

@@ -3,6 +3,7 @@ import { DomainError } from "#domain/common/error.ts";
 import { findUnavailable, HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { PackageFileMissing, PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
+import { ProcessGone } from "#domain/ports/processes.ts";
 import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { PolicyRefusal } from "#domain/ports/units.ts";
 import { UnitProtected, UnitRefused } from "#domain/ports/units.ts";
@@ -10,7 +11,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import type { WireError } from "./protocol.ts";
 
-const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing } as const;
+const simple = { UnitRefused, UpdateRefused, SnapshotUnusable, PackageFileMissing, ProcessGone } as const;
 
 export function toWire(error: unknown): WireError {
   const message = errorMessage(error);

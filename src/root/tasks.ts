@@ -1,5 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { checkStatuses, type FixStepReport } from "#contract/checks.ts";
+import { processSignals } from "#contract/processes.ts";
 import { Choice, Strict } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
@@ -121,6 +122,17 @@ export const rootTasks = {
   "services.mask": { effect: "write", input: ServiceRequest },
   "services.unmask": { effect: "write", input: ServiceRequest },
   "services.reset_failed": { effect: "write", input: ServiceRequest },
+  /** Which process has the number, and whether it may be sent a signal, is checked again. */
+  "processes.signal": {
+    effect: "write",
+    input: Strict({
+      pid: Type.Integer({ minimum: 1, maximum: 4_194_304 }),
+      start_ticks: Type.Integer({ minimum: 0 }),
+      signal: Choice(processSignals),
+    }),
+  },
+  /** Users of processes, which are hidden from a service in a user namespace of its own. */
+  "processes.owners": { effect: "read", input: Nothing },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   "packages.restart_needs": { effect: "read", input: Nothing },
   /** Of a package manager that tells root alone what it would do. */
@@ -194,6 +206,10 @@ interface Outputs {
   "services.disable": ChangedFiles;
   "services.mask": ChangedFiles;
   "services.unmask": ChangedFiles;
+  "processes.owners": {
+    /** Process ids and their start in clock ticks, by the number of the user; without those of root. */
+    readonly owners: Readonly<Record<string, readonly (readonly [pid: number, startTicks: number])[]>>;
+  };
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "packages.simulate": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };

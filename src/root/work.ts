@@ -4,6 +4,7 @@ import { createReboots } from "#adapters/logind/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
+import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { openPackageManager } from "#app/host.ts";
 import { pluginFoldersOf } from "#app/plugins.ts";
@@ -21,8 +22,10 @@ import { confirmedSandbox } from "#domain/plugins/confirmation.ts";
 import { changedFault, goneFault } from "#domain/plugins/guarded-run.ts";
 import { noProgress } from "#domain/ports/packages.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
+import { ProcessGone } from "#domain/ports/processes.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
+import { requireSignallable } from "#domain/system/process-signal.ts";
 import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
 import { errorMessage } from "#kernel/errors.ts";
@@ -130,20 +133,21 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
   };
 }
 
+async function withUnits<T>({ settings }: Config, use: (units: Units) => Promise<T>): Promise<T> {
+  const policy = createServicePolicy(settings.services);
+  const systemd = createHostUnits({ clock: systemClock, policy, onStateChange: () => undefined });
+  return use(systemd.units).finally(systemd.dispose);
+}
+
 function serviceWork({ config }: WorkParts): WorkOf<"services"> {
-  const withUnits = async <T>(use: (units: Units) => Promise<T>): Promise<T> => {
-    const policy = createServicePolicy(config.settings.services);
-    const systemd = createHostUnits({ clock: systemClock, policy, onStateChange: () => undefined });
-    return use(systemd.units).finally(systemd.dispose);
-  };
   const change =
     (verb: UnitVerb): WorkOf<"services">["services.restart"] =>
     ({ name }, { signal }) =>
-      withUnits(async (units) => ({ jobResult: await units[verb](name, signal) }));
+      withUnits(config, async (units) => ({ jobResult: await units[verb](name, signal) }));
   const changeFile =
     (verb: UnitFileVerb): WorkOf<"services">["services.enable"] =>
     ({ name }) =>
-      withUnits(async (units) => ({ changes: await units[verb](name) }));
+      withUnits(config, async (units) => ({ changes: await units[verb](name) }));
   return {
     "services.restart": change("restart"),
     "services.start": change("start"),
@@ -154,12 +158,35 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
     "services.mask": changeFile("mask"),
     "services.unmask": changeFile("unmask"),
     "services.reset_failed": ({ name }) =>
-      withUnits(async (units) => {
+      withUnits(config, async (units) => {
         const { refusal } = await units.read(name);
         if (refusal !== undefined) throw new UnitProtected(refusal);
         await units.resetFailed(name);
         return {};
       }),
+  };
+}
+
+function processWork({ config }: WorkParts): WorkOf<"processes"> {
+  return {
+    "processes.signal": ({ pid, start_ticks: startTicks, signal }) =>
+      withUnits(config, async (units) => {
+        const processes = createProcesses({ clock: systemClock });
+        const found = await processes.read(pid);
+        if (found?.startTicks !== startTicks) throw new ProcessGone(`process ${pid} has ended`);
+        const own = { pids: [process.pid], unit: serviceUnit };
+        await requireSignallable(found, { units, own, doing: `send SIG${signal} to process ${pid}` });
+        await processes.signal(found, signal);
+        return {};
+      }),
+    async "processes.owners"() {
+      const owners = await readOwners();
+      return {
+        owners: Object.fromEntries(
+          [...owners].map(([uid, ids]) => [uid, ids.map(({ pid, startTicks }) => [pid, startTicks] as const)]),
+        ),
+      };
+    },
   };
 }
 
@@ -251,6 +278,7 @@ export const createRootWork = (parts: WorkParts): RootWork => ({
   ...healthWork(parts),
   ...serviceWork(parts),
   ...packageWork(parts),
+  ...processWork(parts),
   ...rebootWork(parts),
   ...pluginWork(parts),
 });

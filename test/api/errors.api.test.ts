@@ -4,6 +4,7 @@ import { type OperationName, operations } from "#contract/index.ts";
 import { errorsOf, type Operation } from "#contract/operation.ts";
 import type { KeyRecord, KeyStore } from "#domain/ports/access.ts";
 import type { StoredSilence } from "#domain/ports/alerts.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";
@@ -11,6 +12,7 @@ import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
+import { fakeProcess } from "../fakes/processes.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnits } from "../fakes/units.ts";
@@ -107,6 +109,11 @@ const serviceErrors = (verb: string) => ({
   UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
 });
 
+const signalRequest = (pid: number) => ({
+  path: `/api/v1/system/processes/${pid}/signal`,
+  body: { signal: "TERM", start_time: toTimestamp(fakeProcess(pid).startedAt) },
+});
+
 const cases: Cases = {
   getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
   getCheck: {
@@ -190,6 +197,26 @@ const cases: Cases = {
         packageManager.lockedBy = { pid: 7, program: "apt-get" };
       },
       details: { holder: { pid: 7, program: "apt-get" }, retryable: true, operation_id: "operation-1" },
+    },
+  },
+  listProcesses: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/system/processes?sort=name" }, details: { field: "sort" } },
+  },
+  signalProcess: {
+    VALIDATION_ERROR: {
+      request: signalRequest(1),
+      prepare: ({ processes }) => processes.put(fakeProcess(1)),
+      details: { field: "pid", issue: "it is the first process, which all others stand on" },
+    },
+    NOT_FOUND: { request: signalRequest(8) },
+    CONFLICT: {
+      request: { ...signalRequest(7), body: { signal: "TERM", start_time: "2020-01-01T00:00:00Z" } },
+      details: { start_time: toTimestamp(fakeProcess(7).startedAt) },
+    },
+    UNAVAILABLE: {
+      request: signalRequest(7),
+      prepare: ({ processes }) => processes.put(fakeProcess(7, { onSignal: "is forbidden" })),
+      details: { missing: "rights", retryable: false },
     },
   },
   getReboot: {

@@ -10,12 +10,14 @@ import { createHttpPart } from "#app/parts/http.ts";
 import { createLogsPart } from "#app/parts/logs.ts";
 import { createOperationsPart } from "#app/parts/operations.ts";
 import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
+import { createProcessesPart } from "#app/parts/processes.ts";
 import { createRebootPart } from "#app/parts/reboot.ts";
 import { createSystemPart } from "#app/parts/system.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
+import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { createFakeAutomaticRuns } from "../fakes/automatic-runs.ts";
@@ -53,6 +55,7 @@ export interface ServiceFakes {
   readonly hostUpdates: Updates["host"];
   readonly stale: Updates["stale"];
   readonly fileSystems: Updates["fileSystems"];
+  readonly processes: Processes;
   readonly reboots: Reboots;
   readonly checks: Health["checks"];
   readonly fixes: Health["fixes"];
@@ -159,6 +162,12 @@ export function createFakeService(fakes: ServiceFakes) {
     access,
     traces: createTracesPart({ store: fakes.traces }),
     system: createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" }),
+    processes: createProcessesPart({
+      clock,
+      processes: fakes.processes,
+      units: fakes.units,
+      own: { pids: [4242], unit: "steward.service" },
+    }),
     reboot,
     logs: createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }),
     operations,

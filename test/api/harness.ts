@@ -31,6 +31,7 @@ import { createFakePackageManager, type FakePackageManager, fakePackage } from "
 import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
+import { createFakeProcesses, type FakeProcesses, fakeProcess } from "../fakes/processes.ts";
 import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
 import { createFakeReboots, type FakeReboots } from "../fakes/reboots.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
@@ -113,6 +114,8 @@ export interface TestService {
   readonly snapshots: FakeSnapshotBackend;
   /** Processes of units that are restarted are gone from it. */
   readonly staleCode: FakeStaleCode;
+  /** Those of `cron.service`, unless others were given. */
+  readonly processes: FakeProcesses;
   readonly reboots: FakeReboots;
   readonly operationStore: FakeOperationStore;
   /** Tasks are done in this process, unless it has a fault. */
@@ -185,6 +188,7 @@ export async function startTestService(
     checkHistory?: FakeCheckHistory;
     alerts?: FakeAlertStore;
     plugins?: TestPlugins;
+    processes?: FakeProcesses;
   } = {},
 ): Promise<TestService> {
   const clock = createFakeClock();
@@ -202,6 +206,8 @@ export async function startTestService(
   const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
   const isRestarted = (unit: string): boolean => fakeUnits.actions.includes(`restart ${unit}`);
   const reboots = createFakeReboots();
+  const processes =
+    overrides.processes ?? createFakeProcesses([fakeProcess(7, { unit: "cron.service", user: "root", name: "cron" })]);
   const staleCode = createFakeStaleCode([], isRestarted);
   const stale = { code: staleCode, units: fakeUnits, reboot: createFakeRebootNeed() };
   const { fileSystems = createFakeFileSystems() } = overrides;
@@ -282,6 +288,7 @@ export async function startTestService(
     metricsPublic: "loopback",
     ...overrides,
     alerts: alertStore,
+    processes,
     units: fakeUnits,
     journal,
     grep,
@@ -315,6 +322,7 @@ export async function startTestService(
     checkHistory,
     plugins,
     staleCode,
+    processes,
     reboots,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,

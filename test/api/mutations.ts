@@ -1,6 +1,8 @@
 import { type OperationName, operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
+import { toTimestamp } from "#kernel/clock.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
+import { fakeProcess } from "../fakes/processes.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import type { ServiceFakes } from "./fake-service.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
@@ -98,6 +100,11 @@ const successes: Readonly<Record<MutationName, Success>> = {
       staleCode.processes = [fakeStaleProcess("cron.service")];
     },
     body: { restart_stale: true },
+  },
+  signalProcess: {
+    params: { pid: "7" },
+    body: { signal: "TERM", start_time: toTimestamp(fakeProcess(7).startedAt) },
+    prepare: ({ processes }) => processes.put(fakeProcess(7, { unit: "cron.service" })),
   },
   rebootHost: { prepare: ({ reboots }) => reboots.become({ kind: "", scheduledAt: null }) },
   cancelReboot: { prepare: ({ reboots }) => reboots.become({ kind: "reboot", scheduledAt: 1_800_000_000_000 }) },

@@ -33,6 +33,8 @@ export interface FakeUnit extends Partial<Unit> {
   readonly staysActive?: boolean;
   /** false for one whose condition does not hold. */
   readonly isConditionMet?: boolean;
+  /** systemd's Restart=. */
+  readonly restart?: string;
 }
 
 export interface FakeUnits extends Units {
@@ -110,9 +112,9 @@ export function createFakeUnits(
     const subject = { ...unit, names: [name, ...(behaviour.get(name)?.aliases ?? [])] };
     const refusal = policy.refusal(subject);
     const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-    const { can, isConditionMet = true } = behaviour.get(name) ?? {};
+    const { can, isConditionMet = true, restart = "no" } = behaviour.get(name) ?? {};
     const all = { start: true, stop: true, restart: true, reload: false, ...can };
-    return { ...unit, refusal, isWidened, can: all, isConditionMet };
+    return { ...unit, refusal, isWidened, can: all, isConditionMet, restart };
   };
 
   const permitted = (asked: string): string => {

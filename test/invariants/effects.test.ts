@@ -86,6 +86,7 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   recordCalls("ChatProvider", service.provider, calls);
   recordCalls("PackageManager", service.packageManager, calls);
   recordCalls("SnapshotBackend", service.snapshots, calls);
+  recordCalls("Processes", service.processes, calls);
   recordCalls("Reboots", service.reboots, calls);
   recordCalls("Notifier", service.notifiers.chat, calls);
   recordCalls("Notifier", service.notifiers.email, calls);

@@ -39,6 +39,7 @@ import type {
 } from "#domain/ports/plugins.ts";
 import type { Pressure } from "#domain/ports/pressure.ts";
 import type { ProcessFiles } from "#domain/ports/process-files.ts";
+import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -106,6 +107,7 @@ interface Ports {
   readonly SmartDisks: SmartDisks;
   readonly UnitMemories: UnitMemories;
   readonly ProcessFiles: ProcessFiles;
+  readonly Processes: Processes;
   readonly Conntrack: Conntrack;
   readonly Temperatures: Temperatures;
   readonly BackupFolders: BackupFolders;
@@ -280,6 +282,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   SmartDisks: { canList: none, list: none },
   UnitMemories: { list: none },
   ProcessFiles: { busiest: none },
+  Processes: { sample: none, read: none, io: none, commands: none, signal: ["signal_processes"] },
   Conntrack: { usage: none },
   Temperatures: { list: none },
   BackupFolders: { newest: none },

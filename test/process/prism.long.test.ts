@@ -136,6 +136,14 @@ const inputs: Readonly<
   disableService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   maskService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   unmaskService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  listProcesses: () => ({ query: "?sort=memory&by_unit=true&limit=3" }),
+  // A plan alone, and of a process of the test itself.
+  async signalProcess() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    const { processes } = await client.listProcesses({ query: { pid: process.pid } });
+    const body = { signal: "CONT", start_time: processes[0]?.start_time ?? "" };
+    return { params: { pid: String(process.pid) }, query: "?dry_run=true", body };
+  },
   listLogs: () => ({ query: "?priority=6&limit=3" }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),

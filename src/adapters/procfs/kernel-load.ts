@@ -6,14 +6,8 @@ import type { HostFacts } from "#domain/ports/host.ts";
 import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
-import {
-  type ProcessStat,
-  parseFileHandles,
-  parseMemory,
-  parseProcessStat,
-  parseSwap,
-  parseSwapTraffic,
-} from "./parse.ts";
+import { parseFileHandles, parseMemory, parseSwap, parseSwapTraffic } from "./parse.ts";
+import { type ProcessStat, parseProcessStat } from "./process-stat.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */
 const batchSize = 64;

@@ -7,7 +7,6 @@ import {
   parseFlatKey,
   parseMemory,
   parseOsRelease,
-  parseProcessStat,
   parseSwap,
 } from "./parse.ts";
 
@@ -83,22 +82,6 @@ it("meminfo reports swap, or of none", () => {
 
 it("file-nr: handles that are allocated and free are not in use", () => {
   expect(parseFileHandles("1632\t32\t9223372036854775807\n")).toEqual({ used: 1600, maximum: 2 ** 63 });
-});
-
-describe("the state of a process", () => {
-  it("is read behind a name with brackets, spaces and line ends", () => {
-    expect(parseProcessStat("42 (a) b (c\n) Z 7 42 42 0 -1 4228108 0 0\n")).toEqual({
-      pid: 42,
-      name: "a) b (c\n",
-      state: "Z",
-      parentPid: 7,
-    });
-  });
-
-  it("is unknown where the line is cut", () => {
-    expect(parseProcessStat("42 (sh")).toBeUndefined();
-    expect(parseProcessStat("")).toBeUndefined();
-  });
 });
 
 it("control group files", () => {

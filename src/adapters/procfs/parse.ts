@@ -92,21 +92,6 @@ export function parseFileHandles(text: string): { readonly used: number; readonl
   return { used: allocated - free, maximum };
 }
 
-export interface ProcessStat {
-  readonly pid: number;
-  readonly name: string;
-  readonly state: string;
-  readonly parentPid: number;
-}
-
-/** /proc/PID/stat, proc_pid_stat(5). The name stands in brackets and may itself hold brackets and spaces. */
-export function parseProcessStat(text: string): ProcessStat | undefined {
-  const match = /^(\d+) \((.*)\) (\S) (\d+) /s.exec(text);
-  if (match === null) return undefined;
-  const [, pid, name = "", state = "", parentPid] = match;
-  return { pid: Number(pid), name, state, parentPid: Number(parentPid) };
-}
-
 export function parseFlatKey(text: string, key: string): number | undefined {
   const found = new RegExp(`^${key} (\\d+)$`, "m").exec(text)?.[1];
   return found === undefined ? undefined : Number(found);

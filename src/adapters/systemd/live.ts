@@ -26,6 +26,7 @@ import {
   type MirroredUnit,
   parseFileChanges,
   parseListedUnit,
+  restartIn,
   startingOf,
   staysActive,
   text,
@@ -51,6 +52,7 @@ async function inspectUnit(
   let names: readonly string[] = [];
   let starting = startingOf({});
   let isConditionMet = true;
+  let restart = "";
   const take = ([properties]: readonly unknown[]): void => {
     unit = withProperties(unit, properties);
   };
@@ -61,12 +63,16 @@ async function inspectUnit(
     take([properties]);
   });
   const kind = kindInterface(name);
-  if (kind !== undefined) await systemd.call(calls.getAll(path, kind), take);
+  if (kind !== undefined)
+    await systemd.call(calls.getAll(path, kind), ([properties]) => {
+      restart = restartIn(properties);
+      take([properties]);
+    });
   const subject = { ...unit, names: [name, ...names] };
   const refusal = systemd.policy.refusal(subject);
   const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
   const { can, run } = starting;
-  return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, can, isConditionMet }, run };
+  return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, can, isConditionMet, restart }, run };
 }
 
 async function withResult({ call }: Session, name: string, path: string): Promise<FailedUnit> {

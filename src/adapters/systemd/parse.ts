@@ -153,6 +153,9 @@ export const changedAlong = (verb: UnitVerb, properties: unknown) => ({
 
 export const activeStateIn = (properties: unknown): string => text(member(properties, "ActiveState"));
 
+/** When systemd starts a service again by itself (systemd.service(5)). @param ofKind the properties of a service. */
+export const restartIn = (ofKind: unknown): string => text(member(ofKind, "Restart"));
+
 const isEmpty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
 
 /** Kinds of units that are active because something runs, is mounted or waits. */

@@ -8,7 +8,7 @@ function canonical(parsed: ParsedScope): ParsedScope {
   const { scope, resource } = parsed;
   if (resource === undefined || resource.includes("*")) return parsed;
   // The kernel's messages belong to no unit.
-  const isUnit = scope.startsWith("services:") || (scope === "logs:read" && resource !== "kernel");
+  const isUnit = /^(?:services|processes):/.test(scope) || (scope === "logs:read" && resource !== "kernel");
   return isUnit ? { scope, resource: serviceUnitName(resource) } : parsed;
 }
 

@@ -56,6 +56,8 @@ export interface FoundUnit extends Unit {
   readonly can: Readonly<Record<UnitVerb, boolean>>;
   /** Whether its conditions held when systemd checked them last, at each start. */
   readonly isConditionMet: boolean;
+  /** systemd's Restart=; empty for a unit that is not a service. */
+  readonly restart: string;
 }
 
 /** `result` is empty for kinds without one. */

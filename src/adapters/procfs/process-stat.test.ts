@@ -1,0 +1,179 @@
+import { readdirSync, readFileSync } from "node:fs";
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import {
+  parseAuxiliary,
+  parseCommand,
+  parseIo,
+  parseProcessStat,
+  parseUnit,
+  parseUsers,
+  processState,
+} from "./process-stat.ts";
+
+/** A line as the kernel writes it (fs/proc/array.c), with the fields that are read. */
+const line = (
+  name: string,
+  {
+    pid = 42,
+    state = "S",
+    parent = 1,
+    flags = 4_194_560,
+    user = 5,
+    system = 6,
+    threads = 3,
+    start = 7788,
+    rss = 99,
+  } = {},
+): string =>
+  `${pid} (${name}) ${state} ${parent} 42 42 0 -1 ${flags} 10 0 0 0 ${user} ${system} 0 0 20 0 ${threads} 0 ${start} 123456 ${rss} 18446744073709551615 1 1 0 0 0 0 0 0 0 0 0 0 17 1 0 0 0 0 0 0 0 0 0 0 0 0 0\n`;
+
+describe("/proc/PID/stat", () => {
+  it.each(["cron", "a b", "a) b (c", ") S 1 1", "((", "))", "", "two\nlines", "(sd-pam)", "a) R 9 9 9 (b"])(
+    "is read behind the name %j",
+    (name) => {
+      expect(parseProcessStat(line(name))).toEqual({
+        pid: 42,
+        name,
+        state: "S",
+        parentPid: 1,
+        isKernelThread: false,
+        cpuTicks: 11,
+        threads: 3,
+        startTicks: 7788,
+        residentPages: 99,
+      });
+    },
+  );
+
+  it("is read whatever the name and the figures are", () => {
+    const natural = fc.nat({ max: 4_194_304 });
+    const given = fc.record({
+      pid: fc.integer({ min: 1, max: 4_194_304 }),
+      state: fc.constantFrom(..."RSDTtZXIP".split("")),
+      parent: natural,
+      user: fc.maxSafeNat().map((value) => Math.floor(value / 2)),
+      system: natural,
+      threads: natural,
+      start: fc.maxSafeNat(),
+      rss: natural,
+    });
+    fc.assert(
+      fc.property(fc.string({ unit: "binary", maxLength: 20 }), given, (name, values) => {
+        expect(parseProcessStat(line(name, values))).toMatchObject({
+          pid: values.pid,
+          name,
+          state: values.state,
+          parentPid: values.parent,
+          cpuTicks: values.user + values.system,
+          threads: values.threads,
+          startTicks: values.start,
+          residentPages: values.rss,
+        });
+      }),
+    );
+  });
+
+  it("is no process where it is anything else, and never throws", () => {
+    for (const text of ["", "42", "42 (sh", "42 sh) S 1", "(sh) S 1 2", "x (sh) S 1", "42 (sh) S 1 2 3"])
+      expect([text, parseProcessStat(text)]).toEqual([text, undefined]);
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), fc.string({ unit: fc.constantFrom(..."()0 S\n".split("")) })), (text) => {
+        const found = parseProcessStat(text);
+        expect(found === undefined || Number.isFinite(found.startTicks)).toBe(true);
+      }),
+    );
+    const whole = line("a) b");
+    for (let end = 0; end < whole.indexOf("123456"); end += 1)
+      expect(parseProcessStat(whole.slice(0, end))).toBeUndefined();
+  });
+
+  it("says which are threads of the kernel", () => {
+    expect(parseProcessStat(line("kthreadd", { flags: 2_129_984 }))?.isKernelThread).toBe(true);
+  });
+
+  it("is read of every process of this machine", () => {
+    for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
+      let text = "";
+      try {
+        text = readFileSync(`/proc/${pid}/stat`, "utf8");
+      } catch {
+        continue;
+      }
+      expect(parseProcessStat(text)?.pid).toBe(Number(pid));
+    }
+  });
+});
+
+describe("the unit of a control group", () => {
+  it.each([
+    ["0::/system.slice/nginx.service\n", "nginx.service"],
+    ["0::/system.slice/system-getty.slice/getty@tty1.service\n", "getty@tty1.service"],
+    ["0::/user.slice/user-1000.slice/session-3.scope\n", "session-3.scope"],
+    ["0::/user.slice/user-1000.slice/user@1000.service/app.slice/editor.service\n", "user@1000.service"],
+    ["0::/system.slice/containerd.service/kubepods/pod1/x\n", "containerd.service"],
+    ["0::/machine.slice/machine-a\\x2db.scope/payload/system.slice/x.service\n", "machine-a\\x2db.scope"],
+    ["0::/init.scope\n", "init.scope"],
+    ["0::/system.slice/_cpu.service\n", "cpu.service"],
+    ["0::/system.slice/run-x.mount\n", "run-x.mount"],
+    ["0::/\n", null],
+    ["0::/../../init.scope\n", "init.scope"],
+    ["0::/docker/0123abc\n", null],
+    ["0::/system.slice/two words.service\n", null],
+    ["", null],
+    [
+      "12:memory:/system.slice/other.service\n1:name=systemd:/system.slice/cron.service\n0::/system.slice/cron.service\n",
+      "cron.service",
+    ],
+  ])("of %j is %j", (text, unit) => {
+    expect(parseUnit(text)).toBe(unit);
+  });
+
+  it("is a name, whatever is read", () => {
+    fc.assert(
+      fc.property(
+        fc.string({ unit: fc.constantFrom("/", ":", "0", "a", ".", "service", "slice", "_", "\n", " ") }),
+        (text) => {
+          expect(parseUnit(text) ?? "x.service").toMatch(/^[A-Za-z0-9:_.\\@-]+$/);
+        },
+      ),
+    );
+  });
+});
+
+it("states have words, and letters of later kernels are not known", () => {
+  expect("RSDTtZXIPQ".split("").map((letter) => processState(letter))).toEqual([
+    ...["running", "sleeping", "disk_sleep", "stopped", "traced", "zombie", "dead", "idle", "parked", "unknown"],
+  ]);
+});
+
+it("command lines are words, and what a program made of them", () => {
+  expect(parseCommand("/bin/sh\0-c\0echo a\0")).toBe("/bin/sh -c echo a");
+  expect(parseCommand("nginx: worker process\0\0\0\0")).toBe("nginx: worker process");
+  expect(parseCommand("a\0\0b\0")).toBe("a  b");
+  expect(parseCommand("")).toBe("");
+});
+
+it("input and output are those of disks", () => {
+  const text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
+  expect(parseIo(text)).toEqual({ readBytes: 5, writtenBytes: 6 });
+  expect(parseIo("")).toBeUndefined();
+});
+
+it("users are named by their first line", () => {
+  expect([...parseUsers("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/\n+::::::\nbad:x:a:\nwww:x:33:33")]).toEqual([
+    [0, "root"],
+    [33, "www"],
+  ]);
+});
+
+it("the auxiliary vector has the size of pages and ticks", () => {
+  const words = (list: readonly number[]): Buffer => {
+    const bytes = Buffer.alloc(list.length * 8);
+    for (const [at, word] of list.entries()) bytes.writeBigUInt64LE(BigInt(word), at * 8);
+    return bytes;
+  };
+  expect(parseAuxiliary(words([6, 65_536, 17, 250, 0, 0]), true)).toEqual({ pageBytes: 65_536, ticksPerSecond: 250 });
+  expect(parseAuxiliary(words([]), true)).toEqual({ pageBytes: 4096, ticksPerSecond: 100 });
+  expect(parseAuxiliary(readFileSync("/proc/self/auxv"), true)).toMatchObject({ ticksPerSecond: 100 });
+});

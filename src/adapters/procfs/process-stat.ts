@@ -1,0 +1,117 @@
+import type { Process } from "#domain/ports/processes.ts";
+
+export interface ProcessStat {
+  readonly pid: number;
+  readonly name: string;
+  /** The kernel's letter. */
+  readonly state: string;
+  readonly parentPid: number;
+  readonly isKernelThread: boolean;
+  /** User and system time, in clock ticks. */
+  readonly cpuTicks: number;
+  readonly threads: number;
+  /** Since boot, in clock ticks. */
+  readonly startTicks: number;
+  readonly residentPages: number;
+}
+
+/** `PF_KTHREAD` of the kernel's include/linux/sched.h. */
+const kernelThreadFlag = 0x00200000;
+
+/** Fields of proc_pid_stat(5), counted from the state, which is the third. */
+const fields = { state: 0, parent: 1, flags: 6, user: 11, system: 12, threads: 17, start: 19, resident: 21 } as const;
+
+/**
+ * /proc/PID/stat, proc_pid_stat(5). The name stands in brackets, and may itself hold brackets, spaces and line breaks; what follows it
+ * holds none.
+ */
+export function parseProcessStat(text: string): ProcessStat | undefined {
+  const open = text.indexOf("(");
+  const close = text.lastIndexOf(")");
+  const pid = text.slice(0, open - 1);
+  if (open < 2 || close < open || !/^\d+$/.test(pid)) return undefined;
+  const rest = text.slice(close + 2).split(" ");
+  const number = (at: number): number => Number(rest[at]);
+  const stat = {
+    pid: Number(pid),
+    name: text.slice(open + 1, close),
+    state: rest[fields.state] ?? "",
+    parentPid: number(fields.parent),
+    isKernelThread: (number(fields.flags) & kernelThreadFlag) !== 0,
+    cpuTicks: number(fields.user) + number(fields.system),
+    threads: number(fields.threads),
+    startTicks: number(fields.start),
+    residentPages: number(fields.resident),
+  };
+  const isWhole = [stat.parentPid, stat.cpuTicks, stat.threads, stat.startTicks, stat.residentPages].every(
+    Number.isFinite,
+  );
+  return isWhole ? stat : undefined;
+}
+
+const states: Readonly<Record<string, Process["state"]>> = {
+  R: "running",
+  S: "sleeping",
+  D: "disk_sleep",
+  T: "stopped",
+  t: "traced",
+  Z: "zombie",
+  X: "dead",
+  I: "idle",
+  P: "parked",
+};
+
+export const processState = (letter: string): Process["state"] => states[letter] ?? "unknown";
+
+const unitPattern = /^[A-Za-z0-9:_.\\@-]+\.(?:service|scope|socket|mount|swap)$/;
+
+/**
+ * The unit of the system's manager that a control group belongs to, by /proc/PID/cgroup (cgroups(7)): below the slices. What is further
+ * below is the unit's own, such as the units of a user's manager and containers. Null for none.
+ */
+export function parseUnit(cgroup: string): string | null {
+  // Where both versions of control groups are mounted, only that of systemd's own names the unit.
+  const lines = cgroup.split("\n");
+  const line = lines.find((each) => each.includes(":name=systemd:")) ?? lines.find((each) => each.startsWith("0::"));
+  const parts = line?.slice(line.indexOf("/")).split("/") ?? [];
+  const name = parts.find((part) => part !== "" && part !== ".." && !part.endsWith(".slice"));
+  // systemd puts an underscore before names that the kernel could take for its own.
+  const unit = name?.replace(/^_/, "") ?? "";
+  return unitPattern.test(unit) ? unit : null;
+}
+
+/** What of /proc/PID/io goes to and comes from disks (proc_pid_io(5)). */
+export function parseIo(text: string): { readonly readBytes: number; readonly writtenBytes: number } | undefined {
+  const found = (name: string): string | undefined => new RegExp(`^${name}: (\\d+)$`, "m").exec(text)?.[1];
+  const [read, written] = [found("read_bytes"), found("write_bytes")];
+  return read === undefined || written === undefined
+    ? undefined
+    : { readBytes: Number(read), writtenBytes: Number(written) };
+}
+
+/** The words of /proc/PID/cmdline. A program may have overwritten them with one text, as some do to say what they are at. */
+export const parseCommand = (text: string): string => text.replace(/\0+$/, "").replaceAll("\0", " ");
+
+/** Names by number in passwd(5). */
+export function parseUsers(passwd: string): ReadonlyMap<number, string> {
+  const users = new Map<number, string>();
+  for (const line of passwd.split("\n")) {
+    const [name = "", , uid = ""] = line.split(":");
+    // The first line of a number counts, as for getpwuid(3).
+    if (/^\d+$/.test(uid) && name !== "" && !users.has(Number(uid))) users.set(Number(uid), name);
+  }
+  return users;
+}
+
+const auxiliary = { pageBytes: 6, ticksPerSecond: 17 } as const;
+
+/** Size of a page and ticks of a second, by /proc/self/auxv of a 64-bit process in the byte order of this one (getauxval(3)). */
+export function parseAuxiliary(bytes: Buffer, isLittle: boolean): { pageBytes: number; ticksPerSecond: number } {
+  const word = (at: number): number => Number(isLittle ? bytes.readBigUInt64LE(at) : bytes.readBigUInt64BE(at));
+  const found = { pageBytes: 4096, ticksPerSecond: 100 };
+  for (let at = 0; at + 16 <= bytes.length; at += 16) {
+    if (word(at) === auxiliary.pageBytes) found.pageBytes = word(at + 8);
+    if (word(at) === auxiliary.ticksPerSecond) found.ticksPerSecond = word(at + 8);
+  }
+  return found;
+}

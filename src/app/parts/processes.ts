@@ -1,0 +1,32 @@
+import { createProcesses } from "#adapters/procfs/processes.ts";
+import { ownServiceUnit } from "#adapters/systemd/index.ts";
+import type { PartContext } from "#app/part.ts";
+import { matchesPattern, resourcesOf } from "#domain/access/scopes.ts";
+import type { Processes } from "#domain/ports/processes.ts";
+import type { Units } from "#domain/ports/units.ts";
+import type { Own } from "#domain/system/process-signal.ts";
+import { processHandlers } from "#domain/system/processes.ts";
+import { ownersThroughRoot, processesThroughRoot } from "#root/processes-through-root.ts";
+import type { RootSide } from "#root/request.ts";
+
+export function createProcessesPart(
+  ports: Pick<PartContext, "clock"> & {
+    readonly processes: Processes;
+    readonly units: Pick<Units, "read">;
+    readonly own: Own;
+  },
+) {
+  const unitsOf: Parameters<typeof processHandlers>[0]["rights"]["unitsOf"] = ({ scopes }, scope) =>
+    resourcesOf(scopes, scope);
+  return { handlers: processHandlers({ ...ports, rights: { unitsOf, matches: matchesPattern } }) };
+}
+
+export function buildProcessesPart(
+  { clock }: PartContext,
+  { units, rootSide }: { readonly units: Pick<Units, "read">; readonly rootSide: RootSide | undefined },
+) {
+  const owners = rootSide && ownersThroughRoot(rootSide.request, clock);
+  const direct = createProcesses({ clock, owners });
+  const processes = rootSide === undefined ? direct : processesThroughRoot(direct, rootSide.request);
+  return createProcessesPart({ clock, processes, units, own: { pids: [process.pid], unit: ownServiceUnit() } });
+}

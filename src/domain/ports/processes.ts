@@ -1,0 +1,79 @@
+import type { ProcessSignal, processStates } from "#contract/processes.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+
+/** Which process is meant: a number is given again when its process has ended. */
+export interface ProcessId {
+  readonly pid: number;
+  /** When it started, in clock ticks since boot. */
+  readonly startTicks: number;
+}
+
+export interface Process extends ProcessId {
+  /** 0 for none. */
+  readonly parentPid: number;
+  /** Cut by the kernel to 15 bytes. */
+  readonly name: string;
+  /** Effective user: its name, or its number without one; null where it is not known. */
+  readonly user: string | null;
+  /** Number of the user; null where it is not known. */
+  readonly uid: number | null;
+  /** Unit of the system's manager; null for none. */
+  readonly unit: string | null;
+  /** Epoch milliseconds, by the clock of now: a clock that is set moves it. */
+  readonly startedAt: number;
+  readonly state: (typeof processStates)[number];
+  readonly threads: number;
+  readonly memoryBytes: number;
+  readonly isKernelThread: boolean;
+}
+
+export interface SampledProcess extends Process {
+  /** Of one processor, between the two samples; since its start for one that started in between. */
+  readonly cpuPercent: number;
+}
+
+export interface ProcessSample {
+  readonly processes: readonly SampledProcess[];
+  /** Epoch milliseconds of the newer sample. */
+  readonly takenAt: number;
+  /** Time between the two samples. */
+  readonly spanMs: number;
+  /** Whether the kernel hides processes of other users (`hidepid=`, proc(5)). */
+  readonly hidesOthers: boolean;
+}
+
+export interface ProcessIo {
+  readonly readBytes: number;
+  readonly writtenBytes: number;
+}
+
+/** The processes of the host. One that ends while it is looked at is left out. */
+export interface Processes {
+  /** The newest sample, at most a second old and the same for all callers, compared with the one before it. */
+  readonly sample: () => Promise<ProcessSample>;
+  /** As it is now; undefined without such a process. */
+  readonly read: (pid: number) => Promise<Process | undefined>;
+  /** What the kernel lets this process see: that of its own user, or of everybody for root. */
+  readonly io: (processes: readonly Process[]) => Promise<ReadonlyMap<number, ProcessIo>>;
+  /** Command lines by process id, their words with spaces between; cut at 32 KiB. Without those that cannot be read in time. */
+  readonly commands: (processes: readonly Process[]) => Promise<ReadonlyMap<number, string>>;
+  /** @throws ProcessGone, SignalForbidden. */
+  readonly signal: (id: ProcessId, signal: ProcessSignal) => Promise<void>;
+}
+
+/** Effective users of processes that this service cannot see itself, by process id; without those that nobody knows. */
+export type ProcessOwners = (processes: readonly ProcessId[]) => Promise<ReadonlyMap<number, number>>;
+
+/** There is no such process, or another one has its number. */
+export class ProcessGone extends Error {
+  override readonly name = "ProcessGone";
+}
+
+/** The kernel does not let this user send a signal to the process. */
+export class SignalForbidden extends HostUnavailable {
+  override readonly name = "SignalForbidden";
+
+  constructor(message: string) {
+    super(message, { missing: "rights", retryable: false });
+  }
+}

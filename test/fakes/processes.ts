@@ -1,0 +1,88 @@
+import type { ProcessSignal } from "#contract/processes.ts";
+import {
+  type Processes,
+  ProcessGone,
+  type ProcessIo,
+  type SampledProcess,
+  SignalForbidden,
+} from "#domain/ports/processes.ts";
+
+export interface FakeProcess extends SampledProcess {
+  readonly command?: string;
+  /** Undefined where the kernel does not show it. */
+  readonly io?: ProcessIo;
+  /** What it does when it gets a signal; ends unless said. */
+  readonly onSignal?: "ends" | "goes on" | "is forbidden";
+}
+
+export interface FakeProcesses extends Processes {
+  /** Whether the kernel hides processes of others. */
+  hidesOthers: boolean;
+  readonly sent: readonly (readonly [pid: number, signal: ProcessSignal])[];
+  /** Adds a process, or puts another one in its place. */
+  readonly put: (process: FakeProcess) => void;
+  readonly end: (pid: number) => void;
+}
+
+const startedAt = Date.parse("2026-01-01T00:00:00Z");
+
+/** A process that sleeps. */
+export const fakeProcess = (pid: number, changes: Partial<FakeProcess> = {}): FakeProcess => ({
+  pid,
+  startTicks: pid * 100,
+  parentPid: 1,
+  name: `program-${pid}`,
+  user: "root",
+  uid: 0,
+  unit: null,
+  startedAt: startedAt + pid * 1000,
+  state: "sleeping",
+  threads: 1,
+  memoryBytes: 1024 * 1024,
+  isKernelThread: false,
+  cpuPercent: 0,
+  ...changes,
+});
+
+/** Processes in memory. */
+export function createFakeProcesses(given: readonly FakeProcess[] = []): FakeProcesses {
+  const all = new Map(given.map((process) => [process.pid, process]));
+  const sent: (readonly [number, ProcessSignal])[] = [];
+  const end = (pid: number): void => void all.delete(pid);
+  const some = <T>(processes: readonly { pid: number }[], read: (process: FakeProcess) => T | undefined) =>
+    Promise.resolve(
+      new Map(
+        processes.flatMap(({ pid }) => {
+          const process = all.get(pid);
+          const value = process && read(process);
+          return value === undefined ? [] : [[pid, value] as const];
+        }),
+      ),
+    );
+  const fake: FakeProcesses = {
+    hidesOthers: false,
+    sent,
+    put: (process) => void all.set(process.pid, process),
+    end,
+    sample: () =>
+      Promise.resolve({
+        processes: [...all.values()],
+        takenAt: startedAt + 3_600_000,
+        spanMs: 2_000,
+        hidesOthers: fake.hidesOthers,
+      }),
+    read: (pid) => Promise.resolve(all.get(pid)),
+    io: (processes) => some(processes, ({ io }) => io),
+    commands: (processes) =>
+      some(processes, ({ command, name, isKernelThread }) => (isKernelThread ? "" : (command ?? `/usr/bin/${name}`))),
+    async signal({ pid, startTicks }, signal) {
+      await Promise.resolve();
+      const process = all.get(pid);
+      if (process?.startTicks !== startTicks) throw new ProcessGone(`process ${pid} has ended`);
+      if (process.onSignal === "is forbidden") throw new SignalForbidden("the kernel does not let this user send it");
+      sent.push([pid, signal]);
+      if ((process.onSignal ?? "ends") === "ends" && signal !== "STOP" && signal !== "CONT") end(pid);
+    },
+  };
+  return fake;
+}

@@ -1,0 +1,176 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { systemClock } from "#adapters/clock/index.ts";
+import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
+import { type Processes, ProcessGone } from "#domain/ports/processes.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { createFakeProcesses, fakeProcess } from "../fakes/processes.ts";
+import { releaseFifo, writeFifo } from "./support/fifo.ts";
+
+interface Subject {
+  readonly processes: Processes;
+  readonly pid: number;
+  /** The signal that has ended it. */
+  readonly ended: () => Promise<unknown>;
+}
+
+const children: ChildProcess[] = [];
+afterEach(() => {
+  for (const child of children.splice(0)) child.kill("SIGKILL");
+});
+
+async function realSubject(): Promise<Subject> {
+  const child = spawn("sleep", ["1000"], { stdio: "ignore" });
+  children.push(child);
+  const exit = once(child, "exit");
+  await once(child, "spawn");
+  return {
+    processes: createProcesses({ clock: systemClock }),
+    pid: child.pid ?? 0,
+    ended: async () => ((await exit) as unknown[])[1],
+  };
+}
+
+function fakeSubject(): Promise<Subject> {
+  const processes = createFakeProcesses([fakeProcess(42, { name: "sleep", command: "sleep 1000" })]);
+  return Promise.resolve({ processes, pid: 42, ended: () => Promise.resolve(`SIG${processes.sent[0]?.[1]}`) });
+}
+
+describe.each([
+  ["fake", fakeSubject],
+  ["procfs", realSubject],
+] as const)("processes: %s", (_, subject) => {
+  it("are sampled and read alike", async () => {
+    const { processes, pid } = await subject();
+    const { processes: all, spanMs } = await processes.sample();
+    const sampled = all.find((each) => each.pid === pid);
+    expect(sampled).toMatchObject({ name: "sleep", state: "sleeping", threads: 1, isKernelThread: false });
+    expect(spanMs).toBeGreaterThan(0);
+    const read = await processes.read(pid);
+    expect(read).toMatchObject({ pid, startTicks: sampled?.startTicks, startedAt: sampled?.startedAt });
+    expect(await processes.commands([read ?? fakeProcess(1)])).toEqual(new Map([[pid, "sleep 1000"]]));
+    expect(await processes.read(4_194_304)).toBeUndefined();
+  });
+
+  it("get signals, each the one that was meant", async () => {
+    const { processes, pid, ended } = await subject();
+    const startTicks = (await processes.read(pid))?.startTicks ?? 0;
+    await expect(processes.signal({ pid, startTicks: startTicks + 1 }, "KILL")).rejects.toThrow(ProcessGone);
+    await expect(processes.signal({ pid: 4_194_304, startTicks }, "KILL")).rejects.toThrow(ProcessGone);
+    await processes.signal({ pid, startTicks }, "TERM");
+    expect(await ended()).toBe("SIGTERM");
+    await expect(processes.signal({ pid, startTicks }, "TERM")).rejects.toThrow(ProcessGone);
+  });
+});
+
+const procDir = mkdtempSync(join(tmpdir(), "steward-proc-"));
+const passwd = join(procDir, "passwd");
+afterAll(() => rmSync(procDir, { recursive: true }));
+writeFileSync(passwd, "root:x:0:0::/root:/bin/sh\n");
+mkdirSync(join(procDir, "self"));
+mkdirSync(join(procDir, "sys/kernel"), { recursive: true });
+writeFileSync(join(procDir, "self/uid_map"), "         0          0          1\n       998        998          1\n");
+writeFileSync(join(procDir, "sys/kernel/overflowuid"), "0\n");
+writeFileSync(join(procDir, "stat"), "cpu 1 2 3\nbtime 1700000000\n");
+
+/** A process of the user who runs the tests. */
+function put(pid: number, { start = 100, ticks = 0, flags = 0, cgroup = "0::/\n", cmdline = "" } = {}): void {
+  const dir = join(procDir, String(pid));
+  mkdirSync(dir, { recursive: true });
+  const rest = `S 1 1 1 0 -1 ${flags} 0 0 0 0 ${ticks} 0 0 0 20 0 1 0 ${start} 0 10 0`;
+  writeFileSync(join(dir, "stat"), `${pid} (worker) ${rest}\n`);
+  writeFileSync(join(dir, "cgroup"), cgroup);
+  writeFileSync(join(dir, "cmdline"), cmdline);
+}
+
+describe("processes: samples", () => {
+  const clock = createFakeClock();
+  const known = new Map([[7, 33]]);
+  const processes = createProcesses({ clock, procDir, passwd, owners: () => Promise.resolve(known) });
+  const percents = async () => {
+    const { processes: all } = await processes.sample();
+    return Object.fromEntries(all.map(({ pid, cpuPercent }) => [pid, Math.round(cpuPercent * 10) / 10]));
+  };
+
+  it("are compared with the one before, and shared for a second", async () => {
+    put(1, { ticks: 10 });
+    put(7, { ticks: 100, cgroup: "0::/system.slice/worker.service\n" });
+    const first = percents();
+    // The second one is taken after half a second.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    put(7, { ticks: 125, cgroup: "0::/system.slice/worker.service\n" });
+    await clock.advance(500);
+    expect(await first).toEqual({ 1: 0, 7: 50 });
+    put(7, { ticks: 225, cgroup: "0::/system.slice/worker.service\n" });
+    await clock.advance(999);
+    expect(await percents()).toEqual({ 1: 0, 7: 50 });
+    await clock.advance(1);
+    expect(await percents()).toEqual({ 1: 0, 7: 100 });
+  });
+
+  it("count a process that came since from its start, also where it has the number of one that ended", async () => {
+    await clock.advance(2_000);
+    put(7, { start: 900, ticks: 40, cgroup: "0::/system.slice/worker.service\n" });
+    put(8, { start: 901, ticks: 200 });
+    rmSync(join(procDir, "1"), { recursive: true });
+    expect(await percents()).toEqual({ 7: 20, 8: 100 });
+    // Process 1 is root's, and nobody can hide it alone.
+    expect((await processes.sample()).hidesOthers).toBe(true);
+  });
+
+  it("have users that others know where they are hidden, and no threads of the kernel in units", async () => {
+    put(9, { flags: 0x00200000, cgroup: "0::/system.slice/never.service\n" });
+    await clock.advance(2_000);
+    const { processes: all } = await processes.sample();
+    const shown = all.map(({ pid, user, unit, isKernelThread }) => [pid, user, unit, isKernelThread]);
+    expect(shown).toEqual([
+      [7, "33", "worker.service", false],
+      [8, null, null, false],
+      [9, null, null, true],
+    ]);
+  });
+
+  it("leave out what has ended or cannot be read", async () => {
+    mkdirSync(join(procDir, "55"));
+    put(56);
+    writeFileSync(join(procDir, "56/stat"), "");
+    await clock.advance(2_000);
+    expect(Object.keys(await percents())).toEqual(["7", "8", "9"]);
+  });
+
+  it("have command lines cut at 32 KiB, without the word that is cut", async () => {
+    put(60, { cmdline: `a\0--token\0${"x".repeat(40_000)}\0` });
+    const read = await processes.read(60);
+    expect(await processes.commands([read ?? fakeProcess(60)])).toEqual(new Map([[60, "a --token"]]));
+  });
+});
+
+it("processes: those that cannot be read in time take no more than two reads from all others", async () => {
+  const clock = createFakeClock();
+  const hanging = [70, 71, 72].map((pid) => {
+    put(pid);
+    writeFifo(join(procDir, `${pid}/cmdline`));
+    return fakeProcess(pid);
+  });
+  put(73, { cmdline: "sh\0" });
+  const processes = createProcesses({ clock, procDir, passwd });
+  const shown = processes.commands([fakeProcess(73), ...hanging]);
+  await new Promise((resolve) => setTimeout(resolve, 100));
+  await clock.advance(2_000);
+  expect([...(await shown)]).toEqual([[73, "sh"]]);
+  for (const pid of [70, 71]) await releaseFifo(join(procDir, `${pid}/cmdline`));
+  const again = processes.commands([fakeProcess(73)]);
+  expect([...(await again)]).toEqual([[73, "sh"]]);
+});
+
+it("processes: users are those of the directories in /proc, as root's side tells the service", async () => {
+  const owners = await readOwners();
+  const uid = process.getuid?.() ?? 0;
+  const own = owners.get(uid)?.some(({ pid }) => pid === process.pid) ?? false;
+  // Root's are left out.
+  expect(own).toBe(uid !== 0);
+});
