@@ -1,0 +1,151 @@
+import { expect, it } from "vitest";
+import type { ProcessEntry } from "#contract/processes.ts";
+import { eventually } from "./support/eventually.ts";
+import { refusal } from "./support/refusal.ts";
+import { describeOnHost } from "./support/session.ts";
+
+/** What ps prints, by process id. */
+interface Ps {
+  readonly ppid: number;
+  readonly user: string;
+  readonly startedAt: number;
+  readonly threads: number;
+}
+
+function parsePs(text: string): ReadonlyMap<number, Ps> {
+  const rows = text
+    .trim()
+    .split("\n")
+    .map((line) => {
+      const [pid = "", ppid = "", user = "", threads = "", ...started] = line.trim().split(/\s+/);
+      const startedAt = Date.parse(`${started.join(" ")} UTC`);
+      return [Number(pid), { ppid: Number(ppid), user, threads: Number(threads), startedAt }] as const;
+    });
+  return new Map(rows);
+}
+
+describeOnHost("processes are listed and get signals", (session) => {
+  const { shell } = session;
+  const list = async (query: object = {}): Promise<readonly ProcessEntry[]> =>
+    (await session.api.listProcesses({ query: { limit: 10_000, ...query } })).processes;
+  const mainPid = async (unit: string): Promise<number> => Number(await shell(`systemctl show -P MainPID ${unit}`));
+  const send = async (pid: number, signal: "TERM" | "KILL" | "USR1" | "STOP" | "CONT", dryRun = false) => {
+    const [found] = await list({ pid });
+    return session.api.signalProcess({
+      params: { pid },
+      query: { dry_run: dryRun },
+      body: { signal, start_time: found?.start_time ?? "2020-01-01T00:00:00Z" },
+    });
+  };
+
+  it("as ps lists them", async () => {
+    await session.writeUnits({ "web.service": ["[Service]", "User=www-data", "ExecStart=/bin/sleep infinity"] });
+    await shell("systemctl start web cron");
+    const ps = parsePs(await shell("TZ=UTC LC_ALL=C ps -eo pid=,ppid=,user:40=,nlwp=,lstart="));
+    const all = await list();
+    const compared = all.filter(({ pid }) => ps.has(pid));
+    // What comes and goes between the two are those who ask, and little more.
+    expect(compared.length).toBeGreaterThan(6);
+    expect(ps.size - compared.length).toBeLessThanOrEqual(4);
+    expect(await list({ user: "www-data" })).toMatchObject([{ unit: "web.service", user: "www-data" }]);
+    for (const { pid, ppid, user, unit, threads, start_time: start } of compared) {
+      const theirs = ps.get(pid);
+      // Threads of the service and of what it has root do come and go.
+      const theirThreads = unit?.startsWith("steward") ? threads : theirs?.threads;
+      expect([pid, ppid, user, threads]).toEqual([pid, theirs?.ppid, theirs?.user, theirThreads]);
+      // ps counts back from now in whole seconds.
+      expect(Math.abs(Date.parse(start) - (theirs?.startedAt ?? 0))).toBeLessThan(2_000);
+    }
+  });
+
+  it("with the unit that systemd says, and the names that ps has trouble with", async () => {
+    await session.writeUnits({
+      "odd.service": ["[Service]", 'ExecStart=/bin/sh -c \'cp /bin/sleep "/run/od) R (d"; exec "/run/od) R (d" 1000\''],
+      "secret.service": ["[Service]", "ExecStart=/bin/sh -c 'exec sleep infinity' --password=hunter2"],
+    });
+    await shell("systemctl start odd secret cron");
+    await eventually(async () => {
+      expect(await list({ unit: "odd" })).toMatchObject([{ name: "od) R (d", unit: "odd.service", user: "root" }]);
+    });
+    const [cron] = await list({ unit: "cron.service" });
+    expect(cron?.pid).toBe(await mainPid("cron.service"));
+    for (const { pid, unit, is_kernel_thread: isKernel } of (await list()).slice(0, 10)) {
+      if (isKernel) continue;
+      const said = (await shell(`ps -o unit= -p ${pid} || true`)).trim();
+      if (said !== "" && said !== "-") expect([pid, unit]).toEqual([pid, said]);
+    }
+    const { units } = await session.api.listProcesses({ query: { by_unit: true, limit: 1 } });
+    expect(units?.find(({ unit }) => unit === "odd.service")).toMatchObject({ processes: 1, threads: 1 });
+  });
+
+  it("with the processor time that they take", async () => {
+    await session.writeUnits({ "busy.service": ["[Service]", "ExecStart=/bin/sh -c 'while :; do :; done'"] });
+    await shell("systemctl start busy");
+    const pid = await mainPid("busy.service");
+    const ticks = async (): Promise<number> => {
+      const fields = (await shell(`cat /proc/${pid}/stat`)).split(") ")[1]?.split(" ") ?? [];
+      return Number(fields[11]) + Number(fields[12]);
+    };
+    await list();
+    await new Promise((resolve) => setTimeout(resolve, 1_100));
+    const [from, at] = [await ticks(), Date.now()];
+    const before = await list({ pid });
+    await new Promise((resolve) => setTimeout(resolve, 2_000));
+    const after = await list({ pid });
+    const real = (((await ticks()) - from) * 1000) / (Date.now() - at);
+    expect(before[0]?.cpu_percent).toBeGreaterThan(5);
+    // The share of a processor that it got, on a machine that others use as well.
+    expect(Math.abs((after[0]?.cpu_percent ?? 0) - real)).toBeLessThan(25);
+    expect((await list({ sort: "cpu", limit: 3 })).map((each) => each.pid)).toContain(pid);
+    await shell("systemctl stop busy");
+  });
+
+  it("and a signal arrives, at the process that was meant alone", async () => {
+    await session.writeUnits({
+      "listens.service": [
+        "[Service]",
+        "Restart=always",
+        'ExecStart=/bin/sh -c \'trap "touch /run/got-usr1" USR1; trap "touch /run/got-term; exit 0" TERM; while :; do sleep 0.1; done\'',
+      ],
+    });
+    await shell("systemctl start listens");
+    const pid = await mainPid("listens.service");
+    expect(await send(pid, "TERM", true)).toMatchObject({
+      units: ["listens.service"],
+      reason: expect.stringContaining("Restart=always"),
+    });
+    expect(await send(pid, "USR1")).toMatchObject({ success: true, has_ended: false, unit: "listens.service" });
+    await eventually(() => shell("test -e /run/got-usr1"));
+    await send(pid, "STOP");
+    await eventually(async () => expect((await list({ pid }))[0]?.state).toBe("stopped"));
+    await send(pid, "CONT");
+    expect(await send(pid, "TERM")).toMatchObject({ has_ended: true });
+    await shell("test -e /run/got-term");
+    await eventually(async () => expect(await mainPid("listens.service")).not.toBe(pid));
+    const other = await mainPid("listens.service");
+    const wrong = { params: { pid: other }, body: { signal: "KILL", start_time: "2020-01-01T00:00:00Z" } } as const;
+    expect(await refusal(session.api.signalProcess(wrong))).toMatchObject({ status: 409 });
+    expect(await mainPid("listens.service")).toBe(other);
+  });
+
+  it("and none is sent where it must not be, with the reason", async () => {
+    const reasons: Record<string, string> = {};
+    const targets = {
+      init: 1,
+      dbus: await mainPid("dbus.service"),
+      logind: await mainPid("systemd-logind.service"),
+      service: await session.service.pid(),
+    };
+    for (const [name, pid] of Object.entries(targets).filter((each) => each[1] > 0)) {
+      const refused = await refusal(send(pid, "KILL"));
+      expect([name, refused]).toMatchObject([name, { status: 400 }]);
+      reasons[name] = refused?.message ?? "";
+    }
+    process.stdout.write(`${Object.values(reasons).join("\n")}\n`);
+    expect(reasons).toMatchObject({
+      init: expect.stringContaining("first process"),
+      dbus: expect.stringContaining("system bus"),
+      service: expect.stringContaining("this service"),
+    });
+  });
+});
