@@ -20,6 +20,7 @@ import { addConfigCommands, addServeCommand, addTaskCommand } from "./commands/s
 import { addServicesCommands } from "./commands/services.ts";
 import { addRollbackCommand, addSnapshotsCommands } from "./commands/snapshots.ts";
 import { addStatusCommand } from "./commands/status.ts";
+import { addTopCommand } from "./commands/top.ts";
 import { addTracesCommands } from "./commands/traces.ts";
 import { addUpdatesCommands } from "./commands/updates.ts";
 import { createContextStore } from "./contexts/store.ts";
@@ -72,6 +73,7 @@ export function createProgram(
   addHealthCommands(program, ports);
   addServicesCommands(program, ports);
   addProcessesCommands(program, ports);
+  addTopCommand(program, ports);
   addLogsCommand(program, ports);
   addRebootCommands(program, ports);
   addAlertsCommands(program, ports);

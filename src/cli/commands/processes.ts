@@ -10,6 +10,7 @@ import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge } from "../output/text.ts";
+import { commandOf } from "./top-view.ts";
 
 type ProcessList = Answer<"listProcesses">;
 type Process = ProcessList["processes"][number];
@@ -22,9 +23,6 @@ interface ListOptions {
   readonly full?: boolean;
   readonly limit: number;
 }
-
-/** As other tools show it: a thread of the kernel, and what has ended, by its name in brackets. */
-const commandOf = ({ command, name }: Process): string => (command ? command : `[${name}]`);
 
 const ioOf = ({ io }: Process): string => (io === null ? "" : formatBytes(io.read_bytes + io.written_bytes));
 

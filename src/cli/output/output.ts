@@ -1,3 +1,4 @@
+import { type FullScreen, fullScreenOfProcess } from "./full-screen.ts";
 import { type Cell, paint, plainScreen, type Screen, type Style, screenOfProcess } from "./screen.ts";
 
 /** Where a command writes; tests pass their own. */
@@ -7,6 +8,8 @@ export interface Io {
   readonly redraw?: ((text: string) => void) | undefined;
   /** A pipe when left out. */
   readonly screen?: Screen;
+  /** Undefined where standard output is no terminal. */
+  readonly fullScreen?: FullScreen | undefined;
   /** Takes tables instead of `out`. */
   readonly table?: (head: readonly string[], rows: readonly (readonly Cell[])[]) => void;
 }
@@ -85,19 +88,27 @@ export function printable(text: string, hasColours: boolean): string {
 
 /** The only way to the outputs of this process: nothing but text reaches a terminal, wherever a command had it from. */
 export function cleanIo(io: Io): Io {
-  const { screen, redraw } = io;
+  const { screen, redraw, fullScreen } = io;
+  const drawn = (line: string): string => printable(line, screen?.hasColours === true).replaceAll("\n", " ");
   return {
     ...io,
     out: (text) => io.out(printable(text, screen?.hasColours === true)),
     err: (text) => io.err(printable(text, screen?.hasErrorColours === true)),
+    ...(fullScreen && {
+      fullScreen: { ...fullScreen, draw: (lines: readonly string[]) => fullScreen.draw(lines.map(drawn)) },
+    }),
     ...(redraw && { redraw: (text: string) => redraw(printable(text, screen?.hasErrorColours === true)) }),
   };
 }
 
 /** The outputs of a process, unfiltered ({@link cleanIo}). */
-export function ioOfProcess({ stdout, stderr, env }: Readonly<Pick<NodeJS.Process, "stdout" | "stderr" | "env">>): Io {
+export function ioOfProcess(ofProcess: Readonly<Pick<NodeJS.Process, "stdout" | "stderr" | "stdin" | "env">>): Io {
+  const { stdout, stderr, env } = ofProcess;
+  const out = (text: string): void => void stdout.write(text);
   return {
-    out: (text) => stdout.write(text),
+    out,
+    // Standard input is opened where it is used: that takes a part of each start.
+    fullScreen: fullScreenOfProcess(ofProcess, () => ofProcess.stdin, out),
     err: (text) => stderr.write(text),
     redraw: (text) => stderr.write(`${clearLine}${text}`),
     screen: screenOfProcess({ stdout, stderr, environment: env }),
