@@ -16,6 +16,7 @@ import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { logsTenMillion } from "./logs-ten-million.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
+import { processes } from "./processes.ts";
 import { services } from "./services.ts";
 import { snapshot } from "./snapshot.ts";
 import { start } from "./start.ts";
@@ -38,6 +39,7 @@ export const rows: readonly Row[] = [
   logsAttack,
   healthTraced,
   services,
+  processes,
   updates,
   snapshot,
   health,
