@@ -59,14 +59,18 @@ async function ask({ service }: Session, name: OperationName, own: Readonly<Reco
   return { name, status: reply.status, ...(error && { error }) } satisfies Answer;
 }
 
-/** Every operation once: those that outlive their request one after the other, since only one runs at a time. */
+/**
+ * Every operation once: those that outlive their request one after the other, since only one runs at a time, and so those that change
+ * one service, where a later job would cancel an earlier one.
+ */
 async function askAll(session: Session): Promise<readonly Answer[]> {
   const all = Object.entries<Operation>(operations) as [OperationName, Operation][];
+  const isAlone = ([name, { outlives }]: (typeof all)[number]): boolean => outlives === true || name in ownParams;
   const others = await Promise.all(
-    all.filter(([, { outlives }]) => !outlives).map(([name]) => ask(session, name, {}, plannedOnly[name])),
+    all.filter((each) => !isAlone(each)).map(([name]) => ask(session, name, {}, plannedOnly[name])),
   );
   const answers = [...others];
-  for (const [name, { outlives }] of all) if (outlives) answers.push(await ask(session, name));
+  for (const [name] of all.filter(isAlone)) answers.push(await ask(session, name));
   return answers;
 }
 

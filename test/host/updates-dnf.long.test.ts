@@ -46,6 +46,8 @@ const advisories: readonly Advisory[] = [{ id: "TEST-2026:1", name: "hole", vers
 /** Dnf's own books: its log, its cache, journals of its databases, and checksums that it notes beside files of a repository. */
 const books = [
   /^\/var\/log\/journal\//,
+  // The daemon of snapper writes it when it ends, whenever that is.
+  /^\/var\/log\/snapper\.log$/,
   /^\/(?:var\/)?tmp\/systemd-private-/,
   /^\/srv\/rpmhost\/var\/(?:log|cache\/dnf)(?:\/|$)/,
   /\.sqlite(?:-shm|-wal)?$/,
