@@ -10,6 +10,7 @@ import { createFakeHostFacts } from "../../test/fakes/host-facts.ts";
 import { createFakeJournal } from "../../test/fakes/journal.ts";
 import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
 import { createFakeTimers } from "../../test/fakes/timers.ts";
+import { createFakeUnitDetails } from "../../test/fakes/unit-details.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
 import { createHostChecks } from "./checks.ts";
 
@@ -40,6 +41,7 @@ it("gives the place of a younger check to a plugin of that name in the settings,
   const systemd = {
     units: createFakeUnits(),
     timers: createFakeTimers(),
+    details: createFakeUnitDetails(createFakeUnits()),
     probe: () => Promise.reject(new Error()),
     dispose: () => undefined,
   };

@@ -64,10 +64,10 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const host = buildHost(context, { traced, prober });
   // A service without rights, as the package installs it, asks root.
   const rootSide = hasRootSide(config.stateDir) ? createRootSide({ clock, isSafeMode, audit }) : undefined;
-  const system = buildSystemPart(host, rootSide);
-  const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const { journal, grep } = host;
   const logs = createLogsPart({ clock, log, journal, grep });
+  const system = buildSystemPart(context, { host, rootSide, traced, logs });
+  const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, rootSide });

@@ -22,6 +22,7 @@ import { addRollbackCommand, addSnapshotsCommands } from "./commands/snapshots.t
 import { addStatusCommand } from "./commands/status.ts";
 import { addTopCommand } from "./commands/top.ts";
 import { addTracesCommands } from "./commands/traces.ts";
+import { addUnitsCommand } from "./commands/units.ts";
 import { addUpdatesCommands } from "./commands/updates.ts";
 import { createContextStore } from "./contexts/store.ts";
 import { Command } from "./core/command.ts";
@@ -74,6 +75,7 @@ export function createProgram(
   addServicesCommands(program, ports);
   addProcessesCommands(program, ports);
   addTopCommand(program, ports);
+  addUnitsCommand(program, ports);
   addLogsCommand(program, ports);
   addRebootCommands(program, ports);
   addAlertsCommands(program, ports);

@@ -51,6 +51,7 @@ import { CancelledReboot, RebootState, rebooting, ScheduledReboot } from "./rebo
 import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
 import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
 import { Span, SpanEvent, SpanLink, Trace, TraceList, TraceSummary, traces } from "./traces.ts";
+import { ServiceDetails, UnitEntry, UnitList, units } from "./units.ts";
 import {
   ChangedPackage,
   GuardVerdict,
@@ -72,6 +73,7 @@ export const operations = {
   ...checks,
   ...system,
   ...processes,
+  ...units,
   ...rebooting,
   ...logs,
   ...updates,
@@ -112,6 +114,9 @@ export const resources = {
   ProcessUnit,
   ProcessList,
   SignalResult,
+  ServiceDetails,
+  UnitEntry,
+  UnitList,
   RebootState,
   ScheduledReboot,
   CancelledReboot,

@@ -88,7 +88,7 @@ export const ServiceFileChange = Type.Object({
 });
 export type ServiceFileChange = Static<typeof ServiceFileChange>;
 
-const ServiceName = Type.Object({
+export const ServiceName = Type.Object({
   name: Type.String({
     minLength: 1,
     description: "Unit name; `nginx` means `nginx.service`.",
@@ -104,7 +104,7 @@ const unitSuffix = /\.(service|socket|device|mount|automount|swap|target|path|ti
  */
 export const serviceUnitName = (name: string): string => (unitSuffix.test(name) ? name : `${name}.service`);
 
-const statusFilter = ["all", "active", "inactive", "failed"] as const;
+export const unitStates = ["all", "active", "inactive", "failed"] as const;
 
 export const system = {
   getSystemInfo: {
@@ -127,7 +127,7 @@ export const system = {
     scope: "system:read",
     effect: "read",
     query: LooseOptions({
-      status: Choice(statusFilter, "Only services in this ActiveState.", "all"),
+      status: Choice(unitStates, "Only services in this ActiveState.", "all"),
       limit: Type.Integer({ ...serviceListLimit, description: "Maximum results." }),
     }),
     response: ServiceList,

@@ -15,6 +15,7 @@ import { plainManifest } from "../fakes/plugin-folders.ts";
 import { fakeProcess } from "../fakes/processes.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
+import { createFakeUnitDetails } from "../fakes/unit-details.ts";
 import { createFakeUnits } from "../fakes/units.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
@@ -155,6 +156,21 @@ const cases: Cases = {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/system/services?status=sleeping" },
       details: { field: "status", issue: "Must be one of all, active, inactive, failed" },
+    },
+    UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
+  },
+  getService: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/system/services/cron.socket" },
+      details: { field: "name", issue: "not the name of a service unit" },
+    },
+    NOT_FOUND: { request: { path: "/api/v1/system/services/nothing" } },
+    UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
+  },
+  listUnits: {
+    VALIDATION_ERROR: {
+      request: { path: "/api/v1/system/units?type=device" },
+      details: { field: "type" },
     },
     UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
@@ -513,6 +529,8 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   getCheckMetrics: () => ({ checkHistory: { ...createFakeCheckHistory(), minutes: breaks } }),
   getSystemInfo: () => ({ host: { info: () => Promise.reject(new Error(secretReason)) } }),
   listServices: () => ({ units: { ...createFakeUnits(), list: breaks } }),
+  getService: () => ({ unitDetails: { ...createFakeUnitDetails(createFakeUnits()), inspect: breaks } }),
+  listUnits: () => ({ unitDetails: { ...createFakeUnitDetails(createFakeUnits()), list: breaks } }),
   restartService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   startService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   stopService: () => ({ units: { ...createFakeUnits(), read: breaks } }),

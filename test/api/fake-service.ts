@@ -47,6 +47,8 @@ export interface ServiceFakes {
   readonly rateLimits: Access["rateLimits"];
   readonly host: System["host"];
   readonly units: System["units"];
+  readonly unitDetails: System["details"];
+  readonly unitExamination: System["examination"];
   readonly journal: Logs["journal"];
   readonly grep: Logs["grep"];
   readonly operationStore: Operations["store"];
@@ -157,11 +159,17 @@ export function createFakeService(fakes: ServiceFakes) {
     host: "host.example.org",
     probes: fakes.addedProbes,
   });
+  const logs = createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep });
   const back = {
     audit: createAuditPart({ log: fakes.audit, clock }),
     access,
     traces: createTracesPart({ store: fakes.traces }),
-    system: createSystemPart({ host: fakes.host, units: fakes.units, ownUnit: "steward.service" }),
+    system: createSystemPart({
+      clock,
+      logs,
+      ...{ host: fakes.host, units: fakes.units, ownUnit: "steward.service" },
+      ...{ details: fakes.unitDetails, examination: fakes.unitExamination },
+    }),
     processes: createProcessesPart({
       clock,
       processes: fakes.processes,
@@ -169,7 +177,7 @@ export function createFakeService(fakes: ServiceFakes) {
       own: { pids: [4242], unit: "steward.service" },
     }),
     reboot,
-    logs: createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep }),
+    logs,
     operations,
     updates,
     automatic: createAutomaticPart({

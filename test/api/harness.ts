@@ -39,6 +39,8 @@ import { createFakeStaleCode, type FakeStaleCode } from "../fakes/stale-code.ts"
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
+import { createFakeUnitDetails } from "../fakes/unit-details.ts";
+import { createFakeUnitExamination } from "../fakes/unit-examination.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { fakeCondition } from "./conditions.ts";
 import { createFakeService, type ServiceFakes } from "./fake-service.ts";
@@ -268,6 +270,8 @@ export async function startTestService(
         plan: { default: undefined, connectors: [], budgetOf: () => undefined },
         discovery: undefined,
       }),
+    unitDetails: createFakeUnitDetails(fakeUnits),
+    unitExamination: createFakeUnitExamination(),
     tokenLedger: createFakeTokenLedger(),
     traces: createFakeTraceStore(),
     loadPlugins: () => Promise.resolve(plugins),

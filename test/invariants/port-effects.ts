@@ -49,6 +49,8 @@ import type { Temperatures } from "#domain/ports/temperatures.ts";
 import type { ThinPools } from "#domain/ports/thin-pools.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { TraceStore } from "#domain/ports/traces.ts";
+import type { UnitDetails } from "#domain/ports/unit-details.ts";
+import type { UnitExamination } from "#domain/ports/unit-examination.ts";
 import type { UnitMemories } from "#domain/ports/unit-memory.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -98,6 +100,8 @@ interface Ports {
   readonly TimeSync: TimeSync;
   readonly TokenLedger: TokenLedger;
   readonly TraceStore: TraceStore;
+  readonly UnitDetails: UnitDetails;
+  readonly UnitExamination: UnitExamination;
   readonly Units: Units;
   readonly Pressure: Pressure;
   readonly KernelTaint: KernelTaint;
@@ -255,6 +259,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   TimeSync: { state: none, enable: ["set_clock"] },
   TokenLedger: { used: none, add: none, forget: none },
   TraceStore: { add: none, list: none, trace: none },
+  UnitDetails: { inspect: none, list: none },
+  UnitExamination: { exposure: none, listening: none },
   Units: {
     list: none,
     failed: none,

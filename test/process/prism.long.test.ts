@@ -128,6 +128,8 @@ const inputs: Readonly<
   explainCheck: () => ({ params: { check_id: "memory" }, body: { question: "Why?" } }),
   listServices: () => ({ query: "?status=inactive&limit=3" }),
   // A plan alone: the tests restart nothing on the machine that they run on.
+  getService: () => ({ params: { name: unit } }),
+  listUnits: () => ({ query: "?type=timer&limit=3" }),
   restartService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   startService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   stopService: () => ({ params: { name: unit }, query: "?dry_run=true" }),

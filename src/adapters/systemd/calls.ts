@@ -58,14 +58,18 @@ const reloadTimeoutMs = 60_000;
 export const calls = {
   subscribe: (): Call => ({ path: managerPath, interface: managerInterface, member: "Subscribe" }),
   listLoaded: (names: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], names.map(literally)),
-  listAllLoaded: (): Call => toManager("ListUnitsByPatterns", "asas", [], ["*.service"]),
+  listAllLoaded: (): Call => calls.listOfKinds(["*.service"]),
   listOfEveryKind: (): Call => toManager("ListUnitsByPatterns", "asas", [], []),
-  listTimers: (): Call => toManager("ListUnitsByPatterns", "asas", ["active"], ["*.timer"]),
-  listFailed: (): Call => toManager("ListUnitsFiltered", "as", ["failed"]),
-  listFiles: (): Call => ({
-    ...toManager("ListUnitFilesByPatterns", "asas", [], ["*.service"]),
+  /** @param patterns such as `*.timer`. */
+  listOfKinds: (patterns: readonly string[]): Call => toManager("ListUnitsByPatterns", "asas", [], [...patterns]),
+  listFilesOfKinds: (patterns: readonly string[]): Call => ({
+    ...toManager("ListUnitFilesByPatterns", "asas", [], [...patterns]),
     timeoutMs: listFilesTimeoutMs,
   }),
+  processes: (name: string): Call => toManager("GetUnitProcesses", "s", name),
+  listTimers: (): Call => toManager("ListUnitsByPatterns", "asas", ["active"], ["*.timer"]),
+  listFailed: (): Call => toManager("ListUnitsFiltered", "as", ["failed"]),
+  listFiles: (): Call => calls.listFilesOfKinds(["*.service"]),
   /** Unlike the property of a unit, it can be had without systemd loading the unit. */
   unitFileState: (name: string): Call => toManager("GetUnitFileState", "s", name),
   loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),

@@ -1,16 +1,18 @@
 import { existsSync, readFileSync } from "node:fs";
 import type { Probe } from "#domain/ports/probe.ts";
 import type { Timers } from "#domain/ports/timers.ts";
+import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import type { Units } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { ObserveCall } from "./connection.ts";
 import { createLiveUnits } from "./live.ts";
-import { createOfflineUnits } from "./offline.ts";
+import { createOfflineDetails, createOfflineUnits } from "./offline.ts";
 
 export interface HostUnits {
   readonly units: Units;
   readonly timers: Timers;
+  readonly details: UnitDetails;
   readonly probe: Probe;
   readonly dispose: Dispose;
 }
@@ -28,6 +30,7 @@ export function createHostUnits(ports: {
     return {
       units: createOfflineUnits(),
       timers: { list: () => Promise.resolve(undefined) },
+      details: createOfflineDetails(),
       probe: () => Promise.resolve({ healthy: false, expected: false, reason: "systemd is not running on this host" }),
       dispose: () => undefined,
     };
@@ -36,6 +39,7 @@ export function createHostUnits(ports: {
   return {
     units: live,
     timers: live.timers,
+    details: live.details,
     async probe() {
       await live.ping();
       return { healthy: true, expected: true };

@@ -9,7 +9,7 @@ const lookAgainMs = 1_000;
 
 export type Installed = ReadonlyMap<string, MirroredUnit>;
 
-const readDescription = (path: string): string =>
+export const readDescription = (path: string): string =>
   orElse(() => parseUnitFile(readFileSync(path, "utf8")).description, "");
 
 const linkFolders = (folder: string): readonly string[] =>
@@ -18,6 +18,24 @@ const linkFolders = (folder: string): readonly string[] =>
     .map((name) => join(folder, name));
 
 const targetName = (path: string): string => orElse(() => basename(realpathSync(path)), "");
+
+export interface InstalledFile {
+  readonly name: string;
+  readonly path: string;
+  readonly state: string;
+}
+
+/** The unit files of a listing, less those that are other names of one among them. */
+export function installedFiles(rows: readonly unknown[]): readonly InstalledFile[] {
+  const files = rows.flatMap((row) => parseUnitFileRow(row) ?? []);
+  const names = new Set(files.map(({ path }) => basename(path)));
+  return files.flatMap((file) => {
+    const name = basename(file.path);
+    // A link to a file outside of the unit folders is called an alias as well, and is the only name of its unit.
+    const target = file.state === "alias" ? targetName(file.path) : name;
+    return target !== name && names.has(target) ? [] : { ...file, name };
+  });
+}
 
 /** Modification times of folders: they change when a file is added or removed without systemd being told. */
 const stamp = (folders: readonly string[]): string =>
@@ -39,15 +57,8 @@ export function createInstalledFiles(ports: { call: Connection["call"]; monotoni
     stamped = stamp(folders);
     const rows = await call(calls.listFiles(), ([list]) => (Array.isArray(list) ? list : []));
     const units = new Map<string, MirroredUnit>();
-    const files = rows.flatMap((row) => parseUnitFileRow(row) ?? []);
-    const names = new Set(files.map(({ path }) => basename(path)));
-    for (const file of files) {
-      const name = basename(file.path);
-      // A link to a file outside of the unit folders is called an alias as well, and is the only name of its unit.
-      const target = file.state === "alias" ? targetName(file.path) : name;
-      if (target !== name && names.has(target)) continue;
-      units.set(name, { ...blankUnit(name), description: readDescription(file.path), unitFileState: file.state });
-    }
+    for (const { name, path, state } of installedFiles(rows))
+      units.set(name, { ...blankUnit(name), description: readDescription(path), unitFileState: state });
     return units;
   };
 

@@ -1,4 +1,5 @@
 import type { Timers } from "#domain/ports/timers.ts";
+import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import {
   type AlsoChanged,
   type FailedUnit,
@@ -16,6 +17,7 @@ import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";
 import type { Call } from "./connection.ts";
+import { createUnitDetails } from "./details.ts";
 import { readMemory } from "./mirror.ts";
 import {
   activeStateIn,
@@ -242,6 +244,7 @@ async function restartDetached(systemd: Systemd, given: string): Promise<void> {
 
 export interface LiveUnits extends Units {
   readonly timers: Timers;
+  readonly details: UnitDetails;
   readonly ping: () => Promise<void>;
   readonly dispose: Dispose;
 }
@@ -252,6 +255,7 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
   const systemd: Systemd = { ...openSession(ports), clock, policy };
   return {
     timers: createTimers(systemd),
+    details: createUnitDetails({ ...systemd, now: clock.now }),
     list: () => systemd.list(),
     loaded: () => systemd.loaded(),
     failed: () => failedUnits(systemd),

@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
+import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 import { orElse } from "#kernel/errors.ts";
 import { blankUnit, parseUnitFile } from "./parse.ts";
@@ -48,7 +49,8 @@ function readUnit(root: string, path: string, name: string, isEnabled: (name: st
   }
 }
 
-export function readInstalledUnits(root = "/"): readonly Unit[] {
+/** @param suffix of the kind of units that is wanted. */
+export function readInstalledUnits(root = "/", suffix = ".service"): readonly Unit[] {
   const lasting = enabledIn(join(root, "/etc/systemd/system"));
   const untilReboot = enabledIn(join(root, "/run/systemd/system"));
   const templates = new Set([...lasting].map(templateOf));
@@ -59,7 +61,7 @@ export function readInstalledUnits(root = "/"): readonly Unit[] {
   const units = new Map<string, Unit>();
   for (const folder of unitFolders) {
     for (const name of names(join(root, folder))) {
-      if (!name.endsWith(".service") || units.has(name)) continue;
+      if (!name.endsWith(suffix) || units.has(name)) continue;
       units.set(name, readUnit(root, join(root, folder, name), name, isEnabled));
     }
   }
@@ -71,9 +73,9 @@ export function readInstalledUnits(root = "/"): readonly Unit[] {
   return [...units.values()].filter((unit) => !isOtherName(unit)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
+const refuse = (): Promise<never> => Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
+
 export function createOfflineUnits(root = "/"): Units {
-  const refuse = (): Promise<never> =>
-    Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
   return {
     list: () => Promise.resolve(readInstalledUnits(root)),
     loaded: () => Promise.resolve(undefined),
@@ -94,3 +96,14 @@ export function createOfflineUnits(root = "/"): Units {
     settled: refuse,
   };
 }
+
+export const createOfflineDetails = (root = "/"): UnitDetails => ({
+  inspect: refuse,
+  async list({ kinds, activeState, limit }) {
+    const units = kinds
+      .flatMap((kind) => readInstalledUnits(root, `.${kind}`).map((unit) => ({ ...unit, result: "", kind })))
+      .filter((unit) => activeState === undefined || unit.activeState === activeState)
+      .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+    return Promise.resolve({ units: units.slice(0, limit), total: units.length });
+  },
+});

@@ -31,8 +31,10 @@ export const text = (value: unknown): string => (typeof value === "string" ? val
 const member = (properties: unknown, name: string): unknown =>
   typeof properties === "object" && properties !== null ? Reflect.get(properties, name) : undefined;
 
+export const texts = (value: unknown): readonly string[] => (Array.isArray(value) ? value.map(text) : []);
+
 /** 64-bit numbers come as bigint, smaller ones as number. */
-const integer = (value: unknown): number | undefined => {
+export const integer = (value: unknown): number | undefined => {
   if (typeof value !== "number" && typeof value !== "bigint") return undefined;
   const number = Number(value);
   return Number.isSafeInteger(number) ? number : undefined;
@@ -43,6 +45,24 @@ export const epochMs = (value: unknown): number | null => {
   const micros = integer(value) ?? 0;
   return micros === 0 ? null : Math.floor(micros / 1000);
 };
+
+/** systemd's word for never. */
+const infinity = 2n ** 64n - 1n;
+
+/**
+ * When a timer is due: the earlier of what is due by the calendar and what is due by the time since boot, which is on the monotonic
+ * clock. @param now epoch milliseconds.
+ */
+export function nextStart(timer: Readonly<Record<string, unknown>>, now: number): number | null {
+  const monotonicMicros = process.hrtime.bigint() / 1000n;
+  const byBoot = timer["NextElapseUSecMonotonic"];
+  const sinceBoot =
+    typeof byBoot === "bigint" && byBoot !== 0n && byBoot !== infinity
+      ? now + Number(byBoot - monotonicMicros) / 1000
+      : Number.POSITIVE_INFINITY;
+  const next = Math.min(epochMs(timer["NextElapseUSecRealtime"]) ?? Number.POSITIVE_INFINITY, sinceBoot);
+  return Number.isFinite(next) ? Math.floor(next) : null;
+}
 
 export interface MirroredUnit extends Unit {
   readonly path: string;
@@ -99,6 +119,12 @@ export function unitNames(properties: unknown): readonly string[] {
   return Array.isArray(names) ? names.map(String) : [];
 }
 
+/** Bytes as hexadecimal digits. */
+export function hexOf(value: unknown): string {
+  if (Buffer.isBuffer(value)) return value.toString("hex");
+  return Array.isArray(value) ? Buffer.from(value.map((byte) => integer(byte) ?? 0)).toString("hex") : "";
+}
+
 export interface UnitRun {
   /** Another one with each start; empty for a unit that has not been started. */
   readonly invocation: string;
@@ -113,12 +139,10 @@ export function conditionIn(properties: unknown): boolean | undefined {
 
 export function startingOf(properties: unknown): { readonly run: UnitRun; readonly can: FoundUnit["can"] } {
   const of = (name: string): unknown => member(properties, name);
-  const invocation = of("InvocationID");
   const job = of("Job");
   return {
     run: {
-      invocation:
-        Array.isArray(invocation) || Buffer.isBuffer(invocation) ? Buffer.from(invocation).toString("hex") : "",
+      invocation: hexOf(of("InvocationID")),
       hasJob: Array.isArray(job) && integer(job[0]) !== 0,
     },
     can: {

@@ -1,26 +1,11 @@
 import type { Timer, Timers } from "#domain/ports/timers.ts";
 import { isRecord } from "#kernel/values.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";
-import { epochMs, parseListedUnit, text } from "./parse.ts";
+import { epochMs, nextStart, parseListedUnit, text } from "./parse.ts";
 import type { Session } from "./session.ts";
-
-/** systemd's word for never. */
-const infinity = 2n ** 64n - 1n;
 
 type Properties = Readonly<Record<string, unknown>>;
 const asProperties = ([value]: readonly unknown[]): Properties => (isRecord(value) ? value : {});
-
-/** The earlier of what is due by the calendar and what is due by the time since boot, which is on the monotonic clock. */
-function nextStart(timer: Properties, now: number): number | null {
-  const monotonicMicros = process.hrtime.bigint() / 1000n;
-  const byBoot = timer["NextElapseUSecMonotonic"];
-  const sinceBoot =
-    typeof byBoot === "bigint" && byBoot !== 0n && byBoot !== infinity
-      ? now + Number(byBoot - monotonicMicros) / 1000
-      : Number.POSITIVE_INFINITY;
-  const next = Math.min(epochMs(timer["NextElapseUSecRealtime"]) ?? Number.POSITIVE_INFINITY, sinceBoot);
-  return Number.isFinite(next) ? Math.floor(next) : null;
-}
 
 /** What a unit's properties say; a timer may start a unit of any kind. */
 async function unitOf({ call }: Session, name: string) {

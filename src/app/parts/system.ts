@@ -1,21 +1,49 @@
 import { createPackageManagerProbe } from "#adapters/packages/index.ts";
+import { createUnitExamination } from "#adapters/systemd/examination.ts";
 import { ownServiceUnit } from "#adapters/systemd/index.ts";
+import type { Caller } from "#contract/operation.ts";
 import { opsProbe, type Prober } from "#domain/health/prober.ts";
+import type { LogReader } from "#domain/logs/reader.ts";
+import { isWithin } from "#domain/logs/unit-pattern.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
+import type { UnitDetails } from "#domain/ports/unit-details.ts";
+import type { UnitExamination } from "#domain/ports/unit-examination.ts";
 import type { Units } from "#domain/ports/units.ts";
 import { systemHandlers } from "#domain/system/handlers.ts";
+import { unitHandlers } from "#domain/system/unit-handlers.ts";
+import { createUnitLog } from "#domain/system/unit-log.ts";
 import type { RootSide } from "#root/request.ts";
 import { unitsThroughRoot } from "#root/through-root.ts";
 import { openHost } from "../host.ts";
 import type { PartContext } from "../part.ts";
 import type { TracedParts } from "../tracing/tracing.ts";
 
-export function createSystemPart(ports: {
-  readonly host: Pick<HostFacts, "info">;
-  readonly units: Units;
-  readonly ownUnit: string | undefined;
-}) {
-  return { handlers: systemHandlers(ports), units: ports.units };
+interface LogsOfUnits {
+  readonly reader: LogReader;
+  readonly unitsOf: (caller: Caller) => "all" | readonly string[];
+}
+
+export function createSystemPart(
+  ports: Pick<PartContext, "clock"> & {
+    readonly host: Pick<HostFacts, "info">;
+    readonly units: Units;
+    readonly ownUnit: string | undefined;
+    readonly details: UnitDetails;
+    readonly examination: UnitExamination;
+    readonly logs: LogsOfUnits;
+  },
+) {
+  const { details, examination, logs, clock } = ports;
+  const log = createUnitLog({
+    readLogs: logs.reader.read,
+    seesLog(caller, unit) {
+      const granted = logs.unitsOf(caller);
+      return granted === "all" || granted.some((pattern) => isWithin(unit, pattern));
+    },
+    clock,
+  });
+  const handlers = { ...systemHandlers(ports), ...unitHandlers({ details, examination, log }) };
+  return { handlers, units: ports.units };
 }
 
 export function buildHost(
@@ -42,9 +70,17 @@ export function buildHost(
 export type BuiltHost = ReturnType<typeof buildHost>;
 
 export function buildSystemPart(
-  { facts, systemd }: Pick<BuiltHost, "facts" | "systemd">,
-  rootSide: RootSide | undefined,
+  { clock }: Pick<PartContext, "clock">,
+  built: {
+    readonly host: Pick<BuiltHost, "facts" | "systemd">;
+    readonly rootSide: RootSide | undefined;
+    readonly traced: Pick<TracedParts, "exec">;
+    readonly logs: LogsOfUnits;
+  },
 ) {
-  const units = rootSide === undefined ? systemd.units : unitsThroughRoot(systemd.units, rootSide.request);
-  return createSystemPart({ host: facts, units, ownUnit: ownServiceUnit() });
+  const { host, rootSide, traced, logs } = built;
+  const { units: own, details } = host.systemd;
+  const units = rootSide === undefined ? own : unitsThroughRoot(own, rootSide.request);
+  const examination = createUnitExamination(traced);
+  return createSystemPart({ clock, host: host.facts, units, ownUnit: ownServiceUnit(), details, examination, logs });
 }

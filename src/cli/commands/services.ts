@@ -6,17 +6,13 @@ import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
-import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge } from "../output/text.ts";
+import { addServiceStatusCommand } from "./service-status.ts";
+import { stateStyle } from "./state-style.ts";
 
 type ServiceList = Answer<"listServices">;
 const statuses = ["all", "active", "inactive", "failed"] as const;
-
-function stateStyle(state: string): Style | undefined {
-  if (state === "failed") return "red";
-  return state === "active" ? "green" : "dim";
-}
 
 function printServices(io: Io, { services, total }: ServiceList, now: number): void {
   printTable(io, services, {
@@ -46,6 +42,7 @@ export function addServicesCommands(program: Command, ports: CommandPorts): void
       client.listServices({ query: { status, limit } }),
     print: (_, answer) => printServices(io, answer, now()),
   });
+  addServiceStatusCommand(services, ports);
   for (const verb of ["restart", "start", "stop", "reload"] as const) addChangeCommand(services, verb, ports);
   for (const verb of ["enable", "disable", "mask", "unmask"] as const) addFileCommand(services, verb, ports);
 }

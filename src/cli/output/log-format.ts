@@ -25,7 +25,8 @@ const warning = priorityNames.indexOf("warning");
 const notice = priorityNames.indexOf("notice");
 const debug = priorityNames.indexOf("debug");
 
-function styleOf(priority: number): Style | undefined {
+/** The style of an entry by its priority. */
+export function logStyle({ priority }: Pick<LogEntry, "priority">): Style | undefined {
   if (priority <= err) return "red";
   if (priority === warning) return "yellow";
   if (priority === notice) return "bold";
@@ -34,7 +35,7 @@ function styleOf(priority: number): Style | undefined {
 
 export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen): string {
   if (output === "json") return jsonText(entry);
-  const style = styleOf(entry.priority);
+  const style = logStyle(entry);
   const lines = severalLines(entry.message).replace(/\n+$/, "").split("\n");
   if (entry.truncated) lines.push(`… (cut; the whole: steward logs --entry '${entry.cursor}')`);
   if (output === "cat") return lines.map((line) => `${paint(screen, style, line)}\n`).join("");

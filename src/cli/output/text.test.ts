@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { bar } from "./progress.ts";
-import { formatAge, formatSpan } from "./text.ts";
+import { formatAge, formatSpan, wrapText } from "./text.ts";
 
 it.each([
   [0, "0 s"],
@@ -15,4 +15,12 @@ it.each([
 it("says how long ago, and how far", () => {
   expect(formatAge("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:00Z"))).toBe("2 min ago");
   expect([bar(0, 4), bar(50, 4), bar(140, 4)]).toEqual(["░░░░", "██░░", "████"]);
+});
+
+it("breaks lines between words, and cuts what does not fit", () => {
+  expect(wrapText("one two three", 7, 3)).toEqual(["one two", "three"]);
+  expect(wrapText("one two three four", 7, 2)).toEqual(["one two", "three …"]);
+  expect(wrapText("unbreakable", 7, 2)).toEqual(["unbrea…"]);
+  expect(wrapText("", 7, 2)).toEqual([""]);
+  expect(wrapText("as it is", Number.POSITIVE_INFINITY, 3)).toEqual(["as it is"]);
 });

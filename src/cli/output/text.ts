@@ -35,6 +35,22 @@ export function fitText(text: string, columns: number): string {
   return columns < 1 ? "" : `${fitting}…`;
 }
 
+/** Text over several lines of so many columns, broken between words; what is left of too much is cut. */
+export function wrapText(text: string, columns: number, mostLines: number): readonly string[] {
+  const lines: string[] = [];
+  let line = "";
+  for (const word of text.split(" ")) {
+    const longer = line === "" ? word : `${line} ${word}`;
+    if (line === "" || lines.length === mostLines - 1 || textWidth(longer) <= columns) {
+      line = longer;
+      continue;
+    }
+    lines.push(fitText(line, columns));
+    line = word;
+  }
+  return [...lines, fitText(line, columns)];
+}
+
 const steps = [
   ["d", 86_400],
   ["h", 3600],

@@ -18,6 +18,10 @@ export interface Unit {
   readonly result: string;
 }
 
+/** Whether a unit is more than a referenced name: it has a file, or runs or failed without one. */
+export const isPresent = ({ loadState, activeState }: Pick<Unit, "loadState" | "activeState">): boolean =>
+  loadState !== "not-found" || activeState !== "inactive";
+
 export interface PolicyRefusal {
   readonly reason: string;
   readonly setting: "services.allow" | "services.deny";

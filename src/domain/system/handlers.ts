@@ -2,14 +2,10 @@ import { serviceListLimit } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import type { ServiceEntry, system } from "#contract/system.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
-import type { Unit } from "#domain/ports/units.ts";
+import { isPresent, type Unit } from "#domain/ports/units.ts";
 import { onHost, type ServicePorts, toServiceEntry } from "./service.ts";
 import { createServiceChanges } from "./service-change.ts";
 import { createUnitFileChanges } from "./unit-files.ts";
-
-/** Whether the unit is more than a referenced name: it has a file, or runs or failed without one. */
-const isPresent = ({ loadState, activeState }: Unit): boolean =>
-  loadState !== "not-found" || activeState !== "inactive";
 
 /** Units are immutable, so their entries are made once. */
 const entries = new WeakMap<Unit, ServiceEntry>();

@@ -1,0 +1,164 @@
+import {
+  type InspectedService,
+  type KindQuery,
+  type KindUnit,
+  type Trigger,
+  type UnitDetails,
+  type UnitKind,
+  type UnitProcess,
+  unitKinds,
+} from "#domain/ports/unit-details.ts";
+import { isPresent, type Unit, UnitRefused } from "#domain/ports/units.ts";
+import type { ServicePolicy } from "#domain/system/service-policy.ts";
+import { calls, kindInterface, serviceInterface, unitInterface } from "./calls.ts";
+import { asProperties, type Properties, parseKind, parseProcesses, parseService } from "./details-parse.ts";
+import { installedFiles, readDescription } from "./installed.ts";
+import { readMemory } from "./mirror.ts";
+import { blankUnit, epochMs, parseListedUnit, sinceProperty, text, texts, withProperties } from "./parse.ts";
+import type { Session } from "./session.ts";
+import { readUnitFile } from "./unit-files.ts";
+
+type Ports = Pick<Session, "call" | "untilReady" | "list"> & {
+  readonly policy: ServicePolicy;
+  readonly now: () => number;
+};
+
+/** So many are read; a unit with more is made by a program, for programs. */
+const maxDropIns = 50;
+const maxTriggers = 50;
+const maxProcesses = 100;
+
+const kindOf = (name: string): UnitKind | undefined => unitKinds.find((kind) => name.endsWith(`.${kind}`));
+
+const propertiesOf = ({ call }: Ports, path: string, ofInterface: string): Promise<Properties> =>
+  call(calls.getAll(path, ofInterface), ([value]) => asProperties(value));
+
+async function readTrigger(ports: Ports, name: string): Promise<Trigger> {
+  const path = await ports.call(calls.loadUnit(name), ([value]) => text(value));
+  const activeState = ports.call(calls.get(path, unitInterface, "ActiveState"), ([value]) => text(value));
+  return { name, ...(await readKind(ports, name, path)), activeState: await activeState };
+}
+
+/** What a unit of this name tells by its kind; nothing where its kind has no facts. */
+async function readKind(
+  ports: Ports,
+  name: string,
+  path: string,
+): Promise<Pick<KindUnit, "timer" | "socket" | "mount" | "path">> {
+  const kind = kindOf(name);
+  if (kind === undefined || !["timer", "socket", "mount", "path"].includes(kind)) return {};
+  const facts = parseKind(kind, await propertiesOf(ports, path, kindInterface(name) ?? ""), ports.now());
+  if (facts.socket === undefined) return facts;
+  const units = await ports.call(calls.get(path, unitInterface, "Triggers"), ([value]) => texts(value));
+  return { socket: { ...facts.socket, units } };
+}
+
+async function readProcesses(
+  { call }: Ports,
+  { name, controlGroup }: Pick<InspectedService, "name" | "controlGroup">,
+): Promise<readonly UnitProcess[]> {
+  if (controlGroup === "") return [];
+  return call(calls.processes(name), ([list]) => parseProcesses(list)).catch((error: unknown) => {
+    // It has ended since, and systemd has unloaded it.
+    if (error instanceof UnitRefused) return [];
+    throw error;
+  });
+}
+
+async function inspect(ports: Ports, given: string): Promise<InspectedService> {
+  await ports.untilReady();
+  const path = await ports.call(calls.loadUnit(given), ([value]) => text(value));
+  const [unit, service] = await Promise.all([
+    propertiesOf(ports, path, unitInterface),
+    propertiesOf(ports, path, serviceInterface),
+  ]);
+  const mirrored = withProperties(withProperties({ ...blankUnit(given), path }, unit), service);
+  const facts = parseService(unit, service);
+  const [triggers, processes] = await Promise.all([
+    Promise.all(
+      texts(unit["TriggeredBy"])
+        .toSorted()
+        .slice(0, maxTriggers)
+        .map((each) => readTrigger(ports, each)),
+    ),
+    readProcesses(ports, mirrored),
+  ]);
+  const fragment = text(unit["FragmentPath"]);
+  return {
+    ...mirrored,
+    ...facts,
+    memoryBytes: readMemory(mirrored),
+    refusal: ports.policy.refusal({ ...mirrored, names: facts.names }),
+    fragment: fragment === "" ? undefined : readUnitFile(fragment),
+    dropIns: texts(unit["DropInPaths"]).slice(0, maxDropIns).map(readUnitFile),
+    triggers,
+    processes: processes.slice(0, maxProcesses),
+    processesTotal: processes.length,
+  };
+}
+
+type Found = Omit<KindUnit, "kind" | "timer" | "socket" | "mount" | "path"> & { readonly path: string };
+
+const asFound = ({ name, description, loadState, activeState, subState, unitFileState, since }: Unit): Found => ({
+  ...{ name, description, loadState, activeState, subState, unitFileState, since },
+  path: "",
+  result: "",
+});
+
+/** Loaded units of kinds other than services, and unit files of theirs. */
+async function otherKinds(ports: Ports, kinds: readonly UnitKind[]): Promise<readonly Found[]> {
+  const patterns = kinds.map((kind) => `*.${kind}`);
+  const listOf = ([list]: readonly unknown[]): readonly unknown[] => (Array.isArray(list) ? list : []);
+  const [rows, fileRows] = await Promise.all([
+    ports.call(calls.listOfKinds(patterns), listOf),
+    ports.call(calls.listFilesOfKinds(patterns), listOf),
+  ]);
+  const files = new Map(installedFiles(fileRows).map((file) => [file.name, file]));
+  const found = rows.flatMap((row) => parseListedUnit(row) ?? []).filter(isPresent);
+  const loaded = found.map((unit) => ({
+    ...asFound(unit),
+    path: unit.path,
+    unitFileState: files.get(unit.name)?.state ?? "",
+  }));
+  const names = new Set(loaded.map(({ name }) => name));
+  const installed = [...files.values()]
+    .filter(({ name }) => !names.has(name))
+    .map(({ name, path, state }) => ({
+      ...asFound({ ...blankUnit(name), unitFileState: state }),
+      description: readDescription(path),
+    }));
+  return [...loaded, ...installed];
+}
+
+async function withFacts(ports: Ports, { path, ...unit }: Found): Promise<KindUnit> {
+  const kind = kindOf(unit.name) ?? "service";
+  if (kind === "service" || path === "") return { ...unit, kind };
+  const { call } = ports;
+  const ofKind = kindInterface(unit.name);
+  const [since, result, facts] = await Promise.all([
+    call(calls.get(path, unitInterface, sinceProperty(unit.activeState)), ([value]) => epochMs(value)),
+    ofKind === undefined ? "" : call(calls.get(path, ofKind, "Result"), ([value]) => text(value)),
+    readKind(ports, unit.name, path),
+  ]);
+  return { ...unit, kind, since, result, ...facts };
+}
+
+async function list(ports: Ports, { kinds, activeState, limit }: KindQuery) {
+  await ports.untilReady();
+  const others = kinds.filter((kind) => kind !== "service");
+  const services = kinds.includes("service")
+    ? (await ports.list()).filter(isPresent).map((unit) => ({ ...asFound(unit), result: unit.result }))
+    : [];
+  const all = [...services, ...(others.length > 0 ? await otherKinds(ports, others) : [])];
+  const matching = all
+    .filter((unit) => activeState === undefined || unit.activeState === activeState)
+    .toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const units = await Promise.all(matching.slice(0, limit).map((unit) => withFacts(ports, unit)));
+  return { units, total: matching.length };
+}
+
+/** Details of units over D-Bus; of services the listing is that of the mirror. */
+export const createUnitDetails = (ports: Ports): UnitDetails => ({
+  inspect: (name) => inspect(ports, name),
+  list: (query) => list(ports, query),
+});
