@@ -14,6 +14,9 @@ export interface UnitHost {
   readonly grow: (loaded: number) => Promise<void>;
   readonly timeService: (requests: number) => Promise<Timed>;
   readonly timeSystemctl: (runs: number) => Promise<Timed>;
+  /** Asks for one of the added units after the other. */
+  readonly timeServiceUnits: (requests: number) => Promise<Timed>;
+  readonly timeStatus: (runs: number) => Promise<Timed>;
 }
 
 const guestNode = "/opt/steward/node_modules/.bin/node";
@@ -58,6 +61,7 @@ export async function withUnitHost<T>(say: (text: string) => void, use: (host: U
     const service = await host.startService({ env: { STEWARD_RATE_LIMITS: "off" } });
     const timeSystemctl = (runs: number) => time(host, ["time-command.ts", String(runs), ...listUnits], {});
     let added = 0;
+    const names = (): readonly string[] => Array.from({ length: added }, (_, index) => unitName(index));
     return await use({
       async grow(loaded) {
         const { listed } = await timeSystemctl(1);
@@ -71,6 +75,11 @@ export async function withUnitHost<T>(say: (text: string) => void, use: (host: U
           STEWARD_API_KEY: service.adminKey,
         }),
       timeSystemctl,
+      timeServiceUnits: (requests) =>
+        time(host, ["time-units.ts", String(requests), `${service.url}/api/v1/system/services`, ...names()], {
+          STEWARD_API_KEY: service.adminKey,
+        }),
+      timeStatus: (runs) => time(host, ["time-units.ts", String(runs), "systemctl", ...names()], {}),
     });
   } finally {
     await host.stop();

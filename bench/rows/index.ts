@@ -21,6 +21,7 @@ import { services } from "./services.ts";
 import { snapshot } from "./snapshot.ts";
 import { start } from "./start.ts";
 import { startPackage } from "./start-package.ts";
+import { unit } from "./unit.ts";
 import { updates } from "./updates.ts";
 
 /** All rows, in the order of the table. */
@@ -40,6 +41,7 @@ export const rows: readonly Row[] = [
   healthTraced,
   services,
   processes,
+  unit,
   updates,
   snapshot,
   health,
