@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableTimestamp } from "./schema.ts";
+import { Choice, LooseOptions, NullableInteger, NullableTimestamp, Options } from "./schema.ts";
 
 const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
 
@@ -96,6 +96,14 @@ export const ServiceName = Type.Object({
   }),
 });
 
+const ConfirmBody = Options({
+  confirm: Type.Boolean({
+    default: false,
+    description:
+      "Has to be true for the system bus and systemd-logind, with which programs and sessions end. A dry run tells the danger.",
+  }),
+});
+
 const unitSuffix = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 
 /**
@@ -146,6 +154,7 @@ export const system = {
     does: ["restart_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: RestartResult,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -162,6 +171,7 @@ export const system = {
     does: ["start_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -178,6 +188,7 @@ export const system = {
     does: ["stop_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -194,6 +205,7 @@ export const system = {
     does: ["reload_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -210,6 +222,7 @@ export const system = {
     does: ["enable_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -226,6 +239,7 @@ export const system = {
     does: ["enable_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -242,6 +256,7 @@ export const system = {
     does: ["mask_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -257,6 +272,7 @@ export const system = {
     does: ["mask_units"],
     params: ServiceName,
     query: DryRunQuery,
+    body: ConfirmBody,
     response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },

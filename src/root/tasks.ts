@@ -53,6 +53,8 @@ export const rootOperations = {
 
 const ServiceRequest = Strict({
   name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }),
+  /** Permits what the policy of root's settings refuses without it, and nothing else. */
+  confirm: Type.Optional(Type.Boolean()),
 });
 /** Checks that need root: host keys, the packet filter, and file systems outside of the sandbox. */
 const cheapRootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;

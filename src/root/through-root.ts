@@ -4,7 +4,16 @@ import type { PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { UnitFileJob, UnitFileVerb, UnitJob, Units, UnitVerb } from "#domain/ports/units.ts";
+import type {
+  Confirmation,
+  FoundUnit,
+  UnitFileJob,
+  UnitFileVerb,
+  UnitJob,
+  Units,
+  UnitVerb,
+} from "#domain/ports/units.ts";
+import { unconfirmed } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
@@ -119,6 +128,12 @@ export function healthThroughRoot(
 
 const byRoot = (): Promise<never> => Promise.reject(new Error("root carries it out, in the process that planned it"));
 
+/** What polkit, which has the default policy, does not permit. */
+const needsRoot = ({ isWidened, refusal }: FoundUnit, { isConfirmed }: Confirmation): boolean =>
+  isWidened || (isConfirmed && refusal?.isConfirmable === true);
+
+const toRoot = (name: string, { isConfirmed }: Confirmation) => ({ name, ...(isConfirmed && { confirm: true }) });
+
 /** Services. Root changes those that the settings permit and the polkit rule, which has the default, does not, and all unit files. */
 export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | UnitVerb | UnitFileVerb>>(
   units: U,
@@ -127,14 +142,14 @@ export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | 
   const never = new AbortController().signal;
   const change =
     (verb: UnitVerb): UnitJob =>
-    async (name, signal) => {
-      if (!(await units.read(name)).isWidened) return units[verb](name, signal);
-      return (await request(`services.${verb}`, { name }, signal)).jobResult;
+    async (name, signal, confirmation = unconfirmed) => {
+      if (!needsRoot(await units.read(name), confirmation)) return units[verb](name, signal, confirmation);
+      return (await request(`services.${verb}`, toRoot(name, confirmation), signal)).jobResult;
     };
   const changeFile =
     (verb: UnitFileVerb): UnitFileJob =>
-    async (name) =>
-      (await request(`services.${verb}`, { name }, never)).changes;
+    async (name, confirmation = unconfirmed) =>
+      (await request(`services.${verb}`, toRoot(name, confirmation), never)).changes;
   return {
     ...units,
     enable: changeFile("enable"),
@@ -145,9 +160,10 @@ export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | 
     stop: change("stop"),
     restart: change("restart"),
     reload: change("reload"),
-    async resetFailed(name: string) {
-      if ((await units.read(name)).isWidened) await request("services.reset_failed", { name }, never);
-      else await units.resetFailed(name);
+    async resetFailed(name: string, confirmation: Confirmation = unconfirmed) {
+      if (needsRoot(await units.read(name), confirmation))
+        await request("services.reset_failed", toRoot(name, confirmation), never);
+      else await units.resetFailed(name, confirmation);
     },
   };
 }

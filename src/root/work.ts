@@ -24,7 +24,7 @@ import { noProgress } from "#domain/ports/packages.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import { ProcessGone } from "#domain/ports/processes.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
-import { type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
+import { refusalOf, type UnitFileVerb, UnitProtected, type Units, type UnitVerb } from "#domain/ports/units.ts";
 import { requireSignallable } from "#domain/system/process-signal.ts";
 import { furthestRebootMs } from "#domain/system/reboot.ts";
 import { createServicePolicy } from "#domain/system/service-policy.ts";
@@ -142,12 +142,12 @@ async function withUnits<T>({ settings }: Config, use: (units: Units) => Promise
 function serviceWork({ config }: WorkParts): WorkOf<"services"> {
   const change =
     (verb: UnitVerb): WorkOf<"services">["services.restart"] =>
-    ({ name }, { signal }) =>
-      withUnits(config, async (units) => ({ jobResult: await units[verb](name, signal) }));
+    ({ name, confirm: isConfirmed = false }, { signal }) =>
+      withUnits(config, async (units) => ({ jobResult: await units[verb](name, signal, { isConfirmed }) }));
   const changeFile =
     (verb: UnitFileVerb): WorkOf<"services">["services.enable"] =>
-    ({ name }) =>
-      withUnits(config, async (units) => ({ changes: await units[verb](name) }));
+    ({ name, confirm: isConfirmed = false }) =>
+      withUnits(config, async (units) => ({ changes: await units[verb](name, { isConfirmed }) }));
   return {
     "services.restart": change("restart"),
     "services.start": change("start"),
@@ -157,9 +157,9 @@ function serviceWork({ config }: WorkParts): WorkOf<"services"> {
     "services.disable": changeFile("disable"),
     "services.mask": changeFile("mask"),
     "services.unmask": changeFile("unmask"),
-    "services.reset_failed": ({ name }) =>
+    "services.reset_failed": ({ name, confirm: isConfirmed = false }) =>
       withUnits(config, async (units) => {
-        const { refusal } = await units.read(name);
+        const refusal = refusalOf(await units.read(name), { isConfirmed });
         if (refusal !== undefined) throw new UnitProtected(refusal);
         await units.resetFailed(name);
         return {};

@@ -375,7 +375,7 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
   });
 
   it.each([
-    ["dbus/stop", "takes the system bus"],
+    ["debug-shell/stop", "opens a shell of root"],
     ["debug-shell/start", "opens a shell of root"],
     ["backup/reload", "it does not run (inactive)"],
     ["broken/reload", "it does not run (failed)"],
@@ -540,7 +540,7 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
   it.each([
     ["made/disable", { unitFileState: "generated" }, "its unit file is generated"],
     ["plain/enable", { unitFileState: "static" }, "no [Install] section"],
-    ["dbus/mask", {}, "takes the system bus"],
+    ["user@0/mask", {}, "ends the sessions of a user"],
     ["steward/mask", {}, "systemctl mask steward.service"],
     ["steward/disable", { unitFileState: "enabled" }, "systemctl disable steward.service"],
     ["told@evil/enable", {}, "only while it runs or has failed"],
@@ -563,6 +563,31 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
       status: 400,
       json: { error: { details: { issue: refusal } } },
     });
+    await other.app.close();
+  });
+});
+
+describe("what has to be confirmed", () => {
+  it("is refused without that, told by a dry run, and done with it", async () => {
+    const units = createFakeUnits(["dbus", "user@0"].map((name) => runningUnit(`${name}.service`)));
+    const other = await startTestService({ units });
+    const post = (path: string, body?: object) =>
+      send(other, {
+        ...{ method: "POST" as const, path: `/api/v1/system/services/${path}`, key: other.admin },
+        ...(body && { body }),
+      });
+    const details = { field: "confirm", issue: "Must be true" };
+    for (const body of [undefined, {}, { confirm: false }]) {
+      const reply = await post("dbus/restart", body);
+      expect([reply.status, reply.json]).toMatchObject([400, { error: { details } }]);
+    }
+    const plan = await post("dbus/restart?dry_run=true");
+    expect(plan.json).toMatchObject({ risk: "risky", reason: expect.stringContaining("system bus") });
+    expect(units.actions).toEqual([]);
+    expect((await post("dbus/restart", { confirm: true })).status).toBe(200);
+    // Nothing else is permitted by it.
+    expect((await post("user@0/stop", { confirm: true })).status).toBe(400);
+    expect(units.actions).toEqual(["restart dbus.service"]);
     await other.app.close();
   });
 });

@@ -1,5 +1,6 @@
 import type {
   AlsoChanged,
+  Confirmation,
   FoundUnit,
   Unit,
   UnitFileChange,
@@ -9,7 +10,7 @@ import type {
   Units,
   UnitVerb,
 } from "#domain/ports/units.ts";
-import { UnitProtected, UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
+import { refusalOf, UnitProtected, UnitRefused, UnitsUnavailable, unconfirmed } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
 
 /** How a fake unit behaves when it is changed. */
@@ -117,8 +118,10 @@ export function createFakeUnits(
     return { ...unit, refusal, isWidened, can: all, isConditionMet, restart };
   };
 
-  const permitted = (asked: string): string => {
-    const { name, refusal } = find(asked);
+  const permitted = (asked: string, confirmation: Confirmation = unconfirmed): string => {
+    const unit = find(asked);
+    const { name } = unit;
+    const refusal = refusalOf(unit, confirmation);
     if (refusal !== undefined) throw new UnitProtected(refusal);
     return name;
   };
@@ -130,9 +133,9 @@ export function createFakeUnits(
 
   const change =
     (verb: UnitVerb): UnitJob =>
-    (asked) =>
+    (asked, _signal, confirmation) =>
       answer(() => {
-        const name = permitted(asked);
+        const name = permitted(asked, confirmation);
         const { refusal, jobResult = "done", after } = behaviour.get(name) ?? {};
         if (refusal !== undefined) throw new UnitRefused(refusal);
         if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
@@ -146,9 +149,9 @@ export function createFakeUnits(
 
   const changeFile =
     (verb: UnitFileVerb): UnitFileJob =>
-    (asked) =>
+    (asked, confirmation) =>
       answer(() => {
-        const name = permitted(asked);
+        const name = permitted(asked, confirmation);
         const { refusal } = behaviour.get(name) ?? {};
         if (refusal !== undefined) throw new UnitRefused(refusal);
         actions.push(`${verb} ${name}`);

@@ -2,16 +2,21 @@ import type { Timers } from "#domain/ports/timers.ts";
 import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import {
   type AlsoChanged,
+  type Confirmation,
   type FailedUnit,
   type FoundUnit,
   isRunning,
+  refusalOf,
   type UnitFileChange,
+  type UnitFileJob,
   type UnitFileVerb,
+  type UnitJob,
   UnitProtected,
   type UnitState,
   type Units,
   UnitsUnavailable,
   type UnitVerb,
+  unconfirmed,
 } from "#domain/ports/units.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
@@ -122,9 +127,14 @@ const jobPollMs = 100;
 const othersWaitMs = 25_000;
 
 /** The unit under its own name: what the policy has judged is then what is changed. @throws UnitProtected. */
-async function permitted(systemd: Systemd, name: string): Promise<{ readonly name: string; readonly run: UnitRun }> {
+async function permitted(
+  systemd: Systemd,
+  name: string,
+  confirmation: Confirmation = unconfirmed,
+): Promise<{ readonly name: string; readonly run: UnitRun }> {
   const { unit, run } = await inspectUnit(systemd, name);
-  if (unit.refusal !== undefined) throw new UnitProtected(unit.refusal);
+  const refusal = refusalOf(unit, confirmation);
+  if (refusal !== undefined) throw new UnitProtected(refusal);
   return { name: unit.name, run };
 }
 
@@ -160,9 +170,13 @@ async function resultByUnit(systemd: Systemd, { verb, name, before }: Job, signa
   }
 }
 
-async function changeUnit(systemd: Systemd, verb: UnitVerb, given: string, signal: AbortSignal): Promise<string> {
+async function changeUnit(
+  systemd: Systemd,
+  verb: UnitVerb,
+  ...[given, signal, confirmation]: Parameters<UnitJob>
+): Promise<string> {
   const { clock, jobs } = systemd;
-  const { name, run } = await permitted(systemd, given);
+  const { name, run } = await permitted(systemd, given, confirmation);
   const over = new AbortController();
   const stopWaiting = AbortSignal.any([signal, over.signal]);
   const down = systemd.lost();
@@ -187,8 +201,12 @@ async function changeUnit(systemd: Systemd, verb: UnitVerb, given: string, signa
 }
 
 /** Of links that last and of those until the next boot: a unit may have both. */
-async function changeFile(systemd: Systemd, verb: UnitFileVerb, given: string): Promise<readonly UnitFileChange[]> {
-  const { name } = await permitted(systemd, given);
+async function changeFile(
+  systemd: Systemd,
+  verb: UnitFileVerb,
+  ...[given, confirmation]: Parameters<UnitFileJob>
+): Promise<readonly UnitFileChange[]> {
+  const { name } = await permitted(systemd, given, confirmation);
   const untilReboot = verb === "disable" || verb === "unmask" ? [false, true] : [false];
   const changes: UnitFileChange[] = [];
   for (const isRuntime of untilReboot) {
@@ -261,14 +279,14 @@ export function createLiveUnits(ports: SessionPorts & { readonly policy: Service
     failed: () => failedUnits(systemd),
     states: (also) => unitStates(systemd, also),
     read: async (name) => (await inspectUnit(systemd, name)).unit,
-    restart: (name, signal) => changeUnit(systemd, "restart", name, signal),
-    start: (name, signal) => changeUnit(systemd, "start", name, signal),
-    stop: (name, signal) => changeUnit(systemd, "stop", name, signal),
-    reload: (name, signal) => changeUnit(systemd, "reload", name, signal),
-    enable: (name) => changeFile(systemd, "enable", name),
-    disable: (name) => changeFile(systemd, "disable", name),
-    mask: (name) => changeFile(systemd, "mask", name),
-    unmask: (name) => changeFile(systemd, "unmask", name),
+    restart: (...job) => changeUnit(systemd, "restart", ...job),
+    start: (...job) => changeUnit(systemd, "start", ...job),
+    stop: (...job) => changeUnit(systemd, "stop", ...job),
+    reload: (...job) => changeUnit(systemd, "reload", ...job),
+    enable: (...job) => changeFile(systemd, "enable", ...job),
+    disable: (...job) => changeFile(systemd, "disable", ...job),
+    mask: (...job) => changeFile(systemd, "mask", ...job),
+    unmask: (...job) => changeFile(systemd, "unmask", ...job),
     alsoChanged: (verb, name) => alsoChanged(systemd, verb, name),
     restartDetached: (name) => restartDetached(systemd, name),
     async resetFailed(name) {

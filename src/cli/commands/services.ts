@@ -62,18 +62,24 @@ const describedFile = {
 } as const;
 
 /** Stopping a service that others require stops them, too: that is asked about. */
-const stopsOthers = ({ units }: Plan, _name: string): string | undefined =>
+const stopsOthers = ({ units }: Plan, _name: string, _options: object): string | undefined =>
   units.length > 1 ? `Stop ${counted(units.length, "unit")}?` : undefined;
 
 const addCommand = (services: Command, verb: string, description: string): Command =>
-  services.command(verb).description(description).argument("<name>", "unit name; nginx means nginx.service");
+  services
+    .command(verb)
+    .description(description)
+    .argument("<name>", "unit name; nginx means nginx.service")
+    .option("--confirm", "yes, also of the system bus and systemd-logind, with which programs and sessions end");
 
 function addChangeCommand(services: Command, verb: keyof typeof described, ports: CommandPorts): void {
   const { name: operation, doing, description } = described[verb];
   changeCommand(ports, addCommand(services, verb, description), {
     ...(verb === "stop" && { question: stopsOthers }),
-    change: (client, query, name: string) =>
-      withProgress(ports.io, `${doing} ${name}`, () => client[operation]({ params: { name }, query })),
+    change: (client, query, name: string, { confirm = false }: { confirm?: boolean }) =>
+      withProgress(ports.io, `${doing} ${name}`, () =>
+        client[operation]({ params: { name }, query, body: { confirm } }),
+      ),
     print(io, answer) {
       const state = answer.active ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
       io.out(`${oneLine(`${answer.message}${state}`)}\n`);
@@ -84,7 +90,8 @@ function addChangeCommand(services: Command, verb: keyof typeof described, ports
 function addFileCommand(services: Command, verb: keyof typeof describedFile, ports: CommandPorts): void {
   const { name: operation, description } = describedFile[verb];
   changeCommand(ports, addCommand(services, verb, description), {
-    change: (client, query, name: string) => client[operation]({ params: { name }, query }),
+    change: (client, query, name: string, { confirm = false }: { confirm?: boolean }) =>
+      client[operation]({ params: { name }, query, body: { confirm } }),
     print(io, { message, changes }) {
       io.out(`${oneLine(message)}\n`);
       for (const { type, path, target } of changes)

@@ -26,7 +26,22 @@ export interface PolicyRefusal {
   readonly reason: string;
   readonly setting: "services.allow" | "services.deny";
   readonly remedy: string;
+  /** Whether a request that confirms it is permitted. */
+  readonly isConfirmable?: true;
 }
+
+/** Whether the caller has confirmed what the policy else refuses. */
+export interface Confirmation {
+  readonly isConfirmed: boolean;
+}
+
+/** What the policy refuses also with that confirmation. */
+export const refusalOf = (
+  { refusal }: { readonly refusal: PolicyRefusal | undefined },
+  { isConfirmed }: Confirmation,
+): PolicyRefusal | undefined => (isConfirmed && refusal?.isConfirmable === true ? undefined : refusal);
+
+export const unconfirmed: Confirmation = { isConfirmed: false };
 
 /** What systemd does with a unit on request. `reload`: it reads its settings again. */
 export const unitVerbs = ["start", "stop", "restart", "reload"] as const;
@@ -78,8 +93,8 @@ export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeStat
   readonly isOnDemand?: true;
 }
 
-export type UnitFileJob = (name: string) => Promise<readonly UnitFileChange[]>;
-export type UnitJob = (name: string, signal: AbortSignal) => Promise<string>;
+export type UnitFileJob = (name: string, confirmation?: Confirmation) => Promise<readonly UnitFileChange[]>;
+export type UnitJob = (name: string, signal: AbortSignal, confirmation?: Confirmation) => Promise<string>;
 
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */
 export interface Units {
@@ -96,7 +111,7 @@ export interface Units {
   readonly states: (also: readonly string[]) => Promise<readonly UnitState[] | undefined>;
   /** The current state, loading the unit if needed; loadState `not-found` for an unknown one. */
   readonly read: (name: string) => Promise<FoundUnit>;
-  readonly resetFailed: (name: string) => Promise<void>;
+  readonly resetFailed: (name: string, confirmation?: Confirmation) => Promise<void>;
   /**
    * Restarts the unit and waits for the job; never when the policy refuses.
    * @returns systemd's job result, `running` when the job takes longer. When the bus was lost meanwhile, the state of the unit has to
@@ -160,6 +175,7 @@ export interface UnitObstacle {
   readonly reason: string;
   readonly remedy?: string;
   readonly setting?: PolicyRefusal["setting"];
+  readonly isConfirmable?: true;
 }
 
 const byDependencyOnly: Readonly<Record<UnitVerb, UnitObstacle>> = {
@@ -175,11 +191,16 @@ const runningStates: readonly string[] = ["active", "reloading", "refreshing"];
 
 export const isRunning = ({ activeState }: Pick<Unit, "activeState">): boolean => runningStates.includes(activeState);
 
-export function unitObstacle(verb: UnitVerb, unit: FoundUnit): UnitObstacle | undefined {
+export function unitObstacle(
+  verb: UnitVerb,
+  unit: FoundUnit,
+  confirmation: Confirmation = unconfirmed,
+): UnitObstacle | undefined {
   // What was masked or damaged while it ran can still be stopped.
   const isForStop = verb === "stop";
   if (unit.loadState === "masked" && !isForStop) return { reason: "unit is masked", remedy: "unmask it first" };
-  if (unit.refusal !== undefined) return unit.refusal;
+  const refusal = refusalOf(unit, confirmation);
+  if (refusal !== undefined) return refusal;
   if (unit.loadState !== "loaded" && !isForStop)
     return {
       reason: `systemd cannot load the unit (${unit.loadState})`,
@@ -201,7 +222,8 @@ export async function changeUnit<V extends UnitVerb>(
   verb: V,
   name: string,
   signal: AbortSignal,
+  confirmation: Confirmation = unconfirmed,
 ): Promise<{ readonly jobResult: string; readonly after: FoundUnit }> {
-  const jobResult = await units[verb](name, signal);
+  const jobResult = await units[verb](name, signal, confirmation);
   return { jobResult, after: await (jobResult === "done" ? units.settled(name, settleMs) : units.read(name)) };
 }

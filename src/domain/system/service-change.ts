@@ -4,16 +4,27 @@ import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import {
   type AlsoChanged,
+  type Confirmation,
   changeUnit,
   type FoundUnit,
   hasCrashed,
   isRunning,
+  refusalOf,
   type Unit,
   type UnitObstacle,
   type UnitVerb,
   unitObstacle,
 } from "#domain/ports/units.ts";
-import { onHost, parseServiceName, refused, type ServiceInput, type ServicePorts, toServiceEntry } from "./service.ts";
+import {
+  confirmationOf,
+  dangerOf,
+  onHost,
+  parseServiceName,
+  refused,
+  type ServiceInput,
+  type ServicePorts,
+  toServiceEntry,
+} from "./service.ts";
 
 const past: Readonly<Record<UnitVerb, string>> = {
   start: "started",
@@ -49,8 +60,13 @@ const alsoSteps: Readonly<Record<UnitVerb, (name: string, because: string) => st
 };
 
 /** Why a unit that would stop as well keeps it from being done. */
-function stopsProtected(also: readonly AlsoChanged[], ownUnit: string | undefined): UnitObstacle | undefined {
-  for (const { name, refusal } of also.filter(({ verb }) => verb === "stop")) {
+function stopsProtected(
+  also: readonly AlsoChanged[],
+  ownUnit: string | undefined,
+  confirmation: Confirmation,
+): UnitObstacle | undefined {
+  for (const { name, ...unit } of also.filter(({ verb }) => verb === "stop")) {
+    const refusal = refusalOf({ refusal: unit.refusal }, confirmation);
     if (name === ownUnit)
       return { reason: `it would also stop ${name}, which is this service`, remedy: "systemctl does it on the host" };
     if (refusal !== undefined) return { ...refusal, reason: `it would also stop ${name}: ${refusal.reason}` };
@@ -58,11 +74,16 @@ function stopsProtected(also: readonly AlsoChanged[], ownUnit: string | undefine
   return undefined;
 }
 
-function changePlan(verb: UnitVerb, unit: Unit, also: readonly AlsoChanged[], resetsLimit: boolean): Plan {
+function changePlan(verb: UnitVerb, unit: FoundUnit, also: readonly AlsoChanged[], resetsLimit: boolean): Plan {
   const reason = alreadySo(verb, unit);
   if (reason !== undefined) return createPlan([], { units: [], reason });
   const changed = also.flatMap(({ name, verb: does }) => (does === "trigger" ? [] : [{ name, does }]));
   const triggers = also.filter(({ verb: does }) => does === "trigger").map(({ name }) => name);
+  const danger = dangerOf(also.find(({ refusal }) => refusal?.isConfirmable === true) ?? unit);
+  const reasons = [
+    ...(danger.reason === undefined ? [] : [danger.reason]),
+    ...(triggers.length > 0 ? [`${triggers.join(", ")} can start ${unit.name} again`] : []),
+  ];
   return createPlan(
     [
       ...(resetsLimit ? [`reset the start limit of ${unit.name}`] : []),
@@ -71,7 +92,8 @@ function changePlan(verb: UnitVerb, unit: Unit, also: readonly AlsoChanged[], re
     ],
     {
       units: [unit.name, ...changed.map(({ name }) => name)],
-      ...(triggers.length > 0 && { reason: `${triggers.join(", ")} can start ${unit.name} again` }),
+      ...danger,
+      ...(reasons.length > 0 && { reason: reasons.join("; ") }),
     },
   );
 }
@@ -92,12 +114,12 @@ function jobFault(verb: UnitVerb, jobResult: string, after: FoundUnit): string |
 
 /** Starts, stops, restarts and reloads services. */
 export function createServiceChanges({ units, ownUnit }: ServicePorts) {
-  async function changeable(verb: UnitVerb, text: string): Promise<FoundUnit> {
+  async function changeable(verb: UnitVerb, text: string, confirmation: Confirmation): Promise<FoundUnit> {
     const name = parseServiceName(text);
     const unit = await onHost(`${verb} ${name}`, () => units.read(name));
     if (unit.loadState === "not-found" && unit.activeState === "inactive")
       throw new DomainError("NOT_FOUND", `cannot ${verb} ${name}: no such unit`);
-    const obstacle = unitObstacle(verb, unit);
+    const obstacle = unitObstacle(verb, unit, confirmation);
     if (obstacle !== undefined) throw refused(`${verb} ${name}`, obstacle);
     if (verb === "stop" && unit.name === ownUnit) {
       const remedy = `systemctl stop ${unit.name} does it on the host`;
@@ -112,12 +134,17 @@ export function createServiceChanges({ units, ownUnit }: ServicePorts) {
     return { ...toServiceEntry(unit), success: true, message, job_result: "pending" };
   }
 
-  async function change(verb: UnitVerb, unit: FoundUnit, signal: AbortSignal): Promise<ServiceChange> {
+  async function change(
+    verb: UnitVerb,
+    unit: FoundUnit,
+    signal: AbortSignal,
+    confirmation: Confirmation,
+  ): Promise<ServiceChange> {
     const { name } = unit;
     const reason = alreadySo(verb, unit);
     if (reason !== undefined) return { ...toServiceEntry(unit), success: true, message: reason, job_result: "" };
-    if (mayHaveHitStartLimit(verb, unit)) await units.resetFailed(name);
-    const { jobResult, after } = await changeUnit(units, verb, name, signal);
+    if (mayHaveHitStartLimit(verb, unit)) await units.resetFailed(name, confirmation);
+    const { jobResult, after } = await changeUnit(units, verb, name, signal, confirmation);
     const details = { job_result: jobResult, active_state: after.activeState };
     if (jobResult === "running") {
       const message = `cannot confirm the ${verb} of ${name}: its job is still running (look again later)`;
@@ -135,16 +162,18 @@ export function createServiceChanges({ units, ownUnit }: ServicePorts) {
     return { ...toServiceEntry(after), success: true, message, job_result: jobResult };
   }
 
-  return async (verb: UnitVerb, { params, query }: ServiceInput, context: Context): Promise<ServiceChange | Plan> => {
-    const unit = await changeable(verb, params.name);
+  return async (verb: UnitVerb, input: ServiceInput, context: Context): Promise<ServiceChange | Plan> => {
+    const { params, query } = input;
+    const confirmation = confirmationOf(input);
+    const unit = await changeable(verb, params.name, confirmation);
     const doing = `${verb} ${unit.name}`;
     if (query.dry_run || verb === "start" || verb === "stop") {
       const also = await onHost(doing, () => units.alsoChanged(verb, unit.name));
-      const obstacle = verb === "restart" ? undefined : stopsProtected(also, ownUnit);
+      const obstacle = verb === "restart" ? undefined : stopsProtected(also, ownUnit, confirmation);
       if (obstacle !== undefined) throw refused(doing, obstacle);
       if (query.dry_run) return changePlan(verb, unit, also, mayHaveHitStartLimit(verb, unit));
     }
     if (verb === "restart" && unit.name === ownUnit) return restartSelf(unit, context);
-    return onHost(doing, () => change(verb, unit, context.signal()));
+    return onHost(doing, () => change(verb, unit, context.signal(), confirmation));
   };
 }

@@ -7,6 +7,8 @@ export interface ProtectedUnits {
   readonly reason: string;
   /** `*` stands for any characters. */
   readonly names: readonly string[];
+  /** Whether a request that confirms it is permitted: it hands out nothing and the host goes on. */
+  readonly isConfirmable?: true;
   /** Names that match but are not protected, and why a restart is safe. */
   readonly except?: readonly { readonly reason: string; readonly names: readonly string[] }[];
 }
@@ -39,11 +41,13 @@ export const protectedUnits: readonly ProtectedUnits[] = [
     reason:
       "takes the system bus from every program that uses it; logins and others do not come back to it before a reboot",
     names: ["dbus", "dbus-broker", "dbus-daemon"],
+    isConfirmable: true,
   },
   { reason: "ends the sessions of a user", names: ["user@*", "user-runtime-dir@*"] },
   {
     reason: "holds the sessions and devices of those who are logged in, so that graphical sessions end with it",
     names: ["systemd-logind"],
+    isConfirmable: true,
   },
   {
     reason:
@@ -159,11 +163,20 @@ export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}
       if (decided === "allowed") return undefined;
       if (decided !== undefined) return decided;
       const remedy = `add ${name} to services.allow in the settings to permit this`;
-      for (const each of names) {
+      const protectedAs = names.flatMap((each) => {
         const found = compiled.find(({ expression }) => expression.test(each));
-        if (found === undefined) continue;
-        const { reason } = found.entry;
-        return { reason: `Steward protects ${each}, which ${reason}`, setting: "services.allow", remedy };
+        return found === undefined ? [] : { each, ...found.entry };
+      });
+      // By any of its names it may be more than what a confirmation permits.
+      const [worst] = protectedAs.toSorted(
+        (a, b) => Number(a.isConfirmable ?? false) - Number(b.isConfirmable ?? false),
+      );
+      if (worst !== undefined) {
+        const { each, reason: why, isConfirmable } = worst;
+        const reason = `Steward protects ${each}, which ${why}`;
+        return isConfirmable
+          ? { reason, setting: "services.allow", remedy: `confirm it with confirm: true, or ${remedy}`, isConfirmable }
+          : { reason, setting: "services.allow", remedy };
       }
       if (!isInstance(name) || instanceStates.some((state) => state === activeState)) return undefined;
       return {

@@ -1,6 +1,15 @@
+import type { Plan } from "#contract/operation.ts";
 import { type ServiceEntry, serviceUnitName } from "#contract/system.ts";
 import { DomainError, invalid, unavailable } from "#domain/common/error.ts";
-import { type Unit, type UnitObstacle, UnitProtected, UnitRefused, type Units } from "#domain/ports/units.ts";
+import {
+  type Confirmation,
+  type PolicyRefusal,
+  type Unit,
+  type UnitObstacle,
+  UnitProtected,
+  UnitRefused,
+  type Units,
+} from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 
 export interface ServicePorts {
@@ -13,7 +22,17 @@ export interface ServicePorts {
 export interface ServiceInput {
   readonly params: { readonly name: string };
   readonly query: { readonly dry_run?: boolean };
+  readonly body: { readonly confirm?: boolean };
 }
+
+/** What a dry run says of a change that has to be confirmed. */
+export const dangerOf = ({ refusal }: { readonly refusal?: PolicyRefusal | undefined }): Partial<Plan> =>
+  refusal?.isConfirmable === true ? { risk: "risky", reason: `${refusal.reason}; it takes confirm: true` } : {};
+
+/** A dry run needs no confirmation: it tells what would have to be confirmed. */
+export const confirmationOf = ({ query, body }: Pick<ServiceInput, "query" | "body">): Confirmation => ({
+  isConfirmed: query.dry_run === true || body.confirm === true,
+});
 
 /** A service name (systemd.unit(5)) without those that begin with a dash, which a command would take for an option. */
 const serviceName = /^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$/;
@@ -47,10 +66,10 @@ export const toServiceEntry = (unit: Unit): ServiceEntry => ({
 });
 
 /** Not FORBIDDEN: like a masked unit, another key would not help. */
-export const refused = (doing: string, { reason, remedy, setting }: UnitObstacle): DomainError =>
+export const refused = (doing: string, { reason, remedy, setting, isConfirmable }: UnitObstacle): DomainError =>
   new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason}${remedy === undefined ? "" : ` (${remedy})`}`, {
-    field: "name",
-    issue: reason,
+    field: isConfirmable ? "confirm" : "name",
+    issue: isConfirmable ? "Must be true" : reason,
     ...(setting !== undefined && { setting }),
   });
 

@@ -2,8 +2,24 @@ import type { Plan } from "#contract/operation.ts";
 import type { ServiceFileChange } from "#contract/system.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
-import type { FoundUnit, Unit, UnitFileVerb, UnitObstacle } from "#domain/ports/units.ts";
-import { onHost, parseServiceName, refused, type ServiceInput, type ServicePorts, toServiceEntry } from "./service.ts";
+import {
+  type Confirmation,
+  type FoundUnit,
+  refusalOf,
+  type Unit,
+  type UnitFileVerb,
+  type UnitObstacle,
+} from "#domain/ports/units.ts";
+import {
+  confirmationOf,
+  dangerOf,
+  onHost,
+  parseServiceName,
+  refused,
+  type ServiceInput,
+  type ServicePorts,
+  toServiceEntry,
+} from "./service.ts";
 
 const isEnabled = ({ unitFileState }: Unit): boolean => /^enabled(-runtime)?$/.test(unitFileState);
 const isMasked = ({ unitFileState, loadState }: Unit): boolean =>
@@ -13,8 +29,14 @@ const isMasked = ({ unitFileState, loadState }: Unit): boolean =>
 const unchangeable = ["transient", "generated", "bad"];
 
 /** Why the file of a unit cannot be changed so. */
-function unitFileObstacle(verb: UnitFileVerb, unit: FoundUnit, ownUnit: string | undefined): UnitObstacle | undefined {
-  const { name, unitFileState, refusal } = unit;
+function unitFileObstacle(
+  verb: UnitFileVerb,
+  unit: FoundUnit,
+  ownUnit: string | undefined,
+  confirmation: Confirmation,
+): UnitObstacle | undefined {
+  const { name, unitFileState } = unit;
+  const refusal = refusalOf(unit, confirmation);
   if (refusal !== undefined) return refusal;
   if ((verb === "disable" || verb === "mask") && name === ownUnit)
     return {
@@ -62,11 +84,12 @@ const done: Readonly<Record<UnitFileVerb, string>> = {
   unmask: "unmasked",
 };
 
-function unitFilePlan(verb: UnitFileVerb, unit: Unit): Plan {
+function unitFilePlan(verb: UnitFileVerb, unit: FoundUnit): Plan {
   const reason = isSoAlready(verb, unit);
   if (reason !== undefined) return createPlan([], { units: [], reason });
   return createPlan([`${verb} ${unit.name}, ${effect[verb]}`, "have systemd read its units again"], {
     units: [unit.name],
+    ...dangerOf(unit),
   });
 }
 
@@ -84,18 +107,20 @@ function unitFileMessage(verb: UnitFileVerb, { name, activeState }: Unit): strin
 
 /** Enables, disables, masks and unmasks services. */
 export function createUnitFileChanges({ units, ownUnit }: ServicePorts) {
-  return async (verb: UnitFileVerb, { params, query }: ServiceInput): Promise<ServiceFileChange | Plan> => {
+  return async (verb: UnitFileVerb, input: ServiceInput): Promise<ServiceFileChange | Plan> => {
+    const { params, query } = input;
+    const confirmation = confirmationOf(input);
     const name = parseServiceName(params.name);
     const unit = await onHost(`${verb} ${name}`, () => units.read(name));
     const doing = `${verb} ${unit.name}`;
     if (unit.loadState === "not-found") throw new DomainError("NOT_FOUND", `cannot ${doing}: no such unit`);
-    const obstacle = unitFileObstacle(verb, unit, ownUnit);
+    const obstacle = unitFileObstacle(verb, unit, ownUnit, confirmation);
     if (obstacle !== undefined) throw refused(doing, obstacle);
     if (query.dry_run) return unitFilePlan(verb, unit);
     const reason = isSoAlready(verb, unit);
     if (reason !== undefined) return { ...toServiceEntry(unit), success: true, message: reason, changes: [] };
     return onHost(doing, async () => {
-      const changes = await units[verb](unit.name);
+      const changes = await units[verb](unit.name, confirmation);
       const after = await units.read(unit.name);
       const message = unitFileMessage(verb, after);
       return { ...toServiceEntry(after), success: true, message, changes: changes.map((each) => ({ ...each })) };
