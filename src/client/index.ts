@@ -49,8 +49,10 @@ function address(base: string, operation: Operation, input: Readonly<Record<stri
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
   const url = new URL(`${operation.base === "root" ? "" : apiBase}${path}`, base);
   for (const [name, value] of Object.entries(isRecord(input["query"]) ? input["query"] : {})) {
-    if (typeof value === "string" || typeof value === "number" || typeof value === "boolean") {
-      url.searchParams.set(name, String(value));
+    for (const one of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
+      if (typeof one === "string" || typeof one === "number" || typeof one === "boolean") {
+        url.searchParams.append(name, String(one));
+      }
     }
   }
   return url;

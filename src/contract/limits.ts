@@ -13,6 +13,9 @@ export const processListLimit = { minimum: 1, maximum: 10_000, default: 100 } as
 
 export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
+/** Units that one query of the journal names. */
+export const maxLogUnits = 64;
+
 export const checkHistoryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 
 export const traceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;

@@ -1,10 +1,29 @@
 import { type Static, Type } from "typebox";
-import { logQueryLimit } from "./limits.ts";
+import { logQueryLimit, maxLogUnits } from "./limits.ts";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
+import { Choice, LooseOptions, NullableInteger, NullableString, optional, Repeatable, Timestamp } from "./schema.ts";
 
 /** syslog severities by name; the index is the number. */
 export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;
+
+/** A value of a field as it is in the journal: text where it is UTF-8 without control characters but line feeds and tabs, else bytes. */
+const JournalValue = optional({
+  text: Type.String(),
+  base64: Type.String({ description: "The bytes of what is not text, in base64 (RFC 4648, section 4)." }),
+});
+
+const JournalField = Type.Object({
+  name: Type.String(),
+  ...JournalValue,
+  ...optional({
+    next_offset: Type.Integer({
+      minimum: 0,
+      description:
+        "Of a value that is too long for one answer: where it goes on, in bytes. `entry=`, `fields=` with the name and `offset=` with this give the next part of each value of that name.",
+    }),
+  }),
+});
+export type JournalField = Static<typeof JournalField>;
 
 export const LogEntry = Type.Object({
   timestamp: Timestamp("When the journal received the entry, to the microsecond."),
@@ -31,6 +50,10 @@ export const LogEntry = Type.Object({
       description:
         "Where the message goes on, in bytes: `entry=` with the cursor and `offset=` with this give the next part.",
     }),
+    fields: Type.Array(JournalField, {
+      description:
+        "With `fields`: those fields, in the order of the journal, one that is there more than once as often. Without what only the cursor says.",
+    }),
   }),
 });
 export type LogEntry = Static<typeof LogEntry>;
@@ -43,6 +66,37 @@ export const LogList = Type.Object({
   ),
 });
 export type LogList = Static<typeof LogList>;
+
+export const LogBootList = Type.Object({
+  boots: Type.Array(
+    Type.Object({
+      index: Type.Integer({ description: "What `boot` takes for it: 0 the last, -1 the one before it." }),
+      boot_id: Type.String({ description: "32 hex digits." }),
+      first: Timestamp("Of its first entry."),
+      last: Timestamp("Of its last entry."),
+    }),
+    { description: "Oldest first." },
+  ),
+});
+export type LogBootList = Static<typeof LogBootList>;
+
+export const LogFieldNames = Type.Object({ names: Type.Array(Type.String(), { description: "In alphabetic order." }) });
+export type LogFieldNames = Static<typeof LogFieldNames>;
+
+export const LogFieldValues = Type.Object({
+  values: Type.Array(Type.Object(JournalValue), { description: "Each once, in no order." }),
+  truncated: Type.Boolean({
+    description: "Whether there are more: an answer has at most 100 000 values, and 16 MiB of them.",
+  }),
+});
+export type LogFieldValues = Static<typeof LogFieldValues>;
+
+export const LogUsage = Type.Object({
+  disk_bytes: Type.Integer({ minimum: 0, description: "Of the files on the disk." }),
+  memory_bytes: Type.Integer({ minimum: 0, description: "Of the files in memory, below `/run`." }),
+  files: Type.Integer({ minimum: 0 }),
+});
+export type LogUsage = Static<typeof LogUsage>;
 
 const orders = ["asc", "desc"] as const;
 
@@ -64,6 +118,11 @@ export const logs = {
         description:
           "Unit name or pattern, matched as `journalctl -u` does: what the unit wrote and what systemd wrote about it. `nginx` means `nginx.service`; `kernel` is the kernel.",
         examples: ["nginx.service"],
+      }),
+      units: Repeatable(Type.String({ minLength: 1, maxLength: 255 }), {
+        maxItems: maxLogUnits,
+        description:
+          "The same for several units, as `units=nginx&units=sshd`: the entries of any of them, and of `unit`.",
       }),
       since: Type.String({
         format: "date-time",
@@ -88,6 +147,19 @@ export const logs = {
         "`asc`: oldest first; with a cursor the entries after it. `desc`: newest first; with a cursor those before it.",
         "asc",
       ),
+      from: Choice(
+        ["newest", "oldest"],
+        "With `asc` and without a cursor: whether the page has the newest entries of the window, or begins with the oldest.",
+        "newest",
+      ),
+      fields: Type.String({
+        minLength: 1,
+        maxLength: 4096,
+        pattern: "^(\\*|[A-Z0-9_]{1,64}(,[A-Z0-9_]{1,64})*)$",
+        description:
+          "Adds `fields` to each entry: those with these names, separated by commas, or all with `*`, as bytes where they are not text.",
+        examples: ["CODE_FILE,CODE_LINE"],
+      }),
       grep: Type.String({
         minLength: 1,
         maxLength: 1024,
@@ -102,7 +174,8 @@ export const logs = {
       offset: Type.Integer({
         minimum: 0,
         maximum: 2 ** 32,
-        description: "With `entry`: begin its message after so many bytes, as `next_offset` said.",
+        description:
+          "With `entry`: begin its message, and each value of `fields`, after so many bytes, as `next_offset` said.",
       }),
       boot: Type.String({
         maxLength: 40,
@@ -112,6 +185,57 @@ export const logs = {
       identifier: Type.String({ minLength: 1, maxLength: 1024, description: "SYSLOG_IDENTIFIER." }),
     }),
     response: LogList,
+    errors: ["UNAVAILABLE"],
+  },
+  listLogBoots: {
+    method: "GET",
+    path: "/system/logs/boots",
+    tag: "System",
+    summary: "Boots of which the journal has entries",
+    description: "A key that is narrowed to units sees the boots in which those wrote, by their entries.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    response: LogBootList,
+    errors: ["UNAVAILABLE"],
+  },
+  listLogFields: {
+    method: "GET",
+    path: "/system/logs/fields",
+    tag: "System",
+    summary: "Names of the fields of journal entries",
+    description: "A key that is narrowed to units sees those of their entries.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    response: LogFieldNames,
+    errors: ["UNAVAILABLE"],
+  },
+  listLogFieldValues: {
+    method: "GET",
+    path: "/system/logs/fields/{name}",
+    tag: "System",
+    summary: "Values that a field has in the journal",
+    description: "A key that is narrowed to units sees those of their entries.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    params: Type.Object({
+      name: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Name of the field, such as `_COMM`." }),
+    }),
+    response: LogFieldValues,
+    errors: ["UNAVAILABLE"],
+  },
+  getLogUsage: {
+    method: "GET",
+    path: "/system/logs/usage",
+    tag: "System",
+    summary: "Room that the journal takes",
+    description: "A key that is narrowed to units is refused: the files hold what all of them wrote.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    response: LogUsage,
     errors: ["UNAVAILABLE"],
   },
 } as const satisfies Operations;

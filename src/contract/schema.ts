@@ -1,4 +1,4 @@
-import { type TObjectOptions, type TOptional, type TProperties, Type } from "typebox";
+import { type TObjectOptions, type TOptional, type TProperties, type TString, Type } from "typebox";
 import { defined } from "#kernel/values.ts";
 
 export const NullableInteger = (description: string) =>
@@ -38,6 +38,10 @@ export function parseTimestamp(text: string): number | undefined {
 
 /** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */
 export const ownSchemas = { strict: false, meta: false, validateSchema: false } as const;
+
+/** A query parameter that may be given several times: `unit=a&unit=b`. */
+export const Repeatable = (member: TString, options: { readonly maxItems: number; readonly description: string }) =>
+  Type.Unsafe<string | readonly string[]>({ type: "array", items: member, minItems: 1, ...options });
 
 export const Choice = <const T extends string>(values: readonly T[], description?: string, preset?: T) =>
   Type.Unsafe<T>({ type: "string", enum: [...values], ...defined({ default: preset, description }) });

@@ -158,9 +158,42 @@ describe("steward logs", () => {
       (await steward(["logs", "-o", "json"])).out
         .split("\n")
         .filter(Boolean)
-        .map((line) => (JSON.parse(line) as { pid: unknown }).pid),
-    ).toEqual([null, 42]);
+        .map((line) => (JSON.parse(line) as { _PID?: unknown })._PID),
+    ).toEqual([undefined, "42"]);
     expect(JSON.parse((await steward(["logs", "--json"])).out)).toMatchObject({ total: 2, logs: [{}, {}] });
+  });
+
+  it("takes several units, and lists what the journal has", async () => {
+    const names = (await steward(["logs", "-N"])).out.split("\n");
+    expect(names).toEqual(expect.arrayContaining(["MESSAGE", "PRIORITY", "_SYSTEMD_UNIT"]));
+    expect((await steward(["logs", "-F", "_SYSTEMD_UNIT"])).out).toBe("app.service\nkernel\napp-1.service\n");
+    expect((await steward(["logs", "-u", "app-1", "-u", "kernel", "-o", "cat"])).out).toBe(
+      "out of memory\none\ntwo \n",
+    );
+    expect((await steward(["logs", "--list-boots"])).out).toMatch(
+      /^IDX BOOT ID +FIRST ENTRY +LAST ENTRY\n {2}0 b{32} /,
+    );
+    expect((await steward(["logs", "--disk-usage"])).out).toBe(
+      "Archived and active journals take up 0B in the file system.\n",
+    );
+    expect((await steward(["logs", "-n", "all", "-o", "cat"])).out).toBe("long ago\nout of memory\none\ntwo \n");
+  });
+
+  it("writes entries into a pipe as journalctl does, and as text at a terminal", async () => {
+    const cursor = service.journal.write({
+      message: "bytes",
+      unit: "raw.service",
+      fields: [
+        { name: "MESSAGE", base64: Buffer.from("a\0b").toString("base64") },
+        { name: "OTHER", text: "x\ny" },
+      ],
+    });
+    const { out } = await steward(["logs", "-u", "raw", "-o", "json"], { columns: 80 });
+    expect(JSON.parse(out)).toMatchObject({ __CURSOR: cursor, MESSAGE: [97, 0, 98], OTHER: "x\ny" });
+    expect((await steward(["logs", "-u", "raw", "-o", "export"])).out).toContain("MESSAGE\n");
+    expect((await steward(["logs", "-u", "raw", "-o", "export", "--output-fields", "OTHER"])).out).not.toContain(
+      "MESSAGE",
+    );
   });
 
   it("says at a terminal that there is nothing, or more", async () => {
@@ -184,7 +217,7 @@ describe("steward logs", () => {
     expect((await steward(["logs", "-u", "many", "--since", "-10m"])).err).toBe("");
     expect((await steward(["logs", "-u", "many", "-n", "5"])).err).toBe("");
     expect((await steward(["logs", "-u", "many", "--json"])).err).toBe("");
-    const cursor = (JSON.parse(out.split("\n").at(-5) ?? "") as { cursor: string }).cursor;
+    const cursor = (JSON.parse(out.split("\n").at(-5) ?? "") as { __CURSOR: string }).__CURSOR;
     expect(await steward(["logs", "-u", "many", "--after-cursor", cursor, "-o", "cat"])).toMatchObject({
       out: "many\nmany\nmany\n",
       err: "",
@@ -221,7 +254,8 @@ describe("steward logs", () => {
     [["logs", "--since", "soon"], /argument 'soon' is invalid.*yesterday/],
     [["logs", "-p", "loud"], /argument 'loud' is invalid.*emerg/],
     [["logs", "-n", "0"], /whole number from 1 to 10000/],
-    [["logs", "-u", "a", "-u", "b"], /is invalid: it can be given once: a pattern/],
+    [["logs", "--list-boots", "--fields"], /one of them at a time/],
+    [["logs", "-F", "lower"], /must be the name of a field/],
     [["logs", "-f", "-r"], /--follow goes with neither/],
     [["logs", "-k", "-u", "x"], /--dmesg is the unit kernel/],
     [["logs", "--since", "now", "--until", "-1h"], /VALIDATION_ERROR/],

@@ -114,6 +114,12 @@ const signalRequest = (pid: number) => ({
   path: `/api/v1/system/processes/${pid}/signal`,
   body: { signal: "TERM", start_time: toTimestamp(fakeProcess(pid).startedAt) },
 });
+const noJournal = {
+  prepare: ({ journal }: TestService) => {
+    journal.available = false;
+  },
+  details: { missing: "journal", retryable: true },
+};
 
 const cases: Cases = {
   getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
@@ -187,13 +193,15 @@ const cases: Cases = {
       request: { path: "/api/v1/system/logs?grep=(" },
       details: { field: "grep", issue: "Must be a regular expression: Unterminated group" },
     },
-    UNAVAILABLE: {
-      prepare({ journal }) {
-        journal.available = false;
-      },
-      details: { missing: "journal", retryable: true },
-    },
+    UNAVAILABLE: noJournal,
   },
+  listLogBoots: { UNAVAILABLE: noJournal },
+  listLogFields: { UNAVAILABLE: noJournal },
+  listLogFieldValues: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/system/logs/fields/a-b" }, details: { field: "name" } },
+    UNAVAILABLE: noJournal,
+  },
+  getLogUsage: { UNAVAILABLE: noJournal },
   checkUpdates: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/updates/check?refresh=perhaps" },
@@ -540,6 +548,10 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   maskService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   unmaskService: () => ({ units: { ...createFakeUnits(), read: breaks } }),
   listLogs: () => ({ journal: { ...createFakeJournal(), query: breaks } }),
+  listLogBoots: () => ({ journal: { ...createFakeJournal(), boots: breaks } }),
+  listLogFields: () => ({ journal: { ...createFakeJournal(), fieldNames: breaks } }),
+  listLogFieldValues: () => ({ journal: { ...createFakeJournal(), fieldValues: breaks } }),
+  getLogUsage: () => ({ journal: { ...createFakeJournal(), size: breaks } }),
   listConnectors: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
   testConnector: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
   listPlugins: () => ({ loadPlugins: () => Promise.reject(new Error(secretReason)) }),

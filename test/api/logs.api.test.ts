@@ -64,6 +64,45 @@ describe("GET /system/logs", () => {
     expect(listOf(await get({ entry: cursor, unit: "app-1" }))).toMatchObject({ logs: [], total: 0 });
   });
 
+  it("takes several units, of which a narrowed key must have each", async () => {
+    const narrowed = service.key(["logs:read:app-*", "logs:read:nginx.service"]);
+    const several = "/api/v1/system/logs?units=nginx&units=app-1";
+    expect(messages(await send(service, { path: several, key: narrowed }))).toEqual(["nginx is up", "app one"]);
+    expect(messages(await get({ unit: "kernel", units: "app-2" }))).toEqual(["out of memory", "app two <script>"]);
+    const refused = await send(service, { path: `${several}&units=kernel`, key: narrowed });
+    expect([refused.status, refused.json]).toMatchObject([
+      403,
+      { error: { details: { required_scope: "logs:read:kernel" } } },
+    ]);
+    const bad = await send(service, { path: "/api/v1/system/logs?units=a&units=%2F..", key: service.admin });
+    expect(bad.status).toBe(400);
+  });
+
+  it("gives fields as they are, and begins with the oldest", async () => {
+    const [entry] = listOf(await get({ fields: "MESSAGE,PRIORITY", from: "oldest", limit: 1 })).logs;
+    expect(entry).toMatchObject({
+      message: "nginx is up",
+      fields: [
+        { name: "PRIORITY", text: "6" },
+        { name: "MESSAGE", text: "nginx is up" },
+      ],
+    });
+    expect(listOf(await get({ limit: 1 })).logs[0]).not.toHaveProperty("fields");
+    expect((await get({ fields: "lower" })).json).toMatchObject({ error: { details: { field: "fields" } } });
+  });
+
+  it("shows to a narrowed key boots, fields and values of its units alone, and no sizes", async () => {
+    const key = service.key(["logs:read:kernel"]);
+    const of = async (part: string, by: string) =>
+      (await send(service, { path: `/api/v1/system/logs/${part}`, key: by })).json;
+    expect(await of("boots", service.admin)).toMatchObject({ boots: [{ index: -1 }, { index: 0, boot_id: lastBoot }] });
+    expect(await of("boots", key)).toMatchObject({ boots: [{ index: -1, first: "2025-12-31T23:00:01.000000Z" }] });
+    expect(await of("fields/_SYSTEMD_UNIT", key)).toEqual({ values: [{ text: "kernel" }], truncated: false });
+    expect(await of("fields", key)).toMatchObject({ names: expect.not.arrayContaining(["_PID"]) });
+    expect((await send(service, { path: "/api/v1/system/logs/usage", key })).status).toBe(403);
+    expect(await of("usage", service.admin)).toMatchObject({ disk_bytes: 0, memory_bytes: 0, files: 3 });
+  });
+
   it("sends the bytes of the journal as they are, with their length", async () => {
     const reply = await get();
     expect(reply.headers).toMatchObject({

@@ -1,8 +1,9 @@
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { JournalField, LogEntry, LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
-import type { Journal, JournalSize, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
+import type { Journal, JournalSize, JournalStorage, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
+import { defined } from "#kernel/values.ts";
 
 /** An entry as a test writes it. */
 export interface FakeEntry {
@@ -16,6 +17,8 @@ export interface FakeEntry {
   readonly pid?: number | null;
   readonly uid?: number;
   readonly bootId?: string;
+  /** Of the fields as they are, instead of the ones of a program's message. */
+  readonly fields?: readonly JournalField[];
 }
 
 export interface FakeJournal extends Journal {
@@ -34,6 +37,15 @@ export interface FakeJournal extends Journal {
 interface Stored extends LiveEntry {
   readonly time: number;
   readonly uid: number;
+  readonly fields: readonly JournalField[];
+}
+
+/** The fields of an entry as journald has them. */
+function usualFields(entry: LogEntry): readonly JournalField[] {
+  const { unit, identifier, pid, hostname, boot_id: bootId, priority, message } = entry;
+  const texts = { _HOSTNAME: hostname, _BOOT_ID: bootId, PRIORITY: priority, MESSAGE: message };
+  const own = { _SYSTEMD_UNIT: unit, SYSLOG_IDENTIFIER: identifier, ...(pid !== null && { _PID: pid }) };
+  return Object.entries({ ...own, ...texts }).map(([name, value]) => ({ name, text: String(value) }));
 }
 
 const id = (digit: string): string => digit.repeat(32);
@@ -52,6 +64,12 @@ function part(entry: LogEntry, from: number): LogEntry {
   const end = from + shownCharacters;
   const message = entry.message.slice(from, end);
   return { ...entry, message, ...(end < entry.message.length && { truncated: true, next_offset: end }) };
+}
+
+function shown({ entry, fields }: Stored, { entry: asked, fields: names }: LogQuery): LogEntry {
+  const whole = part(entry, asked?.offset ?? 0);
+  if (names === undefined) return whole;
+  return { ...whole, fields: fields.filter(({ name }) => names === "all" || names.includes(name)) };
 }
 
 /** Boot ids in the order of their first entries; an offset counts from the last, or from the first where it is positive. */
@@ -95,7 +113,8 @@ export function createFakeJournal(
       hostname: "testhost",
       boot_id: bootId,
     };
-    entries.push({ entry, units: unit === "" ? [] : [unit], priority, time, uid });
+    const fields = fake.fields ?? usualFields(entry);
+    entries.push({ entry, units: unit === "" ? [] : [unit], priority, time, uid, fields });
     woken.resolve();
     woken = Promise.withResolvers();
     return cursor;
@@ -129,7 +148,7 @@ export function createFakeJournal(
     const { entry: asked } = query;
     if (asked !== undefined) {
       const found = entries.filter(({ entry }) => entry.cursor === asked.cursor).filter(matches(query, undefined));
-      const logs = found.map(({ entry }) => part(entry, asked.offset));
+      const logs = found.map((each) => shown(each, query));
       return { logs, total: logs.length, next_cursor: asked.cursor };
     }
     const boot = query.boot === undefined ? undefined : bootAt(entries, query.boot);
@@ -137,16 +156,46 @@ export function createFakeJournal(
     const { order, cursor, limit } = query;
     const from = cursor === undefined ? undefined : positionOf(cursor);
     const ahead = from === undefined ? found : found.filter((each) => isAhead(entries.indexOf(each), from, order));
-    const page = order === "asc" && from !== undefined ? ahead.slice(0, limit) : ahead.slice(-limit);
-    const logs = page.map(({ entry }) => part(entry, 0));
+    const isFirst = order === "asc" && (from !== undefined || query.isFromOldest === true);
+    const page = isFirst ? ahead.slice(0, limit) : ahead.slice(-limit);
+    const logs = page.map((each) => shown(each, query));
     if (order === "desc") logs.reverse();
     // Backwards there is an end; forwards entries may come that are not there yet.
     const isAtEnd = order === "desc" && page.length === ahead.length;
     return { logs, total: found.length, next_cursor: isAtEnd ? null : (logs.at(-1)?.cursor ?? cursor ?? null) };
   };
 
+  /** Of the units, or all. */
+  const readable = async (units: LogQuery["units"]): Promise<readonly Stored[]> => {
+    await (fake.hold?.() ?? Promise.resolve());
+    if (!fake.available) throw new JournalUnavailable("permission denied");
+    const tests = units?.map(compileUnitPattern);
+    return entries.filter((each) => tests === undefined || each.units.some((unit) => tests.some((test) => test(unit))));
+  };
+
   const fake: FakeJournal = {
-    size: storage.size,
+    async size(signal) {
+      await readable(undefined);
+      return storage.size(signal);
+    },
+    async boots(units) {
+      const found = await readable(units);
+      const ids = [...new Set(entries.map(({ entry }) => entry.boot_id))];
+      return ids.flatMap((bootId, at) => {
+        const times = found.flatMap(({ entry, time }) => (entry.boot_id === bootId ? [time] : []));
+        if (times.length === 0) return [];
+        return [{ index: at - ids.length + 1, id: bootId, first: Math.min(...times), last: Math.max(...times) }];
+      });
+    },
+    async fieldNames(units) {
+      const found = await readable(units);
+      return [...new Set(found.flatMap(({ fields }) => fields.map(({ name }) => name)))].sort();
+    },
+    async fieldValues(name, units) {
+      const found = (await readable(units)).flatMap(({ fields }) => fields.filter((each) => each.name === name));
+      const values = new Map(found.map(({ text, base64 }) => [`${text} ${base64}`, defined({ text, base64 })]));
+      return { values: [...values.values()], truncated: false };
+    },
     canRotate: storage.canRotate,
     rotate: storage.rotate,
     vacuum: storage.vacuum,
@@ -184,7 +233,7 @@ const isAhead = (position: number, from: number, order: "asc" | "desc"): boolean
 /** What journald keeps for the files that it writes, once they are new. */
 const activeBytes = 8 * 2 ** 20;
 
-export interface FakeJournalStorage extends Omit<Journal, "query" | "follow"> {
+export interface FakeJournalStorage extends JournalStorage {
   /** The size from now on. */
   now: JournalSize | undefined;
   /** What was done, in order. */

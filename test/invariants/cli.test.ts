@@ -97,7 +97,7 @@ it("writes to the outputs of the process in one place, which lets nothing but te
     // What a shell prints at Ctrl-C.
     "src/cli/core/person.ts": 1,
     // They take what `cleanIo` gives them.
-    "src/cli/output/output.ts": 3,
+    "src/cli/output/output.ts": 4,
     // The version, and the wait for what was printed.
     "src/main.ts": 2,
   });

@@ -168,7 +168,16 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   FileSystems: { list: none, holding: none },
   Grep: { matching: none },
   HostFacts: { info: none, memory: none, cpuPercent: none, swapTraffic: none, fileHandles: none, zombies: none },
-  Journal: { query: none, follow: none, size: none, rotate: ["remove_files"], vacuum: ["remove_files"] },
+  Journal: {
+    query: none,
+    follow: none,
+    boots: none,
+    fieldNames: none,
+    fieldValues: none,
+    size: none,
+    rotate: ["remove_files"],
+    vacuum: ["remove_files"],
+  },
   KeyStore: {
     keys: none,
     tokens: none,

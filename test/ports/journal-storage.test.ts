@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createJournalStorage } from "#adapters/journald/storage.ts";
-import type { Journal } from "#domain/ports/journal.ts";
+import type { JournalStorage } from "#domain/ports/journal.ts";
 import { createFakeJournalStorage, fakeJournalSize } from "../fakes/journal.ts";
 
 const own = "0123456789abcdef0123456789abcdef";
@@ -31,7 +31,7 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(root, { recursive: true }));
 
-type JournalFiles = Omit<Journal, "query" | "follow">;
+type JournalFiles = JournalStorage;
 
 const signal = new AbortController().signal;
 /** journalctl that does nothing, or refuses; what the real one does is seen in test/host. */

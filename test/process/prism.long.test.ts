@@ -120,6 +120,7 @@ const inputs: Readonly<
   Record<NeedsInput, () => Filling | Promise<Filling>> &
     Partial<Record<OperationName, () => Filling | Promise<Filling>>>
 > = {
+  listLogFieldValues: () => ({ params: { name: "PRIORITY" } }),
   getCheck: () => ({ params: { check_id: "memory" } }),
   getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
   getCheckMetrics: () => ({ query: "?check=memory&name=percent_used" }),

@@ -6,7 +6,8 @@ const prefix = "_BOOT_ID=";
 
 export const isBootId = (text: string): boolean => /^[0-9a-f]{32}$/.test(text);
 
-function bootsOf(sources: readonly Source[], { place }: Ordering): readonly string[] {
+/** Ids of all boots, in the order of their first entries. */
+export function bootsOf(sources: readonly Source[], { place }: Ordering): readonly string[] {
   const firsts = new Map<string, Place>();
   for (const source of sources) {
     for (const offset of source.valuesOf("_BOOT_ID")) {

@@ -3,6 +3,7 @@ import type { LogQuery } from "#domain/ports/journal.ts";
 import { createCopies } from "./copies.ts";
 import { compileGrep, searchFile } from "./grep-postings.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
+import { answerList, type ListAnswer, type ListQuestion } from "./lists.ts";
 import { createOrdering, type Ordering } from "./ordering.ts";
 import { type Across, answer } from "./query.ts";
 import { createRegistry, type Fault, type RegistryOptions, type Root } from "./registry.ts";
@@ -26,6 +27,8 @@ export interface Engine {
    * @throws LogQueryRefused, NoPermission
    */
   readonly query: (query: LogQuery) => Uint8Array;
+  /** Lists boots, names of fields or their values. */
+  readonly list: (question: ListQuestion) => ListAnswer;
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
   /** The files that the last query left out, as only journalctl may know how to read them. */
@@ -61,6 +64,10 @@ export function createEngine(options: EngineOptions): Engine {
     query(query) {
       sources = registry.refresh();
       return answer(sources, { ...acrossOf(sources), help }, query, render);
+    },
+    list(question) {
+      sources = registry.refresh();
+      return answerList(sources, acrossOf(sources).ordering, question);
     },
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);

@@ -5,7 +5,7 @@ import { mayCopy, samenessOf } from "./copies.ts";
 import type { Journalctl, OneFile } from "./journalctl.ts";
 import { comparePlaces, type Location, type Place, parseCursor } from "./order.ts";
 import type { Ordering } from "./ordering.ts";
-import { maxAnswerBytes } from "./query.ts";
+import { beginsAtOldest, maxAnswerBytes } from "./query.ts";
 import type { Fault } from "./registry.ts";
 import type { Source } from "./source.ts";
 
@@ -111,7 +111,8 @@ function fitting(logs: readonly LogEntry[]): LogEntry[] {
 }
 
 /** Two pages of the same query over different files. Each keeps its own order. */
-function mergeLists(left: LogList, right: LogList, { order, limit, cursor }: LogQuery): LogList {
+function mergeLists(left: LogList, right: LogList, query: LogQuery): LogList {
+  const { order, limit, cursor } = query;
   const [ours, theirs] = [placed(left), placed(right)];
   const sign = order === "asc" ? 1 : -1;
   const merged: LogEntry[] = [];
@@ -125,7 +126,7 @@ function mergeLists(left: LogList, right: LogList, { order, limit, cursor }: Log
     else b += 1;
     if (next !== undefined) merged.push(next.entry);
   }
-  const isNewest = order === "asc" && cursor === undefined;
+  const isNewest = order === "asc" && !beginsAtOldest(query);
   const logs = isNewest ? fitting(merged.slice(-limit).reverse()).reverse() : fitting(merged.slice(0, limit));
   const hasMore = merged.length > logs.length || left.next_cursor !== null || right.next_cursor !== null;
   const last = logs.at(-1)?.cursor ?? null;

@@ -3,10 +3,11 @@ import { availableParallelism } from "node:os";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
-import type { Grep, Journal } from "#domain/ports/journal.ts";
+import type { Grep, Journal, JournalLists } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
 import { createFollowThread } from "./follow-thread.ts";
+import type { ListAnswer, ListQuestion } from "./lists.ts";
 import { createPool, createThreadStarter, fromThreadFailure, type Pool, type PoolLimits } from "./pool.ts";
 import type { Fault, Root } from "./registry.ts";
 
@@ -19,7 +20,7 @@ export interface JournalOptions {
 }
 
 export interface HostJournal {
-  readonly journal: Pick<Journal, "query" | "follow">;
+  readonly journal: Pick<Journal, "query" | "follow"> & JournalLists;
   readonly grep: Grep;
   readonly dispose: Dispose;
 }
@@ -97,6 +98,12 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     }
   };
 
+  const list = async (question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> => {
+    const reply = await queries.run({ id: nextId(), kind: "list", question }, signal);
+    if (reply.kind !== "list") throw new Error(`the journal's thread answered ${reply.kind} to a list`);
+    return reply.answer;
+  };
+
   return {
     journal: {
       async query(query, signal) {
@@ -106,6 +113,18 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
         return new SerializedJson<LogList>(reply.bytes);
       },
       follow: following.follow,
+      async boots(units, signal) {
+        const answer = await list({ what: "boots", units }, signal);
+        return answer.what === "boots" ? answer.boots : [];
+      },
+      async fieldNames(units, signal) {
+        const answer = await list({ what: "names", units }, signal);
+        return answer.what === "names" ? answer.names : [];
+      },
+      async fieldValues(name, units, signal) {
+        const answer = await list({ what: "values", name, units }, signal);
+        return answer.what === "values" ? answer.values : { values: [], truncated: false };
+      },
     },
     grep: {
       matching: searchAll,

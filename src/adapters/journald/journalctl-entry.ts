@@ -1,3 +1,4 @@
+import type { JournalField } from "#contract/logs.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
 import { shownUnit, unitsOfEntry } from "./collect.ts";
@@ -5,6 +6,7 @@ import { endOfPart } from "./fields.ts";
 import { splitTime } from "./journal-file/entry.ts";
 import * as layout from "./journal-file/layout.ts";
 import { formatCursor, type Location, parseCursor } from "./order.ts";
+import { asValue, isFieldName } from "./raw-fields.ts";
 import { createTimestampFormat } from "./render.ts";
 
 export interface JournalRecord {
@@ -13,6 +15,8 @@ export interface JournalRecord {
   /** The whole MESSAGE; undefined when the entry has no such field. `journalctl -g` never finds such an entry. */
   readonly message: string | undefined;
   readonly identifiers: readonly string[];
+  /** All fields as they are, but what the cursor says; made when they are asked for. */
+  readonly raw: () => readonly JournalField[];
 }
 
 /** Fields that a record is made of, as `--output-fields` takes them; what begins with two underscores always comes. */
@@ -58,6 +62,23 @@ function decodeValues(value: unknown): readonly string[] {
 function parseFields(line: Buffer): ReadonlyMap<string, unknown> | undefined {
   const parsed = parseJsonObject(line.toString("utf8"));
   return parsed && new Map(Object.entries(parsed));
+}
+
+const bytesOf = (value: unknown): Buffer | undefined =>
+  typeof value === "string"
+    ? Buffer.from(value)
+    : Array.isArray(value) && value.every(isNumber)
+      ? Buffer.from(value)
+      : undefined;
+
+/** The values as bytes, in the order in which journalctl gives them, which is none. */
+function rawFields(fields: ReadonlyMap<string, unknown>): readonly JournalField[] {
+  return [...fields].flatMap(([name, value]) => {
+    if (name.startsWith("__") || !isFieldName(name)) return [];
+    const single = bytesOf(value);
+    const all = single === undefined ? (Array.isArray(value) ? value.map(bytesOf) : []) : [single];
+    return all.flatMap((bytes) => (bytes === undefined ? [] : { name, ...asValue(bytes) }));
+  });
 }
 
 const formatTimestamp = createTimestampFormat();
@@ -115,5 +136,6 @@ export function parseJournalctlLine(line: Buffer, from = 0): JournalRecord | und
     location,
     message: messages[0],
     identifiers,
+    raw: () => rawFields(fields),
   };
 }

@@ -1,6 +1,6 @@
 import type { LogEntry } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
-import { maxAnswerBytes } from "./query.ts";
+import { beginsAtOldest, maxAnswerBytes } from "./query.ts";
 
 export interface Page {
   readonly add: (entry: LogEntry) => void;
@@ -16,8 +16,9 @@ interface Kept {
   readonly cursor: string;
 }
 
-export function createPage({ limit, order, cursor }: Pick<LogQuery, "limit" | "order" | "cursor">): Page {
-  const keepsFirst = order === "asc" && cursor !== undefined;
+export function createPage(query: Pick<LogQuery, "limit" | "order" | "cursor" | "isFromOldest">): Page {
+  const { limit, order, cursor } = query;
+  const keepsFirst = beginsAtOldest(query);
   let kept: Kept[] = [];
   let from = 0;
   let size = 0;

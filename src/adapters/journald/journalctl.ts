@@ -1,12 +1,15 @@
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { CommandExited, type ExecLines } from "#adapters/exec/index.ts";
+import type { LogEntry } from "#contract/logs.ts";
 import { JournalUnavailable, type LiveEntry, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { bootNumbered, isBootId, isBootNumber } from "./boots.ts";
 import { type JournalRecord, parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
+import { createListing } from "./journalctl-list.ts";
 import { selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
+import type { ListAnswer, ListQuestion } from "./lists.ts";
 import { comparePlaces, formatCursor, type Location, type Place, parseCursor } from "./order.ts";
 import { isAskedFor, narrowed } from "./query.ts";
 
@@ -44,6 +47,8 @@ export interface Journalctl {
    * @throws JournalUnavailable when journalctl cannot be run or fails.
    */
   readonly resolveBoot: (query: LogQuery, signal: AbortSignal) => Promise<LogQuery | undefined>;
+  /** @throws JournalUnavailable when journalctl cannot be run or fails. */
+  readonly list: (question: ListQuestion, signal: AbortSignal) => Promise<ListAnswer>;
   /**
    * Entries from now on, or from the first after the cursor. An entry whose JSON is over 64 MiB is left out.
    * @throws LogQueryRefused for a malformed cursor, JournalUnavailable when journalctl cannot be run or keeps failing.
@@ -53,6 +58,20 @@ export interface Journalctl {
     signal: AbortSignal,
   ) => AsyncGenerator<readonly LiveEntry[], void, undefined>;
 }
+
+/** Every entry there is. */
+const noFilters: LogQuery = {
+  units: undefined,
+  since: 0,
+  until: Number.POSITIVE_INFINITY,
+  priority: undefined,
+  identifier: undefined,
+  boot: undefined,
+  grep: undefined,
+  cursor: undefined,
+  order: "asc",
+  limit: 1,
+};
 
 const defaultQueryTimeoutMs = 120_000;
 const defaultRestartDelayMs = 1_000;
@@ -116,13 +135,14 @@ const quoteGlob = (path: string): string => path.replaceAll(/[\\*?[\]]/g, "\\$&"
 const argvOf = (
   { directory, only }: Pick<Journal, "directory" | "only">,
   more: readonly string[],
+  hasAllFields = false,
 ): readonly [string, ...string[]] => [
   "journalctl",
   "--quiet",
   "--no-pager",
   "--output=json",
   "--all",
-  `--output-fields=${recordFields.join(",")}`,
+  ...(hasAllFields ? [] : [`--output-fields=${recordFields.join(",")}`]),
   ...(only !== undefined
     ? [`--file=${quoteGlob(only.path)}`]
     : directory === undefined
@@ -163,22 +183,25 @@ async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Pro
   let total = 0;
   /** What came of one microsecond: journalctl has it in the order of its content, which nobody can go on in. */
   let ties: JournalRecord[] = [];
+  const shown = ({ live: { entry }, raw }: JournalRecord): LogEntry => withFields(entry, query.fields, raw);
   const addTies = (): void => {
     ties.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)));
     const before: Location[] = [];
-    for (const { location, live } of ties) {
+    for (const record of ties) {
+      const { location, live } = record;
       const isNamed = live.entry.cursor === named;
       if (isNamed) isPassed = true;
       const isCopy = only?.isCopy(location, before) === true;
       before.push(location);
       if (isCopy) continue;
       total += 1;
-      if (!isNamed && isForward === isPassed && named !== undefined) around.add(live.entry);
-      if (!isPassed && isBeyond(location)) ordered.add(live.entry);
+      if (!isNamed && isForward === isPassed && named !== undefined) around.add(shown(record));
+      if (!isPassed && isBeyond(location)) ordered.add(shown(record));
     }
     ties = [];
   };
-  for await (const lines of execLines(argvOf(journal, selection.options), { signal, timeoutMs })) {
+  const argv = argvOf(journal, selection.options, query.fields !== undefined);
+  for await (const lines of execLines(argv, { signal, timeoutMs })) {
     for (const { bytes, isCut } of lines) {
       if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
       const record = parseJournalctlLine(bytes, query.entry?.offset);
@@ -189,6 +212,11 @@ async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Pro
   }
   addTies();
   return (isPassed ? around : ordered).write(total);
+}
+
+function withFields(entry: LogEntry, wanted: LogQuery["fields"], raw: JournalRecord["raw"]): LogEntry {
+  if (wanted === undefined) return entry;
+  return { ...entry, fields: raw().filter(({ name }) => wanted === "all" || wanted.includes(name)) };
 }
 
 /** The ids of all boots, in the order of their first entries. */
@@ -234,6 +262,28 @@ async function resolveBoot(journal: Journal, asked: LogQuery, signal: AbortSigna
     return boot === undefined ? undefined : { ...asked, boot };
   } catch (error) {
     signal.throwIfAborted();
+    throw asUnavailable(error);
+  }
+}
+
+/** Reads all entries: what journalctl itself lists is not of some units only. */
+async function list(journal: Journal, question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> {
+  const { execLines, timeoutMs } = journal;
+  const listing = createListing(question);
+  const selection = selectEntries({ ...noFilters, units: question.units });
+  try {
+    if (selection === undefined || isAbsent(journal)) return listing.answer([]);
+    const argv = argvOf(journal, selection.options, question.what !== "boots");
+    for await (const lines of execLines(argv, { signal, timeoutMs })) {
+      for (const { bytes } of lines) {
+        const record = parseJournalctlLine(bytes);
+        if (record !== undefined && selection.passes(record)) listing.add(record);
+      }
+    }
+    return listing.answer(question.what === "boots" ? await listBoots(journal, signal) : []);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof CommandExited && nothingMatches.test(error.stderr)) return listing.answer([]);
     throw asUnavailable(error);
   }
 }
@@ -313,6 +363,7 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
   return {
     query: (asked, signal, only) => query(only === undefined ? journal : { ...journal, only }, asked, signal),
     resolveBoot: (asked, signal) => resolveBoot(journal, asked, signal),
+    list: (question, signal) => list(journal, question, signal),
     follow: (from, signal) => follow(journal, from, signal),
   };
 }

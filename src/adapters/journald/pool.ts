@@ -115,8 +115,8 @@ export function createThreadStarter(
   };
 }
 
-type Job = Extract<ThreadRequest, { kind: "query" | "grep" | "help" }>;
-type JobReply = Extract<ThreadReply, { kind: "answer" | "positions" | "helped" }>;
+type Job = Extract<ThreadRequest, { kind: "query" | "list" | "grep" | "help" }>;
+type JobReply = Extract<ThreadReply, { kind: "answer" | "list" | "positions" | "helped" }>;
 
 interface Waiting {
   readonly job: Job;

@@ -52,6 +52,14 @@ export function isAskedFor({ entry }: LogQuery): (location: Location) => boolean
   return (location) => asked === undefined || isSameEntry(location, asked);
 }
 
+/** Whether a page has the first entries of what is asked for, oldest first. */
+export const beginsAtOldest = ({
+  order,
+  cursor,
+  isFromOldest,
+}: Pick<LogQuery, "order" | "cursor" | "isFromOldest">): boolean =>
+  order === "asc" && (cursor !== undefined || isFromOldest === true);
+
 const opening = '{"logs":[';
 
 function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
@@ -114,7 +122,7 @@ export function answer(
     const matched = matching(source, { ...query, boots });
     return [{ source, postings: matched === undefined ? window : inWindow(source, matched, window, query) }];
   });
-  const isForward = order === "asc" && cursor !== undefined;
+  const isForward = beginsAtOldest(query);
   const from = cursor === undefined ? undefined : ordering.locate(cursor);
   const select = (run: Run): Selected => {
     const hidden = copies.get(run.source);
@@ -210,7 +218,11 @@ function isRepeated({ until, cursor, units, priority, identifier, uid, boot, gre
 /** Writes entries in the order in which they are found: where not all have room, the last ones are left out. */
 function createPage({ page, write }: Renderer, query: LogQuery, isForward: boolean) {
   const isReversed = query.order === "asc" && !isForward;
-  const options: WriteOptions = { from: query.entry?.offset ?? 0, isRepeated: isRepeated(query) };
+  const options: WriteOptions = {
+    from: query.entry?.offset ?? 0,
+    isRepeated: isRepeated(query),
+    fields: query.fields,
+  };
   const entries: Part[] = [];
   const first = unknownPlace();
   const last = unknownPlace();

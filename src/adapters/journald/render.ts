@@ -1,5 +1,5 @@
 import type { LogEntry } from "#contract/logs.ts";
-import type { LiveEntry } from "#domain/ports/journal.ts";
+import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 import { type Alike, countShared } from "./alike.ts";
 import { type ByteWriter, createByteWriter } from "./byte-writer.ts";
 import {
@@ -16,6 +16,7 @@ import { type FieldValue, field, type PlainMessage } from "./fields.ts";
 import type { EntryHead } from "./journal-file/entry.ts";
 import type { Found } from "./merge.ts";
 import { formatCursor, type Place } from "./order.ts";
+import { createRawWriter } from "./raw-fields.ts";
 import type { Source } from "./source.ts";
 
 const microsecondsPerSecond = 1_000_000;
@@ -84,6 +85,8 @@ export interface WriteOptions {
   readonly from: number;
   /** Whether clients mostly ask for the same entries again. */
   readonly isRepeated: boolean;
+  /** Fields that are written as they are. */
+  readonly fields: LogQuery["fields"];
 }
 
 /** A message that is long enough to be cut, from a byte on. */
@@ -176,9 +179,19 @@ export function createRenderer(): Renderer {
   const page = createByteWriter();
   const kept = createKept(page);
   const write = createEntryWriter(page);
+  const writeRaw = createRawWriter(page);
   return {
     page,
-    write(found, { from, isRepeated }) {
+    write(found, { from, isRepeated, fields }) {
+      if (fields !== undefined) {
+        write(found, from);
+        // Before the brace that ends the entry.
+        page.cut(page.size() - 1);
+        page.text(',"fields":');
+        writeRaw(found, { names: fields, from });
+        page.text("}");
+        return;
+      }
       if (from > 0 || !isRepeated) {
         write(found, from);
         return;

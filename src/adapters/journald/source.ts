@@ -36,6 +36,8 @@ export interface Source {
   /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
   readonly payloadOf: (dataOffset: number) => Payload | undefined;
   readonly entriesOf: (dataOffset: number) => EntryList;
+  /** Offsets of an entry's data objects, written into `items`. @returns how many; none where it cannot be read. */
+  readonly readItems: (offset: number, items: number[]) => number;
   readonly window: (since: number, until: number) => Postings;
   /** The runs of entries in which time goes forwards, one for each boot; undefined where the file has none. */
   readonly spans: () => readonly Span[] | undefined;
@@ -256,6 +258,7 @@ export function openSource(
     valuesOf,
     payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
     entriesOf: entriesAt,
+    readItems: (offset, items) => readable(() => entries.items(offset, items), 0),
     window: timeline.window,
     spans: createSpans(timeline, (position) => location(all().at(position))),
     momentOf(offset, realtime) {

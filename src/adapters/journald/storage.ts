@@ -3,7 +3,7 @@ import { lstat, readdir, readFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { Journal } from "#domain/ports/journal.ts";
+import type { JournalStorage } from "#domain/ports/journal.ts";
 import { isNotFound } from "#kernel/errors.ts";
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
@@ -90,7 +90,7 @@ export function createJournalStorage(ports: {
   /** `journal.dir` of the settings. */
   dir?: string | undefined;
   folders?: { readonly disk: string; readonly memory: string; readonly machineId: string };
-}): Omit<Journal, "query" | "follow"> {
+}): JournalStorage {
   const { exec, dir, folders = hostFolders } = ports;
   const disk = dir === undefined ? folders.disk : resolve(dir);
 

@@ -10,6 +10,7 @@ import { addForeignFiles } from "./foreign-files.ts";
 import { compileGrep, trimExpressions } from "./grep-postings.ts";
 import { setUnpackGate } from "./journal-file/unpack-gate.ts";
 import { createJournalctl } from "./journalctl.ts";
+import type { ListAnswer, ListQuestion } from "./lists.ts";
 import type { ThreadFailure, ThreadMemory, ThreadReply, ThreadRequest, ThreadSetup } from "./protocol.ts";
 import { createRegistry, type Fault, NoPermission } from "./registry.ts";
 import { isHelpful } from "./shared-search.ts";
@@ -120,6 +121,13 @@ async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8A
   return addForeignFiles(ours, { files, query, signal }, { journalctl, holds: engine.holds, onDamage });
 }
 
+/** Files that only journalctl reads add their part where all entries count; what is of some units is not told by it. */
+async function answerList(question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> {
+  const ours = engine.list(question);
+  if (engine.foreign().length === 0) return ours;
+  return journalctl.list(question, signal);
+}
+
 /** Does the work of a request, which a cancellation of that request ends. */
 async function cancellable<T>(id: number, work: (signal: AbortSignal) => T | Promise<T>): Promise<T> {
   const mine = { id, ended: new AbortController() };
@@ -172,6 +180,12 @@ async function serve(request: ThreadRequest): Promise<void> {
       releaseSoon();
       const bytes = ownMemory(await cancellable(request.id, (signal) => answerQuery(request.query, signal)));
       reply({ kind: "answer", id: request.id, bytes }, [bytes.buffer]);
+      return;
+    }
+    case "list": {
+      releaseSoon();
+      const answer = await cancellable(request.id, (signal) => answerList(request.question, signal));
+      reply({ kind: "list", id: request.id, answer });
       return;
     }
     case "grep": {

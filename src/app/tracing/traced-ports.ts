@@ -12,7 +12,7 @@ import type {
   ConnectorPlan,
 } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
-import type { Journal } from "#domain/ports/journal.ts";
+import type { Journal, JournalLists } from "#domain/ports/journal.ts";
 import type { Attributes, Span, Tracer } from "#telemetry/tracing.ts";
 import { errorTypeOf } from "#telemetry/tracing.ts";
 
@@ -45,9 +45,11 @@ export const tracedCalls =
       work,
     );
 
+type ReadJournal = Pick<Journal, "query" | "follow"> & JournalLists;
+
 /** Journal queries with what makes them expensive, but not what was searched for. */
-export const tracedJournal = (journal: Pick<Journal, "query" | "follow">, tracer: Tracer): typeof journal => ({
-  follow: journal.follow,
+export const tracedJournal = (journal: ReadJournal, tracer: Tracer): ReadJournal => ({
+  ...journal,
   query(query, signal) {
     const { units, order, limit, grep } = query;
     const attributes = {

@@ -1,24 +1,35 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { InvalidArgumentError } from "commander";
 import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogBootList, LogEntry, LogFieldNames, LogFieldValues, LogList, LogUsage } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { defined } from "#kernel/values.ts";
-import { type Command, integer } from "../core/command.ts";
+import { type Command, integer, repeated } from "../core/command.ts";
 import { Interrupted } from "../core/errors.ts";
+import { allPages, type LogQuery, valueBytes, withFields } from "../core/journal-pages.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
-import { formatEntry, type LogOutput, logOutputs } from "../output/log-format.ts";
-import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
+import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "../output/journal-output.ts";
+import { sizeText } from "../output/journal-text.ts";
+import { longTime } from "../output/journal-time.ts";
+import { formatEntry } from "../output/log-format.ts";
+import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
 
 interface LogOptions {
-  readonly unit?: string;
+  readonly unit?: readonly string[];
   readonly dmesg?: boolean;
   readonly priority?: number;
   /** True: as many as a follow begins with. */
-  readonly lines?: number | true;
+  readonly lines?: number | true | "all";
   readonly follow?: boolean;
-  readonly output: LogOutput;
+  readonly output: JournalOutput;
+  readonly all?: boolean;
+  readonly outputFields?: readonly string[];
+  readonly listBoots?: boolean;
+  readonly diskUsage?: boolean;
+  readonly fields?: boolean;
+  readonly field?: string;
   readonly since?: string;
   readonly until?: string;
   readonly grep?: string;
@@ -41,36 +52,35 @@ function priority(text: string): number {
 
 const mostLines = integer(logQueryLimit.minimum, logQueryLimit.maximum);
 
-function lineCount(text: string): number {
+function lineCount(text: string): number | "all" {
   if (text === "0") return 0;
-  if (text !== "all") return mostLines(text);
-  throw new InvalidArgumentError(
-    `one answer has at most ${logQueryLimit.maximum} entries: take that many, and go on with --until or --after-cursor`,
-  );
+  return text === "all" ? "all" : mostLines(text);
 }
 
-function once(text: string, previous: string | undefined): string {
-  if (previous === undefined) return text;
-  throw new InvalidArgumentError(
-    "it can be given once: a pattern such as 'nginx*' names several units, and others are asked for one by one",
-  );
+const fieldName = /^[A-Z0-9_]{1,64}$/;
+
+function nameOfField(text: string): string {
+  if (fieldName.test(text)) return text;
+  throw new InvalidArgumentError("it must be the name of a field, such as _COMM: steward logs --fields lists them");
 }
+
+const namesOfFields = (text: string): readonly string[] => text.split(",").map(nameOfField);
 
 function queryOf(options: LogOptions, boot: string | undefined) {
   const { unit, priority: least, since, until, grep, identifier, afterCursor, reverse, follow } = options;
-  const lines = options.lines === true ? usualLines : options.lines;
+  const lines = options.lines === true ? usualLines : options.lines === "all" ? undefined : options.lines;
   const limit = lines ?? (follow ? usualLines : logQueryLimit.default);
   // The newest lines are asked for, whenever they were written.
   const isNewest = (options.lines !== undefined || follow === true) && boot === undefined && afterCursor === undefined;
   const start = since ?? (isNewest ? beginning : undefined);
   return {
-    ...defined({ unit, priority: least, since: start, until, grep, boot, identifier, cursor: afterCursor }),
+    ...defined({ units: unit, priority: least, since: start, until, grep, boot, identifier, cursor: afterCursor }),
     order: reverse ? ("desc" as const) : ("asc" as const),
     limit,
   };
 }
 
-type LogQuery = ReturnType<typeof queryOf>;
+type Asked = ReturnType<typeof queryOf>;
 
 async function newestCursor({ client }: Connection): Promise<string | undefined> {
   const { logs } = await client.listLogs({ query: { since: beginning, order: "desc", limit: 1 } });
@@ -80,13 +90,16 @@ async function newestCursor({ client }: Connection): Promise<string | undefined>
 async function follow(
   { io, person }: CommandPorts,
   connection: Connection,
-  options: LogOptions & { readonly query: LogQuery; readonly print: (entry: LogEntry) => void },
+  options: LogOptions & { readonly query: Asked; readonly printer: Printer },
 ): Promise<never> {
-  const { unit, grep, identifier, afterCursor, query, print } = options;
+  const { unit: units = [], grep, identifier, afterCursor, query, printer } = options;
+  // The stream has neither the fields of an entry nor several units: then it only tells that there is something to ask for.
+  const isBell = printer.fields !== undefined || units.length > 1;
+  const unit = units.length > 1 ? undefined : units[0];
   // Asked first, so that an entry written while the first ones are fetched, or while the connection is lost, is not missed.
   const start = afterCursor ?? (await newestCursor(connection));
   const first = query.limit === 0 ? [] : (await connection.client.listLogs({ query })).logs;
-  for (const entry of first) print(entry);
+  for (const entry of first) await printer.print(entry);
   const cursor = first.at(-1)?.cursor ?? start;
   const entries = streamLogs({
     ...connection,
@@ -98,14 +111,72 @@ async function follow(
         state === "lost" ? "steward: lost the connection, making it again\n" : "steward: the connection is back\n",
       ),
   });
-  for await (const entry of entries) if (identifier === undefined || entry.identifier === identifier) print(entry);
+  if (isBell) {
+    const { since: _, ...filters } = query;
+    await printRung({
+      entries,
+      connection,
+      query: { ...filters, limit: logQueryLimit.maximum, ...defined({ cursor }) },
+      printer,
+    });
+  } else {
+    for await (const entry of entries) {
+      if (identifier === undefined || entry.identifier === identifier) await printer.print(entry);
+    }
+  }
   throw new Interrupted();
 }
 
-async function wholeEntry({ client }: Connection, cursor: string): Promise<LogEntry | undefined> {
+/** Not more often than the service takes calls of one key. */
+const ringMs = 1_000;
+
+/** Asks for what is new whenever an entry comes, and prints it. */
+async function printRung(options: {
+  readonly entries: AsyncIterable<LogEntry>;
+  readonly connection: Connection;
+  readonly query: LogQuery;
+  readonly printer: Printer;
+}): Promise<void> {
+  const { entries, connection, query, printer } = options;
+  let { cursor } = query;
+  const state = { isRung: false, isOver: false, wake: (): void => undefined };
+  const listening = (async () => {
+    try {
+      for await (const _ of entries) {
+        state.isRung = true;
+        state.wake();
+      }
+    } finally {
+      state.isOver = true;
+      state.wake();
+    }
+  })();
+  while (!state.isOver) {
+    if (!state.isRung) {
+      await new Promise<void>((resolve) => {
+        state.wake = resolve;
+      });
+      continue;
+    }
+    state.isRung = false;
+    for await (const page of allPages(connection, { ...query, ...defined({ cursor }) })) {
+      for (const entry of page) await printer.print(entry);
+      cursor = page.at(-1)?.cursor ?? cursor;
+    }
+    await delay(ringMs);
+  }
+  await listening;
+}
+
+async function wholeEntry(
+  { client }: Connection,
+  cursor: string,
+  fields: string | undefined,
+): Promise<LogEntry | undefined> {
   const parts: string[] = [];
   for (let offset: number | undefined = 0; ; ) {
-    const { logs }: LogList = await client.listLogs({ query: { entry: cursor, offset } });
+    const { logs }: LogList = await client.listLogs({ query: { entry: cursor, offset, ...defined({ fields }) } });
+    if (fields !== undefined) return logs[0];
     const [found] = logs;
     if (found === undefined) return undefined;
     parts.push(found.message);
@@ -115,7 +186,7 @@ async function wholeEntry({ client }: Connection, cursor: string): Promise<LogEn
 }
 
 /** Says on standard error that there is nothing, or more than is shown. */
-function printRest(io: Io, { logs, total }: LogList, query: LogQuery, isChosen: boolean): void {
+function printRest(io: Io, { logs, total }: LogList, query: Asked, isChosen: boolean): void {
   const { isTerminal } = screenOf(io);
   const shown = logs.length;
   if (!isTerminal && (isChosen || shown === 0)) return;
@@ -126,22 +197,116 @@ function printRest(io: Io, { logs, total }: LogList, query: LogQuery, isChosen: 
   } else if (shown < total) io.err(`-- ${shown} of ${total} entries; -n and --since choose others --\n`);
 }
 
+interface Printer {
+  /** The fields that it needs; undefined: none but those that every entry has. */
+  readonly fields: string | undefined;
+  readonly print: (entry: LogEntry) => Promise<void> | void;
+}
+
+/**
+ * At a terminal lines are shown with colours, and without anything that it acts upon; in a pipe everything is as journalctl writes it,
+ * byte for byte.
+ */
+function createPrinter(io: Io, connection: Connection, options: LogOptions): Printer {
+  const { output, json, all = false, outputFields } = options;
+  if (json) return { fields: undefined, print: (entry) => io.out(jsonText(entry)) };
+  const screen = screenOf(io);
+  const isLine = output === "short" || output === "short-iso" || (output === "cat" && outputFields === undefined);
+  if (isLine && io.raw === undefined) {
+    return { fields: undefined, print: (entry) => io.out(formatEntry(entry, output, screen)) };
+  }
+  const chosen = { all, fields: outputFields };
+  const format = createJournalFormat(output, chosen);
+  const { raw = (bytes: Buffer) => io.out(escapeUnseen(bytes.toString("utf8"), output)) } = io;
+  return {
+    fields: fieldsOf(output, chosen),
+    print: async (entry) => raw(format(await withFields(connection, entry))),
+  };
+}
+
+/** What a terminal leaves out of text stands in JSON as an escape, so that it means the same. */
+const escapeUnseen = (text: string, output: JournalOutput): string =>
+  output.startsWith("json") ? escaped(text) : text;
+
+/** @returns whether a list was asked for, and is printed. */
+async function printList(
+  { io, connect, finish }: CommandPorts,
+  options: LogOptions,
+  command: Command,
+): Promise<boolean> {
+  const { listBoots, diskUsage, fields, field, json } = options;
+  const asked = [listBoots, diskUsage, fields, field !== undefined].filter((each) => each === true);
+  if (asked.length === 0) return false;
+  if (asked.length > 1) command.error("error: --list-boots, --disk-usage, --fields and --field: one of them at a time");
+  const { client } = await connect(command);
+  const answer = listBoots
+    ? await client.listLogBoots()
+    : diskUsage
+      ? await client.getLogUsage()
+      : field === undefined
+        ? await client.listLogFields()
+        : await client.listLogFieldValues({ params: { name: field } });
+  finish(exitCode.fine);
+  if (json) printJson(io, answer);
+  else printAnswer(io, answer);
+  return true;
+}
+
+function printAnswer(io: Io, answer: LogBootList | LogUsage | LogFieldNames | LogFieldValues): void {
+  const { raw = (bytes: Buffer) => io.out(bytes.toString("utf8")) } = io;
+  if ("boots" in answer) io.out(bootLines(answer));
+  else if ("names" in answer) io.out(answer.names.map((name) => `${name}\n`).join(""));
+  else if ("values" in answer) {
+    raw(Buffer.concat(answer.values.flatMap((value) => [valueBytes(value), Buffer.from("\n")])));
+    if (answer.truncated) io.err("-- there are more values than one answer has --\n");
+  } else {
+    const size = sizeText(answer.disk_bytes + answer.memory_bytes);
+    io.out(`Archived and active journals take up ${size} in the file system.\n`);
+  }
+}
+
+/** The table of `journalctl --list-boots`. */
+function bootLines({ boots }: LogBootList): string {
+  const time = (text: string): string => longTime(new Date(text));
+  const rows = boots.map(
+    ({ index, boot_id: id, first, last }) => [String(index), id, time(first), time(last)] as const,
+  );
+  const head = ["IDX", "BOOT ID", "FIRST ENTRY", "LAST ENTRY"] as const;
+  const widths = head.map((name, at) => Math.max(name.length, ...rows.map((row) => row[at]?.length ?? 0)));
+  const line = (row: readonly string[], isHead: boolean): string =>
+    row
+      .map((cell, at) => (at === 0 && !isHead ? cell.padStart(widths[at] ?? 0) : cell.padEnd(widths[at] ?? 0)))
+      .join(" ")
+      .trimEnd();
+  return [line(head, true), ...rows.map((row) => line(row, false))].map((each) => `${each}\n`).join("");
+}
+
 export function addLogsCommand(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
   const time = timeOption(now);
   program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
-    .option("-u, --unit <unit>", "only what this unit wrote, or units like 'nginx*'", once)
+    .option(
+      "-u, --unit <unit>",
+      "only what this unit wrote, or units like 'nginx*'; several times: any of them",
+      repeated,
+    )
     .option("-k, --dmesg", "only what the kernel wrote")
     .option("-p, --priority <priority>", "only this severity and worse: err, warning, 0 to 7", priority)
     .option(
       "-n, --lines [count]",
-      "the newest so many, however old, 10 without a number; 1000 of the last hour when left out",
+      "the newest so many, however old, 10 without a number, or all; 1000 of the last hour when left out",
       lineCount,
     )
     .option("-f, --follow", "begin with the newest 10 (-n 0: none), and go on as they are written, until Ctrl-C")
-    .choice("-o, --output <format>", "how to print them", logOutputs, "short")
+    .choice("-o, --output <format>", "how to print them", journalOutputs, "short")
+    .option("-a, --all", "very long and not printable values, too, in a pipe")
+    .option(
+      "--output-fields <names>",
+      "only these fields, separated by commas, with verbose, json, export and cat",
+      namesOfFields,
+    )
     .option("-S, --since <time>", "not older than this", time)
     .option("-U, --until <time>", "not newer than this", time)
     .option("-g, --grep <expression>", "only messages that match; case matters where it has a capital letter")
@@ -150,42 +315,53 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     .option("-r, --reverse", "newest first")
     .option("--after-cursor <cursor>", "only what follows this entry")
     .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count")
+    .option("--list-boots", "the boots of which there are entries")
+    .option("--disk-usage", "how much room the journal takes")
+    .option("-N, --fields", "the names of all fields")
+    .option("-F, --field <name>", "the values that a field has", nameOfField)
     .option("--no-pager", "as it is in any case: there is no pager")
     .json("print the answer as JSON; with --follow an entry on each line, as -o json")
     .notes(`Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
 
   steward logs -u nginx -p warning --since yesterday
   steward logs -f -g 'timed? out'
+  steward logs -n all -o export -b -1 > boot.export
+
+In a pipe the output is that of journalctl, byte for byte, but for the order of members in JSON, which has none there.
 
 A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.
 Where more was found than is shown, one line on standard error says so, also in a pipe.`)
     .action(async (given: LogOptions, command: Command) => {
+      if (await printList(ports, given, command)) return;
       if (given.follow && (given.reverse || given.until !== undefined)) {
         command.error("error: --follow goes with neither --reverse nor --until");
       }
       if (given.dmesg && given.unit !== undefined)
         command.error("error: --dmesg is the unit kernel: give one of the two");
       const boot = given.boot === true ? "0" : given.boot;
-      const options = given.dmesg ? { ...given, unit: "kernel" } : given;
+      const options = given.dmesg ? { ...given, unit: ["kernel"] } : given;
       if (given.lines === 0 && !given.follow)
         command.error(
           `error: -n 0 shows nothing: it must be a whole number from 1 to ${logQueryLimit.maximum}, 0 goes with --follow`,
         );
       const connection = await connect(command);
-      const output = given.json ? "json" : given.output;
-      const screen = screenOf(io);
-      const print = (entry: LogEntry): void => io.out(formatEntry(entry, output, screen));
+      const printer = createPrinter(io, connection, options);
+      const { fields, print } = printer;
       if (given.entry !== undefined) {
-        const entry = await wholeEntry(connection, given.entry);
+        const entry = await wholeEntry(connection, given.entry, fields);
         finish(exitCode.fine);
         return entry === undefined ? io.err("-- No entries --\n") : print(entry);
       }
-      const query = queryOf(options, boot);
-      if (given.follow) return follow(ports, connection, { ...options, query, print });
+      const query = { ...queryOf(options, boot), ...defined({ fields }) };
+      if (given.follow) return follow(ports, connection, { ...options, query, printer });
+      if (options.lines === "all") {
+        for await (const page of allPages(connection, query)) for (const entry of page) await print(entry);
+        return finish(exitCode.fine);
+      }
       const answer = await connection.client.listLogs({ query });
       finish(exitCode.fine);
       if (given.json) return printJson(io, answer);
-      for (const entry of answer.logs) print(entry);
+      for (const entry of answer.logs) await print(entry);
       printRest(io, answer, query, given.lines !== undefined);
     });
 }

@@ -57,17 +57,4 @@ describe("an entry in short form", () => {
     expect(text.slice(0, -1)).not.toMatch(/[\p{Cc}\u202e]/u);
     expect(text).toContain("abcde\ufffdf\ufffdghi");
   });
-
-  it("is JSON on one line where a program reads it", () => {
-    const given = entry({ message: "a\nb" });
-    expect(JSON.parse(formatEntry(given, "json", coloured))).toEqual(given);
-    expect(formatEntry(given, "json", coloured).split("\n")).toHaveLength(2);
-  });
-
-  it("gives a terminal nothing to act upon as JSON either", () => {
-    const given = entry({ message: "a\u001b[2J\u009b31mb\u007f\u0085\u2028\u202ec\u2066", unit: "\u009d0;x" });
-    const text = formatEntry(given, "json", plainScreen);
-    expect(text.slice(0, -1)).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u);
-    expect(JSON.parse(text)).toEqual(given);
-  });
 });

@@ -1,24 +1,10 @@
 import { type LogEntry, priorityNames } from "#contract/logs.ts";
-import { jsonText, oneLine, severalLines } from "./output.ts";
+import { isoTime, shortTime } from "./journal-time.ts";
+import { oneLine, severalLines } from "./output.ts";
 import { paint, type Screen, type Style } from "./screen.ts";
 
-export const logOutputs = ["short", "short-iso", "cat", "json"] as const;
-export type LogOutput = (typeof logOutputs)[number];
-
-const months = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
-const two = (value: number): string => String(value).padStart(2, "0");
-
-const timeOf = (date: Date): string => `${two(date.getHours())}:${two(date.getMinutes())}:${two(date.getSeconds())}`;
-
-/** `Jan 31 14:00:00`, local time. */
-const shortTime = (date: Date): string => `${months[date.getMonth()]} ${two(date.getDate())} ${timeOf(date)}`;
-
-/** `2026-01-31T14:00:00+0100`, local time. */
-function isoTime(date: Date): string {
-  const offset = -date.getTimezoneOffset();
-  const zone = `${offset < 0 ? "-" : "+"}${two(Math.floor(Math.abs(offset) / 60))}${two(Math.abs(offset) % 60)}`;
-  return `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}T${timeOf(date)}${zone}`;
-}
+/** The formats in which entries are shown at a terminal; the others are written as in a pipe. */
+export type LogOutput = "short" | "short-iso" | "cat";
 
 const err = priorityNames.indexOf("err");
 const warning = priorityNames.indexOf("warning");
@@ -34,7 +20,6 @@ export function logStyle({ priority }: Pick<LogEntry, "priority">): Style | unde
 }
 
 export function formatEntry(entry: LogEntry, output: LogOutput, screen: Screen): string {
-  if (output === "json") return jsonText(entry);
   const style = logStyle(entry);
   const lines = severalLines(entry.message).replace(/\n+$/, "").split("\n");
   if (entry.truncated) lines.push(`… (cut; the whole: steward logs --entry '${entry.cursor}')`);

@@ -5,6 +5,8 @@ import { type Cell, paint, plainScreen, type Screen, type Style, screenOfProcess
 export interface Io {
   readonly out: (text: string) => void;
   readonly err: (text: string) => void;
+  /** Writes bytes as they are, where no terminal reads them. */
+  readonly raw?: (bytes: Buffer) => void;
   readonly redraw?: ((text: string) => void) | undefined;
   /** A pipe when left out. */
   readonly screen?: Screen;
@@ -32,10 +34,11 @@ export const paintError = (io: Pick<Io, "screen">, style: Style, text: string): 
 /** What JSON does not escape, but a terminal or a reader would interpret. */
 const unescaped = /[\u007f-\u009f\u2028-\u202e\u2066-\u2069]/gu;
 
-export const jsonText = (value: unknown, indent = 0): string => {
-  const text = JSON.stringify(value, null, indent);
-  return `${text.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`)}\n`;
-};
+/** JSON text with escapes instead of such marks. */
+export const escaped = (json: string): string =>
+  json.replaceAll(unescaped, (mark) => `\\u${mark.charCodeAt(0).toString(16).padStart(4, "0")}`);
+
+export const jsonText = (value: unknown, indent = 0): string => `${escaped(JSON.stringify(value, null, indent))}\n`;
 
 export const printJson = (io: Io, value: unknown): void => io.out(jsonText(value, 2));
 
@@ -109,6 +112,7 @@ export function ioOfProcess(ofProcess: Readonly<Pick<NodeJS.Process, "stdout" | 
     out,
     // Standard input is opened where it is used: that takes a part of each start.
     fullScreen: fullScreenOfProcess(ofProcess, () => ofProcess.stdin, out),
+    ...(stdout.isTTY !== true && { raw: (bytes: Buffer) => stdout.write(bytes) }),
     err: (text) => stderr.write(text),
     redraw: (text) => stderr.write(`${clearLine}${text}`),
     screen: screenOfProcess({ stdout, stderr, environment: env }),

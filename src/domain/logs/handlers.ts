@@ -1,9 +1,11 @@
 import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
-import type { Caller, Handlers } from "#contract/operation.ts";
+import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
+import type { JournalLists, JournalStorage } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { checkExpression } from "./expression.ts";
+import { listHandlers } from "./lists.ts";
 import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
 import { isCursor, logWindow } from "./window.ts";
@@ -22,25 +24,36 @@ function parseBoot(text: string): string {
   throw invalid("boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1");
 }
 
+const namesOf = (text: string): "all" | readonly string[] => (text === "*" ? "all" : text.split(","));
+
 export function logsHandlers(ports: {
   reader: LogReader;
+  journal: JournalLists & Pick<JournalStorage, "size">;
   clock: Pick<Clock, "now">;
   /** Names and patterns of the units whose entries a caller may read. */
   unitsOf: (caller: Caller) => "all" | readonly string[];
 }): Handlers<typeof logs> {
-  const { reader, clock, unitsOf } = ports;
+  const { reader, journal, clock, unitsOf } = ports;
 
   /** The units to search, undefined for all; narrowed to those that the caller may read. */
-  function visibleUnits(text: string | undefined, caller: Caller | undefined): readonly string[] | undefined {
-    const wanted = text === undefined ? undefined : canonicalUnit(text);
+  function visibleUnits(
+    { unit = [], units = [] }: Readonly<Partial<Record<"unit" | "units", string | readonly string[]>>>,
+    caller: Caller | undefined,
+  ): readonly string[] | undefined {
+    const named = [unit, units].flat().map(canonicalUnit);
+    const wanted = named.length === 0 ? undefined : named;
     const granted = caller === undefined ? [] : unitsOf(caller);
-    if (granted === "all") return wanted === undefined ? undefined : [wanted];
-    if (wanted === undefined) return granted;
-    if (granted.some((pattern) => isWithin(wanted, pattern))) return [wanted];
-    throw missingScope(`logs:read:${wanted}`, caller?.scopes ?? []);
+    if (granted === "all") return wanted;
+    const refused = wanted?.find((unit) => !granted.some((pattern) => isWithin(unit, pattern)));
+    if (refused !== undefined) throw missingScope(`logs:read:${refused}`, caller?.scopes ?? []);
+    return wanted ?? granted;
   }
 
+  const readingOf = (context: Context) => ({ owner: context.caller?.keyId ?? "", signal: context.signal() });
+
   return {
+    ...listHandlers({ reader, journal, readingOf, visibleTo: ({ caller }) => visibleUnits({}, caller) }),
+
     async listLogs({ query }, context) {
       const { cursor, boot, entry, grep, offset = 0, priority } = query;
       for (const [field, value] of Object.entries({ cursor, entry })) {
@@ -48,7 +61,7 @@ export function logsHandlers(ports: {
       }
       if (entry === undefined && query.offset !== undefined) throw invalid("offset", "Goes with entry only");
       const request = {
-        units: visibleUnits(query.unit, context.caller),
+        units: visibleUnits(query, context.caller),
         ...logWindow(query, clock.now()),
         priority: priority === leastSevere ? undefined : priority,
         identifier: query.identifier,
@@ -58,8 +71,10 @@ export function logsHandlers(ports: {
         order: query.order ?? "asc",
         limit: query.limit ?? logQueryLimit.default,
         entry: entry === undefined ? undefined : { cursor: entry, offset },
+        isFromOldest: query.from === "oldest",
+        fields: query.fields === undefined ? undefined : namesOf(query.fields),
       };
-      return reader.read(request, { owner: context.caller?.keyId ?? "", signal: context.signal() });
+      return reader.read(request, readingOf(context));
     },
   };
 }

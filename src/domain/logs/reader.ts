@@ -28,6 +28,8 @@ export interface Reading {
 export interface LogReader {
   /** @throws DomainError VALIDATION_ERROR, UNAVAILABLE, or RATE_LIMITED when the owner has too many waiting. */
   readonly read: (query: LogQuery, reading: Reading) => Promise<SerializedJson<LogList>>;
+  /** The same of whatever else is read of the journal. */
+  readonly ask: <T>(question: (signal: AbortSignal) => Promise<T>, reading: Reading) => Promise<T>;
 }
 
 const tookTooLong = (limitMs: number): DomainError =>
@@ -95,18 +97,24 @@ export function createLogReader(ports: {
   const { journal, clock } = ports;
   const searching = createTurns(searchLimits, "searches", clock);
   const querying = createTurns(queryLimits, "log queries", clock);
+  const inTime = async <T>(
+    turns: typeof querying,
+    work: (signal: AbortSignal) => Promise<T>,
+    { owner, signal: outer }: Reading,
+  ): Promise<T> => {
+    const limit = createTimeLimit(clock, answerWithinMs, outer, tookTooLong);
+    const { signal } = limit;
+    try {
+      return await turns({ owner, signal }, () => untilAborted(work(signal), signal));
+    } catch (error) {
+      throw outer.aborted ? nobodyWaits(error) : asDomainError(error);
+    } finally {
+      limit.end();
+    }
+  };
   return {
-    async read(query, { owner, signal: outer }) {
-      const limit = createTimeLimit(clock, answerWithinMs, outer, tookTooLong);
-      const { signal } = limit;
-      const turns = query.grep === undefined ? querying : searching;
-      try {
-        return await turns({ owner, signal }, () => untilAborted(journal.query(query, signal), signal));
-      } catch (error) {
-        throw outer.aborted ? nobodyWaits(error) : asDomainError(error);
-      } finally {
-        limit.end();
-      }
-    },
+    read: (query, reading) =>
+      inTime(query.grep === undefined ? querying : searching, (signal) => journal.query(query, signal), reading),
+    ask: (question, reading) => inTime(querying, question, reading),
   };
 }

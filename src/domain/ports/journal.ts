@@ -1,4 +1,4 @@
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry, LogFieldValues, LogList } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
 
 /** Times are microseconds since the epoch, as in the journal. */
@@ -28,6 +28,20 @@ export interface LogQuery {
   readonly limit: number;
   /** Only the entry with this cursor, its message from a byte on: the other filters apply, cursor, order and limit do not. */
   readonly entry?: { readonly cursor: string; readonly offset: number } | undefined;
+  /** Whether a page without a cursor begins with the oldest entry, with `asc`. */
+  readonly isFromOldest?: boolean | undefined;
+  /** Fields that come with each entry as they are. Undefined: none. */
+  readonly fields?: "all" | readonly string[] | undefined;
+}
+
+/** A boot of which there are entries. */
+export interface JournalBoot {
+  /** 0 the last of all, -1 the one before it. */
+  readonly index: number;
+  readonly id: string;
+  /** Microseconds since the epoch: its first and its last entry. */
+  readonly first: number;
+  readonly last: number;
 }
 
 /** A streamed entry, with the fields for filters. */
@@ -74,6 +88,11 @@ export interface Journal {
   readonly rotate: (signal: AbortSignal) => Promise<void>;
   /** Removes the oldest archived files until those of each folder take no more than this. @throws when it fails. */
   readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
+  // What the journal lists beside entries; `units`: of the entries of these alone.
+  /** In their order. */
+  readonly boots: (units: LogQuery["units"], signal: AbortSignal) => Promise<readonly JournalBoot[]>;
+  readonly fieldNames: (units: LogQuery["units"], signal: AbortSignal) => Promise<readonly string[]>;
+  readonly fieldValues: (name: string, units: LogQuery["units"], signal: AbortSignal) => Promise<LogFieldValues>;
 }
 
 export interface MessageSearch {
@@ -81,6 +100,12 @@ export interface MessageSearch {
   /** Searches may share the array; then it is passed on once. */
   readonly messages: readonly string[];
 }
+
+/** What the journal lists beside entries. */
+export type JournalLists = Pick<Journal, "boots" | "fieldNames" | "fieldValues">;
+
+/** The files of the journal. */
+export type JournalStorage = Pick<Journal, "size" | "canRotate" | "rotate" | "vacuum">;
 
 /** Matches expressions of clients, which may take for ever: outside the event loop, with a time limit. */
 export interface Grep {

@@ -27,6 +27,8 @@ function fromText(value: unknown, schema: SchemaObject): unknown {
       return integerText.test(value) ? Number(value) : value;
     case "number":
       return numberText.test(value) ? Number(value) : value;
+    case "array":
+      return [value];
     case "boolean":
       return value === "true" ? true : value === "false" ? false : value;
     default:
@@ -38,7 +40,9 @@ const upperFirst = (text: string): string => text.charAt(0).toUpperCase() + text
 
 /** The faulty member and the issue, in the words of the contract. */
 function describeError(error: ErrorObject, part: HttpPart): { field: string; issue: string } {
-  const at = error.instancePath.split("/").slice(1).join(".");
+  const path = error.instancePath.split("/").slice(1);
+  // Of a parameter that is given several times no place is named.
+  const at = part === "query" ? (path[0] ?? "") : path.join(".");
   // A parameter that is given twice is parsed as a list.
   const isRepeated = part === "query" && error.keyword === "type" && Array.isArray(error.data);
   if (isRepeated && error.schema !== "array") return { field: at || part, issue: "Must be given once" };

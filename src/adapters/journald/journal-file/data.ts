@@ -195,3 +195,31 @@ export function* dataOfField(file: JournalFile, name: string): Generator<number>
     return;
   }
 }
+
+/**
+ * Names of all fields of the file.
+ * @param onDamage is told of a chain that breaks; the others are followed all the same.
+ */
+export function fieldNamesOf(file: JournalFile, onDamage: (error: DamagedJournal) => void): readonly string[] {
+  const { offset: table, buckets } = file.header.fieldHashTable;
+  const names: string[] = [];
+  for (let bucket = 0; bucket < buckets; bucket += 1) {
+    try {
+      const head = table + bucket * layout.bucketSize;
+      if (head + layout.bucketSize > file.size) throw new DamagedJournal("hash table outside the file", head);
+      let previous = 0;
+      for (let offset = file.number(head); offset !== 0; ) {
+        if (offset <= previous) throw new DamagedJournal("hash chain that leads back", previous);
+        const size = file.object(offset, layout.objectType.field, layout.fieldObject.payload);
+        const at = file.blocks.seek(offset, size);
+        names.push(file.blocks.view.bytes.toString("latin1", at + layout.fieldObject.payload, at + size));
+        previous = offset;
+        offset = file.number(offset + layout.fieldObject.nextHash);
+      }
+    } catch (error) {
+      if (!(error instanceof DamagedJournal)) throw error;
+      onDamage(error);
+    }
+  }
+  return names;
+}

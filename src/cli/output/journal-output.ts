@@ -1,0 +1,249 @@
+import type { LogEntry } from "#contract/logs.ts";
+import { type FieldValue, fieldValue, sizeText, withoutStyles } from "./journal-text.ts";
+import { isoTime, longTime, shortTime } from "./journal-time.ts";
+
+/** An entry with its fields as they are in the journal. */
+export interface RawEntry {
+  readonly cursor: string;
+  readonly fields: readonly FieldValue[];
+}
+
+export interface OutputOptions {
+  /** Values that are very long or not printable, too. */
+  readonly all: boolean;
+  /** The fields to print, where not all are. */
+  readonly fields: readonly string[] | undefined;
+}
+
+type Format = (entry: RawEntry, options: OutputOptions) => readonly (Buffer | string)[];
+
+/** Texts about an entry that are longer are left out of its line. */
+const longestShown = 300;
+/** A value is null in JSON from so many bytes on, its name and the equals sign included. */
+const longestJson = 4096;
+const microsPerSecond = 1_000_000n;
+
+interface Moments {
+  readonly realtime: bigint;
+  readonly monotonic: bigint;
+  readonly bootId: string;
+}
+
+const hex = (text: string | undefined): bigint => BigInt(`0x${text ?? "0"}`);
+
+/** What only the cursor says. */
+function momentsOf(cursor: string): Moments {
+  const members = new Map(cursor.split(";").map((part) => [part.slice(0, 1), part.slice(2)]));
+  return { realtime: hex(members.get("t")), monotonic: hex(members.get("m")), bootId: members.get("b") ?? "" };
+}
+
+/** Of a field that is there more than once the last value counts. */
+const lastOf = ({ fields }: RawEntry, name: string): FieldValue | undefined =>
+  fields.findLast((field) => field.name === name);
+
+/** When it was written, as the program says, else journald. */
+function momentShown(entry: RawEntry): bigint {
+  const stated = lastOf(entry, "_SOURCE_REALTIME_TIMESTAMP")?.bytes.toString("latin1") ?? "";
+  const micros = /^[1-9]\d{0,15}$/.test(stated) ? BigInt(stated) : 0n;
+  return micros > 0n ? micros : momentsOf(entry.cursor).realtime;
+}
+
+const splitMicros = (micros: bigint) => ({
+  date: new Date(Number(micros / 1000n)),
+  micros: Number(micros % microsPerSecond),
+});
+
+const isShown = (field: FieldValue | undefined, { all }: OutputOptions): field is FieldValue =>
+  field !== undefined && (all || (field.bytes.length < longestShown && field.isPrintable));
+
+const lineFeed = 0x0a;
+
+/** What is shown of bytes on a line: journalctl ends at a NUL. */
+function untilNul(bytes: Buffer): Buffer {
+  const end = bytes.indexOf(0);
+  return end < 0 ? bytes : bytes.subarray(0, end);
+}
+
+/** Lines of a text, each but the first behind so many spaces. A last line that is empty is none. */
+function* linesOf(bytes: Buffer, indent: number): Generator<Buffer | string> {
+  for (let from = 0; from < bytes.length || from === 0; ) {
+    const found = bytes.indexOf(lineFeed, from);
+    const end = found < 0 ? bytes.length : found;
+    if (from > 0) yield " ".repeat(indent);
+    yield untilNul(bytes.subarray(from, end));
+    yield "\n";
+    from = end + 1;
+  }
+}
+
+const blob = (bytes: Buffer): string => `[${sizeText(bytes.length)} blob data]`;
+
+const short =
+  (timeText: (date: Date) => string): Format =>
+  (entry, options) => {
+    const message = lastOf(entry, "MESSAGE");
+    if (message === undefined) return [];
+    const firstShown = (...names: readonly string[]): Buffer | undefined =>
+      names.map((name) => lastOf(entry, name)).find((each) => isShown(each, options))?.bytes;
+    const time = timeText(splitMicros(momentShown(entry)).date);
+    const host = firstShown("_HOSTNAME");
+    const who = firstShown("SYSLOG_IDENTIFIER", "_COMM");
+    const pid = firstShown("_PID", "SYSLOG_PID");
+    const known = [host && [" ", host], who && [" ", who], pid && ["[", pid, "]"]];
+    const [before = [], name = [" unknown"], process = []] = known;
+    const head = [time, ...before, ...name, ...process, ": "].map((part) =>
+      typeof part === "string" ? part : untilNul(part),
+    );
+    const text = options.all ? message.bytes : withoutStyles(message.bytes);
+    const isPrintable = text === message.bytes ? message.isPrintable : fieldValue("", text).isPrintable;
+    if (!options.all && !isPrintable) return [...head, blob(text), "\n"];
+    // Where nobody is named, further lines stand below the end of the rest.
+    const indent = [time, ...known.flatMap((each) => each ?? []), ": "].reduce(
+      (sum, part) => sum + Buffer.byteLength(part),
+      0,
+    );
+    return [...head, ...linesOf(text, indent)];
+  };
+
+const cat: Format = ({ fields }, options) => {
+  const names = options.fields ?? ["MESSAGE"];
+  const found = names.map((name) => fields.find((field) => field.name === name));
+  return found.flatMap((field) => (field === undefined ? [] : [field.bytes, "\n"]));
+};
+
+const isWanted = ({ name }: FieldValue, { fields }: OutputOptions): boolean =>
+  fields === undefined || fields.includes(name);
+
+const exported: Format = ({ cursor, fields }, options) => {
+  const { realtime, monotonic, bootId } = momentsOf(cursor);
+  const head = `__CURSOR=${cursor}\n__REALTIME_TIMESTAMP=${realtime}\n__MONOTONIC_TIMESTAMP=${monotonic}\n_BOOT_ID=${bootId}\n`;
+  const written = fields
+    .filter((field) => field.name !== "_BOOT_ID" && isWanted(field, options))
+    .flatMap(({ name, bytes, isPrintable }) => {
+      if (isPrintable && !bytes.includes(lineFeed)) return [`${name}=`, bytes, "\n"];
+      const length = Buffer.alloc(8);
+      length.writeBigUInt64LE(BigInt(bytes.length));
+      return [`${name}\n`, length, bytes, "\n"];
+    });
+  return [head, ...written, "\n"];
+};
+
+type JsonValue = string | null | readonly number[] | readonly (string | null | readonly number[])[];
+
+/** The members of an entry in systemd's "Journal JSON Format". */
+function membersOf({ cursor, fields }: RawEntry, options: OutputOptions): readonly (readonly [string, JsonValue])[] {
+  const { realtime, monotonic, bootId } = momentsOf(cursor);
+  const values = new Map<string, (string | null | readonly number[])[]>();
+  for (const field of fields) {
+    const { name, bytes, isPrintable } = field;
+    if (name === "_BOOT_ID" || !isWanted(field, options)) continue;
+    const isLong = !options.all && name.length + 1 + bytes.length >= longestJson;
+    const value = isLong ? null : isPrintable ? bytes.toString("utf8") : [...bytes];
+    const known = values.get(name);
+    if (known === undefined) values.set(name, [value]);
+    else known.push(value);
+  }
+  return [
+    ["__CURSOR", cursor],
+    ["__REALTIME_TIMESTAMP", String(realtime)],
+    ["__MONOTONIC_TIMESTAMP", String(monotonic)],
+    ["_BOOT_ID", bootId],
+    ...[...values].map(([name, all]) => [name, all.length === 1 ? (all[0] ?? null) : all] as const),
+  ];
+}
+
+const json: Format = (entry, options) => [JSON.stringify(Object.fromEntries(membersOf(entry, options))), "\n"];
+
+function prettyValue(value: JsonValue | number, depth: number): string {
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  const indent = "\t".repeat(depth + 1);
+  const items = (value as readonly (JsonValue | number)[]).map((each) => `${indent}${prettyValue(each, depth + 1)}`);
+  return `[\n${items.join(",\n")}\n${"\t".repeat(depth)}]`;
+}
+
+const jsonPretty: Format = (entry, options) => {
+  const members = membersOf(entry, options).map(([name, value]) => `\t"${name}" : ${prettyValue(value, 1)}`);
+  return [`{\n${members.join(",\n")}\n}\n`];
+};
+
+const verbose: Format = (entry, options) => {
+  const { date, micros } = splitMicros(momentShown(entry));
+  const fields = entry.fields.filter((field) => isWanted(field, options));
+  return [
+    `${longTime(date, micros)} [${entry.cursor}]\n`,
+    ...fields.flatMap(({ name, bytes, isPrintable }) => {
+      const head = `    ${name}=`;
+      if (!options.all && !isPrintable) return [head, blob(bytes), "\n"];
+      return [head, ...linesOf(bytes, head.length)];
+    }),
+  ];
+};
+
+const formats = {
+  short: short(shortTime),
+  "short-iso": short(isoTime),
+  verbose,
+  json,
+  "json-pretty": jsonPretty,
+  cat,
+  export: exported,
+} as const;
+
+export type JournalOutput = keyof typeof formats;
+export const journalOutputs = Object.keys(formats) as readonly JournalOutput[];
+
+const lineFields = [
+  "MESSAGE",
+  "_HOSTNAME",
+  "SYSLOG_IDENTIFIER",
+  "_COMM",
+  "_PID",
+  "SYSLOG_PID",
+  "_SOURCE_REALTIME_TIMESTAMP",
+];
+
+/** The fields that a format is made of, as the service takes them. */
+export function fieldsOf(output: JournalOutput, { fields }: OutputOptions): string {
+  if (output === "short" || output === "short-iso") return lineFields.join(",");
+  if (output === "cat") return (fields ?? ["MESSAGE"]).join(",");
+  if (fields === undefined || output === "verbose") return "*";
+  return fields.join(",");
+}
+
+const tellsBoots: readonly JournalOutput[] = ["short", "short-iso", "verbose"];
+
+/** Writes entries one after the other as journalctl does, with a line between two boots. */
+export function createJournalFormat(output: JournalOutput, options: OutputOptions): (entry: RawEntry) => Buffer {
+  let boot: string | undefined;
+  return (entry) => {
+    const { bootId } = momentsOf(entry.cursor);
+    const isNew = boot !== undefined && boot !== bootId && tellsBoots.includes(output);
+    boot = bootId;
+    const parts = formats[output](entry, options).map((part) => (typeof part === "string" ? Buffer.from(part) : part));
+    return Buffer.concat(isNew ? [Buffer.from(`-- Boot ${bootId} --\n`), ...parts] : parts);
+  };
+}
+
+const bytesOf = ({ text, base64 = "" }: { readonly text?: string; readonly base64?: string }): Buffer =>
+  text === undefined ? Buffer.from(base64, "base64") : Buffer.from(text);
+
+/**
+ * The entry as the service gave it.
+ * @param restOf the bytes of a value that did not come whole: the so-manieth of its name.
+ */
+export async function rawEntry(
+  { cursor, fields = [] }: LogEntry,
+  restOf: (name: string, position: number, offset: number) => Promise<readonly Buffer[]>,
+): Promise<RawEntry> {
+  const counts = new Map<string, number>();
+  const values: FieldValue[] = [];
+  for (const field of fields) {
+    const { name, text, next_offset: next } = field;
+    const position = counts.get(name) ?? 0;
+    counts.set(name, position + 1);
+    const begun = bytesOf(field);
+    if (next === undefined) values.push(fieldValue(name, begun, text));
+    else values.push(fieldValue(name, Buffer.concat([begun, ...(await restOf(name, position, next))])));
+  }
+  return { cursor, fields: values };
+}
