@@ -221,7 +221,7 @@ export const logs = {
     narrows: "answer",
     effect: "read",
     params: Type.Object({
-      name: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Name of the field, such as `_COMM`." }),
+      name: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Name of the field.", examples: ["_COMM"] }),
     }),
     response: LogFieldValues,
     errors: ["UNAVAILABLE"],
