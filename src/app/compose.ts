@@ -10,6 +10,7 @@ import type { createHealthPart } from "./parts/health.ts";
 import type { createHttpPart, HttpPorts } from "./parts/http.ts";
 import type { createLogsPart } from "./parts/logs.ts";
 import type { createOperationsPart } from "./parts/operations.ts";
+import type { createPackagesPart } from "./parts/packages.ts";
 import type { createPluginsPart } from "./parts/plugins.ts";
 import type { createProcessesPart } from "./parts/processes.ts";
 import type { createRebootPart } from "./parts/reboot.ts";
@@ -27,6 +28,7 @@ export interface BackParts {
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
   readonly operations: ReturnType<typeof createOperationsPart>;
+  readonly packages: ReturnType<typeof createPackagesPart>;
   readonly updates: Part & ReturnType<typeof createUpdatesPart>;
   readonly connectors: ReturnType<typeof createConnectorsPart>;
   readonly health: ReturnType<typeof createHealthPart>;
@@ -68,6 +70,7 @@ export function composeService<H extends Http>(
         ...system.handlers,
         ...back.processes.handlers,
         ...back.reboot.handlers,
+        ...back.packages.handlers,
         ...updates.handlers,
         ...automatic.handlers,
         ...operations.handlers,

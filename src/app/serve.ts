@@ -23,6 +23,7 @@ import { buildHealthPart } from "./parts/health.ts";
 import { buildHttpPart, securityProbe } from "./parts/http.ts";
 import { createLogsPart } from "./parts/logs.ts";
 import { buildOperationsPart, createIds } from "./parts/operations.ts";
+import { createPackagesPart } from "./parts/packages.ts";
 import { buildPluginsPart, createHookPoints } from "./parts/plugins.ts";
 import { buildProcessesPart } from "./parts/processes.ts";
 import { buildRebootPart } from "./parts/reboot.ts";
@@ -70,6 +71,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
+  const packages = createPackagesPart({ manager: () => Promise.resolve(host.packages) });
   const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, rootSide });
   const connectors = buildConnectorsPart(context, { traced, prober });
   const health = buildHealthPart(context, {
@@ -98,6 +100,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       system,
       processes,
       reboot,
+      packages,
       updates,
       automatic,
       operations,

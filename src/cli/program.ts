@@ -13,6 +13,7 @@ import { addKeysCommands } from "./commands/keys.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
 import { addOperationsCommands } from "./commands/operations.ts";
+import { addPackagesCommands } from "./commands/packages.ts";
 import { addPluginsCommands } from "./commands/plugins/index.ts";
 import { addProcessesCommands } from "./commands/processes.ts";
 import { addRebootCommands } from "./commands/reboot.ts";
@@ -82,6 +83,7 @@ export function createProgram(
   addTracesCommands(program, ports);
 
   program.commandsGroup("Updates:");
+  addPackagesCommands(program, ports);
   addUpdatesCommands(program, ports);
   addSnapshotsCommands(program, ports);
   addRollbackCommand(program, ports);

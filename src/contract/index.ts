@@ -45,6 +45,14 @@ import { LogEntry, LogList, logs } from "./logs.ts";
 import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
+import {
+  PackageDetail,
+  PackageEntry,
+  PackageEntryList,
+  PackageHistory,
+  PackageTransaction,
+  packages,
+} from "./packages.ts";
 import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
 import { ProcessEntry, ProcessList, ProcessUnit, processes, SignalResult } from "./processes.ts";
 import { CancelledReboot, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
@@ -76,6 +84,7 @@ export const operations = {
   ...units,
   ...rebooting,
   ...logs,
+  ...packages,
   ...updates,
   ...automaticUpdates,
   ...longOperations,
@@ -122,6 +131,11 @@ export const resources = {
   CancelledReboot,
   LogEntry,
   LogList,
+  PackageEntry,
+  PackageEntryList,
+  PackageDetail,
+  PackageTransaction,
+  PackageHistory,
   UpdateCheck,
   UpdateApply,
   AutomaticUpdates,

@@ -10,6 +10,9 @@ export const serviceListLimit = { minimum: 1, maximum: 1000, default: 100 } as c
 
 /** The most is what a host has in all but rare cases. */
 export const processListLimit = { minimum: 1, maximum: 10_000, default: 100 } as const;
+export const packageListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
+
+export const packageHistoryLimit = { minimum: 1, maximum: 1000, default: 50 } as const;
 
 export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
 

@@ -15,7 +15,7 @@ export interface Operation {
   readonly path: `/${string}`;
   /** `root` puts the path at the root instead of under `/api/v1`. */
   readonly base?: "root";
-  readonly tag: "Health" | "System" | "Updates" | "Connectors" | "Plugins" | "Access" | "Observability";
+  readonly tag: "Health" | "System" | "Packages" | "Updates" | "Connectors" | "Plugins" | "Access" | "Observability";
   readonly summary: string;
   readonly description?: string;
   /** The required scope; `self`: any valid key; `public`: no key. */

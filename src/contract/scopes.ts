@@ -13,6 +13,7 @@ export const scopes = [
   "processes:commands",
   "processes:signal",
   "logs:read",
+  "packages:read",
   "updates:read",
   "updates:apply",
   "updates:rollback",
@@ -42,6 +43,7 @@ export const narrowableScopes: readonly Scope[] = [
   "processes:commands",
   "processes:signal",
   "logs:read",
+  "packages:read",
   "connectors:test",
   "connectors:chat",
   "plugins:write",
@@ -76,7 +78,7 @@ export interface ParsedScope {
 
 const isScope = (value: string): value is Scope => (scopes as readonly string[]).includes(value);
 
-const resourcePattern = /^[A-Za-z0-9:_.@\\*-]{1,255}$/;
+const resourcePattern = /^[A-Za-z0-9:_.@+~\\*-]{1,255}$/;
 
 /** @returns undefined for an unknown scope, or one that cannot be narrowed. */
 export function parseScope(text: string): ParsedScope | undefined {

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
 import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
@@ -43,6 +44,26 @@ describe("a word that is no command of its group", () => {
     });
     expect((await steward(["updates", "--json"])).code).toBe(0);
     expect((await steward(["updates"])).code).toBe(0);
+  });
+});
+
+describe("steward packages", () => {
+  it("finds, shows, and tells what was done", async () => {
+    const { catalog } = service.packageManager;
+    catalog.listed.set("editor", fakeListed("editor", { version: "1.1" }));
+    catalog.listed.set("viewer", fakeListed("viewer", { summary: "no \u001b[2Jeditor" }));
+    catalog.logged = [fakeLogged("editor", { error: "it failed" })];
+    const found = await steward(["packages", "search", "editor", "--limit", "2"]);
+    expect(found.out).toMatch(/^ *editor +1\.1 +1\.0 +the editor of a test$/m);
+    expect(found.out).toContain("viewer");
+    expect(found.out).not.toContain("\u001b");
+    expect(found.out).toMatch(/2 packages\n$/);
+    const shown = await steward(["packages", "show", "editor", "--files"]);
+    expect(shown.out).toMatch(/installed: 1\.0, manual\n/);
+    expect(shown.out).toContain("/usr/bin/editor");
+    const history = await steward(["packages", "history"]);
+    expect(history.out).toContain("apt-get install editor\n  install editor 1.0\n  it failed\n1 transaction\n");
+    expect(await steward(["packages", "show", "absent"])).toMatchObject({ code: 2 });
   });
 });
 

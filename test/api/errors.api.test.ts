@@ -202,6 +202,19 @@ const cases: Cases = {
     UNAVAILABLE: noJournal,
   },
   getLogUsage: { UNAVAILABLE: noJournal },
+  searchPackages: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/packages?limit=0" }, details: { field: "limit" } },
+    UNAVAILABLE: { service: withoutPackages, details: { missing: "package catalog", retryable: false } },
+  },
+  listPackageHistory: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/packages/history?limit=0" }, details: { field: "limit" } },
+    UNAVAILABLE: { service: withoutPackages, details: { missing: "package catalog", retryable: false } },
+  },
+  getPackage: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/packages/-o" }, details: { field: "name" } },
+    NOT_FOUND: { request: { path: "/api/v1/packages/nothing" } },
+    UNAVAILABLE: { service: withoutPackages, details: { missing: "package catalog", retryable: false } },
+  },
   checkUpdates: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/updates/check?refresh=perhaps" },

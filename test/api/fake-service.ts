@@ -9,6 +9,7 @@ import { createHealthPart } from "#app/parts/health.ts";
 import { createHttpPart } from "#app/parts/http.ts";
 import { createLogsPart } from "#app/parts/logs.ts";
 import { createOperationsPart } from "#app/parts/operations.ts";
+import { createPackagesPart } from "#app/parts/packages.ts";
 import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
 import { createProcessesPart } from "#app/parts/processes.ts";
 import { createRebootPart } from "#app/parts/reboot.ts";
@@ -179,6 +180,7 @@ export function createFakeService(fakes: ServiceFakes) {
     reboot,
     logs,
     operations,
+    packages: createPackagesPart({ manager: async () => (await fakes.hostUpdates())?.manager }),
     updates,
     automatic: createAutomaticPart({
       ...context,

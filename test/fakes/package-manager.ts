@@ -10,6 +10,7 @@ import type {
 } from "#domain/ports/packages.ts";
 import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { createFakeOldKernels, type FakeOldKernels } from "./old-kernels.ts";
+import { createFakePackageCatalog, type FakePackageCatalog } from "./package-catalog.ts";
 import { createFakePackageFiles } from "./package-files.ts";
 
 /** Packages in memory, and a repository that has newer ones. */
@@ -29,6 +30,7 @@ export interface FakePackageManager extends PackageManager {
   /** Timers that install updates. */
   updaters: readonly string[];
   readonly oldKernels: FakeOldKernels;
+  readonly catalog: FakePackageCatalog;
   /** Transactions never end. */
   hangs: boolean;
   listsAt: number | null;
@@ -116,6 +118,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
 
   const fake: FakePackageManager = {
     oldKernels,
+    catalog: createFakePackageCatalog(() => [...packages.values()]),
     name: "apt",
     knowsSecurity: true,
     commands: {

@@ -28,6 +28,7 @@ import type {
 } from "#domain/ports/network.ts";
 import type { NotificationStore, Notifier } from "#domain/ports/notifications.ts";
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
+import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { ConfigFiles, OldKernels, PackageFiles, PackageManager } from "#domain/ports/packages.ts";
 import type {
   ConfirmedPlugins,
@@ -83,6 +84,7 @@ interface Ports {
   readonly Notifier: Notifier;
   readonly OperationStore: OperationStore;
   readonly OldKernels: OldKernels;
+  readonly PackageCatalog: PackageCatalog;
   readonly PackageFiles: PackageFiles;
   readonly PackageManager: PackageManager;
   readonly PacketFilter: PacketFilter;
@@ -212,6 +214,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     tail: none,
     remove: none,
   },
+  PackageCatalog: { search: none, show: none, requiring: none, filesOf: none, history: none },
   PackageFiles: {
     present: none,
     configFiles: none,

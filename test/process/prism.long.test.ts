@@ -148,6 +148,8 @@ const inputs: Readonly<
     return { params: { pid: String(process.pid) }, query: "?dry_run=true", body };
   },
   listLogs: () => ({ query: "?priority=6&limit=3" }),
+  searchPackages: () => ({ query: "?search=dpkg&limit=3" }),
+  getPackage: () => ({ params: { name: "dpkg" } }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
   rebootHost: () => ({ query: "?dry_run=true", body: { message: "a test" } }),

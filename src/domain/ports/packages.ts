@@ -1,5 +1,6 @@
 import type { PackageManagerName } from "#contract/check-meanings.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import type { PackageCatalog } from "./package-catalog.ts";
 
 /** An installed package. Versions have epoch and revision, as the package manager writes them. */
 export interface InstalledPackage {
@@ -169,6 +170,8 @@ export interface PackageManager {
   readonly files: PackageFiles;
   /** Undefined where the manager removes them itself, or knows of none. */
   readonly oldKernels?: OldKernels | undefined;
+  /** Undefined where packages that are not installed cannot be asked about here. */
+  readonly catalog?: PackageCatalog;
   readonly installed: (signal: AbortSignal) => Promise<readonly InstalledPackage[]>;
   /** @throws when it does not answer. */
   readonly faults: (signal: AbortSignal) => Promise<PackageFaults>;

@@ -210,6 +210,7 @@ export function openapiDocument(version: string): Json {
     tags: [
       { name: "Health", description: "How the host and the service are." },
       { name: "System", description: "The host and its services." },
+      { name: "Packages", description: "Packages of the host, and those that could be." },
       { name: "Connectors", description: "Language models behind one interface." },
       { name: "Access", description: "Keys and tokens." },
       { name: "Observability", description: "Metrics." },

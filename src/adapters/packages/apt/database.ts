@@ -4,6 +4,7 @@ import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage, PresentPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
+import { fieldOf, parseStanzas } from "./deb822.ts";
 import type { AptPaths } from "./words.ts";
 
 export interface DpkgEntry {
@@ -20,16 +21,7 @@ export interface DpkgEntry {
   readonly state: string;
 }
 
-/** The first line of a field, as dpkg writes its name; a line that begins with a space goes on with the field before. */
-function fieldOf(stanza: string, name: string): string {
-  const at = stanza.indexOf(`\n${name}:`);
-  if (at < 0) return "";
-  const end = stanza.indexOf("\n", at + 1);
-  return stanza.slice(at + name.length + 2, end < 0 ? undefined : end).trim();
-}
-
-function parseStanza(text: string): DpkgEntry | undefined {
-  const stanza = `\n${text}`;
+function parseStanza(stanza: string): DpkgEntry | undefined {
   const name = fieldOf(stanza, "Package");
   const [want = "", flag = "", state = ""] = fieldOf(stanza, "Status").split(/\s+/);
   if (name === "" || state === "") return undefined;
@@ -45,7 +37,7 @@ function parseStanza(text: string): DpkgEntry | undefined {
 }
 
 export function parseStatusFile(text: string): readonly DpkgEntry[] {
-  return text.split("\n\n").flatMap((stanza) => parseStanza(stanza) ?? []);
+  return parseStanzas(text).flatMap((stanza) => parseStanza(stanza) ?? []);
 }
 
 export const qualifiedName = ({ name, architecture }: Pick<DpkgEntry, "name" | "architecture">): string =>

@@ -1,4 +1,5 @@
 import { release as runningKernel } from "node:os";
+import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type {
   InstalledPackage,
   PackageChange,
@@ -12,14 +13,17 @@ import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts"
 import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
-import { createDatabase, qualifiedName, readPresent } from "./database.ts";
+import { createDatabase, nativeArchitecture, qualifiedName, readPresent } from "./database.ts";
+import { createDetails } from "./details.ts";
+import { historyFolder, readHistory } from "./history.ts";
 import { createOldKernels } from "./kernels.ts";
-import { createOffers, createUpdates } from "./offers.ts";
+import { createOffers, createUpdates, markOfSources } from "./offers.ts";
 import { aptOutput } from "./output.ts";
 import { createAptPackageFiles } from "./package-files.ts";
 import { createSimulate } from "./plan.ts";
 import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
+import { createSearchIndex } from "./search-index.ts";
 import { createFaults } from "./states.ts";
 import { createUpdaters } from "./updaters.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
@@ -100,6 +104,27 @@ interface AptPorts extends ManagerPorts {
     readonly preferences: string;
     readonly release: ReleaseFiles;
     readonly proc: string;
+    readonly history: string;
+  };
+}
+
+function createCatalog(ports: {
+  readonly exec: AptPorts["exec"];
+  readonly database: ReturnType<typeof createDatabase>;
+  readonly present: () => Promise<readonly PresentPackage[]>;
+  readonly paths: AptPaths;
+  readonly history?: string;
+}): PackageCatalog {
+  const { exec, database, paths, history = historyFolder } = ports;
+  return {
+    search: createSearchIndex({
+      exec,
+      paths,
+      native: async () => nativeArchitecture((await database()).entries),
+      mark: async () => `${(await database()).mark}\n${await markOfSources(paths)}`,
+    }),
+    ...createDetails(ports),
+    history: (signal) => readHistory(history, signal),
   };
 }
 
@@ -152,6 +177,7 @@ function createApt(ports: AptPorts): PackageManager {
     files: createAptPackageFiles({ ...ports, transact, present }),
     installed,
     oldKernels: kernels,
+    catalog: createCatalog({ exec, database, present, paths, ...(files && { history: files.history }) }),
 
     faults,
     security,

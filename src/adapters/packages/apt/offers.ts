@@ -42,6 +42,10 @@ interface Looked {
   readonly lookedAtMs: number;
 }
 
+/** A string that changes when what apt offers may. */
+export const markOfSources = (paths: AptPaths): Promise<string> =>
+  marksOf([paths.lists, ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
+
 /** What could be updated, asked of apt and remembered until its lists, its settings or what is installed change. */
 export function createOffers(ports: {
   readonly exec: Exec;
@@ -55,8 +59,7 @@ export function createOffers(ports: {
   const answers = stateDir === undefined ? undefined : createKeptAnswers(join(stateDir, "packages"));
   const remembered = rememberByMark<readonly Offer[]>();
 
-  const markSources = (): Promise<string> =>
-    marksOf([paths.lists, ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
+  const markSources = (): Promise<string> => markOfSources(paths);
   const markInstalled = async (): Promise<string> =>
     `${await marksOf([paths.status, paths.updates])}\n${await markSources()}`;
 

@@ -1,0 +1,179 @@
+import { readdir } from "node:fs/promises";
+import { join } from "node:path";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import type { Exec } from "#adapters/exec/index.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import type { FoundPackage, FoundPackages } from "#domain/ports/package-catalog.ts";
+import { untilAborted } from "#kernel/async.ts";
+import { errorMessage, orUndefined, toError } from "#kernel/errors.ts";
+import { createStanzaReader, fieldOf, linesOf } from "./deb822.ts";
+import { failureReason } from "./output.ts";
+import { createRecordStore, type RecordStore } from "./record-store.ts";
+import { type AptPaths, onlyAsking } from "./words.ts";
+
+const askMs = 120_000;
+/** How long the memory is kept when nobody searches. */
+const idleMs = 5 * 60_000;
+
+/** Descriptions in full, which lists of packages have only in part, by the hash of the description. */
+type Descriptions = ReadonlyMap<string, string>;
+
+/** A part of a text keeps all of it in memory; a copy does not. */
+const copyOf = (text: string): string => Buffer.from(text).toString();
+
+const kibibyte = 1024;
+/** `Installed-Size` is in KiB, `Size` in bytes. */
+export function sizeOf(stanza: string, field: "Installed-Size" | "Size"): number | undefined {
+  const text = fieldOf(stanza, field);
+  if (!/^\d{1,12}$/.test(text)) return undefined;
+  return Number(text) * (field === "Size" ? 1 : kibibyte);
+}
+
+/** The names in a list such as `mail-transport-agent, default-mta (= 1.0)`. */
+export const namesIn = (list: string): readonly string[] =>
+  list.split(/[,|]/).flatMap((each) => /^\s*([^\s(:[]+)/.exec(each)?.[1] ?? []);
+
+/** The description of a stanza, in the words of the lists. */
+export function descriptionOf(stanza: string): string {
+  const lines = ["Description-en", "Description"].map((name) => linesOf(stanza, name)).find(({ length }) => length > 0);
+  return (lines ?? []).join("\n");
+}
+
+const toText = ({
+  name,
+  architecture,
+  version,
+  section,
+  installedBytes,
+  downloadBytes,
+  summary,
+}: FoundPackage): string =>
+  [name, architecture, version, section, installedBytes ?? "", downloadBytes ?? "", summary].join("\n");
+
+function fromText(text: string): FoundPackage {
+  const [name = "", architecture = "", version = "", section = "", installed = "", download = "", summary = ""] =
+    text.split("\n");
+  const bytes = (told: string): number | undefined => (told === "" ? undefined : Number(told));
+  const sizes = { installedBytes: bytes(installed), downloadBytes: bytes(download) };
+  return { name, architecture, version, section, ...sizes, summary };
+}
+
+/** Collects the candidate of each name: of several architectures the host's own. */
+function createCollector(native: string, descriptions: Descriptions) {
+  const store = createRecordStore();
+  const foreign = new Map<string, string>();
+  const taken = new Set<string>();
+  const add = (name: string, architecture: string, stanza: string): void => {
+    const md5 = fieldOf(stanza, "Description-md5");
+    const description = descriptions.get(md5) ?? descriptionOf(stanza);
+    // Apt finds no package without a description either.
+    if (description === "") return;
+    taken.add(name);
+    const [summary = ""] = description.split("\n", 1);
+    const found: FoundPackage = {
+      name,
+      architecture,
+      version: fieldOf(stanza, "Version"),
+      section: fieldOf(stanza, "Section"),
+      summary,
+      installedBytes: sizeOf(stanza, "Installed-Size"),
+      downloadBytes: sizeOf(stanza, "Size"),
+    };
+    const provided = namesIn(linesOf(stanza, "Provides").join(" "));
+    store.add(name, toText(found), [name, ...provided, description].join("\n"));
+  };
+  return {
+    take(stanza: string): void {
+      const name = copyOf(fieldOf(stanza, "Package"));
+      const architecture = fieldOf(stanza, "Architecture");
+      if (name === "" || taken.has(name)) return;
+      if (architecture === native || architecture === "all") add(name, architecture, stanza);
+      else if (!foreign.has(name)) foreign.set(name, copyOf(stanza));
+    },
+    finish(): RecordStore {
+      for (const [name, stanza] of foreign) if (!taken.has(name)) add(name, fieldOf(stanza, "Architecture"), stanza);
+      store.trim();
+      return store;
+    },
+  };
+}
+
+export function createSearchIndex(ports: {
+  readonly exec: Exec;
+  readonly paths: Pick<AptPaths, "lists">;
+  readonly native: () => Promise<string>;
+  /** Changes when the lists, the settings or what is installed do. */
+  readonly mark: () => Promise<string>;
+}) {
+  const { exec, paths, native, mark } = ports;
+
+  const readStanzas = async (
+    argv: readonly [string, ...string[]],
+    onStanza: (stanza: string) => void,
+  ): Promise<void> => {
+    const reader = createStanzaReader(onStanza);
+    let fault: Error | undefined;
+    const onOutput = (chunk: Buffer): void => {
+      try {
+        if (fault === undefined) reader.take(chunk);
+      } catch (error) {
+        fault = toError(error);
+      }
+    };
+    const { exitCode, stderr } = await exec(argv, { timeoutMs: askMs, onOutput });
+    if (exitCode !== 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
+    if (fault !== undefined) throw fault;
+    reader.end();
+  };
+
+  const readDescriptions = async (): Promise<Descriptions> => {
+    const descriptions = new Map<string, string>();
+    const names = ((await orUndefined(readdir(paths.lists))) ?? []).filter((name) =>
+      /_Translation-en(\.\w+)?$/.test(name),
+    );
+    // Apt's own program unpacks whatever its settings have the lists packed with.
+    for (const name of names)
+      await readStanzas(["/usr/lib/apt/apt-helper", "cat-file", join(paths.lists, name)], (stanza) =>
+        descriptions.set(copyOf(fieldOf(stanza, "Description-md5")), copyOf(descriptionOf(stanza))),
+      );
+    descriptions.delete("");
+    return descriptions;
+  };
+
+  const build = async (): Promise<RecordStore> => {
+    try {
+      const collector = createCollector(await native(), await readDescriptions());
+      // The candidate of each package, as apt's policy of the host chooses it.
+      await readStanzas(["/usr/bin/apt-cache", ...onlyAsking, "dumpavail"], (stanza) => collector.take(stanza));
+      return collector.finish();
+    } catch (error) {
+      const missing = { missing: "package lists", retryable: true };
+      throw new HostUnavailable(`the lists of packages cannot be read: ${errorMessage(error)}`, missing, error);
+    }
+  };
+
+  let kept: { readonly mark: string; readonly store: Promise<RecordStore> } | undefined;
+  let idle: NodeJS.Timeout | undefined;
+  const forget = (): void => {
+    kept = undefined;
+  };
+
+  return async (words: readonly string[], signal: AbortSignal): Promise<FoundPackages> => {
+    const now = await mark();
+    if (kept?.mark !== now) {
+      const begun = { mark: now, store: build() };
+      kept = begun;
+      begun.store.catch(() => {
+        if (kept === begun) forget();
+      });
+    }
+    const store = await untilAborted(kept.store, signal);
+    clearTimeout(idle);
+    idle = setTimeout(forget, idleMs).unref();
+    const found = store.search(words);
+    return {
+      names: found.map(store.nameOf),
+      read: (at) => fromText(store.at(found[at] ?? -1)),
+    };
+  };
+}

@@ -1,0 +1,175 @@
+import { packageHistoryLimit, packageListLimit } from "#contract/limits.ts";
+import type { Caller, Handlers } from "#contract/operation.ts";
+import {
+  type PackageDetail,
+  type PackageEntry,
+  type PackageTransaction,
+  packageOf,
+  type packages,
+} from "#contract/packages.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { redact } from "#domain/common/redact.ts";
+import type {
+  FoundPackage,
+  LoggedTransaction,
+  PackageCatalog,
+  PackageDetails,
+  RequiringPackage,
+} from "#domain/ports/package-catalog.ts";
+import type { InstalledPackage, PackageManager } from "#domain/ports/packages.ts";
+import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
+import { inOrder } from "./order.ts";
+
+type Catalogued = Pick<PackageManager, "name" | "installed"> & { readonly catalog: PackageCatalog };
+
+export interface PackagePorts {
+  /** Undefined without a package manager that is supported. */
+  readonly manager: () => Promise<Pick<PackageManager, "name" | "installed" | "catalog"> | undefined>;
+  /** Whether a caller may see a package. */
+  readonly maySee: (caller: Caller | undefined, name: string) => boolean;
+  /** Whether a caller may see all packages. */
+  readonly seesAll: (caller: Caller | undefined) => boolean;
+}
+
+/** @throws DomainError `UNAVAILABLE` where packages cannot be asked about. */
+async function cataloguedBy(find: PackagePorts["manager"]): Promise<Catalogued> {
+  const manager = await find();
+  if (manager?.catalog !== undefined) return { ...manager, catalog: manager.catalog };
+  const reason =
+    manager === undefined
+      ? "no package manager here is supported"
+      : `with ${manager.name} only what is installed and its updates are known here (GET /updates/check)`;
+  throw new DomainError("UNAVAILABLE", `cannot look for packages: ${reason}`, {
+    missing: "package catalog",
+    retryable: false,
+  });
+}
+
+/** Of several architectures that of the package which was found. */
+function installedVersions(all: readonly InstalledPackage[]) {
+  const byName = Map.groupBy(all, ({ name }) => name);
+  return ({ name, architecture }: Pick<FoundPackage, "name" | "architecture">): string | null => {
+    const found = byName.get(name) ?? [];
+    return (found.find((each) => each.architecture === architecture) ?? found[0])?.version ?? null;
+  };
+}
+
+const toEntry = (found: FoundPackage, installedVersion: string | null): PackageEntry => ({
+  name: found.name,
+  architecture: found.architecture,
+  version: found.version,
+  installed_version: installedVersion,
+  section: found.section,
+  summary: found.summary,
+  download_bytes: found.downloadBytes ?? null,
+  installed_bytes: found.installedBytes ?? null,
+});
+
+const toDetail = (
+  found: PackageDetails,
+  requiring: readonly RequiringPackage[],
+  files: readonly string[] | undefined,
+): PackageDetail => ({
+  name: found.name,
+  architecture: found.architecture,
+  installed:
+    found.installed === undefined
+      ? null
+      : {
+          version: found.installed.version,
+          reason: found.installed.isManual ? "manual" : "automatic",
+          held: found.installed.isHeld,
+          state: found.installed.state,
+        },
+  candidate: found.candidate ?? null,
+  versions: found.versions.map(({ version, origins }) => ({ version, origins: origins.map((each) => ({ ...each })) })),
+  section: found.section,
+  priority: found.priority,
+  maintainer: found.maintainer,
+  homepage: found.homepage,
+  summary: found.summary,
+  description: found.description,
+  download_bytes: found.downloadBytes ?? null,
+  installed_bytes: found.installedBytes ?? null,
+  essential: found.isEssential,
+  depends: [...found.depends],
+  provides: [...found.provides],
+  required_by: requiring.map(({ name, relation, isAlternative }) => ({ name, relation, alternative: isAlternative })),
+  ...defined({ files: files && [...files] }),
+});
+
+const redacted = (text: string | undefined): string | null =>
+  text === undefined || text === "" ? null : redact(text).text;
+
+const toTransaction = (logged: LoggedTransaction, showsCommand: boolean): PackageTransaction => ({
+  started_at: toTimestamp(logged.startedAt),
+  ended_at: toNullableTimestamp(logged.endedAt ?? null),
+  command: showsCommand ? redacted(logged.commandLine) : null,
+  requested_by: logged.requestedBy ?? null,
+  error: redacted(logged.error),
+  packages: logged.packages.map(({ name, architecture, action, from, to, isAutomatic }) => ({
+    name,
+    architecture,
+    action,
+    from: from ?? null,
+    to: to ?? null,
+    automatic: isAutomatic,
+  })),
+});
+
+/** What is known of packages. */
+export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Handlers<typeof packages> {
+  return {
+    async searchPackages({ query }, context) {
+      const { name: managerName, installed, catalog } = await cataloguedBy(manager);
+      const { caller } = context;
+      const signal = context.signal();
+      const words = (query.search ?? "").split(/\s+/).filter((word) => word !== "");
+      const [found, present] = await Promise.all([catalog.search(words, signal), installed(signal)]);
+      const versionOf = installedVersions(present);
+      const isPresent = new Set(present.map(({ name }) => name));
+      const isWanted = (name: string): boolean =>
+        (query.installed === undefined || isPresent.has(name) === query.installed) && maySee(caller, name);
+      const places = found.names.flatMap((name, at) => (isWanted(name) ? [{ name, at }] : []));
+      const limit = query.limit ?? packageListLimit.default;
+      const entries = inOrder(places, words[0])
+        .slice(0, limit)
+        .map(({ at }) => found.read(at));
+      return {
+        packages: entries.map((each) => toEntry(each, versionOf(each))),
+        total: places.length,
+        package_manager: managerName,
+      };
+    },
+
+    async listPackageHistory({ query }, context) {
+      const { catalog } = await cataloguedBy(manager);
+      const { caller } = context;
+      const showsAll = seesAll(caller);
+      const limit = query.limit ?? packageHistoryLimit.default;
+      const transactions: PackageTransaction[] = [];
+      for await (const logged of catalog.history(context.signal())) {
+        const seen = logged.packages.filter(({ name }) => maySee(caller, name));
+        if (seen.length > 0 || showsAll) transactions.push(toTransaction({ ...logged, packages: seen }, showsAll));
+        if (transactions.length === limit) break;
+      }
+      return { transactions };
+    },
+
+    async getPackage({ params: { name }, query }, context) {
+      const { catalog } = await cataloguedBy(manager);
+      const signal = context.signal();
+      const found = await catalog.show(name, signal);
+      if (found === undefined)
+        throw new DomainError("NOT_FOUND", `cannot find the package ${name}: it is in no list and not installed`, {
+          package: packageOf(name),
+        });
+      const isInstalled = found.installed !== undefined;
+      const requiring = isInstalled ? await catalog.requiring(name, signal) : [];
+      const files = isInstalled && query.files === true ? await catalog.filesOf(name, signal) : undefined;
+      const visible = requiring.filter((each) => maySee(context.caller, each.name));
+      return toDetail(found, visible, files);
+    },
+  };
+}

@@ -1,0 +1,123 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
+import { send, startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+  const { listed } = service.packageManager.catalog;
+  listed.set(
+    "editor",
+    fakeListed("editor", { version: "1.1", requiring: [{ name: "ide", relation: "depends", isAlternative: false }] }),
+  );
+  listed.set("editor-doc", fakeListed("editor-doc", { downloadBytes: undefined }));
+  listed.set("ide", fakeListed("ide", { summary: "an Editor and more" }));
+});
+afterEach(() => service.app.close());
+
+const get = (path: string, key = service.admin) => send(service, { path: `/api/v1/packages${path}`, key });
+const namesIn = (json: unknown): readonly string[] =>
+  (json as { packages: readonly { name: string }[] }).packages.map(({ name }) => name);
+
+describe("GET /packages", () => {
+  it("finds by words, the name itself first", async () => {
+    const { status, json } = await get("?search=EDITOR");
+    expect(status).toBe(200);
+    expect(namesIn(json)).toEqual(["editor", "editor-doc", "ide"]);
+    expect(json).toMatchObject({ total: 3, package_manager: "apt" });
+    expect((json as { packages: unknown[] }).packages[0]).toEqual({
+      name: "editor",
+      architecture: "amd64",
+      version: "1.1",
+      installed_version: "1.0",
+      section: "misc",
+      summary: "the editor of a test",
+      download_bytes: 1024,
+      installed_bytes: 2048,
+    });
+  });
+
+  it("tells installed packages from others, and keeps to the limit", async () => {
+    expect(namesIn((await get("?search=editor&installed=true")).json)).toEqual(["editor"]);
+    expect(namesIn((await get("?search=editor&installed=false")).json)).toEqual(["editor-doc", "ide"]);
+    expect((await get("?search=editor&limit=1")).json).toMatchObject({ total: 3, packages: [{ name: "editor" }] });
+    for (const bad of ["?limit=0", "?limit=1001", "?installed=maybe", "?search=%00"])
+      expect([bad, (await get(bad)).status]).toEqual([bad, 400]);
+  });
+
+  it("shows a narrowed key its own packages alone", async () => {
+    const key = service.key(["packages:read:editor*"]);
+    expect(namesIn((await get("?search=editor", key)).json)).toEqual(["editor", "editor-doc"]);
+    expect((await get("/editor", key)).json).toMatchObject({ name: "editor", required_by: [] });
+    expect((await get("/ide", key)).status).toBe(403);
+    expect((await get("?search=editor", service.key(["updates:read"]))).status).toBe(403);
+  });
+
+  it("says what is missing where the lists cannot be read, or there is no catalog", async () => {
+    service.packageManager.catalog.trouble = new HostUnavailable("the lists cannot be read", {
+      missing: "package lists",
+      retryable: true,
+    });
+    expect(await get("?search=editor")).toMatchObject({
+      status: 503,
+      json: { error: { code: "UNAVAILABLE", details: { missing: "package lists" } } },
+    });
+    Object.assign(service.packageManager, { catalog: undefined });
+    expect(await get("/editor")).toMatchObject({
+      status: 503,
+      json: { error: { details: { missing: "package catalog", retryable: false } } },
+    });
+  });
+});
+
+describe("GET /packages/{name}", () => {
+  it("shows versions, why it is installed, what requires it, and its files on request", async () => {
+    const { json } = await get("/editor");
+    expect(json).toMatchObject({
+      installed: { version: "1.0", reason: "manual", held: false, state: "installed" },
+      candidate: "1.1",
+      required_by: [{ name: "ide", relation: "depends", alternative: false }],
+    });
+    expect(json).not.toHaveProperty("files");
+    expect((await get("/editor?files=true")).json).toMatchObject({ files: ["/usr/bin/editor"] });
+    expect((await get("/ide?files=true")).json).not.toHaveProperty("files");
+  });
+
+  it("refuses names of nothing", async () => {
+    expect((await get("/absent")).json).toMatchObject({ error: { code: "NOT_FOUND" } });
+    expect((await get("/-o")).status).toBe(400);
+  });
+});
+
+describe("GET /packages/history", () => {
+  it("gives what was done, without secrets", async () => {
+    service.packageManager.catalog.logged = [
+      fakeLogged("editor", {
+        commandLine: "apt-get -o Acquire::http::Proxy=http://anna:geheim7x@proxy install editor",
+      }),
+      fakeLogged("ide", { endedAt: undefined, error: "it failed", requestedBy: "anna (1000)" }),
+    ];
+    const { json, status } = await get("/history");
+    expect(status).toBe(200);
+    expect(JSON.stringify(json)).not.toContain("geheim7x");
+    expect(json).toMatchObject({
+      transactions: [
+        {
+          started_at: "2026-01-01T00:00:00.000Z",
+          command: expect.stringContaining("install editor"),
+          packages: [{ name: "editor", action: "install", from: null, to: "1.0", automatic: false }],
+        },
+        { ended_at: null, error: "it failed", requested_by: "anna (1000)" },
+      ],
+    });
+    expect((await get("/history?limit=1")).json).toMatchObject({ transactions: [{ packages: [{ name: "editor" }] }] });
+  });
+
+  it("shows a narrowed key its own packages alone, and no command line", async () => {
+    service.packageManager.catalog.logged = [fakeLogged("ide"), fakeLogged("editor")];
+    const { json } = await get("/history", service.key(["packages:read:editor"]));
+    expect(json).toMatchObject({ transactions: [{ command: null, packages: [{ name: "editor" }] }] });
+    expect((json as { transactions: unknown[] }).transactions).toHaveLength(1);
+  });
+});
