@@ -29,6 +29,16 @@ export const effects = {
     scope: "updates:apply",
     summary: "Installs, upgrades and sets up packages. Their scripts run as root, and may restart services.",
   },
+  install_packages: {
+    scope: "packages:install",
+    summary:
+      "Installs packages that are named and what they need, behind a snapshot of its own to which it may return. Their scripts run as root.",
+  },
+  remove_packages: {
+    scope: "packages:remove",
+    summary:
+      "Removes packages and what depends on them, behind a snapshot of its own to which it may return. Their scripts run as root.",
+  },
   change_snapshots: { scope: "updates:apply", summary: "Takes and deletes snapshots." },
   undo_update: {
     scope: "updates:apply",

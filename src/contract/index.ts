@@ -45,6 +45,7 @@ import { LogEntry, LogList, logs } from "./logs.ts";
 import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
+import { PackagesChanged, packageChanges } from "./package-changes.ts";
 import {
   PackageDetail,
   PackageEntry,
@@ -85,6 +86,7 @@ export const operations = {
   ...rebooting,
   ...logs,
   ...packages,
+  ...packageChanges,
   ...updates,
   ...automaticUpdates,
   ...longOperations,
@@ -136,6 +138,7 @@ export const resources = {
   PackageDetail,
   PackageTransaction,
   PackageHistory,
+  PackagesChanged,
   UpdateCheck,
   UpdateApply,
   AutomaticUpdates,

@@ -39,6 +39,15 @@ export const rootOperations = {
     requiresFull: Type.Optional(Type.Boolean()),
     restartsStale: Type.Optional(Type.Boolean()),
   }),
+  "packages.change": Strict({
+    request: Strict({
+      change: Choice(["install", "remove", "purge"]),
+      names: PackageNames,
+      removesOnlyNamed: Type.Boolean(),
+    }),
+    takesSnapshot: Type.Boolean(),
+    isGuarded: Type.Boolean(),
+  }),
   "updates.rollback": Strict({
     snapshotId: SnapshotId,
     etc: Type.Optional(Choice(etcScopes)),

@@ -120,8 +120,28 @@ const noJournal = {
   },
   details: { missing: "journal", retryable: true },
 };
+/** The errors of changes of packages that are named. */
+const packageErrors = (issue: string) => ({
+  VALIDATION_ERROR: { request: { body: { packages: ["nothing"] } }, details: { field: "packages", issue } },
+  CONFLICT: {
+    request: { body: { packages: ["editor"] } },
+    prepare: hang,
+    details: { operation_id: "operation-1", retryable: true },
+  },
+  UNAVAILABLE: {
+    request: { body: { packages: ["editor"] } },
+    prepare({ packageManager }: TestService) {
+      offer(packageManager);
+      packageManager.lockedBy = { pid: 7, program: "apt-get" };
+    },
+    details: { holder: { pid: 7, program: "apt-get" }, retryable: true, operation_id: "operation-1" },
+  },
+});
 
 const cases: Cases = {
+  installPackages: packageErrors("nothing is not a package"),
+  removePackages: packageErrors("nothing is not installed"),
+  purgePackages: packageErrors("nothing is not installed"),
   getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
   getCheck: {
     VALIDATION_ERROR: { request: { path: `/api/v1/health/checks/${"x".repeat(129)}` }, details: { field: "check_id" } },

@@ -3,6 +3,8 @@ import type { Operation } from "#contract/operation.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { fakeProcess } from "../fakes/processes.ts";
+import { fakeListed } from "../fakes/package-catalog.ts";
+import { fakePackage } from "../fakes/package-manager.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
 import type { ServiceFakes } from "./fake-service.ts";
 import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
@@ -55,6 +57,9 @@ async function enablePlugin(service: TestService): Promise<void> {
   await send(service, request);
 }
 
+const installViewer = ({ packageManager }: TestService): void =>
+  void packageManager.packages.set("viewer", fakePackage("viewer", "1.0"));
+
 /** A call of each mutation that succeeds: one that is forgotten does not compile. */
 const successes: Readonly<Record<MutationName, Success>> = {
   fixCheck: {
@@ -106,6 +111,15 @@ const successes: Readonly<Record<MutationName, Success>> = {
     body: { signal: "TERM", start_time: toTimestamp(fakeProcess(7).startedAt) },
     prepare: ({ processes }) => processes.put(fakeProcess(7, { unit: "cron.service" })),
   },
+  installPackages: {
+    prepare({ packageManager }) {
+      packageManager.packages.delete("viewer");
+      packageManager.catalog.listed.set("viewer", fakeListed("viewer"));
+    },
+    body: { packages: ["viewer"] },
+  },
+  removePackages: { prepare: installViewer, body: { packages: ["viewer"] } },
+  purgePackages: { prepare: installViewer, body: { packages: ["viewer"] } },
   rebootHost: { prepare: ({ reboots }) => reboots.become({ kind: "", scheduledAt: null }) },
   cancelReboot: { prepare: ({ reboots }) => reboots.become({ kind: "reboot", scheduledAt: 1_800_000_000_000 }) },
   restartStale: {

@@ -121,3 +121,122 @@ describe("GET /packages/history", () => {
     expect((json as { transactions: unknown[] }).transactions).toHaveLength(1);
   });
 });
+
+const post = (path: string, body: object, key = service.admin) =>
+  send(service, { method: "POST", path: `/api/v1/packages/${path}`, key, body });
+const along = (name: string, from: string | null, to: string | null) => ({
+  name,
+  architecture: "amd64",
+  from,
+  to,
+  isSecurity: false,
+});
+
+describe("POST /packages/install", () => {
+  it("shows what comes along, and does just that behind a snapshot to which a rollback returns", async () => {
+    const { packageManager } = service;
+    packageManager.comesAlong = [along("libide", null, "2.0")];
+    const plan = await post("install?dry_run=true", { packages: ["ide"] });
+    expect(plan.json).toMatchObject({
+      steps: ["take a snapshot", "install ide 1.0", "install libide 2.0"],
+      packages: ["ide", "libide"],
+      bytes: 2000,
+      rollback: "full",
+    });
+    expect(packageManager.packages.has("ide")).toBe(false);
+    const { status, json } = await post("install", { packages: ["ide"] });
+    expect(status).toBe(200);
+    expect(json).toMatchObject({
+      success: true,
+      packages_changed: 2,
+      packages: [
+        { name: "ide", from: null, to: "1.0" },
+        { name: "libide", from: null, to: "2.0" },
+      ],
+    });
+    const { snapshot_id: id, operation_id: operation } = json as { snapshot_id: string; operation_id: string };
+    const recorded = await send(service, { path: `/api/v1/operations/${operation}`, key: service.admin });
+    expect(recorded.json).toMatchObject({ kind: "packages.change", status: "done" });
+    const path = `/api/v1/updates/rollback/${id}`;
+    expect((await send(service, { method: "POST", path, key: service.admin, body: {} })).json).toMatchObject({
+      success: true,
+    });
+    expect(packageManager.packages.has("ide")).toBe(false);
+    expect(packageManager.packages.has("libide")).toBe(false);
+  });
+
+  it("takes a key for the packages that are named, and removes others only for one that may remove all", async () => {
+    service.packageManager.comesAlong = [along("editor", "1.0", null)];
+    const narrowed = service.key(["packages:install:ide"]);
+    expect((await post("install", { packages: ["editor-doc"] }, narrowed)).json).toMatchObject({
+      error: { code: "FORBIDDEN", details: { required_scope: "packages:install:editor-doc" } },
+    });
+    for (const key of [narrowed, service.key(["packages:install", "packages:remove:editor"])])
+      expect((await post("install?dry_run=true", { packages: ["ide"] }, key)).json).toMatchObject({
+        error: { code: "VALIDATION_ERROR", message: expect.stringContaining("editor would be removed as well") },
+      });
+    const both = service.key(["packages:install", "packages:remove"]);
+    expect((await post("install", { packages: ["ide"] }, both)).json).toMatchObject({
+      success: true,
+      packages_changed: 2,
+    });
+    expect(service.packageManager.packages.has("editor")).toBe(false);
+  });
+});
+
+describe("POST /packages/remove and /packages/purge", () => {
+  it.each(["remove", "purge"])("%s what is named, as the dry run shows it", async (verb) => {
+    expect((await post(`${verb}?dry_run=true`, { packages: ["editor"] })).json).toMatchObject({
+      steps: ["take a snapshot", `${verb} editor 1.0`],
+    });
+    expect((await post(verb, { packages: ["editor"], create_snapshot: false })).json).toMatchObject({
+      success: true,
+      snapshot_id: "",
+      packages: [{ name: "editor", from: "1.0", to: null }],
+    });
+    expect(service.packageManager.packages.has("editor")).toBe(false);
+  });
+
+  it("refuse what must stay, however it would go", async () => {
+    const { packageManager } = service;
+    packageManager.protectedPackages = new Map([["editor", "it is essential"]]);
+    packageManager.packages.set("steward", {
+      ...along("steward", null, null),
+      version: "1",
+      isManual: true,
+      isHeld: false,
+    });
+    for (const [name, reason] of [
+      ["editor", "it is essential"],
+      ["steward", "it is this service"],
+    ] as const)
+      for (const path of ["remove", "purge", "remove?dry_run=true"])
+        expect((await post(path, { packages: [name] })).json).toMatchObject({
+          error: { code: "VALIDATION_ERROR", message: expect.stringContaining(reason) },
+        });
+    packageManager.comesAlong = [along("editor", "1.0", null)];
+    for (const [verb, name] of [
+      ["remove", "server"],
+      ["install", "ide"],
+    ] as const)
+      expect((await post(verb, { packages: [name] })).json).toMatchObject({ error: { code: "VALIDATION_ERROR" } });
+    expect(packageManager.transactions).toEqual([]);
+  });
+
+  it("refuse what depends on it to a narrowed key", async () => {
+    service.packageManager.comesAlong = [along("server", "1.0", null)];
+    const key = service.key(["packages:remove:editor"]);
+    expect((await post("remove", { packages: ["editor"] }, key)).status).toBe(400);
+    expect((await post("remove", { packages: ["editor"] })).json).toMatchObject({ packages_changed: 2 });
+  });
+
+  it("are not supported by every package manager", async () => {
+    Object.assign(service.packageManager, { planChange: undefined });
+    expect(await post("remove", { packages: ["editor"] })).toMatchObject({
+      status: 503,
+      json: { error: { details: { missing: "changes of packages", retryable: false } } },
+    });
+    expect((await post("remove", { packages: [] })).status).toBe(400);
+    expect((await post("remove", { packages: ["editor"], guard: true, create_snapshot: false })).status).toBe(400);
+  });
+});

@@ -43,6 +43,9 @@ export interface FakePackageManager extends PackageManager {
   trouble: string | null;
   /** Repairs that were called, in order. */
   readonly calls: string[];
+  /** What changes with packages that come or go. */
+  comesAlong: readonly PackageChange[];
+  protectedPackages: ReadonlyMap<string, string>;
   readonly refreshes: () => number;
   /** Ids of transactions that were begun, in order. */
   readonly transactions: string[];
@@ -146,6 +149,8 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
     transactions,
     refreshes: () => refreshes,
     updaters: [],
+    comesAlong: [],
+    protectedPackages: new Map(),
     otherUpdaters: () => Promise.resolve(fake.updaters),
     installed: () => Promise.resolve([...packages.values()]),
     faults: () =>
@@ -184,6 +189,31 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       const old = names === undefined ? (await oldKernels.plan(signal)).changes : [];
       return { changes: [...changes, ...old], downloadBytes: changes.length * 1000, diskBytes: 0 };
     },
+    async planChange({ change, names }) {
+      await Promise.resolve();
+      const requested = names.flatMap((name): PackageChange[] => {
+        const present = packages.get(name);
+        const offered = repository.get(name) ?? fake.catalog.listed.get(name);
+        if (change !== "install" && present === undefined) throw new UpdateRefused(`${name} is not installed`);
+        if (change !== "install")
+          return [{ name, architecture, from: present?.version ?? null, to: null, isSecurity: false }];
+        if (present === undefined && offered === undefined) throw new UpdateRefused(`${name} is not a package`);
+        if (offered === undefined || present?.version === offered.version) return [];
+        const isRequested = true as const;
+        return [
+          { name, architecture, from: present?.version ?? null, to: offered.version, isSecurity: false, isRequested },
+        ];
+      });
+      const along = fake.comesAlong.filter(({ name, to }) => (to === null) === packages.has(name));
+      const all = requested.length > 0 ? [...requested, ...along] : [];
+      return {
+        changes: all,
+        downloadBytes: all.length * 1000,
+        diskBytes: 0,
+        ...(change === "purge" && { isPurge: true }),
+      };
+    },
+    unremovable: () => Promise.resolve(fake.protectedPackages),
     async commit(plan: TransactionPlan, { id, progress, ready }) {
       unlocked();
       await ready?.();

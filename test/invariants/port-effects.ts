@@ -130,7 +130,9 @@ type Methods<P> = {
 /** It reads, or writes what only the service itself has: its records, its history. */
 const none: readonly Effect[] = [];
 /** One call serves several ends: who reaches it says which. */
-const snapshots = ["change_snapshots", "roll_back"] as const;
+const snapshots = ["change_snapshots", "roll_back", "install_packages", "remove_packages"] as const;
+const changes = ["change_packages", "install_packages", "remove_packages"] as const;
+const returns = ["roll_back", "undo_update", "install_packages", "remove_packages"] as const;
 
 /** What each method of each port does: a new method does not compile before it is here. */
 export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
@@ -221,7 +223,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     fileName: none,
     fetch: snapshots,
     identify: none,
-    restore: ["roll_back", "undo_update"],
+    restore: returns,
   },
   PackageManager: {
     installed: none,
@@ -232,9 +234,9 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     release: none,
     refresh: ["refresh_package_lists"],
     simulate: none,
-    commit: ["change_packages"],
+    commit: changes,
     settle: none,
-    repair: ["change_packages"],
+    repair: changes,
     audit: none,
     restartNeeds: none,
     otherUpdaters: none,
@@ -260,7 +262,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     diff: none,
     compareFile: none,
     verify: none,
-    rollback: ["roll_back", "undo_update"],
+    rollback: returns,
     tidy: snapshots,
   },
   SshServer: { config: none },
@@ -323,6 +325,8 @@ export const permissionEffects: Readonly<Record<keyof PluginPermissions, Effect>
   tasks: "choose_plugins",
 };
 
+const changers = ["applyUpdates", "installPackages", "removePackages", "purgePackages"] as const;
+
 /**
  * The mutations whose callers have a hook called, by event. A hook runs what was enabled, and only refuses: it does nothing
  * with the rights of the caller. Checks run by themselves, so theirs are called for nobody.
@@ -332,8 +336,8 @@ export const hookCallers: Readonly<Record<HookEvent, readonly OperationName[]>> 
   post_check: [],
   pre_fix: ["fixCheck"],
   post_fix: ["fixCheck"],
-  pre_update: ["applyUpdates", "fixCheck"],
-  post_update: ["applyUpdates", "fixCheck"],
+  pre_update: [...changers, "fixCheck"],
+  post_update: [...changers, "fixCheck"],
   pre_rollback: ["rollback"],
   post_rollback: ["rollback"],
 };

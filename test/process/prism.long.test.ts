@@ -149,6 +149,9 @@ const inputs: Readonly<
   },
   listLogs: () => ({ query: "?priority=6&limit=3" }),
   searchPackages: () => ({ query: "?search=dpkg&limit=3" }),
+  installPackages: () => ({ query: "?dry_run=true", body: { packages: ["dpkg"] } }),
+  removePackages: () => ({ query: "?dry_run=true", body: { packages: ["nano"] } }),
+  purgePackages: () => ({ query: "?dry_run=true", body: { packages: ["nano"] } }),
   getPackage: () => ({ params: { name: "dpkg" } }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),

@@ -138,6 +138,7 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
     },
     refresh: refuse,
     simulate: refuse,
+    planChange: refuse,
     commit: refuse,
     repair: refuse,
     finish: refuse,

@@ -4,6 +4,7 @@ import type { TracedParts } from "#app/tracing/tracing.ts";
 import { createHostUpdates, createStaleHost } from "#app/updates.ts";
 import { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
+import { allows } from "#domain/access/scopes.ts";
 import { beginOperation } from "#domain/operations/handlers.ts";
 import type { Operations } from "#domain/operations/operations.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
@@ -11,6 +12,7 @@ import type { FileSystems } from "#domain/ports/storage.ts";
 import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.ts";
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
+import { packageChangeHandlers } from "#domain/updates/package-changes.ts";
 import { createSecurityUpdater } from "#domain/updates/security.ts";
 import type { StaleHost } from "#domain/updates/stale.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
@@ -85,7 +87,10 @@ export function createUpdatesPart(
   };
   const automaticKey = (windowOpenedAt: number): string => `automatic ${toTimestamp(windowOpenedAt)}`;
   return {
-    handlers: withAskingSteps(handlers, hooks),
+    handlers: {
+      ...withAskingSteps(handlers, hooks),
+      ...packageChangeHandlers({ host, work, takesSnapshot, rules, fileSystems, hooks, covers: allows }),
+    },
     host,
     automatic: {
       apply: (input: UpdateWork["updates.apply"]["input"], windowOpenedAt: number, signal: AbortSignal) =>

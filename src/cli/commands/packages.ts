@@ -1,14 +1,16 @@
 import type { Answer } from "#client/index.ts";
 import { packageHistoryLimit, packageListLimit } from "#contract/limits.ts";
+import type { PackagesChanged } from "#contract/package-changes.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import { answerCommand } from "../core/answer-command.ts";
+import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge } from "../output/text.ts";
+import { printChanges } from "./updates.ts";
 
 function printFound(io: Io, { packages, total }: Answer<"searchPackages">): void {
   printTable(io, packages, {
@@ -67,12 +69,62 @@ function printHistory(io: Io, { transactions }: Answer<"listPackageHistory">, no
   io.out(`${counted(transactions.length, "transaction")}\n`);
 }
 
-/** Adds the commands that look at packages. */
+function printChanged(io: Io, result: PackagesChanged): void {
+  const { success, packages, packages_changed: changed, snapshot_id: snapshot, error, guard } = result;
+  printChanges(io, packages);
+  if (snapshot !== "") io.out(`snapshot from before: ${oneLine(snapshot)}\n`);
+  if (guard !== undefined) io.out(`guard: ${oneLine(guard.message)}\n`);
+  if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
+  if (result.requires_reboot) io.out("a reboot is needed\n");
+  if (error !== null) io.err(`steward: ${oneLine(error)}\n`);
+  io.out(`${counted(changed, "package")} changed${success ? "" : ", and not all is well"}\n`);
+}
+
+interface ChangeOptions extends PlannedOptions {
+  readonly snapshot?: boolean;
+  readonly guard?: boolean;
+}
+
+const changes = {
+  install: { name: "installPackages", doing: "Install", description: "install packages and what they need" },
+  remove: { name: "removePackages", doing: "Remove", description: "remove packages, and keep their configuration" },
+  purge: { name: "purgePackages", doing: "Purge", description: "remove packages with their configuration" },
+} as const;
+
+function addChangeCommand(packages: Command, verb: keyof typeof changes, ports: CommandPorts): void {
+  const { name, doing, description } = changes[verb];
+  const command = packages
+    .command(verb)
+    .description(`${description}: shows what would be done, asks, does it, and shows how it comes along`)
+    .argument("<names...>", "names of packages")
+    .option("--no-snapshot", "take no snapshot first")
+    .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
+    .dryRun()
+    .yes()
+    .noWait()
+    .json()
+    .notes(`Ctrl-C ends the watching and not the change: steward operations watch shows it again.
+
+Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+  plannedCommand(ports, command, {
+    name,
+    input: (names: readonly string[], options: ChangeOptions) => ({
+      body: {
+        packages: [...names],
+        // Left out, settings say whether one is taken.
+        ...(options.snapshot === false && { create_snapshot: false }),
+        guard: options.guard ?? false,
+      },
+    }),
+    question: (plan) => `${doing} (${counted(plan.packages.length, "package")} in all)?`,
+    print: printChanged,
+  });
+}
+
+/** Adds the commands that look at packages and change them. */
 export function addPackagesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
-  const packages = program
-    .command("packages")
-    .description("packages of the host: find them, and see what became of them");
+  const packages = program.command("packages").description("packages of the host: find, install and remove them");
   const search = packages
     .command("search")
     .description("find packages by words in their names and descriptions")
@@ -104,4 +156,5 @@ export function addPackagesCommands(program: Command, ports: CommandPorts): void
     ask: (client, { limit }: { limit: number }) => client.listPackageHistory({ query: { limit } }),
     print: (_, answer) => printHistory(io, answer, now()),
   });
+  for (const verb of ["install", "remove", "purge"] as const) addChangeCommand(packages, verb, ports);
 }

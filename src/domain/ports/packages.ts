@@ -21,6 +21,8 @@ export interface PackageChange {
   readonly from: string | null;
   readonly to: string | null;
   readonly isSecurity: boolean;
+  /** Whether it was named to be installed, and is not marked as a dependency then. */
+  readonly isRequested?: true;
 }
 
 export interface AvailableUpdates {
@@ -48,12 +50,22 @@ export interface UpdateRequest {
   readonly names: readonly string[] | undefined;
 }
 
+/** What is to be done with packages of these names. */
+export interface ChangeRequest {
+  readonly change: "install" | "remove" | "purge";
+  readonly names: readonly string[];
+  /** Whether nothing else may be removed: neither what depends on them nor what they conflict with. */
+  readonly removesOnlyNamed: boolean;
+}
+
 /** The simulation of the package manager; nothing else is ever done. */
 export interface TransactionPlan {
   readonly changes: readonly PackageChange[];
   readonly downloadBytes: number;
   /** Growth of the installed packages. */
   readonly diskBytes: number;
+  /** Whether the configuration of what is removed goes as well. */
+  readonly isPurge?: true;
 }
 
 export const noChanges = { changes: [], downloadBytes: 0, diskBytes: 0 } as const satisfies TransactionPlan;
@@ -185,6 +197,10 @@ export interface PackageManager {
   readonly refresh: (progress: Progress, signal: AbortSignal) => Promise<void>;
   /** @throws UpdateRefused for names that are not installed or are held, or without a solution. */
   readonly simulate: (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan>;
+  /** As {@link simulate}, for packages that come or go. Both are undefined where that is not supported. */
+  readonly planChange?: (request: ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan>;
+  /** By name of an installed package, why it is never removed. */
+  readonly unremovable?: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /**
    * Makes exactly the changes of the plan, in its own systemd unit named after the transaction, independently of the caller.
    * @throws PackagesLocked before any change; UpdateRefused when the plan has become obsolete.

@@ -1,6 +1,7 @@
 import type { UnitRestart } from "#contract/updates.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type {
+  ChangeRequest,
   ConfigFiles,
   OfferedConfig,
   PackageManager,
@@ -16,6 +17,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
+import { isChange, planFor } from "./change-plan.ts";
 import type { Condition, HostCondition } from "./condition.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
@@ -26,14 +28,17 @@ import { freeSnapshotId } from "./snapshot.ts";
 import { findStale, restartUnits, type StaleHost } from "./stale.ts";
 import { doneOf } from "./transaction.ts";
 
-export interface ApplyInput {
-  readonly request: UpdateRequest;
+export interface ApplyInput<Request = UpdateRequest> {
+  readonly request: Request;
   readonly takesSnapshot: boolean;
   readonly isGuarded: boolean;
   /** Refused where not every package could be returned. */
   readonly requiresFull?: boolean;
   readonly restartsStale?: boolean;
 }
+
+/** Of updates, or of packages that come or go. */
+export type TransactionInput = ApplyInput<UpdateRequest | ChangeRequest>;
 
 /** The progress of an update, for a process that resumes it. */
 export interface ApplyPhase {
@@ -66,7 +71,7 @@ export interface ApplyPorts {
 }
 
 export interface Update extends ApplyPorts, Work<ApplyPhase> {
-  readonly input: ApplyInput;
+  readonly input: TransactionInput;
 }
 
 /** Maps the progress of a part to that of the whole. */
@@ -91,13 +96,15 @@ export function troubleIn({ signal, progress }: Update, error: unknown): string 
 export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
-  const plan = await refusedAsInvalid(() => manager.simulate(input.request, signal));
+  const plan = await refusedAsInvalid(() => planFor(manager, input.request, signal));
   await requireRoom(plan, { ...update, takesSnapshot: input.takesSnapshot }, signal);
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
   const offered = plan.changes.length > 0 ? { offered: await update.configFiles.offered(signal) } : {};
   return save(update, { is: "planned", plan, snapshotId, ...offered });
 }
+
+const changeNouns = { install: "installation", remove: "removal", purge: "purge" } as const;
 
 /** Without the snapshot nothing is changed. */
 function refuseWithout(update: Update, error: unknown): never {
@@ -118,7 +125,9 @@ export async function takeSnapshot(update: Update, last: ApplyPhase): Promise<Ap
   const { snapshotId, plan } = last;
   if (snapshotId === "") return save(update, { ...last, is: "snapshot_taken" });
   progress.step(5, "take a snapshot");
-  const description = `Before the update of ${counted(plan.changes.length, "package")}`;
+  const { request } = input;
+  const what = isChange(request) ? changeNouns[request.change] : "update";
+  const description = `Before the ${what} of ${counted(plan.changes.length, "package")}`;
   const options = {
     id: snapshotId,
     description,

@@ -1,13 +1,13 @@
 import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import {
-  type ApplyInput,
   type ApplyPhase,
   type ApplyPorts,
   commit,
   makePlan,
   restartReplaced,
   save,
+  type TransactionInput,
   takeSnapshot,
   troubleIn,
   type Update,
@@ -185,7 +185,11 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
 }
 
 /** Runs an update. A process that resumes it continues from the saved phase and the packages installed by then. */
-export async function applyUpdates(input: ApplyInput, ports: ApplyPorts, work: Work<ApplyPhase>): Promise<UpdateApply> {
+export async function applyUpdates(
+  input: TransactionInput,
+  ports: ApplyPorts,
+  work: Work<ApplyPhase>,
+): Promise<UpdateApply> {
   const update: Update = { ...ports, ...work, input };
   let last = work.phase ?? (await makePlan(update));
   if (last.is === "planned") last = await takeSnapshot(update, last);

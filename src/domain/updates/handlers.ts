@@ -14,7 +14,8 @@ import type { FileState, HostUpdates, SnapshotBackend } from "#domain/ports/snap
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
-import type { ApplyInput } from "./apply-steps.ts";
+import type { ApplyInput, TransactionInput } from "./apply-steps.ts";
+import { planFor } from "./change-plan.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { isKernelPackage } from "./kernel-packages.ts";
 import { requireReboot } from "./reboot.ts";
@@ -44,9 +45,9 @@ const unsupported = (missing: string, message: string): DomainError =>
   new DomainError("UNAVAILABLE", message, { missing, retryable: false });
 const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
 
-const changeText = ({ name, from, to }: TransactionPlan["changes"][number]): string => {
+const changeText = ({ name, from, to }: TransactionPlan["changes"][number], isPurge = false): string => {
   if (from === null) return `install ${name} ${to ?? ""}`;
-  return to === null ? `remove ${name} ${from}` : `update ${name} from ${from} to ${to}`;
+  return to === null ? `${isPurge ? "purge" : "remove"} ${name} ${from}` : `update ${name} from ${from} to ${to}`;
 };
 
 async function findUpdates(
@@ -113,13 +114,13 @@ async function findLacks(
 const versionsOf = (lacks: readonly PackageVersion[]): string =>
   lacks.map(({ name, version }) => `${name} ${version}`).join(", ");
 
-async function applyPlan(
+export async function applyPlan(
   { manager, backend }: HostUpdates,
-  { request, takesSnapshot, isGuarded, requiresFull = false, restartsStale = false }: ApplyInput,
+  { request, takesSnapshot, isGuarded, requiresFull = false, restartsStale = false }: TransactionInput,
   { rules, fileSystems }: { readonly rules: DowngradeRules; readonly fileSystems: FileSystems },
   signal: AbortSignal,
 ): Promise<Plan> {
-  const planned = await refusedAsInvalid(() => manager.simulate(request, signal));
+  const planned = await refusedAsInvalid(() => planFor(manager, request, signal));
   const { changes, downloadBytes } = planned;
   await requireRoom(planned, { manager, fileSystems, takesSnapshot }, signal);
   const hasSnapshot = takesSnapshot && changes.length > 0;
@@ -132,12 +133,16 @@ async function applyPlan(
   // A rollback is the update the other way round.
   const oneWay = isGuarded ? harmfulDowngrades(changes, rules) : [];
   const noWayBack = oneWay.map(({ name, reason }) => `not roll back by itself, because of ${name}: ${reason}`);
-  return createPlan([...snapshot, ...changes.map(changeText), ...restart, ...watch, ...noWayBack], {
-    packages: changes.map(({ name }) => name),
-    bytes: downloadBytes,
-    requires_reboot: requireReboot(changes.filter(({ name, to }) => to !== null || !isKernelPackage(name))),
-    ...(hasSnapshot && wayBack(namesOf(lacks))),
-  });
+  return createPlan(
+    [...snapshot, ...changes.map((each) => changeText(each, planned.isPurge)), ...restart, ...watch, ...noWayBack],
+    {
+      packages: changes.map(({ name }) => name),
+      bytes: downloadBytes,
+      ...(planned.diskBytes < 0 && { frees_bytes: -planned.diskBytes }),
+      requires_reboot: requireReboot(changes.filter(({ name, to }) => to !== null || !isKernelPackage(name))),
+      ...(hasSnapshot && wayBack(namesOf(lacks))),
+    },
+  );
 }
 
 const undone = { added: "remove", removed: "put back", modified: "restore" } as const;
@@ -178,7 +183,7 @@ async function rollbackPlan(
 }
 
 /** Undefined without a package manager that is supported. */
-type FindHost = () => Promise<HostUpdates | undefined>;
+export type FindHost = () => Promise<HostUpdates | undefined>;
 
 async function findSnapshot(host: FindHost, snapshotId: string, signal: AbortSignal) {
   // An invalid id is never looked up: it may be part of a path.
@@ -187,7 +192,7 @@ async function findSnapshot(host: FindHost, snapshotId: string, signal: AbortSig
   return requireSnapshot((await host())?.backend, snapshotId, signal);
 }
 
-async function managedHost(host: FindHost): Promise<HostUpdates> {
+export async function managedHost(host: FindHost): Promise<HostUpdates> {
   const found = await host();
   if (found === undefined) throw unsupported("package manager", noPackageManager);
   return found;

@@ -3,6 +3,8 @@ import type { OperationError, OperationStatus } from "#contract/operation-entry.
 import type { updates } from "#contract/updates.ts";
 import type { HookSubject, Hooks, PostEvent, PreEvent } from "#domain/common/hooks.ts";
 import { askingSteps, refusedBy } from "#domain/common/hooks.ts";
+import type { TransactionInput } from "./apply-steps.ts";
+import { isChange } from "./change-plan.ts";
 import type { UpdateKind, UpdateWork } from "./verbs.ts";
 
 interface Watched<K extends UpdateKind> {
@@ -13,27 +15,30 @@ interface Watched<K extends UpdateKind> {
   readonly subject: (input: UpdateWork[K]["input"]) => HookSubject;
 }
 
+const updateSubject = ({
+  request,
+  takesSnapshot,
+  requiresFull = false,
+  isGuarded,
+  restartsStale = false,
+}: TransactionInput): HookSubject => ({
+  type: isChange(request) ? request.change : request.type,
+  security_only: isChange(request) ? false : request.isSecurityOnly,
+  packages: request.names ?? null,
+  create_snapshot: requiresFull ? "required" : takesSnapshot,
+  guard: isGuarded,
+  restart_stale: restartsStale,
+});
+
 /** Operations with hooks. Snapshots change nothing that is in use. */
 const watched: { readonly [K in UpdateKind]?: Watched<K> } = {
   "updates.apply": {
     pre: "pre_update",
     post: "post_update",
     what: "update",
-    subject: ({
-      request: { type, isSecurityOnly, names },
-      takesSnapshot,
-      requiresFull = false,
-      isGuarded,
-      restartsStale = false,
-    }) => ({
-      type,
-      security_only: isSecurityOnly,
-      packages: names ?? null,
-      create_snapshot: requiresFull ? "required" : takesSnapshot,
-      guard: isGuarded,
-      restart_stale: restartsStale,
-    }),
+    subject: updateSubject,
   },
+  "packages.change": { pre: "pre_update", post: "post_update", what: "change packages", subject: updateSubject },
   "updates.rollback": {
     pre: "pre_rollback",
     post: "post_rollback",
@@ -85,17 +90,22 @@ export async function tellEnd(hooks: Pick<Hooks, "tell">, { spec, state }: Opera
   if (Object.hasOwn(watched, spec.kind)) await tell(spec.kind as UpdateKind);
 }
 
+/** The dry run of a mutation, with the hooks that would be asked before it. */
+export const withAsking =
+  (hooks: Pick<Hooks, "names">, event: PreEvent) =>
+  <T>(answer: T | Plan): T | Plan => {
+    const isPlan = typeof answer === "object" && answer !== null && "dry_run" in answer && answer.steps.length > 0;
+    return isPlan ? { ...answer, steps: [...askingSteps(hooks, event), ...answer.steps] } : answer;
+  };
+
 export function withAskingSteps(
   handlers: Handlers<typeof updates>,
   hooks: Pick<Hooks, "names">,
 ): Handlers<typeof updates> {
-  const told = <T>(answer: T | Plan, event: PreEvent): T | Plan => {
-    const isPlan = typeof answer === "object" && answer !== null && "dry_run" in answer && answer.steps.length > 0;
-    return isPlan ? { ...answer, steps: [...askingSteps(hooks, event), ...answer.steps] } : answer;
-  };
   return {
     ...handlers,
-    applyUpdates: async (input, context) => told(await handlers.applyUpdates(input, context), "pre_update"),
-    rollback: async (input, context) => told(await handlers.rollback(input, context), "pre_rollback"),
+    applyUpdates: async (input, context) =>
+      withAsking(hooks, "pre_update")(await handlers.applyUpdates(input, context)),
+    rollback: async (input, context) => withAsking(hooks, "pre_rollback")(await handlers.rollback(input, context)),
   };
 }

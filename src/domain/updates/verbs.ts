@@ -1,6 +1,7 @@
+import type { PackagesChanged } from "#contract/package-changes.ts";
 import type { RemovedSnapshot, RestartStale, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
 import { DomainError } from "#domain/common/error.ts";
-import type { ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
+import type { ChangeRequest, ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -16,7 +17,16 @@ import { expired, freeSnapshotId, toSnapshot } from "./snapshot.ts";
 import { type RestartPhase, restartStale, type StaleHost } from "./stale.ts";
 
 export interface UpdateWork {
-  readonly "updates.apply": { readonly input: ApplyInput; readonly phase: ApplyPhase; readonly result: UpdateApply };
+  readonly "updates.apply": {
+    readonly input: ApplyInput;
+    readonly phase: ApplyPhase;
+    readonly result: UpdateApply;
+  };
+  readonly "packages.change": {
+    readonly input: ApplyInput<ChangeRequest>;
+    readonly phase: ApplyPhase;
+    readonly result: PackagesChanged;
+  };
   readonly "updates.rollback": {
     readonly input: RollbackInput;
     readonly phase: RollbackPhase;
@@ -43,6 +53,7 @@ export type UpdateKind = keyof UpdateWork;
 /** All of them share a lock, since they change packages or snapshots, or depend on them; `canGoOn`: it is resumed when its process is gone. */
 export const updateKinds = {
   "updates.apply": { lock: "packages", canGoOn: true },
+  "packages.change": { lock: "packages", canGoOn: true },
   "updates.rollback": { lock: "packages", canGoOn: true },
   "snapshots.create": { lock: "packages", canGoOn: true },
   "snapshots.delete": { lock: "packages", canGoOn: false },
@@ -94,6 +105,7 @@ const noPackages = (): Promise<never> =>
 /** What a host without a package manager can do. */
 export const verbsWithoutPackages = (stale: StaleHost): UpdateVerbs => ({
   "updates.apply": noPackages,
+  "packages.change": noPackages,
   "updates.rollback": noPackages,
   "snapshots.create": noPackages,
   "snapshots.delete": noPackages,
@@ -138,6 +150,11 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
       const result = await applyUpdates(input, ports, work);
       await removeExpired(work, [result.snapshot_id]);
       return result;
+    },
+    "packages.change": async (input, work) => {
+      const { packages_updated: changed, ...result } = await applyUpdates(input, ports, work);
+      await removeExpired(work, [result.snapshot_id]);
+      return { ...result, packages_changed: changed };
     },
     "updates.rollback": async (input, work) => {
       const { snapshotId } = input;

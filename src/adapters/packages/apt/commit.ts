@@ -58,7 +58,10 @@ export const wordsToMark = (
   changes: readonly PackageChange[],
   isAutomatic: (change: PackageChange) => boolean,
 ): readonly string[] =>
-  changes.filter((change) => change.to !== null && (change.from === null || isAutomatic(change))).map(wordOf);
+  changes
+    .filter((change) => change.to !== null && change.isRequested !== true)
+    .filter((change) => change.from === null || isAutomatic(change))
+    .map(wordOf);
 
 export const markCommands = (words: readonly string[]): NonNullable<Transaction["afterwards"]> =>
   Array.from({ length: Math.ceil(words.length / namesAtOnce) }, (_, at) => [
@@ -113,7 +116,7 @@ export function createCommit(ports: {
   ): Promise<TransactionResult> => {
     const unit = unitFor(id);
     if (plan.changes.length === 0) return { isDone: true, reason: "" };
-    const words = wordsFor(plan.changes);
+    const words = wordsFor(plan.changes, plan.isPurge);
     const common = { unit, locks, onLine: progressReporter(progress), timeoutMs: longestMs };
     const argv = (...how: readonly string[]): Transaction["argv"] => [
       "/usr/bin/apt-get",

@@ -25,6 +25,7 @@ import { createRelease, type ReleaseFiles } from "./release.ts";
 import { createRepairs, refreshLists } from "./repairs.ts";
 import { createSearchIndex } from "./search-index.ts";
 import { createFaults } from "./states.ts";
+import { readUnremovable } from "./unremovable.ts";
 import { createUpdaters } from "./updaters.ts";
 import { type AptPaths, aptPaths } from "./words.ts";
 
@@ -205,6 +206,8 @@ function createApt(ports: AptPorts): PackageManager {
       const plan = await simulate.plan(request, signal);
       return request.names === undefined ? kernels.addTo(plan, signal) : plan;
     },
+    planChange: (request, signal) => simulate.change(request, signal),
+    unremovable: () => readUnremovable(paths.status, runningKernel()),
     commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),
     repair,

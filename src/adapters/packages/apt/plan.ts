@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import {
+  type ChangeRequest,
   noChanges,
   type PackageChange,
   type TransactionPlan,
@@ -56,6 +57,30 @@ function obstacleIn(output: string, exitCode: number): string {
   return unmet.length > 0 ? `dependencies cannot be met: ${unmet.join(", ")}` : failureReason(output, exitCode);
 }
 
+/** A name may stand for itself with or without its architecture. */
+const isNamed = (name: string, found: Pick<DpkgEntry, "name" | "architecture">): boolean =>
+  found.name === name || `${found.name}:${found.architecture}` === name;
+
+/** @throws UpdateRefused for what is held, not there to be removed, or no name. */
+function demandChangeable({ change, names }: ChangeRequest, entries: readonly DpkgEntry[]): void {
+  for (const name of names) {
+    if (!isPackageName(name)) throw new UpdateRefused(`${name} is not a package name`);
+    const found = entries.filter((entry) => isNamed(name, entry) && entry.state !== "not-installed");
+    const isThere = change === "purge" ? found.length > 0 : found.some(({ state }) => state !== "config-files");
+    if (change !== "install" && !isThere) throw new UpdateRefused(`${name} is not installed`);
+    if (found.some(({ want }) => want === "hold")) throw new UpdateRefused(`${name} is held at its version`);
+  }
+}
+
+/** To apt a name that it does not know may be an expression, or say that another package is to go. */
+function demandNamed({ names }: ChangeRequest, changes: readonly PackageChange[], entries: readonly DpkgEntry[]): void {
+  for (const name of names) {
+    const isThere = entries.some((entry) => isNamed(name, entry) && entry.state === "installed");
+    if (isThere || changes.some((each) => isNamed(name, each))) continue;
+    throw new UpdateRefused(`${name} is not a package (a name that others provide is not one: name one of them)`);
+  }
+}
+
 interface Known {
   readonly entries: readonly DpkgEntry[];
   readonly offers: readonly Offer[];
@@ -79,6 +104,34 @@ function demandOnlySecurity(changes: readonly PackageChange[]): void {
     throw new UpdateRefused(`${other.name} ${other.to ?? "removed"} would be needed, which is not a security update`);
 }
 
+/** Of what only its configuration is left, apt tells no version. */
+const withVersions = (changes: readonly PackageChange[], { entries }: Known): readonly PackageChange[] =>
+  changes.map((each) => {
+    if (each.from !== "" && (each.from !== null || each.to !== null)) return each;
+    const entry = entries.find(({ name, architecture }) => name === each.name && architecture === each.architecture);
+    return { ...each, from: entry?.version ?? null };
+  });
+
+const markRequested = ({ change, names }: ChangeRequest, changes: readonly PackageChange[]): readonly PackageChange[] =>
+  changes.map((each) =>
+    change === "install" && names.some((name) => isNamed(name, each)) ? { ...each, isRequested: true } : each,
+  );
+
+function completed(request: ChangeRequest, plan: TransactionPlan, now: Known): TransactionPlan {
+  demandNamed(request, plan.changes, now.entries);
+  const changes = markRequested(request, withVersions(plan.changes, now));
+  return { ...plan, changes, ...(request.change === "purge" && { isPurge: true }) };
+}
+
+const createAsking =
+  (exec: Exec) =>
+  async (how: string, words: AptWords, signal: AbortSignal): Promise<string> => {
+    const argv = ["/usr/bin/apt-get", ...onlyAsking, how, ...toArguments(words)] as const;
+    const { exitCode, stdout, stderr } = await exec(argv, { signal, timeoutMs: askMs, maxOutputBytes });
+    if (exitCode !== 0) throw new UpdateRefused(obstacleIn(`${stdout}\n${stderr}`, exitCode));
+    return stdout;
+  };
+
 export function createSimulate(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;
@@ -92,12 +145,7 @@ export function createSimulate(ports: {
     return { entries: (await database()).entries, offers: now };
   };
 
-  const ask = async (how: string, words: AptWords, signal: AbortSignal): Promise<string> => {
-    const argv = ["/usr/bin/apt-get", ...onlyAsking, how, ...toArguments(words)] as const;
-    const { exitCode, stdout, stderr } = await exec(argv, { signal, timeoutMs: askMs, maxOutputBytes });
-    if (exitCode !== 0) throw new UpdateRefused(obstacleIn(`${stdout}\n${stderr}`, exitCode));
-    return stdout;
-  };
+  const ask = createAsking(exec);
 
   const changesFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<readonly PackageChange[]> =>
     changesOf(parseSimulation(await ask("--simulate", words, signal)), now);
@@ -143,6 +191,14 @@ export function createSimulate(ports: {
   };
 
   return {
+    /** Packages that are named come or go, with what apt takes along. */
+    async change(request: ChangeRequest, signal: AbortSignal): Promise<TransactionPlan> {
+      const now = await known(signal);
+      demandChangeable(request, now.entries);
+      const operands = [...new Set(request.names)];
+      return completed(request, await planFor({ options: [], verb: request.change, operands }, now, signal), now);
+    },
+
     planWords: async (words: AptWords, signal: AbortSignal): Promise<TransactionPlan> =>
       planFor(words, await known(signal), signal),
 

@@ -1,4 +1,4 @@
-import { readdir } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
@@ -6,7 +6,7 @@ import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { FoundPackage, FoundPackages } from "#domain/ports/package-catalog.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { errorMessage, orUndefined, toError } from "#kernel/errors.ts";
-import { createStanzaReader, fieldOf, linesOf } from "./deb822.ts";
+import { createStanzaReader, fieldOf, linesOf, parseStanzas } from "./deb822.ts";
 import { failureReason } from "./output.ts";
 import { createRecordStore, type RecordStore } from "./record-store.ts";
 import { type AptPaths, onlyAsking } from "./words.ts";
@@ -100,7 +100,7 @@ function createCollector(native: string, descriptions: Descriptions) {
 
 export function createSearchIndex(ports: {
   readonly exec: Exec;
-  readonly paths: Pick<AptPaths, "lists">;
+  readonly paths: Pick<AptPaths, "lists" | "status">;
   readonly native: () => Promise<string>;
   /** Changes when the lists, the settings or what is installed do. */
   readonly mark: () => Promise<string>;
@@ -145,6 +145,9 @@ export function createSearchIndex(ports: {
       const collector = createCollector(await native(), await readDescriptions());
       // The candidate of each package, as apt's policy of the host chooses it.
       await readStanzas(["/usr/bin/apt-cache", ...onlyAsking, "dumpavail"], (stanza) => collector.take(stanza));
+      // What is installed and in no list is not among them.
+      for (const stanza of parseStanzas(await readFile(paths.status, "utf8")))
+        if (!/ (config-files|not-installed)$/.test(fieldOf(stanza, "Status"))) collector.take(stanza);
       return collector.finish();
     } catch (error) {
       const missing = { missing: "package lists", retryable: true };

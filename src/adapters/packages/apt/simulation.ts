@@ -11,7 +11,12 @@ export interface SimulatedStep {
   readonly releases: readonly { readonly label: string; readonly suite: string }[];
 }
 
-const kinds: Readonly<Record<string, SimulatedStep["kind"]>> = { Inst: "install", Remv: "remove", Conf: "configure" };
+const kinds: Readonly<Record<string, SimulatedStep["kind"]>> = {
+  Inst: "install",
+  Remv: "remove",
+  Purg: "remove",
+  Conf: "configure",
+};
 
 /** `Debian-Security:12/stable-security, Debian:12.4/stable`; one without a label has only its suite or host. */
 function releasesOf(text: string): SimulatedStep["releases"] {
@@ -23,7 +28,7 @@ function releasesOf(text: string): SimulatedStep["releases"] {
 }
 
 function stepOf(line: string): readonly SimulatedStep[] {
-  const pattern = /^(Inst|Remv|Conf) (\S+)(?: \[([^\]\s]*)\])?(?: \((\S+) (.*?) ?\[([^\]\s]*)\]\))?/;
+  const pattern = /^(Inst|Remv|Purg|Conf) (\S+)(?: \[([^\]\s]*)\])?(?: \((\S+) (.*?) ?\[([^\]\s]*)\]\))?/;
   const [, word = "", name = "", from, to, releases = "", architecture = ""] = pattern.exec(line) ?? [];
   const kind = kinds[word];
   if (kind === undefined) return [];

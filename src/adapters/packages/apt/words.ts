@@ -62,7 +62,7 @@ const commonWords = [
 
 export interface AptWords {
   readonly options: readonly string[];
-  readonly verb: "install" | "upgrade" | "dist-upgrade" | "autoremove";
+  readonly verb: "install" | "upgrade" | "dist-upgrade" | "autoremove" | "remove" | "purge";
   readonly operands: readonly string[];
 }
 
@@ -84,8 +84,12 @@ function operandOf(change: PackageChange): string {
   return `${word}=${change.to}`;
 }
 
-export const wordsFor = (changes: readonly PackageChange[]): AptWords => ({
-  options: ["--no-install-recommends", ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"])],
+export const wordsFor = (changes: readonly PackageChange[], isPurge = false): AptWords => ({
+  options: [
+    "--no-install-recommends",
+    ...(changes.some(({ to }) => to === null) ? [] : ["--no-remove"]),
+    ...(isPurge ? ["--purge"] : []),
+  ],
   verb: "install",
   operands: changes.map(operandOf),
 });

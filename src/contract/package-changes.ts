@@ -1,0 +1,87 @@
+import { type Static, Type } from "typebox";
+import { DryRunQuery, type Operations } from "./operation.ts";
+import { optional, Strict } from "./schema.ts";
+import { packageNamePattern, UpdateApply } from "./updates.ts";
+
+const { packages_updated: _, ...applied } = UpdateApply.properties;
+
+export const PackagesChanged = Type.Object({
+  ...applied,
+  packages_changed: Type.Integer({ description: "Packages that came or went as planned, whatever became of others." }),
+});
+export type PackagesChanged = Static<typeof PackagesChanged>;
+
+const PackageSelection = Strict({
+  packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["nginx"] }), {
+    minItems: 1,
+    maxItems: 100,
+  }),
+  ...optional({
+    create_snapshot: Type.Boolean({
+      description: "Take a snapshot first, to which a rollback returns; true unless settings say otherwise.",
+    }),
+    guard: Type.Boolean({
+      default: false,
+      description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
+    }),
+  }),
+});
+
+const shared =
+  "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.";
+const never =
+  "Never removed, in whatever way it is asked for, are essential and protected packages, the package manager, the running kernel and Steward.";
+
+export const packageChanges = {
+  installPackages: {
+    method: "POST",
+    path: "/packages/install",
+    tag: "Packages",
+    summary: "Install packages",
+    description: `With what they need; what is installed is brought to its newest version. ${shared} What conflicts with them is removed only for keys with \`packages:remove\` for all packages. ${never}`,
+    scope: "packages:install",
+    narrows: "answer",
+    effect: "danger",
+    does: ["install_packages"],
+    takesLong: true,
+    outlives: true,
+    query: DryRunQuery,
+    body: PackageSelection,
+    response: PackagesChanged,
+    errors: ["CONFLICT", "UNAVAILABLE"],
+  },
+  removePackages: {
+    method: "POST",
+    path: "/packages/remove",
+    tag: "Packages",
+    summary: "Remove packages",
+    description: `Their configuration stays. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
+    scope: "packages:remove",
+    narrows: "answer",
+    effect: "danger",
+    does: ["remove_packages"],
+    takesLong: true,
+    outlives: true,
+    query: DryRunQuery,
+    body: PackageSelection,
+    response: PackagesChanged,
+    errors: ["CONFLICT", "UNAVAILABLE"],
+  },
+  purgePackages: {
+    method: "POST",
+    path: "/packages/purge",
+    tag: "Packages",
+    summary: "Remove packages and their configuration",
+    description: `Also what a removal has left. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
+    scope: "packages:remove",
+    narrows: "answer",
+    effect: "danger",
+    does: ["remove_packages"],
+    takesLong: true,
+    outlives: true,
+    query: DryRunQuery,
+    body: PackageSelection,
+    response: PackagesChanged,
+    errors: ["CONFLICT", "UNAVAILABLE"],
+  },
+} as const satisfies Operations;

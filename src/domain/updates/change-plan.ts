@@ -1,0 +1,45 @@
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+import {
+  type ChangeRequest,
+  type PackageManager,
+  type TransactionPlan,
+  UpdateRefused,
+  type UpdateRequest,
+} from "#domain/ports/packages.ts";
+
+export const isChange = (request: UpdateRequest | ChangeRequest): request is ChangeRequest => "change" in request;
+
+/** The package of this service: who removes it has nobody left who could put it back. */
+const ownPackage = "steward";
+
+type Manager = Pick<PackageManager, "name" | "simulate" | "planChange" | "unremovable">;
+
+/** Plans updates, or that packages come or go. @throws UpdateRefused also where what must stay would be removed. */
+export async function planFor(
+  manager: Manager,
+  request: UpdateRequest | ChangeRequest,
+  signal: AbortSignal,
+): Promise<TransactionPlan> {
+  if (!isChange(request)) return manager.simulate(request, signal);
+  const { name, planChange, unremovable } = manager;
+  if (planChange === undefined || unremovable === undefined)
+    throw new HostUnavailable(`with ${name} packages are updated here, and neither installed nor removed`, {
+      missing: "changes of packages",
+      retryable: false,
+    });
+  const plan = await planChange(request, signal);
+  const removed = plan.changes.filter(({ to }) => to === null);
+  const protectedOnes = removed.length === 0 ? new Map<string, string>() : await unremovable(signal);
+  for (const each of removed) {
+    const reason = each.name === ownPackage ? "it is this service" : protectedOnes.get(each.name);
+    if (reason !== undefined) throw new UpdateRefused(`${each.name} would be removed, which is refused: ${reason}`);
+  }
+  const isNamed = (each: (typeof removed)[number]): boolean =>
+    request.change !== "install" && request.names.some((word) => word.replace(/:[^:]*$/, "") === each.name);
+  const others = removed.filter((each) => !isNamed(each)).map((each) => each.name);
+  if (request.removesOnlyNamed && others.length > 0)
+    throw new UpdateRefused(
+      `${others.join(", ")} would be removed as well, for which the key has no scope (packages:remove for all packages)`,
+    );
+  return plan;
+}

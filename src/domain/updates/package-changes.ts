@@ -1,0 +1,54 @@
+import type { Context, Handlers, Input } from "#contract/operation.ts";
+import type { packageChanges } from "#contract/package-changes.ts";
+import { packageOf } from "#contract/packages.ts";
+import type { Scope } from "#contract/scopes.ts";
+import { invalid, missingScope } from "#domain/common/error.ts";
+import type { Hooks } from "#domain/common/hooks.ts";
+import type { ChangeRequest } from "#domain/ports/packages.ts";
+import type { FileSystems } from "#domain/ports/storage.ts";
+import type { ApplyInput } from "./apply-steps.ts";
+import { planFor } from "./change-plan.ts";
+import type { DowngradeRules } from "./downgrades.ts";
+import { applyPlan, type FindHost, type LongWork, managedHost } from "./handlers.ts";
+import { withAsking } from "./hooks.ts";
+import { refusedAsInvalid } from "./refusals.ts";
+
+interface Ports {
+  readonly host: FindHost;
+  readonly work: LongWork;
+  readonly takesSnapshot: boolean;
+  readonly rules: DowngradeRules;
+  readonly fileSystems: FileSystems;
+  readonly hooks: Pick<Hooks, "names">;
+  /** Whether the scopes cover one for a package, or for all. */
+  readonly covers: (granted: readonly string[], scope: Scope, name?: string) => boolean;
+}
+
+/** Installs, removes and purges packages, as updates are installed. */
+export function packageChangeHandlers(ports: Ports): Handlers<typeof packageChanges> {
+  const { host, work, covers, hooks } = ports;
+  const changeBy =
+    (change: ChangeRequest["change"], scope: Scope) =>
+    async ({ query, body }: Input<typeof packageChanges.installPackages>, context: Context) => {
+      const { packages: names, guard = false, create_snapshot: takesSnapshot = ports.takesSnapshot } = body;
+      const { scopes = [] } = context.caller ?? {};
+      const foreign = names.find((name) => !covers(scopes, scope, packageOf(name)));
+      if (foreign !== undefined) throw missingScope(`${scope}:${packageOf(foreign)}`, scopes);
+      if (guard && !takesSnapshot) throw invalid("guard", "A guarded change needs a snapshot to return to");
+      const updates = await managedHost(host);
+      // What comes along goes beyond the names that a narrowed key has.
+      const removesOnlyNamed = !covers(scopes, "packages:remove");
+      const request: ChangeRequest = { change, names, removesOnlyNamed };
+      const input: ApplyInput<ChangeRequest> = { request, takesSnapshot, isGuarded: guard };
+      if (query.dry_run ?? false)
+        return withAsking(hooks, "pre_update")(await applyPlan(updates, input, ports, context.signal()));
+      return work.begin("packages.change", input, context, () =>
+        refusedAsInvalid(() => planFor(updates.manager, request, context.signal())),
+      );
+    };
+  return {
+    installPackages: changeBy("install", "packages:install"),
+    removePackages: changeBy("remove", "packages:remove"),
+    purgePackages: changeBy("purge", "packages:remove"),
+  };
+}
