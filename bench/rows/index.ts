@@ -17,6 +17,7 @@ import { logsTenMillion } from "./logs-ten-million.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
 import { processes } from "./processes.ts";
+import { packageSearch } from "./package-search.ts";
 import { services } from "./services.ts";
 import { snapshot } from "./snapshot.ts";
 import { start } from "./start.ts";
@@ -43,6 +44,7 @@ export const rows: readonly Row[] = [
   processes,
   unit,
   updates,
+  packageSearch,
   snapshot,
   health,
   info,
