@@ -219,7 +219,7 @@ const cases: Cases = {
   listLogFields: { UNAVAILABLE: noJournal },
   listLogFieldValues: {
     VALIDATION_ERROR: { request: { path: "/api/v1/system/logs/fields/a-b" }, details: { field: "name" } },
-    UNAVAILABLE: noJournal,
+    UNAVAILABLE: { request: { path: "/api/v1/system/logs/fields/_COMM" }, ...noJournal },
   },
   getLogUsage: { UNAVAILABLE: noJournal },
   searchPackages: {
