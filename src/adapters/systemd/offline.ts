@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { basename, join } from "node:path";
-import type { UnitDetails } from "#domain/ports/unit-details.ts";
+import type { KindUnit, UnitDetails, UnitKind } from "#domain/ports/unit-details.ts";
 import { type Unit, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
 import { orElse } from "#kernel/errors.ts";
 import { blankUnit, parseUnitFile } from "./parse.ts";
@@ -97,11 +97,16 @@ export function createOfflineUnits(root = "/"): Units {
   };
 }
 
+const toKindUnit = (unit: Unit, kind: UnitKind): KindUnit => {
+  const { name, description, loadState, activeState, subState, unitFileState, since } = unit;
+  return { name, kind, description, loadState, activeState, subState, unitFileState, since, result: "" };
+};
+
 export const createOfflineDetails = (root = "/"): UnitDetails => ({
   inspect: refuse,
   async list({ kinds, activeState, limit }) {
     const units = kinds
-      .flatMap((kind) => readInstalledUnits(root, `.${kind}`).map((unit) => ({ ...unit, result: "", kind })))
+      .flatMap((kind) => readInstalledUnits(root, `.${kind}`).map((unit) => toKindUnit(unit, kind)))
       .filter((unit) => activeState === undefined || unit.activeState === activeState)
       .toSorted((a, b) => (a.name < b.name ? -1 : 1));
     return Promise.resolve({ units: units.slice(0, limit), total: units.length });

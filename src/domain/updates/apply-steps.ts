@@ -17,7 +17,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import { isChange, planFor } from "./change-plan.ts";
+import { doingOf, isChange, planFor } from "./change-plan.ts";
 import type { Condition, HostCondition } from "./condition.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
@@ -96,7 +96,7 @@ export function troubleIn({ signal, progress }: Update, error: unknown): string 
 export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
-  const plan = await refusedAsInvalid(() => planFor(manager, input.request, signal));
+  const plan = await refusedAsInvalid(() => planFor(manager, input.request, signal), doingOf(input.request));
   await requireRoom(plan, { ...update, takesSnapshot: input.takesSnapshot }, signal);
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";

@@ -14,6 +14,10 @@ const ownPackage = "steward";
 
 type Manager = Pick<PackageManager, "name" | "simulate" | "planChange" | "unremovable">;
 
+/** What is asked for, as in `cannot update`. */
+export const doingOf = (request: UpdateRequest | ChangeRequest): string =>
+  isChange(request) ? `${request.change} ${request.names.join(", ")}` : "update";
+
 /** Plans updates, or that packages come or go. @throws UpdateRefused also where what must stay would be removed. */
 export async function planFor(
   manager: Manager,

@@ -15,7 +15,7 @@ import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput, TransactionInput } from "./apply-steps.ts";
-import { planFor } from "./change-plan.ts";
+import { doingOf, planFor } from "./change-plan.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { isKernelPackage } from "./kernel-packages.ts";
 import { requireReboot } from "./reboot.ts";
@@ -120,7 +120,7 @@ export async function applyPlan(
   { rules, fileSystems }: { readonly rules: DowngradeRules; readonly fileSystems: FileSystems },
   signal: AbortSignal,
 ): Promise<Plan> {
-  const planned = await refusedAsInvalid(() => planFor(manager, request, signal));
+  const planned = await refusedAsInvalid(() => planFor(manager, request, signal), doingOf(request));
   const { changes, downloadBytes } = planned;
   await requireRoom(planned, { manager, fileSystems, takesSnapshot }, signal);
   const hasSnapshot = takesSnapshot && changes.length > 0;

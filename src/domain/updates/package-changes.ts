@@ -7,7 +7,7 @@ import type { Hooks } from "#domain/common/hooks.ts";
 import type { ChangeRequest } from "#domain/ports/packages.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import type { ApplyInput } from "./apply-steps.ts";
-import { planFor } from "./change-plan.ts";
+import { doingOf, planFor } from "./change-plan.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import { applyPlan, type FindHost, type LongWork, managedHost } from "./handlers.ts";
 import { withAsking } from "./hooks.ts";
@@ -43,7 +43,7 @@ export function packageChangeHandlers(ports: Ports): Handlers<typeof packageChan
       if (query.dry_run ?? false)
         return withAsking(hooks, "pre_update")(await applyPlan(updates, input, ports, context.signal()));
       return work.begin("packages.change", input, context, () =>
-        refusedAsInvalid(() => planFor(updates.manager, request, context.signal())),
+        refusedAsInvalid(() => planFor(updates.manager, request, context.signal()), doingOf(request)),
       );
     };
   return {

@@ -7,12 +7,13 @@ export function lockedBy({ message, holder }: PackagesLocked): DomainError {
   return new DomainError("UNAVAILABLE", `cannot change packages: ${message}`, details);
 }
 
-export async function refusedAsInvalid<T>(work: () => Promise<T>): Promise<T> {
+/** @param doing what was asked for, as in `cannot update`. */
+export async function refusedAsInvalid<T>(work: () => Promise<T>, doing = "update"): Promise<T> {
   try {
     return await work();
   } catch (error) {
     if (error instanceof PackagesLocked) throw lockedBy(error);
-    if (error instanceof UpdateRefused) throw invalid("packages", error.message, `cannot update: ${error.message}`);
+    if (error instanceof UpdateRefused) throw invalid("packages", error.message, `cannot ${doing}: ${error.message}`);
     const isUnsafe = error instanceof SnapshotUnusable || error instanceof PackageFileMissing;
     if (!isUnsafe) throw error;
     const details = { missing: "snapshot", retryable: false };
