@@ -53,8 +53,8 @@ export default defineConfig({
           ],
           env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
-          // As in `host`: most of these are machines.
-          maxWorkers: 3,
+          // Most of these are machines, which wait most of the time, and nothing else runs beside them.
+          maxWorkers: 5,
         },
       },
       // On a Debian that changes each day, so no gate: npm test -- --project sid
