@@ -128,13 +128,25 @@ function isGuardRefusal({ status, body }: RawAnswer, isHead: boolean): boolean {
   return isHead || /"field":"(Host|Origin)"/.test(body);
 }
 
+/** The operation that a request meets by its path with another method: `GET /packages/purge` asks for a package of that name. */
+function operationAt({ method, path }: FuzzRequest): Documented | undefined {
+  const segments = path.split("?")[0]?.split("/") ?? [];
+  return operations.find((each) => {
+    const parts = each.template.split("/");
+    const fits =
+      parts.length === segments.length && parts.every((part, at) => part.startsWith("{") || part === segments[at]);
+    return fits && each.method === (method === "HEAD" ? "GET" : method);
+  });
+}
+
 /** Whose answers have paths of this machine in good right: command lines of processes. */
 const tellsPaths: readonly string[] = ["getMetrics", "listProcesses"];
 
 /** What is wrong with the answer; undefined when nothing is. */
 function fault(request: FuzzRequest, answer: RawAnswer): string | undefined {
   const { status, headers, body } = answer;
-  const { operation, credential } = request;
+  const { credential } = request;
+  const operation = request.operation ?? operationAt(request);
   const isHead = request.method === "HEAD";
   const seen = `${status} ${body.slice(0, 300)}`;
   if (!headers["x-request-id"]) return `no X-Request-Id: ${seen}`;
