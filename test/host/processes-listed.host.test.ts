@@ -30,11 +30,16 @@ describeOnHost("processes are listed and get signals", (session) => {
     (await session.api.listProcesses({ query: { limit: 10_000, ...query } })).processes;
   const mainPid = async (unit: string): Promise<number> => Number(await shell(`systemctl show -P MainPID ${unit}`));
   const send = async (pid: number, signal: "TERM" | "KILL" | "USR1" | "STOP" | "CONT", dryRun = false) => {
-    const [found] = await list({ pid });
+    // A list may be a second old, and not yet have what has just started.
+    const found = await eventually(async () => {
+      const [process] = await list({ pid });
+      if (process === undefined) throw new Error(`process ${pid} is not listed`);
+      return process;
+    });
     return session.api.signalProcess({
       params: { pid },
       query: { dry_run: dryRun },
-      body: { signal, start_time: found?.start_time ?? "2020-01-01T00:00:00Z" },
+      body: { signal, start_time: found.start_time },
     });
   };
 
