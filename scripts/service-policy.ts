@@ -45,7 +45,7 @@ export const servicePolicyPage = (): string =>
     ...protectedUnits.flatMap(({ except = [] }) =>
       except.map(({ names: patterns, reason }) => `| ${names(patterns)} | ${reason} |`),
     ),
-    `\n${names(protectedUnits.flatMap((entry) => (entry.isConfirmable ? entry.names : [])))} may be changed by a request that says \`confirm: true\` (\`--confirm\`); a dry run tells the danger.`,
+    `\n${names(protectedUnits.flatMap((entry) => (entry.isConfirmable ? entry.names : [])))} may be changed by a request that says \`confirm: true\` (\`--confirm\`), but not disabled or masked, which a reboot does not undo; a dry run tells the danger.`,
     "\nAn instance of a template, such as `postgresql@15-main`, is changed only while it runs or has failed: whoever names an instance",
     "chooses an argument of a program that runs as root (`modprobe@…`).\n",
     "The settings change this in both directions:\n",

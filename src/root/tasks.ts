@@ -60,8 +60,12 @@ export const rootOperations = {
   "updates.restart_stale": Nothing,
 } as const;
 
+const ServiceName = Type.String({
+  pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`,
+  maxLength: 255,
+});
 const ServiceRequest = Strict({
-  name: Type.String({ pattern: String.raw`^[A-Za-z0-9:_\\][A-Za-z0-9:_.\\@-]*\.service$`, maxLength: 255 }),
+  name: ServiceName,
   /** Permits what the policy of root's settings refuses without it, and nothing else. */
   confirm: Type.Optional(Type.Boolean()),
 });
@@ -129,8 +133,8 @@ export const rootTasks = {
   "services.reload": { effect: "write", input: ServiceRequest },
   /** Of every service: polkit does not say which unit file a caller would change. */
   "services.enable": { effect: "write", input: ServiceRequest },
-  "services.disable": { effect: "write", input: ServiceRequest },
-  "services.mask": { effect: "write", input: ServiceRequest },
+  "services.disable": { effect: "write", input: Strict({ name: ServiceName }) },
+  "services.mask": { effect: "write", input: Strict({ name: ServiceName }) },
   "services.unmask": { effect: "write", input: ServiceRequest },
   "services.reset_failed": { effect: "write", input: ServiceRequest },
   /** Which process has the number, and whether it may be sent a signal, is checked again. */

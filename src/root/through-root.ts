@@ -7,6 +7,7 @@ import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type {
   Confirmation,
   FoundUnit,
+  LastingVerb,
   UnitFileJob,
   UnitFileVerb,
   UnitJob,
@@ -147,14 +148,18 @@ export function unitsThroughRoot<U extends Pick<Units, "read" | "resetFailed" | 
       return (await request(`services.${verb}`, toRoot(name, confirmation), signal)).jobResult;
     };
   const changeFile =
-    (verb: UnitFileVerb): UnitFileJob =>
+    (verb: Exclude<UnitFileVerb, LastingVerb>): UnitFileJob =>
     async (name, confirmation = unconfirmed) =>
       (await request(`services.${verb}`, toRoot(name, confirmation), never)).changes;
+  const changeForGood =
+    (verb: LastingVerb): UnitFileJob =>
+    async (name) =>
+      (await request(`services.${verb}`, { name }, never)).changes;
   return {
     ...units,
     enable: changeFile("enable"),
-    disable: changeFile("disable"),
-    mask: changeFile("mask"),
+    disable: changeForGood("disable"),
+    mask: changeForGood("mask"),
     unmask: changeFile("unmask"),
     start: change("start"),
     stop: change("stop"),

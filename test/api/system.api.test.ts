@@ -587,6 +587,15 @@ describe("what has to be confirmed", () => {
     expect((await post("dbus/restart", { confirm: true })).status).toBe(200);
     // Nothing else is permitted by it.
     expect((await post("user@0/stop", { confirm: true })).status).toBe(400);
+    for (const verb of ["disable", "mask"]) {
+      for (const body of [undefined, { confirm: true }])
+        expect([verb, (await post(`dbus/${verb}`, body)).status]).toEqual([verb, 400]);
+      const reply = await post(`dbus/${verb}?dry_run=true`);
+      expect([reply.status, reply.json]).toMatchObject([
+        400,
+        { error: { details: { field: "name", setting: "services.allow" } } },
+      ]);
+    }
     expect(units.actions).toEqual(["restart dbus.service"]);
     await other.app.close();
   });

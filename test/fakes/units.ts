@@ -118,10 +118,14 @@ export function createFakeUnits(
     return { ...unit, refusal, isWidened, can: all, isConditionMet, restart };
   };
 
-  const permitted = (asked: string, confirmation: Confirmation = unconfirmed): string => {
+  const permitted = (
+    verb: UnitVerb | UnitFileVerb,
+    asked: string,
+    confirmation: Confirmation = unconfirmed,
+  ): string => {
     const unit = find(asked);
     const { name } = unit;
-    const refusal = refusalOf(unit, confirmation);
+    const refusal = refusalOf(unit, confirmation, verb);
     if (refusal !== undefined) throw new UnitProtected(refusal);
     return name;
   };
@@ -135,7 +139,7 @@ export function createFakeUnits(
     (verb: UnitVerb): UnitJob =>
     (asked, _signal, confirmation) =>
       answer(() => {
-        const name = permitted(asked, confirmation);
+        const name = permitted(verb, asked, confirmation);
         const { refusal, jobResult = "done", after } = behaviour.get(name) ?? {};
         if (refusal !== undefined) throw new UnitRefused(refusal);
         if (!units.has(name)) throw new UnitRefused(`Unit ${name} not found.`);
@@ -151,7 +155,7 @@ export function createFakeUnits(
     (verb: UnitFileVerb): UnitFileJob =>
     (asked, confirmation) =>
       answer(() => {
-        const name = permitted(asked, confirmation);
+        const name = permitted(verb, asked, confirmation);
         const { refusal } = behaviour.get(name) ?? {};
         if (refusal !== undefined) throw new UnitRefused(refusal);
         actions.push(`${verb} ${name}`);
@@ -198,7 +202,7 @@ export function createFakeUnits(
     mask: changeFile("mask"),
     unmask: changeFile("unmask"),
     alsoChanged: (_verb, name) => answer(() => behaviour.get(name)?.along ?? []),
-    restartDetached: (name) => answer(() => void actions.push(`restart ${permitted(name)} detached`)),
+    restartDetached: (name) => answer(() => void actions.push(`restart ${permitted("restart", name)} detached`)),
     settled: (name) => answer(() => find(name)),
   };
   return fake;

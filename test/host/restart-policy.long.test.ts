@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { ApiError, createClient } from "#client/index.ts";
 import { permittedNames, protectedUnits } from "#domain/system/service-policy.ts";
+import { isRecord } from "#kernel/values.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -8,9 +9,13 @@ const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
 const failing = ["[Service]", "Type=oneshot", "ExecStart=/bin/false"];
 
 /** A name for each pattern of the table, and the reason that the table gives. */
-const protectedNames = protectedUnits.flatMap(({ names, reason }) =>
-  names.map((pattern) => [`${pattern.replaceAll("*", "probe")}.service`, reason] as const),
-);
+const namesOf = (units: typeof protectedUnits) =>
+  units.flatMap(({ names, reason }) =>
+    names.map((pattern) => [`${pattern.replaceAll("*", "probe")}.service`, reason] as const),
+  );
+const protectedNames = namesOf(protectedUnits);
+const confirmableNames = namesOf(protectedUnits.filter(({ isConfirmable }) => isConfirmable));
+const closedNames = namesOf(protectedUnits.filter(({ isConfirmable }) => !isConfirmable));
 
 // The rule is the same whoever the service is: the package's user, which polkit stands in front of, and root, whom nothing stops.
 describe.each(["steward", "root"] as const)("as %s", (user) => {
@@ -56,7 +61,7 @@ describe.each(["steward", "root"] as const)("as %s", (user) => {
       );
     });
 
-    it.each(protectedNames)("refuses %s, which %s, and its dry run says the same", async (name, reason) => {
+    it.each(closedNames)("refuses %s, which %s, and its dry run says the same", async (name, reason) => {
       const before = await session.shell(`systemctl show -P InvocationID -- '${name}'`);
       for (const isDryRun of [true, false]) {
         const error = await refusal(restart(name, isDryRun));
@@ -70,6 +75,18 @@ describe.each(["steward", "root"] as const)("as %s", (user) => {
       }
       expect(await session.shell(`systemctl show -P InvocationID -- '${name}'`)).toBe(before);
     });
+
+    it.each(confirmableNames)(
+      "refuses %s unless it is confirmed, and its dry run tells the danger",
+      async (name, reason) => {
+        const before = await session.shell(`systemctl show -P InvocationID -- '${name}'`);
+        const error = await refusal(restart(name));
+        expect(error).toMatchObject({ status: 400, details: { field: "confirm", setting: "services.allow" } });
+        expect(error.message).toContain(`, which ${reason} (confirm it with confirm: true, or add `);
+        expect(await restart(name, true)).toMatchObject({ risk: "risky", reason: expect.stringContaining(reason) });
+        expect(await session.shell(`systemctl show -P InvocationID -- '${name}'`)).toBe(before);
+      },
+    );
 
     it.each([
       ["emergency", "emergency.service"],
@@ -124,14 +141,13 @@ describe.each(["steward", "root"] as const)("as %s", (user) => {
       const byPolkit = asked.trim().split("\n");
       const answers: (readonly [name: string, ofPlan: string, ofPolkit: string | undefined])[] = [];
       for (const [index, name] of units.entries()) {
-        const error = await restart(name, true).then(
-          () => undefined,
-          (failure: unknown) => failure,
-        );
-        const isOfPolicy = error instanceof ApiError && error.details?.["setting"] === "services.allow";
+        const answer: unknown = await restart(name, true).catch((failure: unknown) => failure);
+        const isOfPolicy = answer instanceof ApiError && answer.details?.["setting"] === "services.allow";
         // What cannot be restarted for other reasons (masked, or by dependency only) tells nothing of the policy.
-        if (error === undefined || isOfPolicy)
-          answers.push([name, error === undefined ? "yes" : "no", byPolkit[index]]);
+        if (answer instanceof Error && !isOfPolicy) continue;
+        // What has to be confirmed is done by root.
+        const isPermitted = isRecord(answer) && !(answer instanceof Error) && answer["risk"] !== "risky";
+        answers.push([name, isPermitted ? "yes" : "no", byPolkit[index]]);
       }
       expect(answers).toEqual(answers.map(([name, ofPlan]) => [name, ofPlan, ofPlan]));
       for (const answer of ["yes", "no"])

@@ -2,9 +2,10 @@ import { describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { isRecord } from "#kernel/values.ts";
 import { eventually } from "./support/eventually.ts";
+import { createIntruder } from "./support/intruder.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
-import { entry, property } from "./support/systemctl.ts";
+import { entry, property, sameAsSystemctl } from "./support/systemctl.ts";
 
 const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
 const dryRun = { dry_run: true } as const;
@@ -125,8 +126,17 @@ describeOnHost("services are controlled", (session) => {
       "steward.service.d/under.conf": ["[Unit]", "PartOf=under-steward.service"],
     });
     await shell("systemctl start under-steward systemd-logind");
+    const logind = "it would also stop systemd-logind.service: Steward protects";
+    expect(await refusal(session.api.startService(input("against-logind")))).toMatchObject({
+      status: 400,
+      message: expect.stringContaining(logind),
+      details: { field: "confirm" },
+    });
+    expect(await session.api.startService(planOf("against-logind"))).toMatchObject({
+      units: ["against-logind.service", "systemd-logind.service"],
+      risk: "risky",
+    });
     for (const [verb, name, reason] of [
-      ["start", "against-logind", "it would also stop systemd-logind.service: Steward protects"],
       ["start", "against-steward", "it would also stop steward.service, which is this service"],
       ["stop", "under-steward", "it would also stop steward.service, which is this service"],
     ] as const) {
@@ -194,6 +204,63 @@ describeOnHost("services are controlled", (session) => {
     await session.writeUnits({ "static.service": sleeper });
     expect(await refusal(session.api.enableService(input("static")))).toMatchObject({
       message: expect.stringContaining("[Install]"),
+    });
+  });
+
+  describe("with a confirmation", () => {
+    const confirmed = (name: string) => ({ params: { name }, body: { confirm: true } });
+    const mainPid = (unit: string) => property(session, unit, "MainPID");
+    const answers = () =>
+      shell("busctl call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager ListSeats");
+
+    it.each([
+      ["systemd-logind", "graphical sessions end with it"],
+      ["dbus", "takes the system bus from every program"],
+    ])("%s is restarted by root, and not without one", async (name, danger) => {
+      const unit = `${name}.service`;
+      await shell(`systemctl start ${unit}`);
+      const before = await mainPid(unit);
+      expect(await refusal(session.api.restartService(input(name)))).toMatchObject({
+        status: 400,
+        details: { field: "confirm", issue: "Must be true" },
+        message: expect.stringContaining(danger),
+      });
+      expect(await session.api.restartService(planOf(name))).toMatchObject({
+        units: expect.arrayContaining([unit]),
+        risk: "risky",
+        reason: expect.stringContaining(danger),
+      });
+      expect(await mainPid(unit)).toBe(before);
+
+      const answer = await session.api.restartService(confirmed(name));
+      expect(answer).toMatchObject({ name: unit, success: true, running: true, job_result: "done" });
+      expect(String(answer.main_pid)).not.toBe(before);
+      expect(await mainPid(unit)).toBe(String(answer.main_pid));
+      expect(await answers()).toMatch(/^a\(so\)/);
+      const { entries } = await session.api.listAudit({ query: { operation: "root.requested", limit: 1 } });
+      expect(entries[0]?.target).toMatchObject({ request: "services.restart" });
+      // The service has its own connection to the bus.
+      await sameAsSystemctl(session);
+      await shell("systemctl start cron");
+      expect(await session.api.restartService(input("cron"))).toMatchObject({ job_result: "done" });
+    });
+
+    it("nothing is disabled or masked for good, whoever asks for it", async () => {
+      const { url, adminKey: key } = session.service;
+      const { request } = createIntruder(session);
+      for (const name of ["dbus", "systemd-logind"])
+        for (const verb of ["disable", "mask"]) {
+          const path = `${url}/api/v1/system/services/${name}/${verb}`;
+          const headers = { "X-API-Key": key, "Content-Type": "application/json" };
+          for (const body of [{}, { confirm: true }])
+            for (const query of ["", "?dry_run=true"]) {
+              const reply = await fetch(path + query, { method: "POST", headers, body: JSON.stringify(body) });
+              expect([name, verb, reply.status]).toEqual([name, verb, 400]);
+            }
+          for (const asked of [{}, { confirm: true }])
+            expect(await request(`services.${verb}`, { name: `${name}.service`, ...asked })).toHaveProperty("error");
+          expect([name, await property(session, `${name}.service`, "UnitFileState")]).toEqual([name, "static"]);
+        }
     });
   });
 

@@ -129,11 +129,12 @@ const othersWaitMs = 25_000;
 /** The unit under its own name: what the policy has judged is then what is changed. @throws UnitProtected. */
 async function permitted(
   systemd: Systemd,
+  verb: UnitVerb | UnitFileVerb,
   name: string,
   confirmation: Confirmation = unconfirmed,
 ): Promise<{ readonly name: string; readonly run: UnitRun }> {
   const { unit, run } = await inspectUnit(systemd, name);
-  const refusal = refusalOf(unit, confirmation);
+  const refusal = refusalOf(unit, confirmation, verb);
   if (refusal !== undefined) throw new UnitProtected(refusal);
   return { name: unit.name, run };
 }
@@ -176,7 +177,7 @@ async function changeUnit(
   ...[given, signal, confirmation]: Parameters<UnitJob>
 ): Promise<string> {
   const { clock, jobs } = systemd;
-  const { name, run } = await permitted(systemd, given, confirmation);
+  const { name, run } = await permitted(systemd, verb, given, confirmation);
   const over = new AbortController();
   const stopWaiting = AbortSignal.any([signal, over.signal]);
   const down = systemd.lost();
@@ -206,7 +207,7 @@ async function changeFile(
   verb: UnitFileVerb,
   ...[given, confirmation]: Parameters<UnitFileJob>
 ): Promise<readonly UnitFileChange[]> {
-  const { name } = await permitted(systemd, given, confirmation);
+  const { name } = await permitted(systemd, verb, given, confirmation);
   const untilReboot = verb === "disable" || verb === "unmask" ? [false, true] : [false];
   const changes: UnitFileChange[] = [];
   for (const isRuntime of untilReboot) {
@@ -256,7 +257,7 @@ async function alsoChanged(systemd: Systemd, verb: UnitVerb, name: string): Prom
 }
 
 async function restartDetached(systemd: Systemd, given: string): Promise<void> {
-  const { name } = await permitted(systemd, given);
+  const { name } = await permitted(systemd, "restart", given);
   await systemd.call(calls.changeUnit("restart", name), () => undefined);
 }
 

@@ -1,5 +1,6 @@
 import type { Answer } from "#client/index.ts";
 import type { Plan } from "#contract/operation.ts";
+import { system } from "#contract/system.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
@@ -61,20 +62,26 @@ const describedFile = {
   unmask: { name: "unmaskService", description: "let a masked service be started again" },
 } as const;
 
+type FileOperation = (typeof describedFile)[keyof typeof describedFile]["name"];
+/** What a reboot does not undo cannot be confirmed. */
+const isConfirmable = (operation: FileOperation): operation is "enableService" | "unmaskService" =>
+  "body" in system[operation];
+
 /** Stopping a service that others require stops them, too: that is asked about. */
 const stopsOthers = ({ units }: Plan, _name: string, _options: object): string | undefined =>
   units.length > 1 ? `Stop ${counted(units.length, "unit")}?` : undefined;
 
 const addCommand = (services: Command, verb: string, description: string): Command =>
-  services
-    .command(verb)
-    .description(description)
-    .argument("<name>", "unit name; nginx means nginx.service")
-    .option("--confirm", "yes, also of the system bus and systemd-logind, with which programs and sessions end");
+  services.command(verb).description(description).argument("<name>", "unit name; nginx means nginx.service");
+
+const confirmOption = [
+  "--confirm",
+  "yes, also of the system bus and systemd-logind, with which programs and sessions end",
+] as const;
 
 function addChangeCommand(services: Command, verb: keyof typeof described, ports: CommandPorts): void {
   const { name: operation, doing, description } = described[verb];
-  changeCommand(ports, addCommand(services, verb, description), {
+  changeCommand(ports, addCommand(services, verb, description).option(...confirmOption), {
     ...(verb === "stop" && { question: stopsOthers }),
     change: (client, query, name: string, { confirm = false }: { confirm?: boolean }) =>
       withProgress(ports.io, `${doing} ${name}`, () =>
@@ -89,9 +96,12 @@ function addChangeCommand(services: Command, verb: keyof typeof described, ports
 
 function addFileCommand(services: Command, verb: keyof typeof describedFile, ports: CommandPorts): void {
   const { name: operation, description } = describedFile[verb];
-  changeCommand(ports, addCommand(services, verb, description), {
+  const command = addCommand(services, verb, description);
+  changeCommand(ports, isConfirmable(operation) ? command.option(...confirmOption) : command, {
     change: (client, query, name: string, { confirm = false }: { confirm?: boolean }) =>
-      client[operation]({ params: { name }, query, body: { confirm } }),
+      isConfirmable(operation)
+        ? client[operation]({ params: { name }, query, body: { confirm } })
+        : client[operation]({ params: { name }, query }),
     print(io, { message, changes }) {
       io.out(`${oneLine(message)}\n`);
       for (const { type, path, target } of changes)

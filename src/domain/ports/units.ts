@@ -35,12 +35,6 @@ export interface Confirmation {
   readonly isConfirmed: boolean;
 }
 
-/** What the policy refuses also with that confirmation. */
-export const refusalOf = (
-  { refusal }: { readonly refusal: PolicyRefusal | undefined },
-  { isConfirmed }: Confirmation,
-): PolicyRefusal | undefined => (isConfirmed && refusal?.isConfirmable === true ? undefined : refusal);
-
 export const unconfirmed: Confirmation = { isConfirmed: false };
 
 /** What systemd does with a unit on request. `reload`: it reads its settings again. */
@@ -59,6 +53,22 @@ export interface AlsoChanged {
 /** What can be done with the file of a unit (systemctl(1)). */
 export const unitFileVerbs = ["enable", "disable", "mask", "unmask"] as const;
 export type UnitFileVerb = (typeof unitFileVerbs)[number];
+
+/** Verbs that a reboot does not undo: it could leave a host that nobody can manage, so they cannot be confirmed. */
+export const lastingVerbs = ["disable", "mask"] as const satisfies readonly UnitFileVerb[];
+export type LastingVerb = (typeof lastingVerbs)[number];
+
+/** What the policy refuses also with that confirmation. */
+export function refusalOf(
+  { refusal }: { readonly refusal: PolicyRefusal | undefined },
+  { isConfirmed }: Confirmation,
+  verb?: UnitVerb | UnitFileVerb,
+): PolicyRefusal | undefined {
+  if (refusal?.isConfirmable !== true) return refusal;
+  const { reason, setting, remedy } = refusal;
+  if (lastingVerbs.some((each) => each === verb)) return { reason, setting, remedy };
+  return isConfirmed ? undefined : refusal;
+}
 
 /** A link in the directories of units: `symlink` was made, `unlink` was removed. */
 export interface UnitFileChange {
@@ -199,7 +209,7 @@ export function unitObstacle(
   // What was masked or damaged while it ran can still be stopped.
   const isForStop = verb === "stop";
   if (unit.loadState === "masked" && !isForStop) return { reason: "unit is masked", remedy: "unmask it first" };
-  const refusal = refusalOf(unit, confirmation);
+  const refusal = refusalOf(unit, confirmation, verb);
   if (refusal !== undefined) return refusal;
   if (unit.loadState !== "loaded" && !isForStop)
     return {

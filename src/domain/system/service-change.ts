@@ -66,7 +66,7 @@ function stopsProtected(
   confirmation: Confirmation,
 ): UnitObstacle | undefined {
   for (const { name, ...unit } of also.filter(({ verb }) => verb === "stop")) {
-    const refusal = refusalOf({ refusal: unit.refusal }, confirmation);
+    const refusal = refusalOf({ refusal: unit.refusal }, confirmation, "stop");
     if (name === ownUnit)
       return { reason: `it would also stop ${name}, which is this service`, remedy: "systemctl does it on the host" };
     if (refusal !== undefined) return { ...refusal, reason: `it would also stop ${name}: ${refusal.reason}` };

@@ -7,7 +7,7 @@ import { isPresent, isRunning } from "#domain/ports/units.ts";
 import { toNullableTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
-import { onHost, parseServiceName, toServiceEntry } from "./service.ts";
+import { onHost, parseServiceName, remediesOf, toServiceEntry } from "./service.ts";
 import { toFacts, withoutSecrets } from "./unit-entry.ts";
 import type { UnitLog } from "./unit-log.ts";
 
@@ -87,7 +87,7 @@ function toDetails(
     unmet_conditions: [...unit.unmet],
     control: {
       permitted: unit.refusal === undefined,
-      reason: unit.refusal === undefined ? "" : `${unit.refusal.reason} (${unit.refusal.remedy})`,
+      reason: unit.refusal === undefined ? "" : `${unit.refusal.reason} (${remediesOf(unit.refusal)})`,
     },
     files: {
       fragment: unit.fragment === undefined ? null : toFile(unit.fragment),

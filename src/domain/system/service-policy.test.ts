@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { lastingVerbs, refusalOf, unitFileVerbs, unitVerbs } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy, instanceStates, type ServiceLists } from "./service-policy.ts";
 
 const unit = (name: string, given: { names?: readonly string[]; activeState?: string } = {}) => ({
@@ -84,4 +85,29 @@ it("names the entry that denies", () => {
     reason: 'the setting services.deny has "vpn-*"',
     setting: "services.deny",
   });
+});
+
+const confirmable = ["dbus", "dbus-broker", "dbus-daemon", "systemd-logind"];
+const isLasting = (verb: string): boolean => lastingVerbs.some((each) => each === verb);
+
+it.each(confirmable)("lets %s be changed with a confirmation, but not so that a reboot does not undo it", (stem) => {
+  const refusal = defaultServicePolicy.refusal(unit(`${stem}.service`));
+  for (const verb of [...unitVerbs, ...unitFileVerbs]) {
+    const said = [false, true].map((isConfirmed) => refusalOf({ refusal }, { isConfirmed }, verb));
+    expect([verb, ...said.map((each) => each?.isConfirmable ?? each?.setting)]).toEqual(
+      isLasting(verb) ? [verb, "services.allow", "services.allow"] : [verb, true, undefined],
+    );
+  }
+});
+
+it("lets nothing else be confirmed, nor what another of its names or the settings refuse", () => {
+  const confirmed = (lists: ServiceLists, name: string, names: readonly string[] = [name]) => {
+    const refusal = createServicePolicy(lists).refusal(unit(name, { names }));
+    return refusal !== undefined && refusalOf({ refusal }, { isConfirmed: true }, "restart") === undefined;
+  };
+  for (const stem of ["debug-shell", "user@0", "systemd-poweroff", "steward-task@ask-0", "systemd-something-new"])
+    expect([stem, confirmed({}, `${stem}.service`)]).toEqual([stem, false]);
+  expect(confirmed({}, "dbus.service", ["dbus.service", "debug-shell.service"])).toBe(false);
+  expect(confirmed({ deny: ["dbus"] }, "dbus.service")).toBe(false);
+  expect(confirmed({}, "dbus.service")).toBe(true);
 });

@@ -7,7 +7,7 @@ export interface ProtectedUnits {
   readonly reason: string;
   /** `*` stands for any characters. */
   readonly names: readonly string[];
-  /** Whether a request that confirms it is permitted: it hands out nothing and the host goes on. */
+  /** Whether a request that confirms it is permitted: it hands out nothing, the host goes on, and a reboot undoes it. */
   readonly isConfirmable?: true;
   /** Names that match but are not protected, and why a restart is safe. */
   readonly except?: readonly { readonly reason: string; readonly names: readonly string[] }[];
@@ -174,9 +174,7 @@ export function createServicePolicy({ allow = [], deny = [] }: ServiceLists = {}
       if (worst !== undefined) {
         const { each, reason: why, isConfirmable } = worst;
         const reason = `Steward protects ${each}, which ${why}`;
-        return isConfirmable
-          ? { reason, setting: "services.allow", remedy: `confirm it with confirm: true, or ${remedy}`, isConfirmable }
-          : { reason, setting: "services.allow", remedy };
+        return { reason, setting: "services.allow", remedy, ...(isConfirmable && { isConfirmable }) };
       }
       if (!isInstance(name) || instanceStates.some((state) => state === activeState)) return undefined;
       return {

@@ -22,7 +22,8 @@ export interface ServicePorts {
 export interface ServiceInput {
   readonly params: { readonly name: string };
   readonly query: { readonly dry_run?: boolean };
-  readonly body: { readonly confirm?: boolean };
+  /** None where nothing can be confirmed. */
+  readonly body?: { readonly confirm?: boolean };
 }
 
 /** What a dry run says of a change that has to be confirmed. */
@@ -31,7 +32,7 @@ export const dangerOf = ({ refusal }: { readonly refusal?: PolicyRefusal | undef
 
 /** A dry run needs no confirmation: it tells what would have to be confirmed. */
 export const confirmationOf = ({ query, body }: Pick<ServiceInput, "query" | "body">): Confirmation => ({
-  isConfirmed: query.dry_run === true || body.confirm === true,
+  isConfirmed: query.dry_run === true || body?.confirm === true,
 });
 
 /** A service name (systemd.unit(5)) without those that begin with a dash, which a command would take for an option. */
@@ -65,13 +66,21 @@ export const toServiceEntry = (unit: Unit): ServiceEntry => ({
   since: toNullableTimestamp(unit.since),
 });
 
+/** What can be done about a refusal. */
+export const remediesOf = ({ remedy, isConfirmable }: UnitObstacle): string =>
+  [...(isConfirmable ? ["confirm it with confirm: true"] : []), ...(remedy ? [remedy] : [])].join(", or ");
+
 /** Not FORBIDDEN: like a masked unit, another key would not help. */
-export const refused = (doing: string, { reason, remedy, setting, isConfirmable }: UnitObstacle): DomainError =>
-  new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason}${remedy === undefined ? "" : ` (${remedy})`}`, {
+export function refused(doing: string, obstacle: UnitObstacle): DomainError {
+  const { reason, setting, isConfirmable } = obstacle;
+  const remedies = remediesOf(obstacle);
+  const hint = remedies === "" ? "" : ` (${remedies})`;
+  return new DomainError("VALIDATION_ERROR", `cannot ${doing}: ${reason}${hint}`, {
     field: isConfirmable ? "confirm" : "name",
     issue: isConfirmable ? "Must be true" : reason,
     ...(setting !== undefined && { setting }),
   });
+}
 
 /** Does it, and says in the error what could not be done. */
 export async function onHost<T>(doing: string, work: () => Promise<T>): Promise<T> {

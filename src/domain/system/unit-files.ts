@@ -36,7 +36,7 @@ function unitFileObstacle(
   confirmation: Confirmation,
 ): UnitObstacle | undefined {
   const { name, unitFileState } = unit;
-  const refusal = refusalOf(unit, confirmation);
+  const refusal = refusalOf(unit, confirmation, verb);
   if (refusal !== undefined) return refusal;
   if ((verb === "disable" || verb === "mask") && name === ownUnit)
     return {
