@@ -82,7 +82,8 @@ export const ProcessList = Type.Object({
   sampled_at: Timestamp("When the newer of the two samples was taken."),
   cpu_seconds: Type.Number({ description: "Time between the two samples, for which `cpu_percent` holds." }),
   is_complete: Type.Boolean({
-    description: "False where the kernel hides processes of other users from this service (`hidepid=`).",
+    description:
+      "False where the kernel hides processes of other users from this service (`ProtectProc=` of its unit, or `hidepid=` where it runs without one).",
   }),
   notes: Type.Array(Type.String(), { description: "What cannot be seen, and why." }),
 });

@@ -126,11 +126,36 @@ describeOnHost("processes are listed and get signals", (session) => {
     await send(pid, "CONT");
     expect(await send(pid, "TERM")).toMatchObject({ has_ended: true });
     await shell("test -e /run/got-term");
-    await eventually(async () => expect(await mainPid("listens.service")).not.toBe(pid));
-    const other = await mainPid("listens.service");
+    const other = await eventually(async () => {
+      const now = await mainPid("listens.service");
+      expect([0, pid]).not.toContain(now);
+      return now;
+    });
     const wrong = { params: { pid: other }, body: { signal: "KILL", start_time: "2020-01-01T00:00:00Z" } } as const;
     expect(await refusal(session.api.signalProcess(wrong))).toMatchObject({ status: 409 });
     expect(await mainPid("listens.service")).toBe(other);
+  });
+
+  it("all of them also where the host hides those of others from its users", async () => {
+    await shell("mount -o remount,hidepid=invisible /proc");
+    await session.service.restart();
+    const { is_complete: isComplete, processes } = await session.api.listProcesses({ query: { limit: 10_000 } });
+    expect(isComplete).toBe(true);
+    expect(processes).toContainEqual(expect.objectContaining({ pid: 1, user: "root" }));
+    expect(processes.map(({ unit }) => unit)).toContain("dbus.service");
+    await shell("mount -o remount,hidepid=off /proc");
+  });
+
+  it.each(["noaccess", "invisible", "ptraceable"])("and it says where its own unit hides them (%s)", async (hides) => {
+    await session.writeUnits({ "steward.service.d/hides.conf": ["[Service]", `ProtectProc=${hides}`] });
+    await session.service.restart();
+    const { is_complete: isComplete, notes, processes } = await session.api.listProcesses({ query: { limit: 10_000 } });
+    await session.writeUnits({ "steward.service.d/hides.conf": [] });
+    expect(isComplete).toBe(false);
+    expect(notes).toContainEqual(expect.stringContaining("ProtectProc="));
+    expect(processes.map(({ unit }) => unit)).toEqual(processes.map(() => "steward.service"));
+    await session.service.restart();
+    expect(await session.api.listProcesses()).toMatchObject({ is_complete: true });
   });
 
   it("and none is sent where it must not be, with the reason", async () => {

@@ -70,7 +70,8 @@ function sorted(
 /** A command line for people: on one line, cut. */
 const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 
-const hiddenNote = "processes of other users are hidden from this service (the mount option hidepid= of /proc)";
+const hiddenNote =
+  "processes of other users are hidden from this service (ProtectProc= of its unit, or the mount option hidepid= of /proc)";
 const ioNote = "the kernel shows the input and output of processes to their own user and to root alone";
 const userNote = "users of some processes are hidden from this service, which runs in a user namespace of its own";
 const commandNote = "some command lines could not be read";
