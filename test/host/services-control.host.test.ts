@@ -210,13 +210,16 @@ describeOnHost("services are controlled", (session) => {
   describe("with a confirmation", () => {
     const confirmed = (name: string) => ({ params: { name }, body: { confirm: true } });
     const mainPid = (unit: string) => property(session, unit, "MainPID");
-    const answers = () =>
-      shell("busctl call org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager ListSeats");
-
+    // logind of Debian 13 comes back to a restarted bus only with a restart of its own, which is the second.
     it.each([
-      ["systemd-logind", "graphical sessions end with it"],
-      ["dbus", "takes the system bus from every program"],
-    ])("%s is restarted by root, and not without one", async (name, danger) => {
+      ["dbus", "takes the system bus from every program", "org.freedesktop.DBus / org.freedesktop.DBus GetId", /^s "/],
+      [
+        "systemd-logind",
+        "graphical sessions end with it",
+        "org.freedesktop.login1 /org/freedesktop/login1 org.freedesktop.login1.Manager ListSeats",
+        /^a\(so\)/,
+      ],
+    ])("%s is restarted by root, and not without one", async (name, danger, call, reply) => {
       const unit = `${name}.service`;
       await shell(`systemctl start ${unit}`);
       const before = await mainPid(unit);
@@ -236,7 +239,7 @@ describeOnHost("services are controlled", (session) => {
       expect(answer).toMatchObject({ name: unit, success: true, running: true, job_result: "done" });
       expect(String(answer.main_pid)).not.toBe(before);
       expect(await mainPid(unit)).toBe(String(answer.main_pid));
-      expect(await answers()).toMatch(/^a\(so\)/);
+      expect(await shell(`busctl call ${call}`)).toMatch(reply);
       const { entries } = await session.api.listAudit({ query: { operation: "root.requested", limit: 1 } });
       expect(entries[0]?.target).toMatchObject({ request: "services.restart" });
       // The service has its own connection to the bus.
