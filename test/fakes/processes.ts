@@ -1,5 +1,6 @@
 import type { ProcessSignal } from "#contract/processes.ts";
 import {
+  type Process,
   type Processes,
   ProcessGone,
   type ProcessIo,
@@ -7,7 +8,7 @@ import {
   SignalForbidden,
 } from "#domain/ports/processes.ts";
 
-export interface FakeProcess extends SampledProcess {
+export interface FakeProcess extends Process, SampledProcess {
   readonly command?: string;
   /** Undefined where the kernel does not show it. */
   readonly io?: ProcessIo;
@@ -49,7 +50,7 @@ export function createFakeProcesses(given: readonly FakeProcess[] = []): FakePro
   const all = new Map(given.map((process) => [process.pid, process]));
   const sent: (readonly [number, ProcessSignal])[] = [];
   const end = (pid: number): void => void all.delete(pid);
-  const some = <T>(processes: readonly { pid: number }[], read: (process: FakeProcess) => T | undefined) =>
+  const ofEach = <T>(processes: readonly { pid: number }[], read: (process: FakeProcess) => T | undefined) =>
     Promise.resolve(
       new Map(
         processes.flatMap(({ pid }) => {
@@ -60,6 +61,8 @@ export function createFakeProcesses(given: readonly FakeProcess[] = []): FakePro
       ),
     );
   const fake: FakeProcesses = {
+    units: (processes) => ofEach(processes, ({ unit }) => unit),
+    users: (processes) => ofEach(processes, ({ user, uid }) => ({ user, uid })),
     hidesOthers: false,
     sent,
     put: (process) => void all.set(process.pid, process),
@@ -72,9 +75,9 @@ export function createFakeProcesses(given: readonly FakeProcess[] = []): FakePro
         hidesOthers: fake.hidesOthers,
       }),
     read: (pid) => Promise.resolve(all.get(pid)),
-    io: (processes) => some(processes, ({ io }) => io),
+    io: (processes) => ofEach(processes, ({ io }) => io),
     commands: (processes) =>
-      some(processes, ({ command, name, isKernelThread }) => (isKernelThread ? "" : (command ?? `/usr/bin/${name}`))),
+      ofEach(processes, ({ command, name, isKernelThread }) => (isKernelThread ? "" : (command ?? `/usr/bin/${name}`))),
     async signal({ pid, startTicks }, signal) {
       await Promise.resolve();
       const process = all.get(pid);

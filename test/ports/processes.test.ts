@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { closeSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, afterEach, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
 import { type Processes, ProcessGone } from "#domain/ports/processes.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeProcesses, fakeProcess } from "../fakes/processes.ts";
-import { releaseFifo, writeFifo } from "./support/fifo.ts";
+import { holdFifo } from "./support/fifo.ts";
 
 interface Subject {
   readonly processes: Processes;
@@ -51,6 +51,9 @@ describe.each([
     expect(sampled).toMatchObject({ name: "sleep", state: "sleeping", threads: 1, isKernelThread: false });
     expect(spanMs).toBeGreaterThan(0);
     const read = await processes.read(pid);
+    const shown = sampled === undefined ? [] : [sampled];
+    expect(await processes.units(shown)).toEqual(new Map([[pid, read?.unit]]));
+    expect(await processes.users(shown)).toEqual(new Map([[pid, { user: read?.user, uid: read?.uid }]]));
     expect(read).toMatchObject({ pid, startTicks: sampled?.startTicks, startedAt: sampled?.startedAt });
     expect(await processes.commands([read ?? fakeProcess(1)])).toEqual(new Map([[pid, "sleep 1000"]]));
     expect(await processes.read(4_194_304)).toBeUndefined();
@@ -126,11 +129,29 @@ describe("processes: samples", () => {
     put(9, { flags: 0x00200000, cgroup: "0::/system.slice/never.service\n" });
     await clock.advance(2_000);
     const { processes: all } = await processes.sample();
-    const shown = all.map(({ pid, user, unit, isKernelThread }) => [pid, user, unit, isKernelThread]);
+    const [units, users] = [await processes.units(all), await processes.users(all)];
+    const shown = all.map(({ pid, isKernelThread }) => [pid, users.get(pid)?.user, units.get(pid), isKernelThread]);
     expect(shown).toEqual([
       [7, "33", "worker.service", false],
       [8, null, null, false],
       [9, null, null, true],
+    ]);
+  });
+
+  it("have the same units for all who ask, until the next sample", async () => {
+    const { processes: all } = await processes.sample();
+    put(7, { start: 900, cgroup: "0::/system.slice/other.service\n" });
+    put(57, { cgroup: "0::/system.slice/late.service\n" });
+    expect((await processes.units(all)).get(7)).toBe("worker.service");
+    expect((await processes.read(7))?.unit).toBe("other.service");
+    await clock.advance(2_000);
+    const { processes: next } = await processes.sample();
+    rmSync(join(procDir, "57"), { recursive: true });
+    const units = await processes.units(next);
+    expect([units.get(7), units.has(57), (await processes.users(next)).has(57)]).toEqual([
+      "other.service",
+      false,
+      false,
     ]);
   });
 
@@ -151,18 +172,18 @@ describe("processes: samples", () => {
 
 it("processes: those that cannot be read in time take no more than two reads from all others", async () => {
   const clock = createFakeClock();
-  const hanging = [70, 71, 72].map((pid) => {
+  const writers = [70, 71, 72].map((pid) => {
     put(pid);
-    writeFifo(join(procDir, `${pid}/cmdline`));
-    return fakeProcess(pid);
+    return holdFifo(join(procDir, `${pid}/cmdline`));
   });
+  const hanging = [70, 71, 72].map((pid) => fakeProcess(pid));
   put(73, { cmdline: "sh\0" });
   const processes = createProcesses({ clock, procDir, passwd });
   const shown = processes.commands([fakeProcess(73), ...hanging]);
   await new Promise((resolve) => setTimeout(resolve, 100));
   await clock.advance(2_000);
   expect([...(await shown)]).toEqual([[73, "sh"]]);
-  for (const pid of [70, 71]) await releaseFifo(join(procDir, `${pid}/cmdline`));
+  for (const writer of writers) closeSync(writer);
   const again = processes.commands([fakeProcess(73)]);
   expect([...(await again)]).toEqual([[73, "sh"]]);
 });

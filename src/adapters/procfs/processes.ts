@@ -8,12 +8,15 @@ import {
   type Processes,
   ProcessGone,
   type ProcessId,
+  type ProcessIo,
   type ProcessOwners,
   type ProcessSample,
+  type ProcessUser,
+  type SampledProcess,
   SignalForbidden,
 } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { errnoCode, isProcessGone, isProcessOutOfReach, orElse, orUndefinedSync } from "#kernel/errors.ts";
+import { errnoCode, isProcessGone, isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { createCommandReader } from "./process-commands.ts";
 import {
   type ProcessStat,
@@ -34,11 +37,8 @@ const firstSpanMs = 500;
 /** Older ones are not compared with: what a process did then is not what it does now. */
 const oldestMs = 60_000;
 
-/** Directories of processes are never of others than their effective users, whatever else of them is hidden. */
 interface Look extends Omit<ProcessStat, "state"> {
   readonly state: Process["state"];
-  readonly uid: number;
-  readonly unit: string | null;
 }
 
 interface Taken {
@@ -52,20 +52,25 @@ const isPid = (name: string): boolean => {
   return first >= 0x31 && first <= 0x39;
 };
 
+const unlessGone = <T>(work: () => T): T | undefined => orUndefinedSync(work, isProcessOutOfReach);
+
 function look(procDir: string, pid: string): Look | undefined {
-  const dir = `${procDir}/${pid}`;
-  return orUndefinedSync(() => {
-    const stat = parseProcessStat(readFileSync(`${dir}/stat`, "utf8"));
-    if (stat === undefined) return undefined;
-    const unit = stat.isKernelThread ? null : parseUnit(readFileSync(`${dir}/cgroup`, "utf8"));
-    return { ...stat, state: processState(stat.state), uid: statSync(dir).uid, unit };
-  }, isProcessOutOfReach);
+  const stat = unlessGone(() => parseProcessStat(readFileSync(`${procDir}/${pid}/stat`, "utf8")));
+  return stat && { ...stat, state: processState(stat.state) };
 }
 
-async function takeSample(procDir: string, clock: Pick<Clock, "now" | "monotonicMs">): Promise<Taken> {
+/** Directories of processes are never of others than their effective users, whatever else of them is hidden. */
+const readUid = (procDir: string, { pid }: Pick<Process, "pid">): number | undefined =>
+  unlessGone(() => statSync(`${procDir}/${pid}`).uid);
+
+const readUnit = (
+  procDir: string,
+  { pid, isKernelThread }: Pick<Process, "pid" | "isKernelThread">,
+): string | null | undefined =>
+  isKernelThread ? null : unlessGone(() => parseUnit(readFileSync(`${procDir}/${pid}/cgroup`, "utf8")));
+
+async function takeLooks(procDir: string): Promise<readonly Look[]> {
   const looks: Look[] = [];
-  const atMs = clock.monotonicMs();
-  const takenAt = clock.now();
   let count = 0;
   for (const name of readdirSync(procDir)) {
     if (!isPid(name)) continue;
@@ -74,20 +79,44 @@ async function takeSample(procDir: string, clock: Pick<Clock, "now" | "monotonic
     const found = look(procDir, name);
     if (found !== undefined) looks.push(found);
   }
-  return { atMs, takenAt, looks };
+  return looks;
+}
+
+async function takeSample(procDir: string, clock: Pick<Clock, "now" | "monotonicMs">): Promise<Taken> {
+  const atMs = clock.monotonicMs();
+  const takenAt = clock.now();
+  return { atMs, takenAt, looks: await takeLooks(procDir) };
+}
+
+/** What is read of each of these, once for all who ask; left out where it has ended. */
+function createFacts<P extends { readonly pid: number }, T>(read: (process: P) => T | undefined) {
+  let known = new Map<number, T>();
+  return {
+    forget(): void {
+      known = new Map();
+    },
+    async of(processes: readonly P[]): Promise<ReadonlyMap<number, T>> {
+      const shared = known;
+      const found = new Map<number, T>();
+      for (const [at, process] of processes.entries()) {
+        if (at % batchSize === batchSize - 1) await nextTurn();
+        const fact = shared.get(process.pid) ?? read(process);
+        if (fact === undefined) continue;
+        shared.set(process.pid, fact);
+        found.set(process.pid, fact);
+      }
+      return found;
+    },
+  };
 }
 
 /** All processes of others than root by the numbers of their users, as this process sees them. */
 export async function readOwners(procDir = "/proc"): Promise<ReadonlyMap<number, readonly ProcessId[]>> {
   const owners = new Map<number, ProcessId[]>();
-  let count = 0;
-  for (const name of readdirSync(procDir)) {
-    if (!isPid(name)) continue;
-    count += 1;
-    if (count % batchSize === 0) await nextTurn();
-    const found = look(procDir, name);
-    if (found === undefined || found.uid === 0) continue;
-    const { pid, startTicks, uid } = found;
+  for (const found of await takeLooks(procDir)) {
+    const uid = readUid(procDir, found);
+    if (uid === undefined || uid === 0) continue;
+    const { pid, startTicks } = found;
     const list = owners.get(uid) ?? [];
     list.push({ pid, startTicks });
     owners.set(uid, list);
@@ -100,11 +129,7 @@ const bootSeconds = (procDir: string): number =>
   Number(/^btime (\d+)$/m.exec(readFileSync(join(procDir, "stat"), "utf8"))?.[1] ?? 0);
 
 /** Where others are hidden, process 1 is the first of them: it is root's. */
-const hidesOthers = (procDir: string): boolean =>
-  orElse(() => {
-    readFileSync(join(procDir, "1/stat"));
-    return false;
-  }, true);
+const hidesOthers = (looks: readonly Look[]): boolean => !looks.some(({ pid }) => pid === 1);
 
 export function createProcesses(ports: {
   readonly clock: Pick<Clock, "now" | "monotonicMs" | "sleep">;
@@ -115,20 +140,22 @@ export function createProcesses(ports: {
 }): Processes {
   const { clock, procDir = "/proc", owners } = ports;
   const { pageBytes, ticksPerSecond } = parseAuxiliary(readFileSync("/proc/self/auxv"), endianness() === "LE");
-  const users = createUserNames({ procDir, passwd: ports.passwd ?? "/etc/passwd" });
+  const names = createUserNames({ procDir, passwd: ports.passwd ?? "/etc/passwd" });
+  const units = createFacts((process: SampledProcess) => {
+    const unit = readUnit(procDir, process);
+    return unit === undefined ? undefined : { unit };
+  });
+  const uids = createFacts((process: SampledProcess) => readUid(procDir, process));
   const commands = createCommandReader({ procDir, clock });
   let current: Taken | undefined;
   let answer: ProcessSample | undefined;
   let pending: Promise<ProcessSample> | undefined;
 
-  const toProcess = (found: Look, boot: number, uid: number | null): Process => ({
+  const toProcess = (found: Look, boot: number) => ({
     pid: found.pid,
     startTicks: found.startTicks,
     parentPid: found.parentPid,
     name: found.name,
-    user: users.name(uid),
-    uid,
-    unit: found.unit,
     startedAt: boot * 1000 + Math.round((found.startTicks * 1000) / ticksPerSecond),
     state: found.state,
     threads: found.threads,
@@ -136,19 +163,18 @@ export function createProcesses(ports: {
     isKernelThread: found.isKernelThread,
   });
 
-  const compare = async (before: Taken, after: Taken): Promise<ProcessSample> => {
+  const compare = (before: Taken, after: Taken): ProcessSample => {
     const earlier = new Map(before.looks.map(({ pid, startTicks, cpuTicks }) => [pid, { startTicks, cpuTicks }]));
     const spanMs = after.atMs - before.atMs;
     const perTick = 100_000 / ticksPerSecond / Math.max(1, spanMs);
     const boot = bootSeconds(procDir);
-    const uids = await uidsOf(after.looks, users, owners);
     const processes = after.looks.map((found) => {
       const known = earlier.get(found.pid);
       const from = known?.startTicks === found.startTicks ? known.cpuTicks : 0;
       const cpuPercent = Math.max(0, found.cpuTicks - from) * perTick;
-      return { ...toProcess(found, boot, uids(found)), cpuPercent };
+      return { ...toProcess(found, boot), cpuPercent };
     });
-    return { processes, takenAt: after.takenAt, spanMs, hidesOthers: hidesOthers(procDir) };
+    return { processes, takenAt: after.takenAt, spanMs, hidesOthers: hidesOthers(after.looks) };
   };
 
   const takeAnew = async (): Promise<ProcessSample> => {
@@ -159,8 +185,10 @@ export function createProcesses(ports: {
     }
     const before = current ?? { atMs: 0, takenAt: 0, looks: [] };
     const after = await takeSample(procDir, clock);
-    answer = await compare(before, after);
+    answer = compare(before, after);
     current = after;
+    units.forget();
+    uids.forget();
     return answer;
   };
 
@@ -176,10 +204,26 @@ export function createProcesses(ports: {
     async read(pid) {
       const found = look(procDir, String(pid));
       if (found === undefined) return undefined;
-      const uids = await uidsOf([found], users, owners);
-      return toProcess(found, bootSeconds(procDir), uids(found));
+      const [uid, unit] = [readUid(procDir, found), readUnit(procDir, found)];
+      if (uid === undefined || unit === undefined) return undefined;
+      const user = (await usersOf([found], new Map([[pid, uid]]), names, owners)).get(pid);
+      return user && { ...toProcess(found, bootSeconds(procDir)), unit, ...user };
     },
-    io: async (processes) => readIo(procDir, processes),
+    async units(processes) {
+      const found = await units.of(processes);
+      return new Map([...found].map(([pid, { unit }]) => [pid, unit]));
+    },
+    users: async (processes) => usersOf(processes, await uids.of(processes), names, owners),
+    async io(processes) {
+      const own = process.geteuid?.() ?? 0;
+      if (own === 0) return readIo(procDir, processes);
+      // For others than root the kernel shows the figures of processes of the same user alone (ptrace(2)).
+      const found = await uids.of(processes);
+      return readIo(
+        procDir,
+        processes.filter(({ pid }) => found.get(pid) === own && !names.isHidden(own)),
+      );
+    },
     commands: (processes) => commands.read(processes),
     signal: (id, signal) =>
       new Promise((resolve) => {
@@ -189,21 +233,29 @@ export function createProcesses(ports: {
   };
 }
 
-/** Users by process, of which others know those that are hidden from this one. */
-async function uidsOf(looks: readonly Look[], users: UserNames, owners: ProcessOwners | undefined) {
-  const hidden = looks.filter(({ uid }) => users.isHidden(uid));
+/** Users of these, of which others know those that are hidden from this one. */
+async function usersOf(
+  processes: readonly ProcessId[],
+  uids: ReadonlyMap<number, number>,
+  names: UserNames,
+  owners: ProcessOwners | undefined,
+): Promise<ReadonlyMap<number, ProcessUser>> {
+  const hidden = processes.filter(({ pid }) => names.isHidden(uids.get(pid)));
   const known = hidden.length > 0 && owners !== undefined ? await owners(hidden) : undefined;
-  return ({ pid, uid }: Look): number | null => (users.isHidden(uid) ? (known?.get(pid) ?? null) : uid);
+  const name = names.naming();
+  return new Map(
+    [...uids].map(([pid, seen]) => {
+      const uid = names.isHidden(seen) ? (known?.get(pid) ?? null) : seen;
+      return [pid, { uid, user: name(uid) }];
+    }),
+  );
 }
 
-/** For others than root the kernel shows the figures of processes of the same user alone (ptrace(2)). */
-async function readIo(procDir: string, processes: readonly Process[]): ReturnType<Processes["io"]> {
-  const own = process.geteuid?.() ?? 0;
-  const found = new Map<number, { readBytes: number; writtenBytes: number }>();
-  for (const [at, { pid, uid }] of processes.entries()) {
+async function readIo(procDir: string, processes: readonly Pick<Process, "pid">[]): ReturnType<Processes["io"]> {
+  const found = new Map<number, ProcessIo>();
+  for (const [at, { pid }] of processes.entries()) {
     if (at % batchSize === batchSize - 1) await nextTurn();
-    if (own !== 0 && uid !== own) continue;
-    const text = orUndefinedSync(() => readFileSync(`${procDir}/${pid}/io`, "latin1"), isProcessOutOfReach);
+    const text = unlessGone(() => readFileSync(`${procDir}/${pid}/io`, "latin1"));
     const io = text === undefined ? undefined : parseIo(text);
     if (io !== undefined) found.set(pid, io);
   }

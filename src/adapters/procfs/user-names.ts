@@ -30,7 +30,11 @@ export function createUserNames({ procDir, passwd }: { readonly procDir: string;
   };
   return {
     /** Whether a number stands for users that this process cannot see. */
-    isHidden: (uid: number): boolean => hidesSome && uid === overflow,
-    name: (uid: number | null): string | null => (uid === null ? null : (names().get(uid) ?? String(uid))),
+    isHidden: (uid: number | undefined): boolean => hidesSome && uid === overflow,
+    /** Names of the users as they are now, for many at once. */
+    naming(): (uid: number | null) => string | null {
+      const current = names();
+      return (uid) => (uid === null ? null : (current.get(uid) ?? String(uid)));
+    },
   };
 }

@@ -27,7 +27,8 @@ export interface Process extends ProcessId {
   readonly isKernelThread: boolean;
 }
 
-export interface SampledProcess extends Process {
+/** What a sample tells of a process; its user and unit are asked for apart, since each takes a read of its own. */
+export interface SampledProcess extends Omit<Process, "user" | "uid" | "unit"> {
   /** Of one processor, between the two samples; since its start for one that started in between. */
   readonly cpuPercent: number;
 }
@@ -42,6 +43,8 @@ export interface ProcessSample {
   readonly hidesOthers: boolean;
 }
 
+export type ProcessUser = Pick<Process, "user" | "uid">;
+
 export interface ProcessIo {
   readonly readBytes: number;
   readonly writtenBytes: number;
@@ -53,10 +56,16 @@ export interface Processes {
   readonly sample: () => Promise<ProcessSample>;
   /** As it is now; undefined without such a process. */
   readonly read: (pid: number) => Promise<Process | undefined>;
+  /** Units of processes of the newest sample, by process id; without those that have ended since. The same for all callers. */
+  readonly units: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, Process["unit"]>>;
+  /** Users of processes of the newest sample, by process id; without those that have ended since. The same for all callers. */
+  readonly users: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessUser>>;
   /** What the kernel lets this process see: that of its own user, or of everybody for root. */
-  readonly io: (processes: readonly Process[]) => Promise<ReadonlyMap<number, ProcessIo>>;
+  readonly io: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessIo>>;
   /** Command lines by process id, their words with spaces between; cut at 32 KiB. Without those that cannot be read in time. */
-  readonly commands: (processes: readonly Process[]) => Promise<ReadonlyMap<number, string>>;
+  readonly commands: (
+    processes: readonly Pick<Process, keyof ProcessId | "isKernelThread">[],
+  ) => Promise<ReadonlyMap<number, string>>;
   /** @throws ProcessGone, SignalForbidden. */
   readonly signal: (id: ProcessId, signal: ProcessSignal) => Promise<void>;
 }

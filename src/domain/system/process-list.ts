@@ -1,34 +1,21 @@
-import type { Caller, Context, Input } from "#contract/operation.ts";
-import {
-  type ProcessEntry,
-  type ProcessList,
-  type ProcessUnit,
-  type processes,
-  processUnitName,
-} from "#contract/processes.ts";
-import type { Scope } from "#contract/scopes.ts";
+import type { Context } from "#contract/operation.ts";
+import type { ProcessEntry, ProcessList, ProcessUnit } from "#contract/processes.ts";
 import { missingScope } from "#domain/common/error.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import {
+  createSelection,
+  mayUse,
+  type ProcessQuery as Query,
+  type ShownProcess,
+  type UnitRights,
+  type UnitsOfProcesses,
+} from "./process-selection.ts";
 
 /** What of a command line is shown, in characters. */
 const maxCommand = 512;
 const maxFullCommand = 16 * 1024;
-
-/** The units that a caller's scopes are for; the domain of access decides. */
-export interface UnitRights {
-  readonly unitsOf: (caller: Caller, scope: Scope) => "all" | readonly string[];
-  readonly matches: (pattern: string, name: string) => boolean;
-}
-
-type Query = Input<typeof processes.listProcesses>["query"];
-
-/** Whether a caller may see or change a process of a unit by a scope. What belongs to no unit is for those with the whole scope. */
-export function mayUse(rights: UnitRights, caller: Caller | undefined, scope: Scope, unit: string | null): boolean {
-  const granted = caller === undefined ? [] : rights.unitsOf(caller, scope);
-  return granted === "all" || (unit !== null && granted.some((pattern) => rights.matches(pattern, unit)));
-}
 
 const round = (value: number): number => Math.round(value * 10) / 10;
 
@@ -36,9 +23,14 @@ function bySums(a: ProcessUnit, b: ProcessUnit, key: "cpu_percent" | "memory_byt
   return b[key] - a[key] || (a.unit ?? "").localeCompare(b.unit ?? "");
 }
 
-function sumsByUnit(found: readonly SampledProcess[], order: NonNullable<Query["sort"]>): ProcessUnit[] {
+function sumsByUnit(
+  found: readonly SampledProcess[],
+  unitOf: UnitsOfProcesses,
+  order: NonNullable<Query["sort"]>,
+): ProcessUnit[] {
   const sums = new Map<string | null, ProcessUnit>();
-  for (const { unit, threads, cpuPercent, memoryBytes } of found) {
+  for (const { pid, threads, cpuPercent, memoryBytes } of found) {
+    const unit = unitOf.get(pid) ?? null;
     const sum = sums.get(unit) ?? { unit, processes: 0, threads: 0, cpu_percent: 0, memory_bytes: 0 };
     sum.processes += 1;
     sum.threads += threads;
@@ -79,25 +71,10 @@ const commandNote = "some command lines could not be read";
 /** Lists processes. Pure but for its ports. */
 export function createProcessList(ports: { readonly processes: Processes; readonly rights: UnitRights }) {
   const { processes, rights } = ports;
-
-  const isWanted = ({ unit, user, pid }: Query, caller: Caller | undefined): ((process: Process) => boolean) => {
-    const pattern = unit === undefined ? undefined : processUnitName(unit);
-    const uid = user !== undefined && /^\d+$/.test(user) ? Number(user) : undefined;
-    const readable = new Map<string | null, boolean>();
-    const mayRead = (name: string | null): boolean => {
-      const known = readable.get(name) ?? mayUse(rights, caller, "processes:read", name);
-      readable.set(name, known);
-      return known;
-    };
-    return (process) =>
-      (pid === undefined || process.pid === pid) &&
-      (pattern === undefined || (process.unit !== null && rights.matches(pattern, process.unit))) &&
-      (user === undefined || process.user === user || (uid !== undefined && process.uid === uid)) &&
-      mayRead(process.unit);
-  };
+  const { select, complete } = createSelection(ports);
 
   const toEntry = (
-    process: SampledProcess,
+    process: ShownProcess,
     io: ProcessIo | undefined,
     text: string | undefined,
     isFull: boolean,
@@ -123,9 +100,9 @@ export function createProcessList(ports: { readonly processes: Processes; readon
     if (wantsFull && caller !== undefined && rights.unitsOf(caller, "processes:commands").length === 0)
       throw missingScope("processes:commands", scopes);
     const sample = await processes.sample();
-    const found = sample.processes.filter(isWanted(query, caller));
+    const { found, unitOf } = await select(sample.processes, query, caller);
     const ioOfAll = sort === "io" ? await processes.io(found) : new Map<number, ProcessIo>();
-    const shown = sorted(found, sort, ioOfAll).slice(0, limit);
+    const { shown, ended } = await complete(sorted(found, sort, ioOfAll), limit);
     const io = sort === "io" ? ioOfAll : await processes.io(shown);
     const commands = await processes.commands(shown);
     const isFull = ({ unit }: Process): boolean => wantsFull && mayUse(rights, caller, "processes:commands", unit);
@@ -140,8 +117,8 @@ export function createProcessList(ports: { readonly processes: Processes; readon
     ];
     return {
       processes: entries,
-      total: found.length,
-      ...(byUnit && { units: sumsByUnit(found, sort) }),
+      total: found.length - ended,
+      ...(byUnit && unitOf !== undefined && { units: sumsByUnit(found, unitOf, sort) }),
       sampled_at: toTimestamp(sample.takenAt),
       cpu_seconds: sample.spanMs / 1000,
       is_complete: !sample.hidesOthers,

@@ -6,7 +6,7 @@ import { redact } from "#domain/common/redact.ts";
 import { type Process, type Processes, ProcessGone } from "#domain/ports/processes.ts";
 import type { FoundUnit, UnitObstacle, Units } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { mayUse, type UnitRights } from "./process-list.ts";
+import { mayUse, type UnitRights } from "./process-selection.ts";
 import { isOwnTask } from "./service-policy.ts";
 
 /** What must not be signalled, besides what the policy of services protects. */

@@ -1,14 +1,12 @@
 import { execFileSync } from "node:child_process";
-import { rmSync } from "node:fs";
-import { open } from "node:fs/promises";
+import { constants, openSync, rmSync } from "node:fs";
 
-/** Puts a named pipe in the place of a file: whoever opens it to read waits for a writer. */
-export function writeFifo(path: string): void {
+/**
+ * Puts a named pipe in the place of a file: whoever reads it waits, as long as what is returned is open.
+ * @returns a descriptor to close.
+ */
+export function holdFifo(path: string): number {
   rmSync(path, { force: true });
   execFileSync("mkfifo", [path]);
-}
-
-/** Lets whoever waits go on, with nothing to read. */
-export async function releaseFifo(path: string): Promise<void> {
-  await (await open(path, "r+")).close();
+  return openSync(path, constants.O_RDWR);
 }
