@@ -28,6 +28,8 @@ const log = [
   { unit: "job.service", message: "Started job.service - A job.", pid: 1, uid: 0, identifier: "systemd" },
   { unit: "job.service", message: "it works", pid: 12, identifier: "job" },
   { unit: "other.service", message: "of another", pid: 13, identifier: "other" },
+  { unit: "other.service", message: "Started other.service.", pid: 1, uid: 0, identifier: "systemd" },
+  ...Array.from({ length: 100 }, (_, at) => ({ unit: "other.service", message: `line ${at}`, pid: 14 })),
 ];
 
 let service: TestService;
@@ -64,7 +66,7 @@ beforeEach(async () => {
     }),
   });
   // Past the entries of the log.
-  await service.clock.advance(60_000);
+  await service.clock.advance(180_000);
 });
 afterEach(() => service.app.close());
 
@@ -110,6 +112,12 @@ describe("GET /system/services/{name}", () => {
     const withheld = [undefined, undefined, ["logs", "runs", "listening", "security"]];
     expect(await messagesFor()).toEqual(withheld);
     expect(await messagesFor("logs:read:other")).toEqual(withheld);
+  });
+
+  it("has runs that began far before the end of its log", async () => {
+    const { logs, runs } = await show("other");
+    expect([logs?.length, logs?.[0]?.message, logs?.at(-1)?.message]).toEqual([20, "line 80", "line 99"]);
+    expect(runs).toMatchObject([{ result: "running", ended_at: null }]);
   });
 
   it("has what takes a program on request, and says why where there is none", async () => {

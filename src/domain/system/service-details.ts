@@ -140,10 +140,14 @@ export function createServiceDetails({ details, examination, log }: DetailPorts)
   ): Promise<ServiceDetails> => {
     const name = parseServiceName(params.name);
     const doing = `show ${name}`;
-    const unit = await onHost(doing, () => details.inspect(name));
+    const [unit, ofName] = await Promise.all([
+      onHost(doing, () => details.inspect(name)),
+      log.read(name, { caller, signal }),
+    ]);
     if (!isPresent(unit)) throw new DomainError("NOT_FOUND", `cannot ${doing}: no such unit`);
     const [logged, listening, security] = await Promise.all([
-      log.read(unit.name, { caller, signal }),
+      // An alias has no log of its own.
+      unit.name === name ? ofName : log.read(unit.name, { caller, signal }),
       optionally("listening", query.listening === true, async () =>
         isRunning(unit) || unit.mainPid !== null ? examination.listening(unit.controlGroup, signal()) : [],
       ),

@@ -30,8 +30,7 @@ function shortened(entry: LogEntry): LogEntry {
   return { ...entry, message, truncated: true, next_offset: utf8Length(message) };
 }
 
-const entriesIn = ({ bytes }: SerializedJson<LogList>): readonly LogEntry[] =>
-  (JSON.parse(new TextDecoder().decode(bytes)) as LogList).logs;
+const listIn = ({ bytes }: SerializedJson<LogList>): LogList => JSON.parse(new TextDecoder().decode(bytes)) as LogList;
 
 export interface UnitLogPorts {
   readonly readLogs: ReadLogs;
@@ -70,7 +69,7 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
       grep: undefined,
       cursor: undefined,
       order: "asc",
-      limit: newestEntries,
+      limit: entriesOfRuns,
       ...rest,
     };
   };
@@ -79,15 +78,17 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
       if (caller === undefined || !seesLog(caller, unit)) return withheld(`this key lacks the scope logs:read:${unit}`);
       const reading = { owner: caller.keyId, signal: signal() };
       const since = Math.max(0, clock.now() * 1000 - daysOfRuns * dayUs);
-      const ofSystemd = { identifier: "systemd", uid: ofRoot, since, limit: entriesOfRuns };
+      const ofSystemd = { identifier: "systemd", uid: ofRoot, since };
       try {
-        const [newest, told] = await Promise.all([
-          readLogs(queryOf(unit, {}), reading),
-          readLogs(queryOf(unit, ofSystemd), reading),
-        ]);
+        const { logs, total } = listIn(await readLogs(queryOf(unit, {}), reading));
+        // Where that is its whole log, what systemd wrote of it is in it.
+        const told =
+          total <= logs.length
+            ? logs.filter(({ timestamp }) => Date.parse(timestamp) * 1000 >= since)
+            : listIn(await readLogs(queryOf(unit, ofSystemd), reading)).logs;
         return {
-          logs: entriesIn(newest).map(shortened),
-          runs: [...runsOf(entriesIn(told), unit)],
+          logs: logs.slice(-newestEntries).map(shortened),
+          runs: [...runsOf(told, unit)],
           notShown: [],
         };
       } catch (error) {
