@@ -9,6 +9,8 @@ import type { Source } from "./source.ts";
  * Bytes of values in an entry of an answer: as JSON up to twice as many, and with the longest message they have room in an answer.
  */
 const maxRawBytes = 6 * 1024 * 1024;
+/** Kept of that for each value that follows, whatever those before it take. */
+const keptBytes = 64 * 1024;
 
 const equalsSign = 0x3d;
 const maxNameBytes = 64;
@@ -65,21 +67,44 @@ export function createRawWriter(page: ByteWriter): (found: Found, options: RawOp
     }
   };
 
-  return ({ source, offset }, { names, from }) => {
+  const find = (source: Source, index: number, names: RawOptions["names"]) => {
+    const payload = source.payloadOf(items[index] ?? 0);
+    const found = payload && nameOf(payload);
+    if (payload === undefined || found === undefined) return undefined;
+    return names === "all" || names.includes(found.name) ? { payload, ...found } : undefined;
+  };
+
+  /** How many values go on after `from` bytes. */
+  const countLonger = (source: Source, count: number, { names, from }: RawOptions): number => {
+    let longer = 0;
+    for (let index = 0; index < count; index += 1) {
+      const found = find(source, index, names);
+      if (found !== undefined && found.payload.end - found.value > from) longer += 1;
+    }
+    return longer;
+  };
+
+  return ({ source, offset }, options) => {
+    const { names, from } = options;
     const count = source.entries.items(offset, items);
+    // Each value gets on in each answer, however long those before it are: a share of its own where it is continued, else a little.
+    let longer = from > 0 ? countLonger(source, count, options) : 0;
+    const kept = Math.min(keptBytes, Math.floor(maxRawBytes / (2 * Math.max(1, count))));
     let room = maxRawBytes;
     let isFirst = true;
     page.text("[");
     for (let index = 0; index < count; index += 1) {
-      const payload = source.payloadOf(items[index] ?? 0);
-      const found = payload && nameOf(payload);
-      if (payload === undefined || found === undefined || !(names === "all" || names.includes(found.name))) continue;
-      const start = Math.min(found.value + from, payload.end);
-      const end = Math.min(payload.end, start + room);
+      const found = find(source, index, names);
+      if (found === undefined) continue;
+      const { payload, name, value } = found;
+      const start = Math.min(value + from, payload.end);
+      const most = from > 0 ? Math.floor(room / Math.max(1, longer)) : room - (count - index - 1) * kept;
+      const end = Math.min(payload.end, start + most);
+      if (start < payload.end) longer -= 1;
       room -= end - start;
-      page.text(`${isFirst ? "" : ","}{"name":"${found.name}",`);
+      page.text(`${isFirst ? "" : ","}{"name":"${name}",`);
       writeValue(source, payload, start, end, from === 0 && end === payload.end);
-      page.text(end < payload.end ? `,"next_offset":${end - found.value}}` : "}");
+      page.text(end < payload.end ? `,"next_offset":${end - value}}` : "}");
       isFirst = false;
     }
     page.text("]");

@@ -47,7 +47,10 @@ export function withFields({ client }: Connection, entry: LogEntry): Promise<Raw
       const { logs }: LogList = await patiently(() => client.listLogs({ query }));
       const field = logs[0]?.fields?.filter((each) => each.name === name)[position];
       parts.push(valueBytes(field));
-      offset = field?.next_offset;
+      const next = field?.next_offset;
+      if (next !== undefined && next <= offset)
+        throw new Error(`the service gives no more than ${offset} bytes of ${name}`);
+      offset = next;
     }
     return parts;
   });
