@@ -174,7 +174,7 @@ describe("a change of several hosts", () => {
       err: "web1: updates.apply op_1 failed: no room\nweb3: the editor is held\n",
     });
     expect(out.match(/update the editor/g)).toHaveLength(3);
-    expect(out).toMatch(/\nHOST +ANSWER\nweb2 +1 package updated\nweb3 +1 package updated, and not all is well\n$/);
+    expect(out).toMatch(/\nHOST +ANSWER\nweb2 +1 package updated\nweb3 +1 package updated, with problems\n$/);
     const json = await steward(["updates", "apply", "--all", "--yes", "--json"]);
     expect(JSON.parse(json.out)).toMatchObject([
       { context: "web1", exit_code: 1 },

@@ -71,7 +71,7 @@ const bytesOf = (value: unknown): Buffer | undefined =>
       ? Buffer.from(value)
       : undefined;
 
-/** The values as bytes, in the order in which journalctl gives them, which is none. */
+/** The values as bytes. journalctl gives them in no fixed order. */
 function rawFields(fields: ReadonlyMap<string, unknown>): readonly JournalField[] {
   return [...fields].flatMap(([name, value]) => {
     if (name.startsWith("__") || !isFieldName(name)) return [];

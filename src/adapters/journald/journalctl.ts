@@ -2,7 +2,13 @@ import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { CommandExited, type ExecLines } from "#adapters/exec/index.ts";
 import type { LogEntry } from "#contract/logs.ts";
-import { JournalUnavailable, type LiveEntry, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
+import {
+  anyEntries,
+  JournalUnavailable,
+  type LiveEntry,
+  type LogQuery,
+  LogQueryRefused,
+} from "#domain/ports/journal.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { bootNumbered, isBootId, isBootNumber } from "./boots.ts";
 import { type JournalRecord, parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
@@ -59,19 +65,7 @@ export interface Journalctl {
   ) => AsyncGenerator<readonly LiveEntry[], void, undefined>;
 }
 
-/** Every entry there is. */
-const noFilters: LogQuery = {
-  units: undefined,
-  since: 0,
-  until: Number.POSITIVE_INFINITY,
-  priority: undefined,
-  identifier: undefined,
-  boot: undefined,
-  grep: undefined,
-  cursor: undefined,
-  order: "asc",
-  limit: 1,
-};
+const noFilters: LogQuery = { ...anyEntries, limit: 1 };
 
 const defaultQueryTimeoutMs = 120_000;
 const defaultRestartDelayMs = 1_000;

@@ -32,7 +32,7 @@ import { createUserNames, type UserNames } from "./user-names.ts";
 const batchSize = 32;
 /** A sample is taken anew after this time. */
 const freshMs = 1_000;
-/** Between two samples where there is none to compare with. */
+/** Between the two samples that are taken where no earlier one can be compared with. */
 const firstSpanMs = 500;
 /** Older ones are not compared with: what a process did then is not what it does now. */
 const oldestMs = 60_000;

@@ -20,7 +20,7 @@ const styles: Readonly<Record<OperationStatus, Style | undefined>> = {
 function describeOutcome({ status, progress, error, result }: OperationList["operations"][number]): string {
   if (status === "failed") return error?.message ?? "";
   if (status !== "done") return `${progress.percent} % ${progress.step}`;
-  return isUnsuccessful(result) ? "done, and not all is well" : "";
+  return isUnsuccessful(result) ? "done, with problems" : "";
 }
 
 export function printOperations(io: Io, { operations, total }: OperationList, now: number): void {
@@ -44,7 +44,7 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
     .argument("[id]", "its id; the one that runs when left out")
     .json("print the operation as JSON when it is over")
     .notes(
-      "Ctrl-C ends the watching and not the operation.\n\nExit code: 0 done, 1 it failed or not all is well, 2 it could not be asked, 130 after Ctrl-C.",
+      "Ctrl-C ends the watching and not the operation.\n\nExit code: 0 done, 1 it failed or there were problems, 2 it could not be asked, 130 after Ctrl-C.",
     )
     .action(async (given: string | undefined, options: { json?: boolean }, command: Command) => {
       const connection = await connect(command, { signal: person.interrupted() });

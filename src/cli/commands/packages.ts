@@ -77,7 +77,7 @@ function printChanged(io: Io, result: PackagesChanged): void {
   if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   if (error !== null) io.err(`steward: ${oneLine(error)}\n`);
-  io.out(`${counted(changed, "package")} changed${success ? "" : ", and not all is well"}\n`);
+  io.out(`${counted(changed, "package")} changed${success ? "" : ", with problems"}\n`);
 }
 
 interface ChangeOptions extends PlannedOptions {
@@ -105,7 +105,7 @@ function addChangeCommand(packages: Command, verb: keyof typeof changes, ports: 
     .json()
     .notes(`Ctrl-C ends the watching and not the change: steward operations watch shows it again.
 
-Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+Exit code: 0 done, 1 there were problems, or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
   plannedCommand(ports, command, {
     name,
     input: (names: readonly string[], options: ChangeOptions) => ({

@@ -127,7 +127,7 @@ function printApplied(io: Io, result: UpdateApply): void {
   if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   if (error !== null) io.err(`steward: ${oneLine(error)}\n`);
-  io.out(`${counted(updated, "package")} updated${success ? "" : ", and not all is well"}\n`);
+  io.out(`${counted(updated, "package")} updated${success ? "" : ", with problems"}\n`);
 }
 
 function addApplyCommand(updates: Command, ports: CommandPorts): void {
@@ -152,7 +152,7 @@ function addApplyCommand(updates: Command, ports: CommandPorts): void {
     .json()
     .notes(`Ctrl-C ends the watching and not the update: steward operations watch shows it again.
 
-Exit code: 0 done, 1 not all is well or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+Exit code: 0 done, 1 there were problems, or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
   plannedCommand(ports, apply, {
     name: "applyUpdates",
     input: (options: ApplyOptions) => ({

@@ -64,7 +64,7 @@ function untilNul(bytes: Buffer): Buffer {
   return end < 0 ? bytes : bytes.subarray(0, end);
 }
 
-/** Lines of a text, each but the first behind so many spaces. A last line that is empty is none. */
+/** Lines of a text, each but the first indented by so many spaces; a line feed at the end begins no further line. */
 function* linesOf(bytes: Buffer, indent: number): Generator<Buffer | string> {
   for (let from = 0; from < bytes.length || from === 0; ) {
     const found = bytes.indexOf(lineFeed, from);

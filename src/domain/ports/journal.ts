@@ -34,6 +34,19 @@ export interface LogQuery {
   readonly fields?: "all" | readonly string[] | undefined;
 }
 
+/** The newest entries of all; what a query narrows is put over it. */
+export const anyEntries: Omit<LogQuery, "limit"> = {
+  units: undefined,
+  since: 0,
+  until: Number.POSITIVE_INFINITY,
+  priority: undefined,
+  identifier: undefined,
+  boot: undefined,
+  grep: undefined,
+  cursor: undefined,
+  order: "asc",
+};
+
 /** A boot of which there are entries. */
 export interface JournalBoot {
   /** 0 the last of all, -1 the one before it. */

@@ -1,7 +1,7 @@
 import type { LogEntry, LogList } from "#contract/logs.ts";
 import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
 import type { ServiceDetails, ServiceRun } from "#contract/units.ts";
-import type { LogQuery } from "#domain/ports/journal.ts";
+import { anyEntries, type LogQuery } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { utf8Length } from "#kernel/text.ts";
@@ -60,15 +60,9 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
   const queryOf = (unit: string, rest: Partial<LogQuery>): LogQuery => {
     const until = clock.now() * 1000 + 999;
     return {
+      ...anyEntries,
       units: [unit],
-      since: 0,
       until,
-      priority: undefined,
-      identifier: undefined,
-      boot: undefined,
-      grep: undefined,
-      cursor: undefined,
-      order: "asc",
       limit: entriesOfRuns,
       ...rest,
     };
