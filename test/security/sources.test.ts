@@ -15,10 +15,12 @@ const linesWith = (pattern: RegExp): readonly string[] =>
   );
 
 describe("a process killed by a number or a name that others wrote", () => {
-  it("cannot be: signals go to the groups of commands that the service has started itself, and nowhere else", () => {
+  it("cannot be: signals go to the groups of commands that the service has started itself, and where an operation says so", () => {
     // Itself it may end as a signal would have.
     expect(linesWith(/\.kill\((?!process\.pid,)/)).toEqual([
       'src/adapters/exec/command.ts: process.kill(-pid, "SIGKILL");',
+      // Of `signalProcess`: by number and start, and by the policy of restarts.
+      `src/adapters/procfs/processes.ts: process.kill(pid, \`SIG$\{signal}\`);`,
     ]);
     expect(linesWith(/[[(]\s*["'`](\/\S*\/)?(pkill|killall|kill|fuser|skill)["'`],/)).toEqual([]);
     // Of systemd only units are told to end, by names that the service has made itself.

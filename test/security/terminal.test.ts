@@ -5,6 +5,8 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCode } from "#cli/output/output.ts";
 import { makePair } from "../process/support/certificates.ts";
 import { runSteward } from "../process/support/program.ts";
+import { baseEnvironment, mainFile } from "../process/support/service.ts";
+import { runInTerminal } from "../process/support/terminal.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { type HostileService, startHostileService } from "./support/hostile-service.ts";
 
@@ -28,10 +30,21 @@ const commands = [
   ["check", "--json"],
   ["services", "list"],
   ["services", "restart", "cron"],
-  ["logs"],
-  ["logs", "-o", "short-iso"],
-  ["logs", "-o", "cat"],
-  ["logs", "-o", "json"],
+  ["services", "status", "cron"],
+  ["services", "stop", "cron", "--yes"],
+  ["services", "enable", "cron"],
+  ["units"],
+  ["processes"],
+  ["processes", "signal", "7", "TERM", "--yes"],
+  ["top"],
+  ["packages", "search", "x"],
+  ["packages", "show", "x"],
+  ["packages", "history"],
+  ["packages", "install", "x", "--yes"],
+  ["packages", "remove", "x", "--yes"],
+  ["logs", "--list-boots"],
+  ["logs", "--fields"],
+  ["logs", "--disk-usage"],
   ["alerts", "list"],
   ["alerts", "silences"],
   ["alerts", "silence", "DiskSpaceLow", "--for", "1m"],
@@ -58,6 +71,13 @@ const commands = [
   ["notify", "test"],
 ] as const;
 
+/** What is in a pipe as journalctl writes it, byte for byte, and nothing but text at a terminal. */
+const journalCommands = [
+  ["logs"],
+  ...["short-iso", "cat", "json", "json-pretty", "verbose", "export"].map((output) => ["logs", "-o", output]),
+  ["logs", "--field", "PRIORITY"],
+];
+
 const run = (argv: readonly string[]) =>
   runSteward(workspace, ["--url", service.url, ...argv], { STEWARD_API_KEY: "stw_x", HOME: workspace.path() });
 
@@ -81,6 +101,25 @@ describe("a certificate with text for terminals in its names", () => {
 });
 
 describe("a terminal that shows what a service says", () => {
+  it.each(journalCommands.map((argv) => [argv.join(" "), argv] as const))(
+    "is shown text alone: %s",
+    async (_, argv) => {
+      for (const fails of [false, true]) {
+        service.fails = fails;
+        const environment = { ...baseEnvironment(workspace), STEWARD_API_KEY: "stw_x", NO_COLOR: "1" };
+        const words = [process.execPath, mainFile, "--url", service.url, ...argv];
+        const { code, output } = await runInTerminal(workspace, words, { environment });
+        if (!fails) expect([code, output]).toEqual([exitCode.fine, output]);
+        expect(service.takeAsked().length).toBeGreaterThan(0);
+        // The terminal itself makes a line feed two characters.
+        const text = output.replaceAll("\r\n", "\n");
+        expect(text).not.toBe("");
+        const found = text.match(/.{0,60}([^\n\t\P{Cc}]|\p{Cf}).{0,60}/u)?.[0];
+        expect([fails, JSON.stringify(found)]).toEqual([fails, undefined]);
+      }
+    },
+  );
+
   it.each(commands.map((argv) => [argv.join(" "), argv] as const))("is told nothing but text: %s", async (_, argv) => {
     for (const fails of [false, true]) {
       service.fails = fails;

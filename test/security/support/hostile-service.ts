@@ -34,7 +34,9 @@ export function fill(schema: Schema, text: string): unknown {
   }
   const members = Object.entries((schema["properties"] ?? {}) as Readonly<Record<string, Schema>>);
   if (type === "object" || members.length > 0) {
-    const known = members.map(([name, member]) => [name, fill(member, text)]);
+    const known = members
+      .filter(([name]) => name !== "next_offset")
+      .map(([name, member]) => [name, fill(member, text)]);
     const { additionalProperties: others } = schema;
     if (others === false) return Object.fromEntries(known);
     const other = typeof others === "object" ? fill(others as Schema, text) : text;
