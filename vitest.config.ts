@@ -54,7 +54,7 @@ export default defineConfig({
           env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
           // Most of these are machines, which wait most of the time, and nothing else runs beside them.
-          maxWorkers: 5,
+          maxWorkers: 4,
         },
       },
       // On a Debian that changes each day, so no gate: npm test -- --project sid

@@ -47,7 +47,7 @@ const steps: readonly Step[] = [
 
 /** What runs on the hosts of another Debian. */
 const stepsOnHost: readonly Step[] = [
-  alone("host tests", ...vitest(["host"], "--maxWorkers", "5")),
+  alone("host tests", ...vitest(["host"], "--maxWorkers", "4")),
   alone("long host tests", ...vitest(["long"], ...longTestsOn)),
 ];
 

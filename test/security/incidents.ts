@@ -71,7 +71,7 @@ export const incidents: readonly Incident[] = [
     tests: [
       [
         "test/security/sources.test.ts",
-        "cannot be: signals go to the groups of commands that the service has started itself, and nowhere else",
+        "cannot be: signals go to the groups of commands that the service has started itself, and where an operation says so",
       ],
       ["test/host/packages.long.test.ts", "waits for a lock, then names who holds it and leaves the lock alone"],
     ],
