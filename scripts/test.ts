@@ -17,7 +17,10 @@ interface Step {
 
 const alone = (name: string, ...argv: Argv): Step => ({ name, commands: [argv] });
 
-const reporters = ["--reporter", "default", "--reporter", "./scripts/failed-tests.ts"];
+const reporters = ["default", "./scripts/failed-tests.ts", "./scripts/hung-tests.ts"].flatMap((each) => [
+  "--reporter",
+  each,
+]);
 
 const vitest = (projects: readonly string[], ...options: readonly string[]): Argv => [
   "vitest",
