@@ -18,8 +18,29 @@ export interface ProcessStat {
 /** `PF_KTHREAD` of the kernel's include/linux/sched.h. */
 const kernelThreadFlag = 0x00200000;
 
-/** Fields of proc_pid_stat(5), counted from the state, which is the third. */
-const fields = { state: 0, parent: 1, flags: 6, user: 11, system: 12, threads: 17, start: 19, resident: 21 } as const;
+/** Fields of proc_pid_stat(5), counted from the one behind the state, which is the third. */
+const fields = { parent: 0, flags: 5, user: 10, system: 11, threads: 16, start: 18, resident: 20 } as const;
+
+const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a;
+
+/**
+ * Reads numbers that spaces separate, NaN for what is none. A line is not split: of its fifty words few are needed, and there are many
+ * lines.
+ */
+function readNumbers(text: string, from: number, into: Float64Array): void {
+  let at = from;
+  for (let field = 0; field < into.length; field += 1) {
+    let value = at < text.length ? 0 : Number.NaN;
+    for (; at < text.length && !isSpace(text.charCodeAt(at)); at += 1) {
+      const digit = text.charCodeAt(at) - 0x30;
+      value = digit >= 0 && digit <= 9 ? value * 10 + digit : Number.NaN;
+    }
+    into[field] = value;
+    at += 1;
+  }
+}
+
+const numbers = new Float64Array(fields.resident + 1);
 
 /**
  * /proc/PID/stat, proc_pid_stat(5). The name stands in brackets, and may itself hold brackets, spaces and line breaks; what follows it
@@ -30,12 +51,12 @@ export function parseProcessStat(text: string): ProcessStat | undefined {
   const close = text.lastIndexOf(")");
   const pid = text.slice(0, open - 1);
   if (open < 2 || close < open || !/^\d+$/.test(pid)) return undefined;
-  const rest = text.slice(close + 2).split(" ");
-  const number = (at: number): number => Number(rest[at]);
+  readNumbers(text, close + 4, numbers);
+  const number = (at: number): number => numbers[at] ?? Number.NaN;
   const stat = {
     pid: Number(pid),
     name: text.slice(open + 1, close),
-    state: rest[fields.state] ?? "",
+    state: text.charAt(close + 2),
     parentPid: number(fields.parent),
     isKernelThread: (number(fields.flags) & kernelThreadFlag) !== 0,
     cpuTicks: number(fields.user) + number(fields.system),
@@ -43,10 +64,8 @@ export function parseProcessStat(text: string): ProcessStat | undefined {
     startTicks: number(fields.start),
     residentPages: number(fields.resident),
   };
-  const isWhole = [stat.parentPid, stat.cpuTicks, stat.threads, stat.startTicks, stat.residentPages].every(
-    Number.isFinite,
-  );
-  return isWhole ? stat : undefined;
+  const sum = stat.parentPid + stat.cpuTicks + stat.threads + stat.startTicks + stat.residentPages;
+  return Number.isNaN(sum) ? undefined : stat;
 }
 
 const states: Readonly<Record<string, Process["state"]>> = {
