@@ -303,6 +303,39 @@ describe("steward logs", () => {
     });
   });
 
+  it("asks again for what it was told of where the service could not answer, and prints each entry once", async () => {
+    const ctrlC = new AbortController();
+    const { query, follow } = service.journal;
+    let failures = 0;
+    const messages = ["one", "two"];
+    const write = (): void => {
+      for (const message of messages.splice(0)) service.journal.write({ message });
+    };
+    Object.assign(service.journal, {
+      async query(...given: Parameters<typeof query>) {
+        // What it asks once the stream has told it of something.
+        if (given[0].isFromOldest) {
+          failures += 1;
+          if (failures <= 2) throw new Error("the disk did not answer");
+        }
+        return query(...given);
+      },
+      follow(...given: Parameters<typeof follow>) {
+        setTimeout(write, 100);
+        return follow(...given);
+      },
+    });
+    let text = "";
+    const onText = (more: string): void => {
+      text += more;
+      if (text.includes("two")) ctrlC.abort();
+    };
+    const argv = ["logs", "-f", "-n", "0", "-o", "json", "--output-fields", "MESSAGE"];
+    const { code, out, err } = await steward(argv, { interrupt: ctrlC.signal, onText });
+    expect([code, out.match(/"MESSAGE":"[^"]*"/g)]).toEqual([130, ['"MESSAGE":"one"', '"MESSAGE":"two"']]);
+    expect(err).toMatch(/^steward: .*INTERNAL_ERROR.*; asking again\n$/s);
+  });
+
   it("misses nothing that is written before a follow has found its first entry", async () => {
     const ctrlC = new AbortController();
     const { query, follow } = service.journal;

@@ -6,7 +6,7 @@ import type { LogBootList, LogEntry, LogFieldNames, LogFieldValues, LogList, Log
 import { priorityNumbers } from "#contract/streams.ts";
 import { defined } from "#kernel/values.ts";
 import { type Command, integer, repeated } from "../core/command.ts";
-import { Interrupted } from "../core/errors.ts";
+import { explainError, Interrupted, isOutOfReach, isPassing } from "../core/errors.ts";
 import { allPages, type LogQuery, valueBytes, withFields } from "../core/journal-pages.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
@@ -114,6 +114,8 @@ async function follow(
   if (isBell) {
     const { since: _, ...filters } = query;
     await printRung({
+      io,
+      signal: person.interrupted(),
       entries,
       connection,
       query: { ...filters, limit: logQueryLimit.maximum, ...defined({ cursor }) },
@@ -129,16 +131,21 @@ async function follow(
 
 /** Not more often than the service takes calls of one key. */
 const ringMs = 1_000;
+/** The longest time until what could not be asked for is asked for again. */
+const maxRetryMs = 15_000;
 
-/** Asks for what is new whenever an entry comes, and prints it. */
+/** Asks for what is new whenever an entry comes, and prints it: again where there was no answer, as the stream connects again. */
 async function printRung(options: {
+  readonly io: Io;
+  readonly signal: AbortSignal;
   readonly entries: AsyncIterable<LogEntry>;
   readonly connection: Connection;
   readonly query: LogQuery;
   readonly printer: Printer;
 }): Promise<void> {
-  const { entries, connection, query, printer } = options;
+  const { io, signal, entries, connection, query, printer } = options;
   let { cursor } = query;
+  let failures = 0;
   const state = { isRung: false, isOver: false, wake: (): void => undefined };
   const listening = (async () => {
     try {
@@ -151,6 +158,8 @@ async function printRung(options: {
       state.wake();
     }
   })();
+  // It is awaited at the end.
+  listening.catch(() => undefined);
   while (!state.isOver) {
     if (!state.isRung) {
       await new Promise<void>((resolve) => {
@@ -159,11 +168,22 @@ async function printRung(options: {
       continue;
     }
     state.isRung = false;
-    for await (const page of allPages(connection, { ...query, ...defined({ cursor }) })) {
-      for (const entry of page) await printer.print(entry);
-      cursor = page.at(-1)?.cursor ?? cursor;
+    try {
+      for await (const page of allPages(connection, { ...query, ...defined({ cursor }) })) {
+        for (const entry of page) {
+          await printer.print(entry);
+          ({ cursor } = entry);
+        }
+      }
+      failures = 0;
+    } catch (error) {
+      if (signal.aborted || !isPassing(error)) throw error;
+      // A lost connection is told by the stream, and a service that ends refuses its last requests.
+      if (failures > 0 && !isOutOfReach(error)) io.err(`steward: ${explainError(error)}; asking again\n`);
+      state.isRung = true;
+      failures += 1;
     }
-    await delay(ringMs);
+    await delay(Math.min(ringMs * 2 ** Math.max(0, failures - 1), maxRetryMs));
   }
   await listening;
 }

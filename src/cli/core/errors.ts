@@ -23,6 +23,13 @@ export class NoService extends Error {
 /** Whether the service could not be reached, as opposed to refusing something. */
 export const isOutOfReach = (error: unknown): boolean => error instanceof TypeError && error.cause instanceof Error;
 
+/** Errors that may be temporary; a proxy has error pages of its own while the service restarts. */
+export const isPassing = (error: unknown): boolean =>
+  isOutOfReach(error) ||
+  (error instanceof ApiError &&
+    (["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR"].includes(error.code) ||
+      (error.code === "UNREADABLE" && error.status >= 400)));
+
 export const isInterrupted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
 /** Whether nothing listens at the address or the host does not exist: no request was sent. */

@@ -1,13 +1,13 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeMismatch, notAnAnswer } from "#client/answer.ts";
-import { type Answer, ApiError, beginOperation, type LongOperationName } from "#client/index.ts";
+import { type Answer, beginOperation, type LongOperationName } from "#client/index.ts";
 import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import { isUnsuccessful, type OperationDetail, type OperationEntry } from "#contract/operation-entry.ts";
 import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
 import { bar, startProgress } from "../output/progress.ts";
 import { commandFor } from "./connect.ts";
-import { Interrupted, isOutOfReach, isRefused } from "./errors.ts";
+import { Interrupted, isOutOfReach, isPassing, isRefused } from "./errors.ts";
 import type { CommandPorts, Connection } from "./ports.ts";
 
 type FollowPorts = Pick<CommandPorts, "io" | "person" | "finish">;
@@ -22,13 +22,6 @@ function pauseMs(elapsedMs: number): number {
   if (elapsedMs < 10_000) return 500;
   return elapsedMs < 60_000 ? 2_000 : 5_000;
 }
-
-/** Errors that may be temporary; a proxy has error pages of its own while the service restarts. */
-const isPassing = (error: unknown): boolean =>
-  isOutOfReach(error) ||
-  (error instanceof ApiError &&
-    (["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR"].includes(error.code) ||
-      (error.code === "UNREADABLE" && error.status >= 400)));
 
 const watchCommand = ({ client }: Pick<Connection, "client">, id: string): string =>
   commandFor(client, `operations watch ${id}`);
