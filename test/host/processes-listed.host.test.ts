@@ -1,5 +1,6 @@
 import { expect, it } from "vitest";
 import type { ProcessEntry } from "#contract/processes.ts";
+import { commandLineOn } from "./support/command-line.ts";
 import { eventually } from "./support/eventually.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -81,6 +82,30 @@ describeOnHost("processes are listed and get signals", (session) => {
     }
     const { units } = await session.api.listProcesses({ query: { by_unit: true, limit: 1 } });
     expect(units?.find(({ unit }) => unit === "odd.service")).toMatchObject({ processes: 1, threads: 1 });
+  });
+
+  it("on a terminal, live: units first, and their processes where one is opened", async () => {
+    const { atTerminal, inPipe } = commandLineOn(session);
+    // The service takes the most memory of all.
+    const words = ["top", "--sort", "memory", "--interval", "1"];
+    const { output, code, left } = await atTerminal(words, {
+      steps: [
+        { wait: ">▸ steward.service", send: "\r" },
+        { wait: ">▾ steward.service" },
+        { wait: " steward  /opt", send: "\r" },
+        { wait: ">▸ steward.service", send: "c" },
+        { wait: "UNIT (by cpu)", send: "q" },
+      ],
+    });
+    expect([left, code]).toEqual([[], 0]);
+    // The terminal is given back as it was: its first page, its cursor, its lines.
+    expect(output.startsWith("\u001b[?1049h\u001b[?25l\u001b[?7l")).toBe(true);
+    expect(output.endsWith("\u001b[?7h\u001b[?25h\u001b[?1049l")).toBe(true);
+    for (const screen of output.split("\u001b[H").slice(1)) expect(screen.split("\n").length).toBeLessThanOrEqual(24);
+    const cut = await atTerminal(words, { columns: 40, steps: [{ wait: ">▸ steward", send: "\u0003" }] });
+    expect([cut.left, cut.code, cut.output.endsWith("\u001b[?1049l")]).toEqual([[], 130, true]);
+    const { stdout } = await inPipe(["top", "--sort", "memory"]);
+    expect(stdout).toMatch(/^UNIT +PROCESSES +CPU % +MEMORY *\nsteward\.service +\d+ +\d+\.\d +\d+(\.\d)? MiB\n/m);
   });
 
   it("with the processor time that they take", async () => {
