@@ -1,35 +1,9 @@
-import { existsSync } from "node:fs";
-import { join } from "node:path";
-import { getCACertificates, setDefaultCACertificates } from "node:tls";
-import { readTextFile } from "#adapters/files/index.ts";
-import { certName } from "#adapters/tls/files.ts";
-import { readAdminKey } from "#app/admin-key.ts";
 import { createPerson, ioOfProcess, readInput, runCli } from "#cli/index.ts";
-import type { Config } from "#config/load.ts";
-import { readLocalSettings } from "#config/local-service.ts";
-import { adminKeyFile, socketPlaces } from "#config/places.ts";
-import { localUrl } from "#config/text.ts";
 import { redact } from "#domain/common/redact.ts";
 import { lazy } from "#kernel/async.ts";
+import { localService } from "./local-service.ts";
 
 const { env: environment } = process;
-const isRoot = process.getuid?.() === 0;
-
-/** How the service of this host is reached. @param loadAll reads settings that are not plain. */
-async function localService(loadAll: () => Promise<Config>) {
-  const config = readLocalSettings(environment, isRoot) ?? (await loadAll());
-  const certFile = join(config.stateDir, certName);
-  if (config.tls === "auto" && existsSync(certFile)) {
-    // The local service signed its certificate itself, so this process has to be told to trust it.
-    setDefaultCACertificates([...getCACertificates("default"), readTextFile(certFile, { followsLinks: false })]);
-  }
-  return {
-    url: localUrl(config),
-    sockets: socketPlaces(config.stateDir, environment, isRoot),
-    adminKeyFile: join(config.stateDir, adminKeyFile),
-    readAdminKey,
-  };
-}
 
 /**
  * Runs the command that this process was started with.
@@ -65,7 +39,7 @@ export function runCommandLine(version: string): Promise<number> {
       runTask: async (id, askedBy) => (await asService()).runTask(id, askedBy),
       checkConfig: async (file) => (await commands()).checkConfig(file),
       egress: async (options) => (await commands()).egress(options),
-      localService: () => localService(async () => (await commands()).loadConfig()),
+      localService: () => localService(environment, async () => (await commands()).loadConfig()),
       checkPlugin: async (folder) => (await commands()).checkPlugin(folder),
       pluginConfirmation: async () => (await commands()).pluginConfirmation(),
       stackHost: async (url) => (await commands()).stackHost(url),

@@ -2,8 +2,9 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import type { Environment } from "./defaults.ts";
 import { formatFault, SettingsFaulty } from "./faults.ts";
-import { type Environment, loadConfig } from "./load.ts";
+import { loadConfig } from "./load.ts";
 
 let folder: string;
 beforeEach(() => {

@@ -1,15 +1,13 @@
-import { existsSync } from "node:fs";
-import { homedir } from "node:os";
-import { join } from "node:path";
 import { defaultRateLimits } from "#contract/limits.ts";
 import { automaticFaults } from "./automatic.ts";
 import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
+import { configFile, defaultListen, defaultStateDir, type Environment } from "./defaults.ts";
 import { type Fault, type FaultAt, SettingsFaulty } from "./faults.ts";
 import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
 import { readSettings, type SettingsFile } from "./read-file.ts";
-import { defaultListen, logLevels, type Settings } from "./settings.ts";
+import { logLevels, type Settings } from "./settings.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./text.ts";
 import { tracingFaults } from "./tracing.ts";
 
@@ -30,25 +28,11 @@ export interface Config {
   readonly settings: Settings;
 }
 
-export type Environment = Readonly<Record<string, string | undefined>>;
-
-const defaultConfigFile = "/etc/steward/config.yaml";
-
 const noFile: SettingsFile = {
   settings: {},
   faults: [],
   faultAt: (path, message) => ({ source: "settings", path: path.join("."), message }),
 };
-
-/** The settings file: as named, else of the environment, else the default where it exists. */
-export function configFile(named: string | undefined, environment: Environment): string | undefined {
-  return named ?? environment["STEWARD_CONFIG"] ?? (existsSync(defaultConfigFile) ? defaultConfigFile : undefined);
-}
-
-export function defaultStateDir(environment: Environment, isRoot: boolean): string {
-  if (isRoot) return "/var/lib/steward";
-  return join(environment["XDG_STATE_HOME"] ?? join(homedir(), ".local/state"), "steward");
-}
 
 /** Environment variables, which override the file. */
 function readEnvironment(environment: Environment): { overrides: Partial<Settings>; faults: readonly Fault[] } {

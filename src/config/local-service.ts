@@ -1,8 +1,8 @@
 import { parse } from "yaml";
 import { readRegularFile } from "#adapters/files/index.ts";
 import { isRecord } from "#kernel/values.ts";
-import { type Config, configFile, defaultStateDir, type Environment } from "./load.ts";
-import { defaultListen } from "./settings.ts";
+import { configFile, defaultListen, defaultStateDir, type Environment } from "./defaults.ts";
+import type { Config } from "./load.ts";
 import { parseListen } from "./text.ts";
 
 export type LocalSettings = Pick<Config, "listen" | "stateDir"> & { readonly tls: "off" | "auto" | "given" };

@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { readRegularFile } from "#adapters/files/index.ts";
-import { defaultStateDir, type Environment } from "./load.ts";
+import { defaultStateDir, type Environment } from "./defaults.ts";
 
 /** The package's systemd sockets. */
 const packagedSocketDir = "/run/steward";

@@ -6,6 +6,7 @@ import { defaultRateLimits } from "#contract/limits.ts";
 import { Choice, Options, optional, Strict } from "#contract/schema.ts";
 import { AlertsSettings, NotificationsSettings, ProbesSettings } from "./alerting-settings.ts";
 import { CronText, Timezone } from "./cron.ts";
+import { defaultListen } from "./defaults.ts";
 import { strict, text } from "./schema.ts";
 
 const off = Type.Literal("off");
@@ -15,7 +16,6 @@ const duration = Type.String({
   examples: ["30s"],
   description: "A time such as `30s`, `5m`, `1h`.",
 });
-export const defaultListen = "127.0.0.1:8470";
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 const Quota = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });

@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { nameSources } from "#cli/completion/name-sources.ts";
 import { allCommands, type CommandNode } from "#cli/core/command-tree.ts";
 import { documentedProgram } from "#cli/program.ts";
 import { operations } from "#contract/index.ts";
@@ -52,6 +53,18 @@ it.each(rows)("has all of %s in its command, as the schemas say it", (name, oper
   }
 });
 
+it("completes names from lists that the table has, with the members that it says", () => {
+  for (const { path, query, list, member, ...more } of Object.values(nameSources)) {
+    const row = rows.map(([, each]) => each).find((each) => each.method === "GET" && each.path === path);
+    const queries = propertiesOf(row?.query).map(([name]) => name);
+    expect(queries).toEqual(
+      expect.arrayContaining([...Object.keys(query), ...("isSearched" in more ? ["search"] : [])]),
+    );
+    const items = propertiesOf(row?.response).find(([name]) => name === list)?.[1]["items"];
+    expect(propertiesOf(items).map(([name]) => name)).toContain(member);
+  }
+});
+
 it("says of every command, argument and option what it is", () => {
   for (const node of allCommands(root)) {
     expect([node.path, node.description]).toEqual([node.path, expect.stringMatching(/\S/)]);
@@ -98,8 +111,8 @@ it("writes to the outputs of the process in one place, which lets nothing but te
     "src/cli/core/person.ts": 1,
     // They take what `cleanIo` gives them.
     "src/cli/output/output.ts": 4,
-    // The version, and the wait for what was printed.
-    "src/main.ts": 2,
+    // The version, names for shells, which are printable ASCII, and the wait for what was printed.
+    "src/main.ts": 3,
   });
   const cleaned = filesBelow("src").filter((path) => /\bioOfProcess\(process\)/.test(read(path)));
   expect(

@@ -1,6 +1,7 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { where } from "./support/optional-program.ts";
 import { runProgram, runSteward } from "./support/program.ts";
 import { root } from "./support/service.ts";
 import { runInTerminal } from "./support/terminal.ts";
@@ -8,17 +9,6 @@ import { createWorkspace } from "./support/workspace.ts";
 
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
-
-/** Tests of what is a Debian package of that name, and is needed for nothing else. */
-function where(program: string, tests: () => void): void {
-  const isThere = ["/usr/bin", "/bin"].some((folder) => existsSync(join(folder, program)));
-  if (isThere) {
-    tests();
-    return;
-  }
-  if (process.env["CI"]) throw new Error(`cannot test: ${program} is not installed (apt-get install ${program})`);
-  describe.skip(`not tested: ${program} is not installed (apt-get install ${program})`, () => it("", () => undefined));
-}
 
 const scripts: Record<string, string> = {};
 beforeAll(async () => {
@@ -63,9 +53,11 @@ describe("bash", () => {
     const program = `
       . ${scripts["bash"]}
       compopt() { :; }
-      while read -r -a COMP_WORDS; do
+      while read -r COMP_LINE; do
+        read -r -a COMP_WORDS <<<"$COMP_LINE"
+        COMP_POINT=\${#COMP_LINE}
         COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-        _steward
+        _steward steward "\${COMP_WORDS[COMP_CWORD]}"
         last=\${COMP_WORDS[COMP_CWORD]}
         line="\${COMP_WORDS[*]}"
         echo "\${line%"$last"}\${COMPREPLY[*]}"

@@ -3,7 +3,7 @@ import { type AuditList, type AuditOutcome, auditListLimit, auditOutcomes } from
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { valueCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, NamedOption } from "../core/command.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { AuditReport, CommandPorts, GivenHead } from "../core/ports.ts";
 import { exitCode, type Io, oneLine } from "../output/output.ts";
@@ -53,7 +53,7 @@ function addEntryList(audit: Command, ports: CommandPorts): void {
     .option("-S, --since <time>", "only entries of then or later: yesterday, -1h, RFC 3339", timestamp)
     .option("-U, --until <time>", "only entries before then", timestamp)
     .option("--operation <name>", "only of this operation or event: restartService, operation.ended")
-    .option("--key-id <id>", "only of this key")
+    .addOption(new NamedOption("--key-id <id>", "only of this key", "key"))
     .choice("--outcome <outcome>", "only what came to this", auditOutcomes)
     .limit(auditListLimit)
     .option("--offline", "read the files of this host, without the service");

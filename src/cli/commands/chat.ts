@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import { streamChat } from "#client/chat.ts";
 import type { ChatMessage } from "#contract/connectors.ts";
 import { defined } from "#kernel/values.ts";
-import { type Command, integer } from "../core/command.ts";
+import { type Command, integer, NamedOption } from "../core/command.ts";
 import { Interrupted } from "../core/errors.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
@@ -104,7 +104,13 @@ export function addChatCommand(program: Command, ports: CommandPorts): void {
     .argument("[message...]", "what to say; asked for at a terminal when left out, and read from a pipe")
     .option("--connector <name>", "the connector; the default one when left out")
     .option("--system <text>", "what the model is told beforehand")
-    .option("--attach-logs <unit>", "send the newest journal entries of a unit along, without secrets")
+    .addOption(
+      new NamedOption(
+        "--attach-logs <unit>",
+        "send the newest journal entries of a unit along, without secrets",
+        "unit",
+      ),
+    )
     .option("-n, --lines <count>", "how many of them", integer(1, 1000), 100)
     .option("--max-tokens <count>", "most tokens of the answer", integer(1, 200_000))
     .option("--temperature <number>", "from 0 to 2", temperature)

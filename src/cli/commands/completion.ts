@@ -38,6 +38,9 @@ const valueBranches = (root: CommandNode, indent: string, complete: (value: Opti
     return `${indent}${patterns}) ${complete(option)} ;;`;
   });
 
+const sourceOf = (node: CommandNode): string | undefined =>
+  node.arguments.map(({ source }) => source).find((source) => source !== undefined);
+
 const wantsFiles = (node: CommandNode): boolean =>
   node.arguments.some(({ term }) => /^[<[](file|dir|folder)/.test(term));
 
@@ -46,6 +49,9 @@ const optionsWithValue = (root: CommandNode): readonly string[] => [
 ];
 
 // What bash and zsh read in the same way. `path` is the one word that zsh has for itself.
+
+/** The hidden command that asks the service. Its words are the form, what is listed, and what that shell knows of the line. */
+const ask = (words: string): string => `command steward __complete ${words} 2>/dev/null </dev/null`;
 
 const wordsWalk = (root: CommandNode): string => `    if [[ -n $previous ]]; then
       previous=
@@ -71,9 +77,15 @@ const afterOption = (root: CommandNode, values: readonly string[]): string => ` 
 ${values.join("\n")}
     esac`;
 
+const further = (node: CommandNode): string => {
+  const source = sourceOf(node);
+  return `${wantsFiles(node) ? "; files=1" : ""}${source === undefined ? "" : `; names=${source}`}`;
+};
+
 function bash(root: CommandNode): string {
   const nodes = allCommands(root);
-  const values = valueBranches(root, "    ", ({ value, choices }) => {
+  const values = valueBranches(root, "    ", ({ value, choices, source }) => {
+    if (source !== undefined) return `names=${source}`;
     if (value === "choice") return `COMPREPLY=($(compgen -W ${words(choices)} -- "$current")); return`;
     if (value === "file") return 'compopt -o filenames; COMPREPLY=($(compgen -f -- "$current")); return';
     if (value === "folder") return 'compopt -o filenames; COMPREPLY=($(compgen -d -- "$current")); return';
@@ -81,27 +93,47 @@ function bash(root: CommandNode): string {
   });
   const lists = nodes.map((node) => {
     const flags = optionsAt(node, root).flatMap(({ names }) => names);
-    const files = wantsFiles(node) ? "; files=1" : "";
-    return `    ${word(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${files} ;;`;
+    return `    ${word(pathText(node))}) commands=${words(choicesOf(node))}; options=${words(flags)}${further(node)} ;;`;
   });
   return `# bash completion for steward, made by: steward completion bash
 _steward() {
-  local current previous route commands options files at each
+  local current previous route commands options files names line at each
+  local -a typed
   COMPREPLY=()
-  current=\${COMP_WORDS[COMP_CWORD]}
+  # Bash splits words at :, = and @ too: what nothing separates on the line is one word.
+  line=\${COMP_LINE:0:COMP_POINT}
+  for ((at = 0; at < COMP_CWORD; at++)); do
+    each=\${COMP_WORDS[at]}
+    if [[ -n \${typed[*]} && $line == "$each"* ]]; then
+      typed[-1]+=$each
+    else
+      typed+=("$each")
+    fi
+    line=\${line#*"$each"}
+  done
+  if [[ $line == [[:space:]]* ]]; then
+    current=\${line#"\${line%%[![:space:]]*}"}
+  else
+    current=\${typed[-1]}$line
+    unset "typed[-1]"
+  fi
   previous=
   route=
-  for ((at = 1; at < COMP_CWORD; at++)); do
-    each=\${COMP_WORDS[at]}
+  for each in "\${typed[@]:1}"; do
 ${wordsWalk(root)}
   done
+  if [[ $current == --*=* ]]; then
+    previous=\${current%%=*}
+    current=\${current#*=}
+  fi
   if [[ -n $previous ]]; then
 ${afterOption(root, values)}
-    return
-  fi
-  case $route in
+    [[ -n $names ]] || return
+  else
+    case $route in
 ${lists.join("\n")}
-  esac
+    esac
+  fi
   case $current in
   -*) COMPREPLY=($(compgen -W "$options" -- "$current")) ;;
   *)
@@ -109,6 +141,11 @@ ${lists.join("\n")}
     if [[ -n $files ]]; then
       compopt -o filenames
       COMPREPLY+=($(compgen -f -- "$current"))
+    fi
+    if [[ -n $names ]]; then
+      while IFS= read -r each; do
+        [[ " \${COMPREPLY[*]} " == *" $each "* ]] || COMPREPLY+=("$each")
+      done < <(${ask(`escaped "$names" "$current" $((\${#current} - \${#2})) "\${typed[@]:1}"`)})
     fi
     ;;
   esac
@@ -121,7 +158,8 @@ const described = (name: string, description: string): string => word(`${name.re
 
 function zsh(root: CommandNode): string {
   const nodes = allCommands(root);
-  const values = valueBranches(root, "      ", ({ value, choices }) => {
+  const values = valueBranches(root, "      ", ({ value, choices, source }) => {
+    if (source !== undefined) return `names=${source}`;
     if (value === "choice") return `compadd -- ${choices.map(word).join(" ")}; return`;
     if (value === "file") return "_files; return";
     return value === "folder" ? "_files -/; return" : "return 1";
@@ -134,14 +172,13 @@ function zsh(root: CommandNode): string {
     const options = optionsAt(node, root).flatMap(({ names, description }) =>
       names.map((name) => described(name, description)),
     );
-    const files = wantsFiles(node) ? "; files=1" : "";
-    return `    ${word(pathText(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${files} ;;`;
+    return `    ${word(pathText(node))}) commands=(${commands.join(" ")}); options=(${options.join(" ")})${further(node)} ;;`;
   });
   return `#compdef steward
 # zsh completion for steward, made by: steward completion zsh
 _steward() {
-  local current previous route each files
-  local -a commands options
+  local current previous route each files names
+  local -a commands options found
   current=\${words[CURRENT]}
   previous=
   route=
@@ -149,18 +186,28 @@ _steward() {
   for each in "\${(@)words[2,CURRENT-1]}"; do
 ${wordsWalk(root)}
   done
+  if [[ $current == --*=* ]]; then
+    previous=\${current%%=*}
+    current=\${current#*=}
+    compset -P '*='
+  fi
   if [[ -n $previous ]]; then
 ${afterOption(root, values)}
-    return 1
-  fi
-  case $route in
+    [[ -n $names ]] || return 1
+  else
+    case $route in
 ${lists.join("\n")}
-  esac
+    esac
+  fi
   if [[ $current == -* ]]; then
     _describe -o option options
   else
     (( \${#commands} )) && _describe command commands
     [[ -n $files ]] && _files
+    if [[ -n $names ]]; then
+      found=(\${(f)"$(${ask(`plain $names "$current" 0 "\${(@Q)words[2,CURRENT-1]}"`)})"})
+      (( \${#found} )) && compadd -- "\${found[@]}"
+    fi
   fi
 }
 if [[ $funcstack[1] == _steward ]]; then
@@ -182,7 +229,7 @@ function fish(root: CommandNode): string {
       ...node.commands.map(({ name, description }) => [name, description] as const),
       ...node.arguments.flatMap(({ choices, description }) => choices.map((choice) => [choice, description] as const)),
     ].map(([name, description]) => `complete -c steward ${at} -a ${fishWord(name)} -d ${fishWord(description)}`);
-    const options = optionsAt(node, root).map(({ names, description, value, choices }) => {
+    const options = optionsAt(node, root).map(({ names, description, value, choices, source }) => {
       const spelled = names.map((name) => (name.startsWith("--") ? `-l ${name.slice(2)}` : `-s ${name.slice(1)}`));
       const takes = {
         none: "",
@@ -191,10 +238,14 @@ function fish(root: CommandNode): string {
         folder: " -x -a '(__fish_complete_directories)'",
         choice: ` -x -a ${fishWord(choices.join(" "))}`,
       }[value];
-      return `complete -c steward ${at} ${spelled.join(" ")}${takes} -d ${fishWord(description)}`;
+      const named = source === undefined ? takes : ` -x -a ${fishWord(`(__steward_names ${source})`)}`;
+      return `complete -c steward ${at} ${spelled.join(" ")}${named} -d ${fishWord(description)}`;
     });
     const files = wantsFiles(node) ? [`complete -c steward ${at} -F`] : [];
-    return [...below, ...options, ...files];
+    const source = sourceOf(node);
+    const names =
+      source === undefined ? [] : [`complete -c steward ${at} -a ${fishWord(`(__steward_names ${source})`)}`];
+    return [...below, ...options, ...files, ...names];
   });
   return `# fish completion for steward, made by: steward completion fish
 function __steward_path
@@ -220,6 +271,12 @@ function __steward_path
 end
 function __steward_at
     test (__steward_path | string collect --allow-empty) = "$argv[1]"
+end
+function __steward_names
+    command -q steward; or return
+    set -l current (commandline -ct)
+    set -l typed (commandline -opc)
+    ${ask('plain $argv[1] "$current" 0 $typed[2..-1]')}
 end
 complete -c steward -f
 ${lines.join("\n")}

@@ -11,9 +11,10 @@ import {
 import type { Plan } from "#contract/operation.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { counted } from "#kernel/text.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, NamedOption } from "../core/command.ts";
 import { commandFor } from "../core/connect.ts";
-import { explainError, Interrupted, isRefused, NoKey } from "../core/errors.ts";
+import { explainError, Interrupted, isRefused } from "../core/errors.ts";
+import { NoKey } from "../core/no-service.ts";
 import { asPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
@@ -254,7 +255,7 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .command("doctor")
     .description("run the health checks, and fix what they find")
     .option("--fix", "show what would be done about each finding, ask, and do it")
-    .option("--check <id>", "only this check, and now")
+    .addOption(new NamedOption("--check <id>", "only this check, and now", "check"))
     .option("--category <name>", "only checks of this category")
     .option("--why", "below each finding: what it means, and what to do")
     .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")

@@ -4,7 +4,7 @@ import type { Answer } from "#client/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, namedArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
@@ -95,7 +95,7 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
   const revoke = keys
     .command("revoke")
     .description("revoke a key and all its tokens, at once")
-    .argument("<id>", "id of the key, the part after stw_");
+    .addArgument(namedArgument("<id>", "id of the key, the part after stw_", "key"));
   changeCommand(ports, revoke, {
     change: (client, query, id: string) => client.revokeKey({ params: { id }, query }),
     question: (_, id: string) => `Revoke the key ${id}?`,

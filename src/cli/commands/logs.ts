@@ -5,7 +5,7 @@ import { logQueryLimit } from "#contract/limits.ts";
 import type { LogBootList, LogEntry, LogFieldNames, LogFieldValues, LogList, LogUsage } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { defined } from "#kernel/values.ts";
-import { type Command, integer, repeated } from "../core/command.ts";
+import { type Command, integer, NamedOption, repeated } from "../core/command.ts";
 import { explainError, Interrupted, isOutOfReach, isPassing } from "../core/errors.ts";
 import { allPages, type LogQuery, valueBytes, withFields } from "../core/journal-pages.ts";
 import { timeOption } from "../core/log-time.ts";
@@ -307,10 +307,12 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
   program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
-    .option(
-      "-u, --unit <unit>",
-      "only what this unit wrote, or units like 'nginx*'; several times: any of them",
-      repeated,
+    .addOption(
+      new NamedOption(
+        "-u, --unit <unit>",
+        "only what this unit wrote, or units like 'nginx*'; several times: any of them",
+        "unit",
+      ).argParser(repeated),
     )
     .option("-k, --dmesg", "only what the kernel wrote")
     .option("-p, --priority <priority>", "only this severity and worse: err, warning, 0 to 7", priority)

@@ -4,7 +4,7 @@ import type { PackagesChanged } from "#contract/package-changes.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
@@ -96,7 +96,7 @@ function addChangeCommand(packages: Command, verb: keyof typeof changes, ports: 
   const command = packages
     .command(verb)
     .description(`${description}: shows what would be done, asks, does it, and shows how it comes along`)
-    .argument("<names...>", "names of packages")
+    .addArgument(namedArgument("<names...>", "names of packages", verb === "install" ? "package" : "installed"))
     .option("--no-snapshot", "take no snapshot first")
     .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
     .dryRun()
@@ -141,7 +141,7 @@ export function addPackagesCommands(program: Command, ports: CommandPorts): void
   const show = packages
     .command("show")
     .description("one package: versions, where they come from, why it is installed, what requires it")
-    .argument("<name>", "its name")
+    .addArgument(namedArgument("<name>", "its name", "package"))
     .option("--files", "list the files of the installed package");
   answerCommand(ports, show, {
     ask: (client, name: string, { files = false }: { files?: boolean }) =>

@@ -5,7 +5,7 @@ import { type ProcessSignal, processOrders, processSignals } from "#contract/pro
 import { formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
-import { type Command, integer } from "../core/command.ts";
+import { type Command, integer, NamedOption } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
@@ -65,7 +65,7 @@ export function addProcessesCommands(program: Command, ports: CommandPorts): voi
     .presetCommand("list")
     .description("list processes, those first that take the most")
     .choice("-s, --sort <what>", "what they take", processOrders, "cpu")
-    .option("-u, --unit <unit>", "only of this unit, or of units like 'nginx*'")
+    .addOption(new NamedOption("-u, --unit <unit>", "only of this unit, or of units like 'nginx*'", "unit"))
     .option("--user <user>", "only of this user, by name or number")
     .option("-p, --pid <pid>", "only this process", integer(1, mostPid))
     .option("--full", "command lines with their secrets, for keys with the scope processes:commands")

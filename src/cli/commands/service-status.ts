@@ -1,7 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { formatEntry, logStyle } from "../output/log-format.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
@@ -175,7 +175,7 @@ export function addServiceStatusCommand(services: Command, ports: CommandPorts):
   const status = services
     .command("status")
     .description("everything about a service: state, resources, what starts it, runs and the end of its log")
-    .argument("<name>", "unit name; nginx means nginx.service")
+    .addArgument(namedArgument("<name>", "unit name; nginx means nginx.service", "service"))
     .notes(`With --json also the text of its files, all dependencies and limits.
 
 Exit code: 0 it is active, or inactive without a failure, 1 it has failed, 2 it could not be asked.`);

@@ -3,7 +3,7 @@ import type { Plan } from "#contract/operation.ts";
 import { system } from "#contract/system.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
-import type { Command } from "../core/command.ts";
+import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
@@ -72,7 +72,10 @@ const stopsOthers = ({ units }: Plan, _name: string, _options: object): string |
   units.length > 1 ? `Stop ${counted(units.length, "unit")}?` : undefined;
 
 const addCommand = (services: Command, verb: string, description: string): Command =>
-  services.command(verb).description(description).argument("<name>", "unit name; nginx means nginx.service");
+  services
+    .command(verb)
+    .description(description)
+    .addArgument(namedArgument("<name>", "unit name; nginx means nginx.service", "service"));
 
 const confirmOption = [
   "--confirm",

@@ -3,7 +3,7 @@ import { type EtcScope, etcScopes, type RollbackResult } from "#contract/updates
 import { counted, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
-import { type Command, repeated } from "../core/command.ts";
+import { type Command, namedArgument, repeated } from "../core/command.ts";
 import { runLong } from "../core/operation-follow.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -51,7 +51,7 @@ function addReadCommands(snapshots: Command, ports: CommandPorts): void {
   const diff = snapshots
     .command("diff")
     .description("what has changed since a snapshot")
-    .argument("<id>", "its id, as `steward snapshots` has it")
+    .addArgument(namedArgument("<id>", "its id, as `steward snapshots` has it", "snapshot"))
     .argument("[file]", "a file of /etc of which to show what has changed");
   answerCommand(ports, diff, {
     ask: (client, id: string, path?: string): Promise<Answer<"diffSnapshot"> | Answer<"diffSnapshotFile">> => {
@@ -85,7 +85,7 @@ function addSnapshotChanges(snapshots: Command, ports: CommandPorts): void {
   const remove = snapshots
     .command("delete")
     .description("delete a snapshot: shows what would be done, and asks")
-    .argument("<id>", "its id")
+    .addArgument(namedArgument("<id>", "its id", "snapshot"))
     .dryRun()
     .yes()
     .json();
@@ -122,7 +122,7 @@ export function addRollbackCommand(program: Command, ports: CommandPorts): void 
   const rollback = program
     .command("rollback")
     .description("return to a snapshot: shows what would be done, asks, does it, and shows how it comes along")
-    .argument("<snapshot>", "id of the snapshot, as `steward snapshots` has it")
+    .addArgument(namedArgument("<snapshot>", "id of the snapshot, as `steward snapshots` has it", "snapshot"))
     .choice("--etc <files>", "of /etc what the update and its packages changed, or all that differs", etcScopes)
     .option(
       "--allow-downgrade <name>",

@@ -1,5 +1,5 @@
 import type { Argument, Help, Option } from "commander";
-import { type Command, SuggestingArgument } from "./command.ts";
+import { type Command, NamedOption, SuggestingArgument } from "./command.ts";
 
 export type OptionNode = ReturnType<typeof optionNode>;
 export type ArgumentNode = ReturnType<typeof argumentNode>;
@@ -48,6 +48,8 @@ function argumentNode(argument: Argument, help: Help) {
     description: sentence(help.argumentDescription(argument)),
     /** The words that shells complete. */
     choices: argument.argChoices ?? (argument instanceof SuggestingArgument ? argument.suggestions : []),
+    /** The list of the service that shells complete names from. */
+    source: argument instanceof SuggestingArgument ? argument.source : undefined,
   };
 }
 
@@ -68,6 +70,7 @@ function optionNode(option: Option, help: Help) {
     description: sentence(help.optionDescription(option)),
     value: valueKind(option),
     choices: argChoices,
+    source: option instanceof NamedOption ? option.source : undefined,
   };
 }
 

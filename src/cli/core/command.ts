@@ -1,5 +1,6 @@
 import { Argument, Command as BaseCommand, InvalidArgumentError, Option } from "commander";
 import { builtInCheckIds } from "#contract/check-meanings.ts";
+import type { NameSource } from "../completion/name-sources.ts";
 import { oneLine } from "../output/output.ts";
 
 /** Parses an integer option within bounds. @throws InvalidArgumentError beyond them. */
@@ -16,10 +17,26 @@ export const repeated = (value: string, list: readonly string[] = []): readonly 
 /** An argument for which shells complete these words, and which takes others as well. */
 export class SuggestingArgument extends Argument {
   readonly suggestions: readonly string[];
+  readonly source: NameSource | undefined;
 
-  constructor(term: string, description: string, suggestions: readonly string[]) {
+  constructor(term: string, description: string, suggestions: readonly string[], source?: NameSource) {
     super(term, description);
     this.suggestions = suggestions;
+    this.source = source;
+  }
+}
+
+/** An argument for which shells complete names of the service. */
+export const namedArgument = (term: string, description: string, source: NameSource): Argument =>
+  new SuggestingArgument(term, description, [], source);
+
+/** An option for whose value shells complete names of the service. */
+export class NamedOption extends Option {
+  readonly source: NameSource;
+
+  constructor(flags: string, description: string, source: NameSource) {
+    super(flags, description);
+    this.source = source;
   }
 }
 
@@ -28,7 +45,7 @@ export const checkIds = builtInCheckIds.filter((id) => id !== "package_status");
 
 /** The id of a check, as an argument. @param term `<check>` or `[id]` */
 export const checkArgument = (term: string): Argument =>
-  new SuggestingArgument(term, "id of the check, such as disk_space", checkIds);
+  new SuggestingArgument(term, "id of the check, such as disk_space", checkIds, "check");
 
 /** Commander's command, with what several commands say in the same words. */
 export class Command extends BaseCommand {

@@ -1,6 +1,7 @@
 import { ApiError } from "#client/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { oneLine, severalLines } from "../output/output.ts";
+import { NoService } from "./no-service.ts";
 
 /** Ended by Ctrl-C; all messages have been printed. */
 export class Interrupted extends Error {
@@ -10,14 +11,6 @@ export class Interrupted extends Error {
 /** The service does not start before an administrator has decided something; starting it again does not help. */
 export class NeedsDecision extends Error {
   override readonly name = "NeedsDecision";
-}
-
-export class NoKey extends Error {
-  override readonly name = "NoKey";
-}
-
-export class NoService extends Error {
-  override readonly name = "NoService";
 }
 
 /** Whether the service could not be reached, as opposed to refusing something. */

@@ -1,4 +1,4 @@
-import type { Command } from "../../core/command.ts";
+import { type Command, namedArgument } from "../../core/command.ts";
 import { ioOfPlan, isWanted } from "../../core/plan.ts";
 import type { CommandPorts, Confirmed, PluginConfirmation } from "../../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../../output/output.ts";
@@ -52,7 +52,9 @@ export function addPluginConfirmCommand(plugins: Command, ports: CommandPorts): 
   plugins
     .command("confirm")
     .description("as root, on this host: say which plugins may run as root, or list them")
-    .argument("[name]", "name of the plugin; all that are confirmed are listed when left out")
+    .addArgument(
+      namedArgument("[name]", "name of the plugin; all that are confirmed are listed when left out", "plugin"),
+    )
     .option("--revoke", "it may not run as root any more")
     .yes()
     .json()

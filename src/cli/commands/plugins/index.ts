@@ -3,7 +3,7 @@ import { InvalidArgumentError, Option } from "commander";
 import type { Answer } from "#client/index.ts";
 import { type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { answerCommand, changeCommand, valueCommand } from "../../core/answer-command.ts";
-import type { Command } from "../../core/command.ts";
+import { type Command, namedArgument } from "../../core/command.ts";
 import type { CommandPorts } from "../../core/ports.ts";
 import { type Io, oneLine } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
@@ -48,7 +48,7 @@ function addPluginChanges(plugins: Command, ports: CommandPorts): void {
   const enable = plugins
     .command("enable")
     .description("let a plugin run, as it is on disk now: shows what would be done, and asks")
-    .argument("<name>", "name of the plugin")
+    .addArgument(namedArgument("<name>", "name of the plugin", "plugin"))
     .option("--confirm", "yes, this plugin may run as root")
     .notes("One that changes on disk stands still until it is enabled again.");
   changeCommand(ports, enable, {
@@ -61,7 +61,7 @@ function addPluginChanges(plugins: Command, ports: CommandPorts): void {
   const disable = plugins
     .command("disable")
     .description("do not let a plugin run, and end what of it runs")
-    .argument("<name>", "name of the plugin");
+    .addArgument(namedArgument("<name>", "name of the plugin", "plugin"));
   changeCommand(ports, disable, {
     ...shown,
     change: (client, query, name: string) => client.disablePlugin({ params: { name }, query }),

@@ -1,0 +1,14 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
+import { describe, it } from "vitest";
+
+/** Tests of what is a Debian package of that name, and is needed for nothing else. */
+export function where(program: string, tests: () => void): void {
+  const isThere = ["/usr/bin", "/bin"].some((folder) => existsSync(join(folder, program)));
+  if (isThere) {
+    tests();
+    return;
+  }
+  if (process.env["CI"]) throw new Error(`cannot test: ${program} is not installed (apt-get install ${program})`);
+  describe.skip(`not tested: ${program} is not installed (apt-get install ${program})`, () => it("", () => undefined));
+}
