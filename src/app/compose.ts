@@ -7,6 +7,7 @@ import type { createAutomaticPart } from "./parts/automatic-updates.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
 import { createExplainPart } from "./parts/explain.ts";
 import type { createHealthPart } from "./parts/health.ts";
+import type { createHostSettingsPart } from "./parts/host-settings.ts";
 import type { createHttpPart, HttpPorts } from "./parts/http.ts";
 import type { createLogsPart } from "./parts/logs.ts";
 import type { createOperationsPart } from "./parts/operations.ts";
@@ -25,6 +26,7 @@ export interface BackParts {
   readonly host?: Part;
   readonly system: ReturnType<typeof createSystemPart>;
   readonly processes: ReturnType<typeof createProcessesPart>;
+  readonly hostSettings: ReturnType<typeof createHostSettingsPart>;
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
   readonly operations: ReturnType<typeof createOperationsPart>;
@@ -69,6 +71,7 @@ export function composeService<H extends Http>(
         ...health.handlers,
         ...system.handlers,
         ...back.processes.handlers,
+        ...back.hostSettings.handlers,
         ...back.reboot.handlers,
         ...back.packages.handlers,
         ...updates.handlers,

@@ -20,6 +20,7 @@ import { buildAuditPart } from "./parts/audit.ts";
 import { buildAutomaticPart } from "./parts/automatic-updates.ts";
 import { buildConnectorsPart } from "./parts/connectors.ts";
 import { buildHealthPart } from "./parts/health.ts";
+import { buildHostSettingsPart } from "./parts/host-settings.ts";
 import { buildHttpPart, securityProbe } from "./parts/http.ts";
 import { createLogsPart } from "./parts/logs.ts";
 import { buildOperationsPart, createIds } from "./parts/operations.ts";
@@ -69,6 +70,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const logs = createLogsPart({ clock, log, journal, grep });
   const system = buildSystemPart(context, { host, rootSide, traced, logs });
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
+  const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const packages = createPackagesPart({ manager: () => Promise.resolve(host.packages) });
@@ -99,6 +101,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       health,
       system,
       processes,
+      hostSettings,
       reboot,
       packages,
       updates,

@@ -9,6 +9,7 @@ import { addContextCommands } from "./commands/contexts.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addHealthCommands } from "./commands/health.ts";
+import { addHostnameCommands, addTimeCommands } from "./commands/host-settings.ts";
 import { addKeysCommands } from "./commands/keys.ts";
 import { addLogsCommand } from "./commands/logs.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
@@ -78,6 +79,8 @@ export function createProgram(
   addTopCommand(program, ports);
   addUnitsCommand(program, ports);
   addLogsCommand(program, ports);
+  addTimeCommands(program, ports);
+  addHostnameCommands(program, ports);
   addRebootCommands(program, ports);
   addAlertsCommands(program, ports);
   addTracesCommands(program, ports);

@@ -19,6 +19,8 @@ export const effects = {
   mask_units: { scope: "services:mask", summary: "Makes systemd units impossible to start, or takes that back." },
   signal_processes: { scope: "processes:signal", summary: "Sends signals to processes, which may end by them." },
   reboot_host: { scope: "system:reboot", summary: "Reboots the host, or takes that back." },
+  set_time: { scope: "system:time", summary: "Sets the time zone, and switches time synchronisation on or off." },
+  set_hostname: { scope: "system:hostname", summary: "Renames the host." },
   restart_stale: {
     scope: "updates:apply",
     summary:

@@ -41,6 +41,7 @@ import {
 } from "./connectors.ts";
 import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness, observability } from "./health.ts";
+import { Hostname, HostnameChange, HostTime, HostTimeChange, hostSettings } from "./host-settings.ts";
 import { LogEntry, LogList, logs } from "./logs.ts";
 import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
@@ -83,6 +84,7 @@ export const operations = {
   ...system,
   ...processes,
   ...units,
+  ...hostSettings,
   ...rebooting,
   ...logs,
   ...packages,
@@ -128,6 +130,10 @@ export const resources = {
   ServiceDetails,
   UnitEntry,
   UnitList,
+  HostTime,
+  HostTimeChange,
+  Hostname,
+  HostnameChange,
   RebootState,
   ScheduledReboot,
   CancelledReboot,

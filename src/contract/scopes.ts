@@ -3,6 +3,8 @@ export const scopes = [
   "health:fix",
   "system:read",
   "system:reboot",
+  "system:time",
+  "system:hostname",
   "services:restart",
   "services:start",
   "services:stop",

@@ -1,5 +1,12 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { checkStatuses, type FixStepReport } from "#contract/checks.ts";
+import {
+  hostnamePattern,
+  longestHostname,
+  longestPrettyHostname,
+  prettyPattern,
+  timezonePattern,
+} from "#contract/host-settings.ts";
 import { processSignals } from "#contract/processes.ts";
 import { Choice, Strict } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
@@ -170,6 +177,20 @@ export const rootTasks = {
     }),
   },
   "reboot.cancel": { effect: "write", input: Nothing },
+  "host.set_time": {
+    effect: "write",
+    input: Strict({
+      timezone: Type.Optional(Type.String({ pattern: timezonePattern, maxLength: 100 })),
+      ntp: Type.Optional(Type.Boolean()),
+    }),
+  },
+  "host.set_hostname": {
+    effect: "write",
+    input: Strict({
+      hostname: Type.Optional(Type.String({ pattern: hostnamePattern, maxLength: longestHostname })),
+      pretty: Type.Optional(Type.String({ pattern: prettyPattern, maxLength: longestPrettyHostname })),
+    }),
+  },
   "snapshots.list": { effect: "read", input: Nothing },
   "snapshots.diff": { effect: "read", input: SnapshotRequest, timeoutMs: 15 * minuteMs },
   "snapshots.compare_file": { effect: "read", input: SnapshotFileRequest },

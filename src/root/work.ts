@@ -1,11 +1,13 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { createHostNames } from "#adapters/hostname/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
+import { createTimeSettings } from "#adapters/timedate/settings.ts";
 import { openPackageManager } from "#app/host.ts";
 import { pluginFoldersOf } from "#app/plugins.ts";
 import { createHostUpdates } from "#app/updates.ts";
@@ -209,6 +211,17 @@ function rebootWork({ exec }: WorkParts): WorkOf<"reboot"> {
   };
 }
 
+const hostSettingsWork = (parts: WorkParts): WorkOf<"host"> => ({
+  async "host.set_time"(change, { signal }) {
+    await createTimeSettings(parts).set(change, signal);
+    return {};
+  },
+  async "host.set_hostname"(change, { signal }) {
+    await createHostNames(parts).set(change, signal);
+    return {};
+  },
+});
+
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
   const updates = (): HostUpdates => {
     const found = createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
@@ -280,5 +293,6 @@ export const createRootWork = (parts: WorkParts): RootWork => ({
   ...packageWork(parts),
   ...processWork(parts),
   ...rebootWork(parts),
+  ...hostSettingsWork(parts),
   ...pluginWork(parts),
 });

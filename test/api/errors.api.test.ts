@@ -110,6 +110,18 @@ const serviceErrors = (verb: string) => ({
   UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
 });
 
+const noTimedated = {
+  prepare({ timeSettings }: TestService) {
+    timeSettings.available = false;
+  },
+  details: { missing: "systemd-timedated", retryable: true },
+};
+const noHostnamed = {
+  prepare({ hostNames }: TestService) {
+    hostNames.available = false;
+  },
+  details: { missing: "systemd-hostnamed", retryable: true },
+};
 const signalRequest = (pid: number) => ({
   path: `/api/v1/system/processes/${pid}/signal`,
   body: { signal: "TERM", start_time: toTimestamp(fakeProcess(pid).startedAt) },
@@ -275,6 +287,25 @@ const cases: Cases = {
       prepare: ({ processes }) => processes.put(fakeProcess(7, { onSignal: "is forbidden" })),
       details: { missing: "rights", retryable: false },
     },
+  },
+  getTime: { UNAVAILABLE: noTimedated },
+  setTime: {
+    VALIDATION_ERROR: {
+      request: { body: { timezone: "Mars/Olympus" } },
+      details: {
+        field: "timezone",
+        issue: "the host has no time zone Mars/Olympus (timedatectl list-timezones has them)",
+      },
+    },
+    UNAVAILABLE: { ...noTimedated, request: { body: { ntp: false } } },
+  },
+  getHostname: { UNAVAILABLE: noHostnamed },
+  setHostname: {
+    VALIDATION_ERROR: {
+      request: { body: { hostname: "localhost" } },
+      details: { field: "hostname", issue: "this name means every host itself" },
+    },
+    UNAVAILABLE: { ...noHostnamed, request: { body: { hostname: "web2" } } },
   },
   getReboot: {
     UNAVAILABLE: {

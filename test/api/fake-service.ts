@@ -6,6 +6,7 @@ import { createAuditPart } from "#app/parts/audit.ts";
 import { type Automatic, createAutomaticPart } from "#app/parts/automatic-updates.ts";
 import { createConnectorsPart } from "#app/parts/connectors.ts";
 import { createHealthPart } from "#app/parts/health.ts";
+import { createHostSettingsPart } from "#app/parts/host-settings.ts";
 import { createHttpPart } from "#app/parts/http.ts";
 import { createLogsPart } from "#app/parts/logs.ts";
 import { createOperationsPart } from "#app/parts/operations.ts";
@@ -18,6 +19,7 @@ import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
+import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
@@ -60,6 +62,8 @@ export interface ServiceFakes {
   readonly fileSystems: Updates["fileSystems"];
   readonly processes: Processes;
   readonly reboots: Reboots;
+  readonly timeSettings: TimeSettings;
+  readonly hostNames: HostNames;
   readonly checks: Health["checks"];
   readonly fixes: Health["fixes"];
   readonly checkPlan: Health["plan"];
@@ -177,6 +181,7 @@ export function createFakeService(fakes: ServiceFakes) {
       units: fakes.units,
       own: { pids: [4242], unit: "steward.service" },
     }),
+    hostSettings: createHostSettingsPart({ clock, time: fakes.timeSettings, names: fakes.hostNames }),
     reboot,
     logs,
     operations,

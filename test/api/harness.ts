@@ -23,6 +23,7 @@ import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enab
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
+import { createFakeHostNames, type FakeHostNames } from "../fakes/host-names.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
@@ -37,6 +38,7 @@ import { createFakeReboots, type FakeReboots } from "../fakes/reboots.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
 import { createFakeStaleCode, type FakeStaleCode } from "../fakes/stale-code.ts";
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
+import { createFakeTimeSettings, type FakeTimeSettings } from "../fakes/time-settings.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnitDetails } from "../fakes/unit-details.ts";
@@ -119,6 +121,8 @@ export interface TestService {
   /** Those of `cron.service`, unless others were given. */
   readonly processes: FakeProcesses;
   readonly reboots: FakeReboots;
+  readonly timeSettings: FakeTimeSettings;
+  readonly hostNames: FakeHostNames;
   readonly operationStore: FakeOperationStore;
   /** Tasks are done in this process, unless it has a fault. */
   readonly launcher: FakeTaskLauncher;
@@ -208,6 +212,8 @@ export async function startTestService(
   const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
   const isRestarted = (unit: string): boolean => fakeUnits.actions.includes(`restart ${unit}`);
   const reboots = createFakeReboots();
+  const timeSettings = createFakeTimeSettings();
+  const hostNames = createFakeHostNames();
   const processes =
     overrides.processes ?? createFakeProcesses([fakeProcess(7, { unit: "cron.service", user: "root", name: "cron" })]);
   const staleCode = createFakeStaleCode([], isRestarted);
@@ -265,6 +271,8 @@ export async function startTestService(
     stale,
     hostUpdates: () => Promise.resolve({ manager: packageManager, backend: snapshots }),
     reboots,
+    timeSettings,
+    hostNames,
     loadConnectors: () =>
       Promise.resolve({
         plan: { default: undefined, connectors: [], budgetOf: () => undefined },
@@ -328,6 +336,8 @@ export async function startTestService(
     staleCode,
     processes,
     reboots,
+    timeSettings,
+    hostNames,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,
     admin: key(roles.admin),

@@ -120,6 +120,11 @@ const successes: Readonly<Record<MutationName, Success>> = {
   },
   removePackages: { prepare: installViewer, body: { packages: ["viewer"] } },
   purgePackages: { prepare: installViewer, body: { packages: ["viewer"] } },
+  setTime: {
+    prepare: ({ timeSettings }) => timeSettings.become({ timezone: "Etc/UTC" }),
+    body: { timezone: "Europe/Berlin" },
+  },
+  setHostname: { prepare: ({ hostNames }) => hostNames.become({ permanent: "web1" }), body: { hostname: "web2" } },
   rebootHost: { prepare: ({ reboots }) => reboots.become({ kind: "", scheduledAt: null }) },
   cancelReboot: { prepare: ({ reboots }) => reboots.become({ kind: "reboot", scheduledAt: 1_800_000_000_000 }) },
   restartStale: {

@@ -88,6 +88,8 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   recordCalls("SnapshotBackend", service.snapshots, calls);
   recordCalls("Processes", service.processes, calls);
   recordCalls("Reboots", service.reboots, calls);
+  recordCalls("TimeSettings", service.timeSettings, calls);
+  recordCalls("HostNames", service.hostNames, calls);
   recordCalls("Notifier", service.notifiers.chat, calls);
   recordCalls("Notifier", service.notifiers.email, calls);
   calls.length = 0;

@@ -16,6 +16,7 @@ import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { Containers } from "#domain/ports/containers.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
+import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
 import type {
@@ -97,6 +98,8 @@ interface Ports {
   readonly SnapshotBackend: SnapshotBackend;
   readonly SshServer: SshServer;
   readonly Reboots: Reboots;
+  readonly TimeSettings: TimeSettings;
+  readonly HostNames: HostNames;
   readonly StaleCode: StaleCode;
   readonly TaskLauncher: TaskLauncher;
   readonly TimeSync: TimeSync;
@@ -267,6 +270,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   SshServer: { config: none },
   // What a task does is done by ports again.
+  TimeSettings: { state: none, timezones: none, set: ["set_time"] },
+  HostNames: { state: none, set: ["set_hostname"] },
   Reboots: { state: none, schedule: ["reboot_host"], cancel: ["reboot_host"] },
   StaleCode: { find: none },
   TaskLauncher: { launch: none, isAlive: none },

@@ -155,6 +155,8 @@ const inputs: Readonly<
   getPackage: () => ({ params: { name: "dpkg" } }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),
+  setTime: () => ({ query: "?dry_run=true", body: { timezone: "Etc/UTC" } }),
+  setHostname: () => ({ query: "?dry_run=true", body: { hostname: "web1" } }),
   rebootHost: () => ({ query: "?dry_run=true", body: { message: "a test" } }),
   cancelReboot: () => ({ query: "?dry_run=true" }),
   restartStale: () => ({ query: "?dry_run=true" }),
@@ -230,6 +232,7 @@ async function expectDocumented(response: Response, code: ErrorCode): Promise<vo
 const needSystemd: readonly OperationName[] = [
   ...(["getService", "restartService", "startService", "stopService", "reloadService"] as const),
   ...(["enableService", "disableService", "maskService", "unmaskService"] as const),
+  ...(["getTime", "setTime", "getHostname", "setHostname"] as const),
   ...(["getReboot", "rebootHost", "cancelReboot"] as const),
 ];
 

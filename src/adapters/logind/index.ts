@@ -1,17 +1,10 @@
+import { createBusctl } from "#adapters/exec/busctl.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { type Reboots, RebootsUnavailable } from "#domain/ports/reboots.ts";
-import { parseJsonObject } from "#kernel/values.ts";
 
 const destination = "org.freedesktop.login1";
 const manager = ["/org/freedesktop/login1", "org.freedesktop.login1.Manager"] as const;
 const usecPerMs = 1000;
-
-/** The `data` of busctl's JSON. */
-function dataOf(text: string): readonly unknown[] {
-  const { data } = parseJsonObject(text) ?? {};
-  if (!Array.isArray(data)) throw new RebootsUnavailable("busctl answers something else");
-  return data;
-}
 
 const rowsOf = (data: readonly unknown[]): readonly (readonly unknown[])[] => {
   const [rows] = data;
@@ -34,23 +27,16 @@ function scheduleIn([kind, usec]: readonly unknown[]) {
 
 /** systemd-logind, asked by busctl. */
 export function createReboots({ exec }: { readonly exec: Exec }): Reboots {
-  const busctl = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const options = ["--system", "--json=short", "--timeout=20", "--"];
-    const { exitCode, stdout, stderr } = await exec(["busctl", ...options, ...words], { signal, timeoutMs: 30_000 });
-    if (exitCode !== 0) throw new RebootsUnavailable(stderr.trim() || `busctl ended with ${exitCode}`);
-    return stdout;
-  };
-  const call = (signal: AbortSignal, ...words: readonly string[]): Promise<string> =>
-    busctl(["call", destination, ...manager, ...words], signal);
-  const property = (signal: AbortSignal, ...words: readonly string[]): Promise<string> =>
-    busctl(["get-property", destination, ...words], signal);
+  const bus = createBusctl({ exec, fail: (why) => new RebootsUnavailable(why) });
+  const call = (signal: AbortSignal, ...words: readonly string[]) =>
+    bus.call(signal, destination, ...manager, ...words);
+  const property = (signal: AbortSignal, ...words: readonly string[]) => bus.property(signal, destination, ...words);
 
   /** Since systemd 256 the manager of a user is a session too. Undefined for a session that has just ended. */
   const userOf = async ([, , name, , path]: readonly unknown[], signal: AbortSignal): Promise<string | undefined> => {
     try {
-      const text = await property(signal, String(path), "org.freedesktop.login1.Session", "Class");
-      const { data }: { readonly data?: unknown } = JSON.parse(text);
-      return String(data).startsWith("user") ? String(name) : undefined;
+      const kind = await property(signal, String(path), "org.freedesktop.login1.Session", "Class");
+      return String(kind).startsWith("user") ? String(name) : undefined;
     } catch (error) {
       signal.throwIfAborted();
       if (error instanceof RebootsUnavailable) return undefined;
@@ -65,11 +51,11 @@ export function createReboots({ exec }: { readonly exec: Exec }): Reboots {
         call(signal, "ListInhibitors"),
         property(signal, ...manager, "ScheduledShutdown"),
       ]);
-      const users = await Promise.all(rowsOf(dataOf(sessions)).map((row) => userOf(row, signal)));
+      const users = await Promise.all(rowsOf(sessions).map((row) => userOf(row, signal)));
       return {
-        ...scheduleIn(dataOf(scheduled)),
+        ...scheduleIn(Array.isArray(scheduled) ? scheduled : []),
         users: [...new Set(users.filter((name) => name !== undefined))].sort(),
-        inhibitors: inhibitorsIn(dataOf(inhibitors)),
+        inhibitors: inhibitorsIn(inhibitors),
       };
     },
     async schedule(at, message, signal) {

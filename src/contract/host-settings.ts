@@ -1,0 +1,119 @@
+import { type Static, Type } from "typebox";
+import { DryRunQuery, type Operations } from "./operation.ts";
+import { Options, optional, Timestamp } from "./schema.ts";
+
+export const HostTime = Type.Object({
+  time: Timestamp("What the clock of the host says."),
+  timezone: Type.String({ description: "Such as `Europe/Berlin`." }),
+  ntp: Type.Boolean({ description: "Whether a time service is switched on." }),
+  ntp_available: Type.Boolean({ description: "Whether one is installed that can be switched on." }),
+  ntp_synchronized: Type.Boolean({ description: "Whether it sets the clock now." }),
+  rtc_in_local_time: Type.Boolean({
+    description: "Whether the clock of the hardware has local time instead of UTC.",
+  }),
+});
+export type HostTime = Static<typeof HostTime>;
+
+const outcome = {
+  success: Type.Boolean(),
+  message: Type.String(),
+  changed: Type.Array(Type.String(), {
+    description: "Members that are not what they were; empty: there was nothing to do.",
+  }),
+};
+
+export const HostTimeChange = Type.Object({ ...HostTime.properties, ...outcome });
+export type HostTimeChange = Static<typeof HostTimeChange>;
+
+export const Hostname = Type.Object({
+  hostname: Type.String({ description: "What the host is called now." }),
+  static_hostname: Type.String({ description: "What it is called from each boot on; empty where nothing is set." }),
+  pretty_hostname: Type.String({ description: "A name for people, with any characters; empty for none." }),
+});
+export type Hostname = Static<typeof Hostname>;
+
+export const HostnameChange = Type.Object({ ...Hostname.properties, ...outcome });
+export type HostnameChange = Static<typeof HostnameChange>;
+
+/** One to three parts of the names of files that zones are in. */
+export const timezonePattern = "^[A-Za-z0-9][A-Za-z0-9_+-]*(/[A-Za-z0-9][A-Za-z0-9_+-]*){0,2}$";
+/** Labels of RFC 1123; the kernel keeps at most 64 characters. */
+export const hostnamePattern =
+  "^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?(\\.[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?)*$";
+export const longestHostname = 64;
+export const prettyPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
+export const longestPrettyHostname = 200;
+
+export const hostSettings = {
+  getTime: {
+    method: "GET",
+    path: "/system/time",
+    tag: "System",
+    summary: "Clock and time zone",
+    description: "From systemd-timedated.",
+    scope: "system:read",
+    effect: "read",
+    response: HostTime,
+    errors: ["UNAVAILABLE"],
+  },
+  setTime: {
+    method: "POST",
+    path: "/system/time",
+    tag: "System",
+    summary: "Set the time zone, switch time synchronisation on or off",
+    description:
+      "By systemd-timedated. The time zone is one that it lists. What is so already is not done again, and the answer says so. Programs that run keep the time zone that they have read until they are restarted. The clock itself cannot be set.",
+    scope: "system:time",
+    effect: "write",
+    does: ["set_time"],
+    query: DryRunQuery,
+    body: Options(
+      optional({
+        timezone: Type.String({ pattern: timezonePattern, maxLength: 100, examples: ["Europe/Berlin"] }),
+        ntp: Type.Boolean({ description: "Whether a time service sets the clock." }),
+      }),
+    ),
+    response: HostTimeChange,
+    errors: ["UNAVAILABLE"],
+  },
+  getHostname: {
+    method: "GET",
+    path: "/system/hostname",
+    tag: "System",
+    summary: "Name of the host",
+    description: "From systemd-hostnamed.",
+    scope: "system:read",
+    effect: "read",
+    response: Hostname,
+    errors: ["UNAVAILABLE"],
+  },
+  setHostname: {
+    method: "POST",
+    path: "/system/hostname",
+    tag: "System",
+    summary: "Rename the host",
+    description:
+      "By systemd-hostnamed, now and for each boot. What is so already is not done again, and the answer says so. `/etc/hosts`, DNS and certificates keep the former name.",
+    scope: "system:hostname",
+    effect: "write",
+    does: ["set_hostname"],
+    query: DryRunQuery,
+    body: Options(
+      optional({
+        hostname: Type.String({
+          pattern: hostnamePattern,
+          maxLength: longestHostname,
+          description: "A name of RFC 1123 with or without a domain, but not `localhost`.",
+          examples: ["web1"],
+        }),
+        pretty: Type.String({
+          pattern: prettyPattern,
+          maxLength: longestPrettyHostname,
+          description: "A name for people; empty takes it away.",
+        }),
+      }),
+    ),
+    response: HostnameChange,
+    errors: ["UNAVAILABLE"],
+  },
+} as const satisfies Operations;
