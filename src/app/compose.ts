@@ -1,6 +1,7 @@
 import type { Probed, Prober } from "#domain/health/prober.ts";
 import { createParts, type Part, type PartContext, type Parts } from "./part.ts";
 import type { createAccessPart } from "./parts/access.ts";
+import type { createAccountsPart } from "./parts/accounts.ts";
 import type { createAlertsPart } from "./parts/alerts.ts";
 import type { createAuditPart } from "./parts/audit.ts";
 import type { createAutomaticPart } from "./parts/automatic-updates.ts";
@@ -26,6 +27,7 @@ export interface BackParts {
   readonly host?: Part;
   readonly system: ReturnType<typeof createSystemPart>;
   readonly processes: ReturnType<typeof createProcessesPart>;
+  readonly accounts: ReturnType<typeof createAccountsPart>;
   readonly hostSettings: ReturnType<typeof createHostSettingsPart>;
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
@@ -71,6 +73,7 @@ export function composeService<H extends Http>(
         ...health.handlers,
         ...system.handlers,
         ...back.processes.handlers,
+        ...back.accounts.handlers,
         ...back.hostSettings.handlers,
         ...back.reboot.handlers,
         ...back.packages.handlers,

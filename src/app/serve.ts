@@ -15,6 +15,7 @@ import { composeService } from "./compose.ts";
 import { ensureAdminKey, firstKeyText, keyMade } from "./first-key.ts";
 import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
+import { buildAccountsPart } from "./parts/accounts.ts";
 import { buildAlertsPart } from "./parts/alerts.ts";
 import { buildAuditPart } from "./parts/audit.ts";
 import { buildAutomaticPart } from "./parts/automatic-updates.ts";
@@ -70,6 +71,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const logs = createLogsPart({ clock, log, journal, grep });
   const system = buildSystemPart(context, { host, rootSide, traced, logs });
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
+  const accounts = buildAccountsPart(context, { traced, rootSide, logs });
   const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
@@ -102,6 +104,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       system,
       processes,
       hostSettings,
+      accounts,
       reboot,
       packages,
       updates,

@@ -1,3 +1,4 @@
+import { addLoginsCommand, addUsersCommand } from "./commands/accounts.ts";
 import { addAlertsCommands, addNotifyCommands } from "./commands/alerts.ts";
 import { addApiCommands } from "./commands/api.ts";
 import { addAuditCommands } from "./commands/audit.ts";
@@ -79,6 +80,8 @@ export function createProgram(
   addTopCommand(program, ports);
   addUnitsCommand(program, ports);
   addLogsCommand(program, ports);
+  addUsersCommand(program, ports);
+  addLoginsCommand(program, ports);
   addTimeCommands(program, ports);
   addHostnameCommands(program, ports);
   addRebootCommands(program, ports);

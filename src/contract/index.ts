@@ -1,3 +1,4 @@
+import { accounts, LoginList, UserEntry, UserList } from "./accounts.ts";
 import {
   Alert,
   AlertList,
@@ -85,6 +86,7 @@ export const operations = {
   ...processes,
   ...units,
   ...hostSettings,
+  ...accounts,
   ...rebooting,
   ...logs,
   ...packages,
@@ -130,6 +132,9 @@ export const resources = {
   ServiceDetails,
   UnitEntry,
   UnitList,
+  UserEntry,
+  UserList,
+  LoginList,
   HostTime,
   HostTimeChange,
   Hostname,

@@ -5,6 +5,7 @@ export const scopes = [
   "system:reboot",
   "system:time",
   "system:hostname",
+  "users:read",
   "services:restart",
   "services:start",
   "services:stop",

@@ -12,6 +12,8 @@ import { Choice, Strict } from "#contract/schema.ts";
 import { etcScopes, packageNamePattern } from "#contract/updates.ts";
 import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
+import type { AccountList } from "#domain/ports/accounts.ts";
+import type { Found, LoginSession } from "#domain/ports/logins.ts";
 import type { PackageManager, PackageVersion, SystemRelease, TransactionPlan } from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
@@ -177,6 +179,9 @@ export const rootTasks = {
     }),
   },
   "reboot.cancel": { effect: "write", input: Nothing },
+  /** Users with the state of their passwords and the fingerprints of their keys, and nothing else of either. */
+  "users.list": { effect: "read", input: Nothing },
+  "users.sessions": { effect: "read", input: Nothing },
   "host.set_time": {
     effect: "write",
     input: Strict({
@@ -249,6 +254,8 @@ interface Outputs {
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "packages.simulate": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };
+  "users.list": AccountList;
+  "users.sessions": { readonly sessions: Found<LoginSession> };
   "stale.find": StaleProcesses;
   "reboot.state": RebootSchedule;
   "snapshots.list": { readonly snapshots: Awaited<ReturnType<SnapshotBackend["list"]>> };

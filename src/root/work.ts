@@ -1,7 +1,9 @@
+import { createAccounts } from "#adapters/accounts/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createHostNames } from "#adapters/hostname/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
+import { createLogins } from "#adapters/logins/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
@@ -222,6 +224,11 @@ const hostSettingsWork = (parts: WorkParts): WorkOf<"host"> => ({
   },
 });
 
+const userWork = (parts: WorkParts): WorkOf<"users"> => ({
+  "users.list": (_, { signal }) => createAccounts(parts).list(signal),
+  "users.sessions": async (_, { signal }) => ({ sessions: await createLogins(parts).sessions(signal) }),
+});
+
 function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshots" | "stale"> {
   const updates = (): HostUpdates => {
     const found = createHostUpdates({ ...config, exec }, openPackageManager({ exec, stateDir: config.stateDir }));
@@ -294,5 +301,6 @@ export const createRootWork = (parts: WorkParts): RootWork => ({
   ...processWork(parts),
   ...rebootWork(parts),
   ...hostSettingsWork(parts),
+  ...userWork(parts),
   ...pluginWork(parts),
 });

@@ -288,6 +288,18 @@ const cases: Cases = {
       details: { missing: "rights", retryable: false },
     },
   },
+  listUsers: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/system/users?limit=0" }, details: { field: "limit" } },
+    UNAVAILABLE: {
+      prepare({ accounts }) {
+        accounts.available = false;
+      },
+      details: { missing: "getent", retryable: true },
+    },
+  },
+  listLogins: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/system/logins?limit=0" }, details: { field: "limit" } },
+  },
   getTime: { UNAVAILABLE: noTimedated },
   setTime: {
     VALIDATION_ERROR: {

@@ -1,6 +1,7 @@
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { composeService } from "#app/compose.ts";
 import { createAccessPart } from "#app/parts/access.ts";
+import { createAccountsPart } from "#app/parts/accounts.ts";
 import { createAlertsPart } from "#app/parts/alerts.ts";
 import { createAuditPart } from "#app/parts/audit.ts";
 import { type Automatic, createAutomaticPart } from "#app/parts/automatic-updates.ts";
@@ -19,7 +20,9 @@ import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
+import type { Accounts } from "#domain/ports/accounts.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
+import type { Logins } from "#domain/ports/logins.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
@@ -62,6 +65,8 @@ export interface ServiceFakes {
   readonly fileSystems: Updates["fileSystems"];
   readonly processes: Processes;
   readonly reboots: Reboots;
+  readonly accounts: Accounts;
+  readonly logins: Logins;
   readonly timeSettings: TimeSettings;
   readonly hostNames: HostNames;
   readonly checks: Health["checks"];
@@ -181,6 +186,7 @@ export function createFakeService(fakes: ServiceFakes) {
       units: fakes.units,
       own: { pids: [4242], unit: "steward.service" },
     }),
+    accounts: createAccountsPart({ clock, logs, accounts: fakes.accounts, logins: fakes.logins }),
     hostSettings: createHostSettingsPart({ clock, time: fakes.timeSettings, names: fakes.hostNames }),
     reboot,
     logs,

@@ -14,6 +14,7 @@ import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
+import { createFakeAccounts, type FakeAccounts } from "../fakes/accounts.ts";
 import { createFakeAlertStore, type FakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
@@ -26,6 +27,7 @@ import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeHostNames, type FakeHostNames } from "../fakes/host-names.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { createFakeLogins, type FakeLogins } from "../fakes/logins.ts";
 import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
 import { createFakeOperationStore, type FakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
@@ -121,6 +123,8 @@ export interface TestService {
   /** Those of `cron.service`, unless others were given. */
   readonly processes: FakeProcesses;
   readonly reboots: FakeReboots;
+  readonly accounts: FakeAccounts;
+  readonly logins: FakeLogins;
   readonly timeSettings: FakeTimeSettings;
   readonly hostNames: FakeHostNames;
   readonly operationStore: FakeOperationStore;
@@ -212,6 +216,8 @@ export async function startTestService(
   const guardClock = { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) };
   const isRestarted = (unit: string): boolean => fakeUnits.actions.includes(`restart ${unit}`);
   const reboots = createFakeReboots();
+  const accounts = createFakeAccounts();
+  const logins = createFakeLogins();
   const timeSettings = createFakeTimeSettings();
   const hostNames = createFakeHostNames();
   const processes =
@@ -271,6 +277,8 @@ export async function startTestService(
     stale,
     hostUpdates: () => Promise.resolve({ manager: packageManager, backend: snapshots }),
     reboots,
+    accounts,
+    logins,
     timeSettings,
     hostNames,
     loadConnectors: () =>
@@ -336,6 +344,8 @@ export async function startTestService(
     staleCode,
     processes,
     reboots,
+    accounts,
+    logins,
     timeSettings,
     hostNames,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),

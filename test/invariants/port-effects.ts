@@ -3,6 +3,7 @@ import type { OperationName } from "#contract/index.ts";
 import type { HookEvent } from "#contract/plugins.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
+import type { Accounts } from "#domain/ports/accounts.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
@@ -19,6 +20,7 @@ import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Grep, Journal } from "#domain/ports/journal.ts";
 import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
+import type { Logins } from "#domain/ports/logins.ts";
 import type {
   CertificateFiles,
   DefaultRoutes,
@@ -98,6 +100,8 @@ interface Ports {
   readonly SnapshotBackend: SnapshotBackend;
   readonly SshServer: SshServer;
   readonly Reboots: Reboots;
+  readonly Accounts: Accounts;
+  readonly Logins: Logins;
   readonly TimeSettings: TimeSettings;
   readonly HostNames: HostNames;
   readonly StaleCode: StaleCode;
@@ -270,6 +274,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   SshServer: { config: none },
   // What a task does is done by ports again.
+  Accounts: { list: none },
+  Logins: { sessions: none, recent: none },
   TimeSettings: { state: none, timezones: none, set: ["set_time"] },
   HostNames: { state: none, set: ["set_hostname"] },
   Reboots: { state: none, schedule: ["reboot_host"], cancel: ["reboot_host"] },

@@ -1,0 +1,105 @@
+import type { Answer } from "#client/index.ts";
+import { counted } from "#kernel/text.ts";
+import { answerCommand } from "../core/answer-command.ts";
+import { type Command, integer } from "../core/command.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { type Io, oneLine } from "../output/output.ts";
+import { printTable } from "../output/table.ts";
+import { formatAge } from "../output/text.ts";
+
+const asWord = (can: boolean | null): string => (can === null ? "not known" : can ? "yes" : "no");
+
+function printMissing(io: Io, missing: Answer<"listUsers">["not_shown"]): void {
+  for (const { what, reason } of missing) io.out(`${oneLine(`not shown: ${what}: ${reason}`)}\n`);
+}
+
+function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUsers">, showsKeys: boolean): void {
+  printTable(io, users, {
+    user: ({ name }) => name,
+    uid: ({ uid }) => uid,
+    "signs in": (user) => asWord(user.can_sign_in),
+    password: ({ password }) => password,
+    keys: ({ authorized_keys: keys }) => keys?.length ?? "?",
+    groups: ({ groups }) => groups.join(", "),
+    shell: ({ shell }) => shell,
+    home: ({ home }) => home,
+  });
+  if (showsKeys)
+    for (const { name, authorized_keys: keys } of users)
+      for (const { type, bits, fingerprint, comment, options } of keys ?? []) {
+        const restricted = options.length === 0 ? "" : ` (${options.join(", ")})`;
+        io.out(`${oneLine(`${name}: ${bits ?? "?"} ${fingerprint} ${comment} (${type})${restricted}`)}\n`);
+      }
+  io.out(
+    users.length < total
+      ? `${users.length} of ${counted(total, "user")} (--limit shows more)\n`
+      : `${counted(total, "user")}\n`,
+  );
+  printMissing(io, missing);
+}
+
+export function addUsersCommand(program: Command, ports: CommandPorts): void {
+  const command = program
+    .command("users")
+    .description("users of the host who can sign in, and by what")
+    .option("-a, --all", "those who cannot sign in, too")
+    .option("-k, --keys", "fingerprints of the keys that open each account")
+    .limit({ minimum: 1, maximum: 10_000, default: 1000 });
+  answerCommand(ports, command, {
+    ask: (client, { all = false, limit }: { all?: boolean; keys?: boolean; limit: number }) =>
+      client.listUsers({ query: { sign_in: !all, limit } }),
+    print: (io, answer) => printUsers(io, answer, command.opts()["keys"] === true),
+  });
+}
+
+function printLogins(
+  io: Io,
+  { sessions, recent, failed, not_shown: missing }: Answer<"listLogins">,
+  now: number,
+): void {
+  const from = (host: string): string => (host === "" ? "this host" : host);
+  if (sessions !== null) {
+    io.out(`${counted(sessions.length, "session")} now\n`);
+    printTable(io, sessions, {
+      user: ({ user }) => user,
+      from: (each) => from(each.remote_host),
+      by: ({ service }) => service,
+      terminal: ({ tty }) => tty,
+      since: ({ since }) => formatAge(since, now),
+      state: ({ state }) => state,
+    });
+  }
+  if (recent !== null) {
+    io.out(`\nlately\n`);
+    printTable(io, recent, {
+      user: ({ user }) => user,
+      from: (each) => from(each.remote_host),
+      terminal: ({ tty }) => tty,
+      began: (each) => each.started_at,
+      ended: (each) => each.ended_at ?? "",
+      by: ({ end }) => (end === "none" ? "" : end),
+    });
+  }
+  if (failed !== null) {
+    io.out(`\nin vain, within a week\n`);
+    printTable(io, failed, {
+      user: (each) => (each.known_user ? each.user : `${each.user} (unknown)`),
+      from: (each) => from(each.remote_host),
+      by: ({ service, method }) => (method === "" ? service : `${service}, ${method}`),
+      at: ({ at }) => at,
+    });
+  }
+  printMissing(io, missing);
+}
+
+export function addLoginsCommand(program: Command, ports: CommandPorts): void {
+  const { io, now } = ports;
+  const command = program
+    .command("logins")
+    .description("who is signed in, who was, and who tried in vain")
+    .option("-n, --limit <count>", "at most so many of each", integer(1, 1000), 20);
+  answerCommand(ports, command, {
+    ask: (client, { limit }: { limit: number }) => client.listLogins({ query: { limit } }),
+    print: (_, answer) => printLogins(io, answer, now()),
+  });
+}

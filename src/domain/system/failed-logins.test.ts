@@ -1,0 +1,55 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import type { LogEntry } from "#contract/logs.ts";
+import { failedLoginIn, failedPattern } from "./failed-logins.ts";
+
+const at = "2026-01-01T00:00:00.000000Z";
+const entry = (message: string, identifier = "sshd"): LogEntry =>
+  ({ timestamp: at, identifier, message }) as unknown as LogEntry;
+
+describe("failed logins", () => {
+  it.each([
+    ["Failed password for root from 192.0.2.7 port 22 ssh2", "root", true, "192.0.2.7", "password"],
+    [
+      "Failed publickey for eve from 2001:db8::1 port 9 ssh2: ED25519 SHA256:x",
+      "eve",
+      true,
+      "2001:db8::1",
+      "publickey",
+    ],
+    ["Failed password for invalid user bob from 192.0.2.7 port 22 ssh2", "bob", false, "192.0.2.7", "password"],
+    [
+      "Failed none for invalid user a from 198.51.100.1 port 1 ssh2 from 192.0.2.7 port 22 ssh2",
+      ...["a from 198.51.100.1 port 1 ssh2", false, "192.0.2.7", "none"],
+    ],
+    ["Connection closed by authenticating user root 192.0.2.7 port 22 [preauth]", "root", true, "192.0.2.7", ""],
+    ["Disconnected from authenticating user eve 192.0.2.7 port 22 [preauth]", "eve", true, "192.0.2.7", ""],
+  ])("has %s", (message, user, isKnown, host, method) => {
+    expect(message).toMatch(new RegExp(failedPattern));
+    expect(failedLoginIn(entry(message))).toEqual({
+      ...{ at, user, known_user: isKnown, remote_host: host, method, service: "sshd" },
+    });
+  });
+
+  it.each([
+    ["FAILED LOGIN (1) on '/dev/tty1' FOR 'root', Authentication failure", "root", ""],
+    ["FAILED LOGIN (2) on '/dev/pts/0' from 'web2' FOR 'UNKNOWN', Authentication failure", "UNKNOWN", "web2"],
+    ["FAILED LOGIN 1 FROM tty1 FOR eve, Authentication failure", "eve", ""],
+  ])("has %s", (message, user, host) => {
+    expect(message).toMatch(new RegExp(failedPattern));
+    expect(failedLoginIn(entry(message, "login"))).toMatchObject({ user, remote_host: host, service: "login" });
+  });
+
+  it.each(["Accepted publickey for eve from 192.0.2.7 port 22 ssh2", "Failed to start", ""])("has not %s", (message) =>
+    expect(failedLoginIn(entry(message))).toBeUndefined(),
+  );
+
+  it("says where an attempt comes from, whatever the name is", () => {
+    fc.assert(
+      fc.property(fc.string(), (name) => {
+        const found = failedLoginIn(entry(`Failed password for invalid user ${name} from 192.0.2.7 port 22 ssh2`));
+        expect(found).toMatchObject({ remote_host: "192.0.2.7", known_user: false });
+      }),
+    );
+  });
+});

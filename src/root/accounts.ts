@@ -1,0 +1,13 @@
+import type { Accounts } from "#domain/ports/accounts.ts";
+import type { Logins } from "#domain/ports/logins.ts";
+import type { RequestRoot } from "./request.ts";
+
+/** Whether a password is set, and which keys open an account, only root can read. */
+export const accountsThroughRoot = (request: RequestRoot): Accounts => ({
+  list: (signal) => request("users.list", {}, signal),
+});
+
+export const loginsThroughRoot = (logins: Logins, request: RequestRoot): Logins => ({
+  ...logins,
+  sessions: async (signal) => (await request("users.sessions", {}, signal)).sessions,
+});
