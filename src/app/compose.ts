@@ -6,6 +6,7 @@ import type { createAlertsPart } from "./parts/alerts.ts";
 import type { createAuditPart } from "./parts/audit.ts";
 import type { createAutomaticPart } from "./parts/automatic-updates.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
+import type { createDisksPart } from "./parts/disks.ts";
 import { createExplainPart } from "./parts/explain.ts";
 import type { createHealthPart } from "./parts/health.ts";
 import type { createHostSettingsPart } from "./parts/host-settings.ts";
@@ -29,6 +30,7 @@ export interface BackParts {
   readonly processes: ReturnType<typeof createProcessesPart>;
   readonly accounts: ReturnType<typeof createAccountsPart>;
   readonly hostSettings: ReturnType<typeof createHostSettingsPart>;
+  readonly disks: ReturnType<typeof createDisksPart>;
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
   readonly operations: ReturnType<typeof createOperationsPart>;
@@ -75,6 +77,7 @@ export function composeService<H extends Http>(
         ...back.processes.handlers,
         ...back.accounts.handlers,
         ...back.hostSettings.handlers,
+        ...back.disks.handlers,
         ...back.reboot.handlers,
         ...back.packages.handlers,
         ...updates.handlers,

@@ -20,6 +20,7 @@ import { buildAlertsPart } from "./parts/alerts.ts";
 import { buildAuditPart } from "./parts/audit.ts";
 import { buildAutomaticPart } from "./parts/automatic-updates.ts";
 import { buildConnectorsPart } from "./parts/connectors.ts";
+import { buildDisksPart } from "./parts/disks.ts";
 import { buildHealthPart } from "./parts/health.ts";
 import { buildHostSettingsPart } from "./parts/host-settings.ts";
 import { buildHttpPart, securityProbe } from "./parts/http.ts";
@@ -73,6 +74,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const accounts = buildAccountsPart(context, { traced, rootSide, logs });
   const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
+  const disks = buildDisksPart(context, { traced, details: host.systemd.details });
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const packages = createPackagesPart({ manager: () => Promise.resolve(host.packages) });
@@ -105,6 +107,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       processes,
       hostSettings,
       accounts,
+      disks,
       reboot,
       packages,
       updates,

@@ -7,6 +7,7 @@ import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addConnectorsCommands } from "./commands/connectors.ts";
 import { addContextCommands } from "./commands/contexts.ts";
+import { addDisksCommand } from "./commands/disks.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExplainCommand } from "./commands/explain.ts";
 import { addHealthCommands } from "./commands/health.ts";
@@ -79,6 +80,7 @@ export function createProgram(
   addProcessesCommands(program, ports);
   addTopCommand(program, ports);
   addUnitsCommand(program, ports);
+  addDisksCommand(program, ports);
   addLogsCommand(program, ports);
   addUsersCommand(program, ports);
   addLoginsCommand(program, ports);

@@ -40,6 +40,7 @@ import {
   explanations,
   TokenUsage,
 } from "./connectors.ts";
+import { DiskDevice, DiskFileSystem, DiskList, disks } from "./disks.ts";
 import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness, observability } from "./health.ts";
 import { Hostname, HostnameChange, HostTime, HostTimeChange, hostSettings } from "./host-settings.ts";
@@ -87,6 +88,7 @@ export const operations = {
   ...units,
   ...hostSettings,
   ...accounts,
+  ...disks,
   ...rebooting,
   ...logs,
   ...packages,
@@ -139,6 +141,9 @@ export const resources = {
   HostTimeChange,
   Hostname,
   HostnameChange,
+  DiskDevice,
+  DiskFileSystem,
+  DiskList,
   RebootState,
   ScheduledReboot,
   CancelledReboot,

@@ -20,3 +20,6 @@ export function listNames(names: readonly string[], most = 3): string {
 const encoder = new TextEncoder();
 /** Length in UTF-8. */
 export const utf8Length = (text: string): number => encoder.encode(text).length;
+
+/** The first line of what a program printed. */
+export const firstLine = (text: string): string => text.trim().split("\n")[0] ?? "";

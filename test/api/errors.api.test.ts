@@ -319,6 +319,14 @@ const cases: Cases = {
     },
     UNAVAILABLE: { ...noHostnamed, request: { body: { hostname: "web2" } } },
   },
+  listDisks: {
+    UNAVAILABLE: {
+      prepare({ blockDevices }) {
+        blockDevices.missing = "lsblk";
+      },
+      details: { missing: "lsblk", retryable: false },
+    },
+  },
   getReboot: {
     UNAVAILABLE: {
       prepare({ reboots }) {

@@ -6,6 +6,7 @@ import { createAlertsPart } from "#app/parts/alerts.ts";
 import { createAuditPart } from "#app/parts/audit.ts";
 import { type Automatic, createAutomaticPart } from "#app/parts/automatic-updates.ts";
 import { createConnectorsPart } from "#app/parts/connectors.ts";
+import { createDisksPart } from "#app/parts/disks.ts";
 import { createHealthPart } from "#app/parts/health.ts";
 import { createHostSettingsPart } from "#app/parts/host-settings.ts";
 import { createHttpPart } from "#app/parts/http.ts";
@@ -21,10 +22,12 @@ import { createUpdatesPart } from "#app/parts/updates.ts";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
 import type { Accounts } from "#domain/ports/accounts.ts";
+import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Logins } from "#domain/ports/logins.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
+import type { RaidArrays } from "#domain/ports/storage.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { createFakeAutomaticRuns } from "../fakes/automatic-runs.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
@@ -64,6 +67,9 @@ export interface ServiceFakes {
   readonly stale: Updates["stale"];
   readonly fileSystems: Updates["fileSystems"];
   readonly processes: Processes;
+  readonly blockDevices: BlockDevices;
+  readonly mountTable: MountTable;
+  readonly raidArrays: RaidArrays;
   readonly reboots: Reboots;
   readonly accounts: Accounts;
   readonly logins: Logins;
@@ -188,6 +194,12 @@ export function createFakeService(fakes: ServiceFakes) {
     }),
     accounts: createAccountsPart({ clock, logs, accounts: fakes.accounts, logins: fakes.logins }),
     hostSettings: createHostSettingsPart({ clock, time: fakes.timeSettings, names: fakes.hostNames }),
+    disks: createDisksPart({
+      devices: fakes.blockDevices,
+      mounts: fakes.mountTable,
+      arrays: fakes.raidArrays,
+      details: fakes.unitDetails,
+    }),
     reboot,
     logs,
     operations,

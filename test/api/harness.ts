@@ -17,6 +17,7 @@ import { createMetrics } from "#telemetry/metrics.ts";
 import { createFakeAccounts, type FakeAccounts } from "../fakes/accounts.ts";
 import { createFakeAlertStore, type FakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
+import { createFakeBlockDevices, type FakeBlockDevices } from "../fakes/block-devices.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
 import { createFakeConfigFiles } from "../fakes/config-files.ts";
@@ -28,6 +29,7 @@ import { createFakeHostNames, type FakeHostNames } from "../fakes/host-names.ts"
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeLogins, type FakeLogins } from "../fakes/logins.ts";
+import { createFakeMountTable, type FakeMountTable } from "../fakes/mount-table.ts";
 import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
 import { createFakeOperationStore, type FakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
@@ -35,6 +37,7 @@ import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
 import { createFakeProcesses, type FakeProcesses, fakeProcess } from "../fakes/processes.ts";
+import { createFakeRaidArrays } from "../fakes/raid-arrays.ts";
 import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
 import { createFakeReboots, type FakeReboots } from "../fakes/reboots.ts";
 import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
@@ -122,6 +125,8 @@ export interface TestService {
   readonly staleCode: FakeStaleCode;
   /** Those of `cron.service`, unless others were given. */
   readonly processes: FakeProcesses;
+  readonly blockDevices: FakeBlockDevices;
+  readonly mountTable: FakeMountTable;
   readonly reboots: FakeReboots;
   readonly accounts: FakeAccounts;
   readonly logins: FakeLogins;
@@ -220,6 +225,8 @@ export async function startTestService(
   const logins = createFakeLogins();
   const timeSettings = createFakeTimeSettings();
   const hostNames = createFakeHostNames();
+  const blockDevices = createFakeBlockDevices();
+  const mountTable = createFakeMountTable();
   const processes =
     overrides.processes ?? createFakeProcesses([fakeProcess(7, { unit: "cron.service", user: "root", name: "cron" })]);
   const staleCode = createFakeStaleCode([], isRestarted);
@@ -276,6 +283,9 @@ export async function startTestService(
     fileSystems,
     stale,
     hostUpdates: () => Promise.resolve({ manager: packageManager, backend: snapshots }),
+    blockDevices,
+    mountTable,
+    raidArrays: createFakeRaidArrays(),
     reboots,
     accounts,
     logins,
@@ -343,6 +353,8 @@ export async function startTestService(
     plugins,
     staleCode,
     processes,
+    blockDevices,
+    mountTable,
     reboots,
     accounts,
     logins,

@@ -15,6 +15,7 @@ import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { Containers } from "#domain/ports/containers.ts";
+import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
@@ -64,6 +65,7 @@ interface Ports {
   readonly AlertStore: AlertStore;
   readonly AuditLog: AuditLog;
   readonly AutomaticRuns: AutomaticRuns;
+  readonly BlockDevices: BlockDevices;
   readonly Calendar: Calendar;
   readonly CertificateFiles: CertificateFiles;
   readonly ChatProvider: ChatProvider;
@@ -82,6 +84,7 @@ interface Ports {
   readonly Journal: Journal;
   readonly KeyStore: KeyStore;
   readonly ListeningSockets: ListeningSockets;
+  readonly MountTable: MountTable;
   readonly NameServers: NameServers;
   readonly NotificationStore: NotificationStore;
   readonly Notifier: Notifier;
@@ -322,6 +325,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     commands: none,
     signal: ["signal_processes"],
   },
+  BlockDevices: { list: none },
+  MountTable: { read: none },
   Conntrack: { usage: none },
   Temperatures: { list: none },
   BackupFolders: { newest: none },

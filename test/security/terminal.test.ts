@@ -37,6 +37,7 @@ const commands = [
   ["processes"],
   ["processes", "signal", "7", "TERM", "--yes"],
   ["top"],
+  ["disks"],
   ["packages", "search", "x"],
   ["packages", "show", "x"],
   ["packages", "history"],

@@ -3,10 +3,10 @@ import { createMountLookup, type Mount } from "./mountinfo.ts";
 const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);
 const typesWithoutDevice = new Set(["tmpfs", "zfs", "ubifs", "jffs2"]);
 /** Kinds whose answers come from elsewhere, or from a program: such a one may never answer. */
-const isRemote = (type: string): boolean =>
+export const isRemote = (type: string): boolean =>
   /^(fuse|nfs|cifs|smb|9p$|ceph$|virtiofs$|afs$|ocfs2$|gfs2$|lustre$)/.test(type);
 /** Parts of memory that hold devices, one session's things or secrets, each its own little file system. */
-const isOwnOfSystem = (path: string): boolean =>
+export const isOwnOfSystem = (path: string): boolean =>
   path !== "/dev/shm" && /^\/(proc|sys|dev|run\/(user|credentials|host))(\/|$)/.test(path);
 
 function holdsData({ type, source, path, options }: Mount): boolean {

@@ -1,5 +1,5 @@
 import { accessSync, readFileSync } from "node:fs";
-import { realpath, stat, statfs } from "node:fs/promises";
+import { realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { withinTime } from "#kernel/async.ts";
@@ -7,56 +7,22 @@ import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { parseMountinfo, parseReadOnlyPaths } from "./mountinfo.ts";
-
-const answerTimeoutMs = 5_000;
-
-async function readSizes(path: string) {
-  const { frsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
-  return {
-    totalBytes: blocks * frsize,
-    freeBytes: bfree * frsize,
-    availableBytes: bavail * frsize,
-    totalInodes: files,
-    freeInodes: ffree,
-  };
-}
-
-/** XFS lets nobody in once it has shut itself down after an error; its line in the list of mounts stays as it was. */
-const isShutDown = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => false,
-    (error: unknown) => {
-      if (errnoCode(error) === "EIO") return true;
-      throw error;
-    },
-  );
-
-function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
-  const asked = new Map<string, Promise<T>>();
-  return (path) => {
-    const before = asked.get(path);
-    if (before !== undefined) return before;
-    const answer = ask(path).finally(() => asked.delete(path));
-    asked.set(path, answer);
-    return answer;
-  };
-}
+import { answerTimeoutMs, askSizes, isShutDown, shared } from "./sizes.ts";
 
 /** As the host sees them: the sandbox of the unit has others. Without rights, those of this process. */
-function readMounts(procDir: string): { text: string; rootDir: string } {
+export function readMounts(procDir: string): { text: string; rootDir: string; isOwnView: boolean } {
   const rootDir = join(procDir, "1/root");
   try {
     accessSync(join(rootDir, "etc"));
-    return { text: readFileSync(join(procDir, "1/mountinfo"), "utf8"), rootDir };
+    return { text: readFileSync(join(procDir, "1/mountinfo"), "utf8"), rootDir, isOwnView: false };
   } catch {
-    return { text: readFileSync(join(procDir, "self/mountinfo"), "utf8"), rootDir: "/" };
+    return { text: readFileSync(join(procDir, "self/mountinfo"), "utf8"), rootDir: "/", isOwnView: true };
   }
 }
 
 /** A remote file system without its server never answers, so these are left out; a hung disk holds one thread. */
 export function createFileSystems(ports: { clock: Pick<Clock, "sleep">; procDir?: string }): FileSystems {
   const { clock, procDir = "/proc" } = ports;
-  const askSizes = shared(readSizes);
   const askIsShutDown = shared(isShutDown);
   const askIsFile = shared(async (path) => !(await stat(path)).isDirectory());
 

@@ -10,7 +10,7 @@ export interface Mount {
   readonly superOptions: readonly string[];
 }
 
-function decodeEscapes(field: string): string {
+export function decodeEscapes(field: string): string {
   if (!field.includes("\\")) return field;
   return field.replaceAll(/\\([0-7]{3})/g, (_, octal: string) => String.fromCharCode(Number.parseInt(octal, 8)));
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { BoundSocket, Exposure, UnitExamination } from "#domain/ports/unit-examination.ts";
 import { orElse } from "#kernel/errors.ts";
+import { firstLine } from "#kernel/text.ts";
 
 const timeoutMs = 10_000;
 /** Groups below the one of a service: a container engine has one for each container. */
@@ -31,8 +32,6 @@ export function parseListening(table: string): readonly (BoundSocket & { readonl
     return { protocol, address: address === "*" ? "::" : address, port, group };
   });
 }
-
-const firstLine = (text: string): string => text.trim().split("\n")[0] ?? "";
 
 const roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 

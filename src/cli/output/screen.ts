@@ -2,7 +2,15 @@ import { styleText } from "node:util";
 
 export type Style = "bold" | "dim" | "red" | "green" | "yellow" | "cyan" | "underline";
 
-export type Cell = string | number | { readonly text: string; readonly style: Style | undefined };
+export type Cell =
+  | string
+  | number
+  | {
+      readonly text: string;
+      readonly style?: Style | undefined;
+      /** Lines and spaces before the text, as a tree has them. */
+      readonly indent?: string;
+    };
 
 export interface Screen {
   readonly isTerminal: boolean;

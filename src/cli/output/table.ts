@@ -6,7 +6,8 @@ const gap = "  ";
 const fewestColumns = 10;
 const fewestCells = 2;
 
-const cellText = (cell: Cell): string => oneLine(typeof cell === "object" ? cell.text : String(cell));
+const cellText = (cell: Cell): string =>
+  typeof cell === "object" ? `${cell.indent ?? ""}${oneLine(cell.text)}` : oneLine(String(cell));
 
 const sumOf = (widths: readonly number[]): number =>
   widths.reduce((sum, width) => sum + width, 0) + gap.length * (widths.length - 1);

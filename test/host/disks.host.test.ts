@@ -1,0 +1,117 @@
+import { expect, it } from "vitest";
+import { refusal } from "./support/refusal.ts";
+import { describeOnHost } from "./support/session.ts";
+import { createSmallDisk } from "./support/small-disk.ts";
+
+interface Listed {
+  readonly kname: string;
+  readonly type: string;
+  readonly size: number;
+  readonly ro: boolean;
+  readonly children?: readonly Listed[];
+}
+
+interface Found {
+  readonly target: string;
+  readonly source: string;
+  readonly fstype: string;
+  readonly options: string;
+}
+
+const flat = (rows: readonly Listed[]): readonly Listed[] => rows.flatMap((row) => [row, ...flat(row.children ?? [])]);
+const sorted = (options: string): readonly string[] => options.split(",").toSorted();
+
+describeOnHost("disks are listed", (session) => {
+  const { shell } = session;
+  const findmnt = async (): Promise<readonly Found[]> => {
+    const text = await shell("findmnt --json --list -o TARGET,SOURCE,FSTYPE,OPTIONS");
+    return (JSON.parse(text) as { filesystems: Found[] }).filesystems;
+  };
+  const mounts = async () =>
+    (await session.api.listDisks()).file_systems.flatMap((each) =>
+      each.mounts.map((mount) => ({ ...mount, type: each.type, source: each.source, fileSystem: each })),
+    );
+
+  it("as lsblk lists them", async () => {
+    const disk = await createSmallDisk(session, 16);
+    await disk.mount("/mnt/small");
+    const text = await shell("lsblk --json --bytes --output KNAME,TYPE,SIZE,RO");
+    const theirs = new Map(
+      flat((JSON.parse(text) as { blockdevices: Listed[] }).blockdevices).map((each) => [each.kname, each]),
+    );
+    const { devices, file_systems: fileSystems } = await session.api.listDisks();
+    // Loop devices are those of the whole machine, on which others work as well.
+    const isOwn = (name: string): boolean => !name.startsWith("loop");
+    expect(
+      devices
+        .filter(({ name }) => isOwn(name))
+        .map(({ name }) => name)
+        .toSorted(),
+    ).toEqual([...theirs.keys()].filter(isOwn).toSorted());
+    for (const { name, type, size_bytes: size, is_read_only: isReadOnly } of devices.filter((each) => isOwn(each.name)))
+      expect([type, size, isReadOnly]).toEqual([theirs.get(name)?.type, theirs.get(name)?.size, theirs.get(name)?.ro]);
+    const small = fileSystems.find((each) => each.mounts.some(({ path }) => path === "/mnt/small"));
+    expect(small).toMatchObject({ type: "ext4", devices: [expect.stringMatching(/^loop\d+$/)] });
+    expect(devices.find(({ name }) => name === small?.devices[0])).toMatchObject({
+      type: "loop",
+      size_bytes: 16 * 2 ** 20,
+    });
+    await disk.unmount();
+    disk.dispose();
+  });
+
+  it("with the mounts that the host has, not those of the sandbox", async () => {
+    await shell(
+      "mkdir -p /mnt/ro /mnt/bound && mount -t tmpfs -o ro,size=3m,nr_inodes=77 odd /mnt/ro && mount --bind /usr /mnt/bound",
+    );
+    const theirs = new Map((await findmnt()).map((each) => [each.target, each]));
+    const ours = await mounts();
+    for (const { path, type, options, is_read_only: isReadOnly } of ours) {
+      expect([path, type]).toEqual([path, theirs.get(path)?.fstype]);
+      if (path !== "/dev/shm") expect([path, sorted(options)]).toEqual([path, sorted(theirs.get(path)?.options ?? "")]);
+      expect([path, isReadOnly]).toEqual([path, options.split(",").includes("ro")]);
+    }
+    const paths = ours.map(({ path }) => path);
+    expect(paths).toEqual(expect.arrayContaining(["/", "/.snapshots", "/run", "/mnt/ro", "/mnt/bound"]));
+    for (const own of ["/var/lib/steward", "/var/tmp", "/home", "/proc", "/dev"]) expect(paths).not.toContain(own);
+    expect((await session.api.listDisks()).notes).toEqual([]);
+    await shell("umount /mnt/ro /mnt/bound");
+  });
+
+  it("as full as df says, and without what it cannot know", async () => {
+    const text = await shell("df --block-size=1 --output=target,size,used,avail,itotal,iused / /run");
+    for (const line of text.trim().split("\n").slice(1)) {
+      const [path, ...numbers] = line.trim().split(/\s+/);
+      const [size = 0, used = 0, available = 0, inodes = 0, inodesUsed = 0] = numbers.map(Number);
+      const usage = (await mounts()).find((each) => each.path === path)?.fileSystem.usage;
+      expect([path, usage?.size_bytes, usage?.inodes]).toEqual([path, size, inodes]);
+      // Between the two others write.
+      const near = 16 * 2 ** 20;
+      expect(Math.abs((usage?.used_bytes ?? 0) - used)).toBeLessThan(near);
+      expect(Math.abs((usage?.available_bytes ?? 0) - available)).toBeLessThan(near);
+      expect(Math.abs((usage?.inodes_used ?? 0) - inodesUsed)).toBeLessThan(100);
+    }
+    const memory = (await mounts()).find(({ path }) => path === "/dev/shm");
+    expect(memory?.fileSystem.usage_unknown).toMatch(/of its own/);
+  });
+
+  it("with mount points of any name", async () => {
+    const names = ["/mnt/a b", "/mnt/line\nbreak", "/mnt/\u001b[2Jü", '/mnt/"\\', "/mnt/#x"];
+    for (const name of names) {
+      const quoted = `'${name}'`;
+      await shell(`mkdir -p ${quoted} && mount -t tmpfs -o size=1m ${quoted} ${quoted}`);
+    }
+    const ours = (await mounts()).filter(({ path }) => names.includes(path));
+    expect(ours.map(({ path }) => path).toSorted()).toEqual(names.toSorted());
+    for (const { path, source, fileSystem } of ours)
+      expect([source, fileSystem.usage?.size_bytes]).toEqual([path, 2 ** 20]);
+    for (const name of names) await shell(`umount '${name}'`);
+  });
+
+  it("or it is said what is missing", async () => {
+    await shell("mv /usr/bin/lsblk /usr/bin/lsblk.away");
+    const refused = await refusal(session.api.listDisks());
+    await shell("mv /usr/bin/lsblk.away /usr/bin/lsblk");
+    expect(refused).toMatchObject({ status: 503, message: expect.stringContaining("util-linux") });
+  });
+});
