@@ -12,6 +12,7 @@ import type { createHealthPart } from "./parts/health.ts";
 import type { createHostSettingsPart } from "./parts/host-settings.ts";
 import type { createHttpPart, HttpPorts } from "./parts/http.ts";
 import type { createLogsPart } from "./parts/logs.ts";
+import type { createNetworkPart } from "./parts/network.ts";
 import type { createOperationsPart } from "./parts/operations.ts";
 import type { createPackagesPart } from "./parts/packages.ts";
 import type { createPluginsPart } from "./parts/plugins.ts";
@@ -31,6 +32,7 @@ export interface BackParts {
   readonly accounts: ReturnType<typeof createAccountsPart>;
   readonly hostSettings: ReturnType<typeof createHostSettingsPart>;
   readonly disks: ReturnType<typeof createDisksPart>;
+  readonly network: ReturnType<typeof createNetworkPart>;
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
   readonly operations: ReturnType<typeof createOperationsPart>;
@@ -78,6 +80,7 @@ export function composeService<H extends Http>(
         ...back.accounts.handlers,
         ...back.hostSettings.handlers,
         ...back.disks.handlers,
+        ...back.network.handlers,
         ...back.reboot.handlers,
         ...back.packages.handlers,
         ...updates.handlers,

@@ -25,6 +25,7 @@ import { buildHealthPart } from "./parts/health.ts";
 import { buildHostSettingsPart } from "./parts/host-settings.ts";
 import { buildHttpPart, securityProbe } from "./parts/http.ts";
 import { createLogsPart } from "./parts/logs.ts";
+import { buildNetworkPart } from "./parts/network.ts";
 import { buildOperationsPart, createIds } from "./parts/operations.ts";
 import { createPackagesPart } from "./parts/packages.ts";
 import { buildPluginsPart, createHookPoints } from "./parts/plugins.ts";
@@ -75,6 +76,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const accounts = buildAccountsPart(context, { traced, rootSide, logs });
   const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
   const disks = buildDisksPart(context, { traced, details: host.systemd.details });
+  const network = buildNetworkPart(traced);
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const packages = createPackagesPart({ manager: () => Promise.resolve(host.packages) });
@@ -108,6 +110,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       hostSettings,
       accounts,
       disks,
+      network,
       reboot,
       packages,
       updates,

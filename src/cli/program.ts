@@ -14,6 +14,7 @@ import { addHealthCommands } from "./commands/health.ts";
 import { addHostnameCommands, addTimeCommands } from "./commands/host-settings.ts";
 import { addKeysCommands } from "./commands/keys.ts";
 import { addLogsCommand } from "./commands/logs.ts";
+import { addNetworkCommand } from "./commands/network.ts";
 import { addObservabilityCommands } from "./commands/observability.ts";
 import { addOperationsCommands } from "./commands/operations.ts";
 import { addPackagesCommands } from "./commands/packages.ts";
@@ -81,6 +82,7 @@ export function createProgram(
   addTopCommand(program, ports);
   addUnitsCommand(program, ports);
   addDisksCommand(program, ports);
+  addNetworkCommand(program, ports);
   addLogsCommand(program, ports);
   addUsersCommand(program, ports);
   addLoginsCommand(program, ports);

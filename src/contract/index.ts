@@ -45,6 +45,7 @@ import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness, observability } from "./health.ts";
 import { Hostname, HostnameChange, HostTime, HostTimeChange, hostSettings } from "./host-settings.ts";
 import { LogEntry, LogList, logs } from "./logs.ts";
+import { NetworkLink, NetworkListener, NetworkRoute, NetworkState, network } from "./network.ts";
 import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
@@ -89,6 +90,7 @@ export const operations = {
   ...hostSettings,
   ...accounts,
   ...disks,
+  ...network,
   ...rebooting,
   ...logs,
   ...packages,
@@ -144,6 +146,10 @@ export const resources = {
   DiskDevice,
   DiskFileSystem,
   DiskList,
+  NetworkLink,
+  NetworkRoute,
+  NetworkListener,
+  NetworkState,
   RebootState,
   ScheduledReboot,
   CancelledReboot,

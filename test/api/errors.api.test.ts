@@ -327,6 +327,14 @@ const cases: Cases = {
       details: { missing: "lsblk", retryable: false },
     },
   },
+  getNetwork: {
+    UNAVAILABLE: {
+      prepare({ links }) {
+        links.isMissing = true;
+      },
+      details: { missing: "/sys/class/net", retryable: false },
+    },
+  },
   getReboot: {
     UNAVAILABLE: {
       prepare({ reboots }) {

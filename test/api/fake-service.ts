@@ -11,6 +11,7 @@ import { createHealthPart } from "#app/parts/health.ts";
 import { createHostSettingsPart } from "#app/parts/host-settings.ts";
 import { createHttpPart } from "#app/parts/http.ts";
 import { createLogsPart } from "#app/parts/logs.ts";
+import { createNetworkPart } from "#app/parts/network.ts";
 import { createOperationsPart } from "#app/parts/operations.ts";
 import { createPackagesPart } from "#app/parts/packages.ts";
 import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
@@ -25,6 +26,8 @@ import type { Accounts } from "#domain/ports/accounts.ts";
 import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Logins } from "#domain/ports/logins.ts";
+import type { NameServers } from "#domain/ports/network.ts";
+import type { Links, Listeners } from "#domain/ports/network-state.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { RaidArrays } from "#domain/ports/storage.ts";
@@ -70,6 +73,9 @@ export interface ServiceFakes {
   readonly blockDevices: BlockDevices;
   readonly mountTable: MountTable;
   readonly raidArrays: RaidArrays;
+  readonly links: Links;
+  readonly listeners: Listeners;
+  readonly nameServers: NameServers;
   readonly reboots: Reboots;
   readonly accounts: Accounts;
   readonly logins: Logins;
@@ -199,6 +205,12 @@ export function createFakeService(fakes: ServiceFakes) {
       mounts: fakes.mountTable,
       arrays: fakes.raidArrays,
       details: fakes.unitDetails,
+    }),
+    network: createNetworkPart({
+      links: fakes.links,
+      listeners: fakes.listeners,
+      nameServers: fakes.nameServers,
+      upstream: { list: () => Promise.resolve(["192.0.2.9"]) },
     }),
     reboot,
     logs,

@@ -28,8 +28,11 @@ import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeHostNames, type FakeHostNames } from "../fakes/host-names.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { createFakeLinks, type FakeLinks } from "../fakes/links.ts";
+import { createFakeListeners, type FakeListeners } from "../fakes/listeners.ts";
 import { createFakeLogins, type FakeLogins } from "../fakes/logins.ts";
 import { createFakeMountTable, type FakeMountTable } from "../fakes/mount-table.ts";
+import { createFakeNameServers } from "../fakes/name-servers.ts";
 import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
 import { createFakeOperationStore, type FakeOperationStore } from "../fakes/operation-store.ts";
 import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
@@ -127,6 +130,8 @@ export interface TestService {
   readonly processes: FakeProcesses;
   readonly blockDevices: FakeBlockDevices;
   readonly mountTable: FakeMountTable;
+  readonly links: FakeLinks;
+  readonly listeners: FakeListeners;
   readonly reboots: FakeReboots;
   readonly accounts: FakeAccounts;
   readonly logins: FakeLogins;
@@ -227,6 +232,8 @@ export async function startTestService(
   const hostNames = createFakeHostNames();
   const blockDevices = createFakeBlockDevices();
   const mountTable = createFakeMountTable();
+  const links = createFakeLinks();
+  const listeners = createFakeListeners();
   const processes =
     overrides.processes ?? createFakeProcesses([fakeProcess(7, { unit: "cron.service", user: "root", name: "cron" })]);
   const staleCode = createFakeStaleCode([], isRestarted);
@@ -286,6 +293,9 @@ export async function startTestService(
     blockDevices,
     mountTable,
     raidArrays: createFakeRaidArrays(),
+    links,
+    listeners,
+    nameServers: createFakeNameServers({ "192.0.2.53": undefined }),
     reboots,
     accounts,
     logins,
@@ -355,6 +365,8 @@ export async function startTestService(
     processes,
     blockDevices,
     mountTable,
+    links,
+    listeners,
     reboots,
     accounts,
     logins,

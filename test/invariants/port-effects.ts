@@ -30,6 +30,7 @@ import type {
   PacketFilter,
   SshServer,
 } from "#domain/ports/network.ts";
+import type { Links, Listeners } from "#domain/ports/network-state.ts";
 import type { NotificationStore, Notifier } from "#domain/ports/notifications.ts";
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
@@ -84,6 +85,8 @@ interface Ports {
   readonly Journal: Journal;
   readonly KeyStore: KeyStore;
   readonly ListeningSockets: ListeningSockets;
+  readonly Links: Links;
+  readonly Listeners: Listeners;
   readonly MountTable: MountTable;
   readonly NameServers: NameServers;
   readonly NotificationStore: NotificationStore;
@@ -327,6 +330,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   BlockDevices: { list: none },
   MountTable: { read: none },
+  Links: { links: none, routes: none },
+  Listeners: { list: none },
   Conntrack: { usage: none },
   Temperatures: { list: none },
   BackupFolders: { newest: none },

@@ -1,3 +1,4 @@
+import { unitOfControlGroup } from "#domain/common/control-group.ts";
 import type { Process } from "#domain/ports/processes.ts";
 
 export interface ProcessStat {
@@ -82,21 +83,12 @@ const states: Readonly<Record<string, Process["state"]>> = {
 
 export const processState = (letter: string): Process["state"] => states[letter] ?? "unknown";
 
-const unitPattern = /^[A-Za-z0-9:_.\\@-]+\.(?:service|scope|socket|mount|swap)$/;
-
-/**
- * The unit of the system's manager that a control group belongs to, by /proc/PID/cgroup (cgroups(7)): below the slices. What is further
- * below is the unit's own, such as the units of a user's manager and containers. Null for none.
- */
+/** The unit of a process by /proc/PID/cgroup (cgroups(7)). Null for none. */
 export function parseUnit(cgroup: string): string | null {
   // Where both versions of control groups are mounted, only that of systemd's own names the unit.
   const lines = cgroup.split("\n");
   const line = lines.find((each) => each.includes(":name=systemd:")) ?? lines.find((each) => each.startsWith("0::"));
-  const parts = line?.slice(line.indexOf("/")).split("/") ?? [];
-  const name = parts.find((part) => part !== "" && part !== ".." && !part.endsWith(".slice"));
-  // systemd puts an underscore before names that the kernel could take for its own.
-  const unit = name?.replace(/^_/, "") ?? "";
-  return unitPattern.test(unit) ? unit : null;
+  return line === undefined ? null : unitOfControlGroup(line.slice(line.indexOf("/")));
 }
 
 /** What of /proc/PID/io goes to and comes from disks (proc_pid_io(5)). */

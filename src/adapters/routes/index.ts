@@ -13,7 +13,7 @@ function routeOf(name: string, hexFlags: string, gateway: () => string): readonl
   return [{ interface: name, gateway: (bits & flags.gateway) === 0 ? null : gateway() }];
 }
 
-const rowsOf = (text: string): readonly (readonly string[])[] =>
+export const rowsOf = (text: string): readonly (readonly string[])[] =>
   text
     .split("\n")
     .filter((line) => line.trim() !== "")
@@ -25,7 +25,7 @@ const toIpv4 = (hex: string): string =>
     .reverse()
     .join(".");
 
-const toIpv6 = (hex: string): string => {
+export const toIpv6 = (hex: string): string => {
   const groups = (hex.match(/.{4}/g) ?? []).map((group) => Number.parseInt(group, 16).toString(16));
   return new URL(`http://[${groups.join(":")}]`).hostname.slice(1, -1);
 };

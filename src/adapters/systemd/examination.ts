@@ -35,17 +35,17 @@ export function parseListening(table: string): readonly (BoundSocket & { readonl
 
 const roots = ["/sys/fs/cgroup", "/sys/fs/cgroup/unified"];
 
-/** Numbers of a control group and of those below it, which are those of its directories. */
-function groupNumbers(controlGroup: string): ReadonlySet<string> {
-  const numbers = new Set<string>();
-  const folders = roots.map((root) => join(root, controlGroup));
-  for (let folder = folders.shift(); folder !== undefined && numbers.size < mostGroups; folder = folders.shift()) {
-    const at = folder;
+/** Control groups at and below this one by their numbers, which are those of its directories; no more than so many. */
+export function groupNumbers(controlGroup: string, most = mostGroups): ReadonlyMap<string, string> {
+  const numbers = new Map<string, string>();
+  const folders = roots.map((root) => ({ at: join(root, controlGroup), group: controlGroup }));
+  for (const { at, group } of folders) {
+    if (numbers.size >= most) break;
     const stat = statSync(at, { bigint: true, throwIfNoEntry: false });
     if (stat === undefined) continue;
-    numbers.add(stat.ino.toString(16));
-    const below = orElse(() => readdirSync(at, { withFileTypes: true }), []);
-    folders.push(...below.filter((entry) => entry.isDirectory()).map(({ name }) => join(at, name)));
+    numbers.set(stat.ino.toString(16), group);
+    const below = orElse(() => readdirSync(at, { withFileTypes: true }), []).filter((entry) => entry.isDirectory());
+    folders.push(...below.map(({ name }) => ({ at: join(at, name), group: join(group, name) })));
   }
   return numbers;
 }

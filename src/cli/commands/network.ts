@@ -1,0 +1,68 @@
+import type { Answer } from "#client/index.ts";
+import { answerCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
+import type { CommandPorts } from "../core/ports.ts";
+import { type Io, oneLine } from "../output/output.ts";
+import type { Cell, Style } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+
+type Network = Answer<"getNetwork">;
+type Link = Network["links"][number];
+
+function stateOf({ is_up: isUp, has_carrier: hasCarrier, state }: Link): Cell {
+  const styles: Readonly<Record<string, Style>> = { up: "green", down: "red" };
+  if (!isUp) return { text: "off", style: "dim" };
+  const text = state === "unknown" ? (hasCarrier ? "up" : "down") : state;
+  return { text, style: styles[text] };
+}
+
+/** The state of a link stands before its first address; each other address has a line of its own. */
+function linkLines(links: readonly Link[]) {
+  return links.flatMap((link) => {
+    const [first, ...others] = link.addresses;
+    return [{ link, address: first }, ...others.map((address) => ({ link: undefined, address }))];
+  });
+}
+
+const endpoint = (address: string, port: number): string =>
+  address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
+
+function printNetwork(io: Io, { links, routes, routes_total: total, resolvers, listeners, notes }: Network): void {
+  printTable(io, linkLines(links), {
+    link: ({ link }) => link?.name ?? "",
+    state: ({ link }) => (link === undefined ? "" : stateOf(link)),
+    address: ({ address }) => (address === undefined ? "" : `${address.address}/${address.prefix_length}`),
+    kind: ({ link }) => link?.kind ?? "",
+    mtu: ({ link }) => link?.mtu ?? "",
+    speed: ({ link }) => (link === undefined || link.speed_mbps === null ? "" : `${link.speed_mbps} Mbit/s`),
+    mac: ({ link }) => link?.mac ?? "",
+    "part of": ({ link }) => link?.master ?? "",
+  });
+  io.out("\n");
+  printTable(io, routes, {
+    route: ({ destination, type }) => (type === "unicast" ? destination : `${type} ${destination}`),
+    through: ({ gateway }) => gateway ?? "",
+    link: ({ link }) => link ?? "",
+    metric: ({ metric }) => metric,
+  });
+  if (routes.length < total) io.out(`${routes.length} of ${total} routes\n`);
+  io.out("\n");
+  printTable(io, listeners, {
+    listens: ({ address, port }) => endpoint(address, port),
+    protocol: ({ protocol }) => protocol,
+    unit: ({ unit }) => unit ?? "",
+  });
+  const forwarded = resolvers.upstream.length > 0 ? ` (forwards to ${resolvers.upstream.join(", ")})` : "";
+  io.out(`\n${oneLine(`name servers: ${resolvers.servers.join(", ") || "none"}${forwarded}`)}\n`);
+  for (const note of notes) io.err(`steward: ${oneLine(note)}\n`);
+}
+
+export function addNetworkCommand(program: Command, ports: CommandPorts): void {
+  const network = program
+    .command("network")
+    .description("links with their addresses, routes, name servers, and who listens where");
+  answerCommand(ports, network, {
+    ask: (client) => client.getNetwork(),
+    print: (io, answer) => printNetwork(io, answer),
+  });
+}

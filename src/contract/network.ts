@@ -1,0 +1,81 @@
+import { type Static, Type } from "typebox";
+import type { Operations } from "./operation.ts";
+import { Choice, NullableInteger, NullableString } from "./schema.ts";
+
+const families = ["ipv4", "ipv6"] as const;
+
+const LinkAddress = Type.Object({
+  family: Choice(families),
+  address: Type.String(),
+  prefix_length: Type.Integer(),
+  scope: Type.String({ description: "`global`, `link`, `host`, …" }),
+});
+
+export const NetworkLink = Type.Object({
+  name: Type.String(),
+  kind: Type.String({
+    description:
+      "`ether`, `loopback`, or the kernel's word for what it is: `bridge`, `bond`, `vlan`, `wlan`, `wireguard`, …",
+  }),
+  state: Type.String({
+    description: "Operational state of the kernel: `up`, `down`, `unknown` for kinds without one, …",
+  }),
+  is_up: Type.Boolean({ description: "Whether it is switched on." }),
+  has_carrier: Type.Boolean(),
+  mtu: Type.Integer(),
+  mac: NullableString("Hardware address; null for none."),
+  speed_mbps: NullableInteger("Null where it is not known, as for most virtual links and those without a carrier."),
+  master: NullableString("Bridge or bond that it belongs to; null for none."),
+  addresses: Type.Array(LinkAddress, { description: "None without a carrier." }),
+});
+export type NetworkLink = Static<typeof NetworkLink>;
+
+export const NetworkRoute = Type.Object({
+  family: Choice(families),
+  destination: Type.String({ description: "A network or address; `default` for all others." }),
+  type: Type.String({ description: "`unicast`, `unreachable` where packets are refused or dropped" }),
+  gateway: NullableString("Null where the destination is reached directly."),
+  link: NullableString("Null where packets go nowhere."),
+  metric: Type.Integer({ description: "The lowest is used." }),
+});
+export type NetworkRoute = Static<typeof NetworkRoute>;
+
+export const NetworkListener = Type.Object({
+  protocol: Choice(["tcp", "udp"]),
+  address: Type.String({ description: "`0.0.0.0` and `::` are all addresses; `::` mostly those of IPv4 too." }),
+  port: Type.Integer(),
+  unit: NullableString("systemd unit whose processes wait there, or that of a user; null where it is not known."),
+});
+export type NetworkListener = Static<typeof NetworkListener>;
+
+export const NetworkState = Type.Object({
+  links: Type.Array(NetworkLink),
+  routes: Type.Array(NetworkRoute, {
+    description: "Of the main table, the first 1000; of several next hops the first.",
+  }),
+  routes_total: Type.Integer(),
+  resolvers: Type.Object({
+    servers: Type.Array(Type.String(), { description: "Name servers of /etc/resolv.conf, in their order." }),
+    upstream: Type.Array(Type.String(), {
+      description: "Those that systemd-resolved forwards to; empty where it does not run.",
+    }),
+  }),
+  listeners: Type.Array(NetworkListener, { description: "Ordered by port; UDP sockets without a peer among them." }),
+  notes: Type.Array(Type.String(), { description: "What cannot be seen, and why." }),
+});
+export type NetworkState = Static<typeof NetworkState>;
+
+export const network = {
+  getNetwork: {
+    method: "GET",
+    path: "/system/network",
+    tag: "System",
+    summary: "Links, addresses, routes, name servers and listening sockets of the host",
+    description:
+      "As the network namespace of this service has them. Addresses are those of links that are up and have a carrier. Each listening socket has the unit of its processes (by `ss`).",
+    scope: "system:read",
+    effect: "read",
+    response: NetworkState,
+    errors: ["UNAVAILABLE"],
+  },
+} as const satisfies Operations;
