@@ -41,6 +41,10 @@ export const effects = {
     summary:
       "Removes packages and what depends on them, behind a snapshot of its own to which it may return. Their scripts run as root.",
   },
+  hold_packages: {
+    scope: "packages:hold",
+    summary: "Keeps packages at their version, or lets them be updated again. No package changes by it.",
+  },
   change_snapshots: { scope: "updates:apply", summary: "Takes and deletes snapshots." },
   undo_update: {
     scope: "updates:apply",

@@ -50,6 +50,7 @@ import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
 import { PackagesChanged, packageChanges } from "./package-changes.ts";
+import { PackageHolds, packageHolds } from "./package-holds.ts";
 import {
   PackageDetail,
   PackageEntry,
@@ -95,6 +96,7 @@ export const operations = {
   ...logs,
   ...packages,
   ...packageChanges,
+  ...packageHolds,
   ...updates,
   ...automaticUpdates,
   ...longOperations,
@@ -161,6 +163,7 @@ export const resources = {
   PackageTransaction,
   PackageHistory,
   PackagesChanged,
+  PackageHolds,
   UpdateCheck,
   UpdateApply,
   AutomaticUpdates,

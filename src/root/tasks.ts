@@ -14,7 +14,13 @@ import type { Outcome } from "#domain/health/check.ts";
 import type { FixPlan, FixStep } from "#domain/health/fix.ts";
 import type { AccountList } from "#domain/ports/accounts.ts";
 import type { Found, LoginSession } from "#domain/ports/logins.ts";
-import type { PackageManager, PackageVersion, SystemRelease, TransactionPlan } from "#domain/ports/packages.ts";
+import type {
+  PackageManager,
+  PackageVersion,
+  SystemRelease,
+  TransactionPlan,
+  TransactionResult,
+} from "#domain/ports/packages.ts";
 import type { PluginEnd } from "#domain/ports/plugins.ts";
 import type { RebootSchedule } from "#domain/ports/reboots.ts";
 import type { FileComparison, SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -158,6 +164,14 @@ export const rootTasks = {
   /** Users of processes, which are hidden from a service in a user namespace of its own. */
   "processes.owners": { effect: "read", input: Nothing },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
+  /** Of installed packages, whether they are kept at their version. */
+  "packages.hold": {
+    effect: "write",
+    input: Strict({
+      isHeld: Type.Boolean(),
+      packages: Type.Array(Strict({ name: Word, architecture: Word }), { maxItems: 1000 }),
+    }),
+  },
   "packages.restart_needs": { effect: "read", input: Nothing },
   /** Of a package manager that tells root alone what it would do. */
   "packages.simulate": {
@@ -251,6 +265,7 @@ interface Outputs {
     /** Process ids and their start in clock ticks, by the number of the user; without those of root. */
     readonly owners: Readonly<Record<string, readonly (readonly [pid: number, startTicks: number])[]>>;
   };
+  "packages.hold": TransactionResult;
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "packages.simulate": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };

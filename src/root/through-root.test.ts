@@ -3,7 +3,7 @@ import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import { unitFileVerbs } from "#domain/ports/units.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
-import { createFakePackageManager } from "../../test/fakes/package-manager.ts";
+import { createFakePackageManager, fakePackage } from "../../test/fakes/package-manager.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
 import type { RequestRoot, RootFix } from "./request.ts";
 import { healthThroughRoot, managerThroughRoot, snapshotsThroughRoot, unitsThroughRoot } from "./through-root.ts";
@@ -179,6 +179,17 @@ it("has root plan where only root can, and nowhere else", async () => {
     ["packages.simulate", { request: { type: "all", isSecurityOnly: false } }],
     ["packages.simulate", { request: { type: "all", isSecurityOnly: false, names: ["web"] } }],
   ]);
+});
+
+it("has root hold packages, where the package manager can", async () => {
+  const { request, asked } = asker({ "packages.hold": { isDone: true, reason: "" } });
+  const own = createFakePackageManager();
+  const { setHolds } = managerThroughRoot(own, request, createFakeClock());
+  const packages = [fakePackage("web", "1")];
+  expect(await setHolds?.({ isHeld: true, packages }, never)).toEqual({ isDone: true, reason: "" });
+  expect(asked).toEqual([["packages.hold", { isHeld: true, packages: [{ name: "web", architecture: "amd64" }] }]]);
+  const { setHolds: _, ...without } = own;
+  expect(managerThroughRoot(without, request, createFakeClock())).not.toHaveProperty("setHolds");
 });
 
 it("lists what root keeps, and changes none of it", async () => {

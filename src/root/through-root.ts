@@ -1,6 +1,6 @@
 import type { Check, CheckSettings, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
-import type { PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
+import type { HoldRequest, PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -186,6 +186,14 @@ export function managerThroughRoot(
       await request("packages.refresh", {}, signal);
       known = undefined;
     },
+    ...(manager.setHolds && {
+      setHolds: ({ isHeld, packages }: HoldRequest, signal: AbortSignal) =>
+        request(
+          "packages.hold",
+          { isHeld, packages: packages.map(({ name, architecture }) => ({ name, architecture })) },
+          signal,
+        ),
+    }),
     ...(manager.isPlannedByRoot === true && {
       simulate: ({ names, ...asked }: UpdateRequest, signal: AbortSignal) =>
         request("packages.simulate", { request: { ...asked, ...(names && { names: [...names] }) } }, signal),

@@ -240,6 +240,11 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
       await updates().manager.refresh(noProgress, signal);
       return {};
     },
+    "packages.hold"(holds, { signal }) {
+      const { setHolds } = updates().manager;
+      if (setHolds === undefined) throw new Error("the package manager of this host holds no packages here");
+      return setHolds(holds, signal);
+    },
     "packages.simulate": ({ request: { names, ...request } }, { signal }) =>
       updates().manager.simulate({ ...request, names }, signal),
     "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),

@@ -63,6 +63,17 @@ describe("steward packages", () => {
     expect(shown.out).toContain("/usr/bin/editor");
     const history = await steward(["packages", "history"]);
     expect(history.out).toContain("apt-get install editor\n  install editor 1.0\n  it failed\n1 transaction\n");
+    expect((await steward(["packages", "hold", "editor", "--dry-run"])).out).toMatch(/hold editor at 1\.0\n/);
+    expect(await steward(["packages", "hold", "editor"])).toMatchObject({ code: 0, out: "held: editor\n" });
+    expect((await steward(["packages", "show", "editor"])).out).toContain(
+      "installed: 1.0, manual, held at its version\n",
+    );
+    const released = await steward(["packages", "unhold", "editor", "--json"]);
+    expect(JSON.parse(released.out)).toMatchObject({ message: "no longer held: editor", packages: [{ held: false }] });
+    expect(await steward(["packages", "hold", "absent"])).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("absent is not installed"),
+    });
     expect(await steward(["packages", "show", "absent"])).toMatchObject({ code: 2 });
   });
 });

@@ -11,6 +11,7 @@ import { createFakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
+import { fakePackage } from "../fakes/package-manager.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { fakeProcess } from "../fakes/processes.ts";
 import { fakeStaleProcess } from "../fakes/stale-code.ts";
@@ -150,7 +151,24 @@ const packageErrors = (issue: string) => ({
   },
 });
 
+const holdErrors = (isHeld: boolean) => ({
+  VALIDATION_ERROR: {
+    request: { body: { packages: ["nothing"] } },
+    details: { field: "packages", issue: "nothing is not installed" },
+  },
+  UNAVAILABLE: {
+    request: { body: { packages: ["editor"] } },
+    prepare({ packageManager }: TestService) {
+      packageManager.packages.set("editor", fakePackage("editor", "1.0", { isHeld: !isHeld }));
+      packageManager.lockedBy = { pid: 7, program: "apt-get" };
+    },
+    details: { holder: { pid: 7, program: "apt-get" }, retryable: true },
+  },
+});
+
 const cases: Cases = {
+  holdPackages: holdErrors(true),
+  unholdPackages: holdErrors(false),
   installPackages: packageErrors("nothing is not a package"),
   removePackages: packageErrors("nothing is not installed"),
   purgePackages: packageErrors("nothing is not installed"),

@@ -125,6 +125,13 @@ const successes: Readonly<Record<MutationName, Success>> = {
     body: { timezone: "Europe/Berlin" },
   },
   setHostname: { prepare: ({ hostNames }) => hostNames.become({ permanent: "web1" }), body: { hostname: "web2" } },
+  holdPackages: { prepare: installViewer, body: { packages: ["viewer"] } },
+  unholdPackages: {
+    prepare: ({ packageManager }) => {
+      packageManager.packages.set("viewer", fakePackage("viewer", "1.0", { isHeld: true }));
+    },
+    body: { packages: ["viewer"] },
+  },
   rebootHost: { prepare: ({ reboots }) => reboots.become({ kind: "", scheduledAt: null }) },
   cancelReboot: { prepare: ({ reboots }) => reboots.become({ kind: "reboot", scheduledAt: 1_800_000_000_000 }) },
   restartStale: {

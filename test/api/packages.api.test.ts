@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
+import { fakePackage } from "../fakes/package-manager.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -238,5 +239,96 @@ describe("POST /packages/remove and /packages/purge", () => {
     });
     expect((await post("remove", { packages: [] })).status).toBe(400);
     expect((await post("remove", { packages: ["editor"], guard: true, create_snapshot: false })).status).toBe(400);
+  });
+});
+
+describe("POST /packages/hold and /packages/unhold", () => {
+  const isHeld = (name: string): boolean | undefined => service.packageManager.packages.get(name)?.isHeld;
+
+  it("keep packages at their version and let them go again, as the dry run shows it, and what is so already is told", async () => {
+    const { packageManager } = service;
+    packageManager.packages.set("viewer", fakePackage("viewer", "2.0", { isHeld: true }));
+    const both = { packages: ["editor", "viewer", "editor:amd64"] };
+    expect((await post("hold?dry_run=true", both)).json).toMatchObject({
+      steps: ["hold editor at 1.0"],
+      packages: ["editor"],
+      reason: "held already: viewer",
+    });
+    expect(isHeld("editor")).toBe(false);
+    const held = { architecture: "amd64", held: true };
+    const { status, json } = await post("hold", both);
+    expect([status, json]).toEqual([
+      200,
+      {
+        success: true,
+        message: "held: editor; held already: viewer",
+        packages: [
+          { ...held, name: "editor", version: "1.0", changed: true },
+          { ...held, name: "viewer", version: "2.0", changed: false },
+        ],
+      },
+    ]);
+    const check = await send(service, { path: "/api/v1/updates/check", key: service.admin });
+    expect(check.json).toMatchObject({ held: expect.arrayContaining(["editor", "viewer"]) });
+    expect((await get("/editor")).json).toMatchObject({ installed: { held: true } });
+    expect((await post("hold", both)).json).toMatchObject({ message: "held already: editor, viewer" });
+    expect((await post("unhold?dry_run=true", both)).json).toMatchObject({ steps: ["unhold editor", "unhold viewer"] });
+    expect((await post("unhold", { packages: ["editor"] })).json).toMatchObject({
+      message: "no longer held: editor",
+      packages: [{ name: "editor", held: false, changed: true }],
+    });
+    expect((await post("unhold", { packages: ["editor"] })).json).toMatchObject({ message: "not held: editor" });
+    expect([isHeld("editor"), isHeld("viewer")]).toEqual([false, true]);
+  });
+
+  it("take all or nothing, and each key for its packages", async () => {
+    const key = service.key(["packages:hold:editor"]);
+    expect((await post("hold", { packages: ["editor", "nothing"] })).json).toMatchObject({
+      error: { code: "VALIDATION_ERROR", message: "cannot hold editor, nothing: nothing is not installed" },
+    });
+    expect((await post("hold", { packages: ["editor", "server"] }, key)).json).toMatchObject({
+      error: { code: "FORBIDDEN", details: { required_scope: "packages:hold:server" } },
+    });
+    expect((await post("hold", { packages: ["editor"] }, service.key(["packages:install"]))).status).toBe(403);
+    expect(isHeld("editor")).toBe(false);
+    expect((await post("hold", { packages: ["editor:amd64"] }, key)).json).toMatchObject({ success: true });
+    for (const packages of [[], ["-o"], ["a b"], "editor"])
+      expect([packages, (await post("unhold", { packages })).status]).toEqual([packages, 400]);
+    expect(isHeld("editor")).toBe(true);
+  });
+
+  it("say who has the lock, that it failed, or did not come to be", async () => {
+    const { packageManager } = service;
+    const { setHolds } = packageManager;
+    Object.assign(packageManager, { setHolds: () => Promise.resolve({ isDone: false, reason: "no space left" }) });
+    expect((await post("hold", { packages: ["editor"] })).json).toMatchObject({
+      error: { code: "INTERNAL_ERROR", message: "cannot hold editor: no space left" },
+    });
+    Object.assign(packageManager, { setHolds: () => Promise.resolve({ isDone: true, reason: "" }) });
+    expect((await post("hold", { packages: ["editor"] })).json).toMatchObject({
+      error: {
+        code: "INTERNAL_ERROR",
+        message: expect.stringContaining("apt tells afterwards that they are not held"),
+      },
+    });
+    Object.assign(packageManager, { setHolds });
+    packageManager.lockedBy = { pid: 7, program: "apt-get" };
+    expect((await post("hold?dry_run=true", { packages: ["editor"] })).status).toBe(200);
+    expect(await post("hold", { packages: ["editor"] })).toMatchObject({
+      status: 503,
+      json: { error: { details: { holder: { pid: 7, program: "apt-get" } } } },
+    });
+  });
+
+  it("are not supported by every package manager, which is said with what does it on the host", async () => {
+    Object.assign(service.packageManager, { setHolds: undefined });
+    for (const [path, remedy] of [
+      ["hold?dry_run=true", "apt-mark hold does that"],
+      ["unhold", "apt-mark unhold ends that"],
+    ] as const)
+      expect(await post(path, { packages: ["editor"] })).toMatchObject({
+        status: 503,
+        json: { error: { message: expect.stringContaining(remedy), details: { missing: "holds of packages" } } },
+      });
   });
 });

@@ -129,6 +129,7 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
       finish: "dpkg --configure -a",
       installMissing: "apt-get --fix-broken install",
       refreshLists: "apt-get update",
+      hold: "apt-mark hold",
       unhold: "apt-mark unhold",
     },
     files: createFakePackageFiles(),
@@ -212,6 +213,15 @@ export function createFakePackageManager(installed: readonly InstalledPackage[] 
         diskBytes: 0,
         ...(change === "purge" && { isPurge: true }),
       };
+    },
+    async setHolds({ isHeld, packages: named }) {
+      unlocked();
+      for (const { name } of named) {
+        const present = packages.get(name);
+        if (present === undefined) throw new UpdateRefused(`${name} is not installed`);
+        packages.set(name, { ...present, isHeld });
+      }
+      return Promise.resolve({ isDone: true, reason: "" });
     },
     unremovable: () => Promise.resolve(fake.protectedPackages),
     async commit(plan: TransactionPlan, { id, progress, ready }) {

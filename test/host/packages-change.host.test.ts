@@ -17,6 +17,13 @@ const recipes = [
   at("tool-addon", { control: ["Depends: tool-of-test"] }),
   at("breaking", { postinst: ["touch /srv/broken; systemctl restart vital || true"] }),
 ];
+/** Takes a lock as apt does, and gives it back after a second. */
+const locker = `import fcntl, os, time
+lock = open("/var/lib/dpkg/lock-frontend", "w")
+fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+open("/run/locked", "w").close()
+time.sleep(1)
+os.unlink("/run/locked")`;
 const dryRun = { dry_run: true } as const;
 
 describeOnHost("packages come and go", (session) => {
@@ -91,6 +98,37 @@ describeOnHost("packages come and go", (session) => {
         expect.objectContaining({ name: "tool-of-test", action: "purge", from: "1.0" }),
       ]),
     });
+  });
+
+  it("are held and let go, as apt-mark and the check for updates tell, once nobody else has the lock", async () => {
+    const names = ["dash", "grep", "sed"];
+    const { key } = await session.api.createKey({
+      body: { name: "holder", scopes: ["packages:hold", "updates:read"] },
+    });
+    const client = createClient({ url: session.service.url, key });
+    const held = async () => (await shell("apt-mark showhold")).split("\n").filter((line) => line !== "");
+    const status = () => shell("stat -c %i:%y /var/lib/dpkg/status");
+    await shell("apt-mark hold dash");
+    const before = await status();
+    expect(await client.holdPackages({ ...body(...names), query: dryRun })).toMatchObject({
+      steps: [expect.stringMatching(/^hold grep at \d/), expect.stringMatching(/^hold sed at \d/)],
+      reason: "held already: dash",
+    });
+    expect(await refusal(client.holdPackages(body("grep", "breaking")))).toMatchObject({ status: 400 });
+    expect(await status()).toBe(before);
+    await shell(`systemd-run --quiet python3 -c '${locker}' && until test -e /run/locked; do sleep 0.1; done`);
+    expect(await client.holdPackages(body(...names))).toMatchObject({
+      message: "held: grep, sed; held already: dash",
+    });
+    expect(await shell("test -e /run/locked && echo locked || echo free")).toBe("free\n");
+    expect(await held()).toEqual(names);
+    expect((await client.checkUpdates()).held.toSorted()).toEqual(names);
+    expect(await session.api.getPackage({ params: { name: "sed" } })).toMatchObject({ installed: { held: true } });
+    expect(await client.unholdPackages(body("dash", "grep"))).toMatchObject({ message: "no longer held: dash, grep" });
+    expect(await held()).toEqual(["sed"]);
+    await shell("apt-mark unhold sed");
+    expect((await client.checkUpdates()).held).toEqual([]);
+    expect(await client.unholdPackages(body(...names))).toMatchObject({ message: "not held: dash, grep, sed" });
   });
 
   it("and are put back where a guard finds the host worse", async () => {

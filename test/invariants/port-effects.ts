@@ -137,7 +137,7 @@ interface Ports {
 }
 
 type Methods<P> = {
-  readonly [M in keyof P as P[M] extends (...args: never[]) => unknown ? M : never]: readonly Effect[];
+  readonly [M in keyof P as NonNullable<P[M]> extends (...args: never[]) => unknown ? M : never]-?: readonly Effect[];
 };
 
 /** It reads, or writes what only the service itself has: its records, its history. */
@@ -237,6 +237,8 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     fetch: snapshots,
     identify: none,
     restore: returns,
+    missing: none,
+    prefetch: snapshots,
   },
   PackageManager: {
     installed: none,
@@ -247,12 +249,15 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     release: none,
     refresh: ["refresh_package_lists"],
     simulate: none,
+    planChange: none,
+    unremovable: none,
     commit: changes,
     settle: none,
     repair: changes,
     audit: none,
     restartNeeds: none,
     otherUpdaters: none,
+    setHolds: ["hold_packages"],
     finish: ["change_packages"],
     planMissing: none,
     installMissing: ["change_packages"],

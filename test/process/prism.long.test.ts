@@ -152,6 +152,8 @@ const inputs: Readonly<
   installPackages: () => ({ query: "?dry_run=true", body: { packages: ["dpkg"] } }),
   removePackages: () => ({ query: "?dry_run=true", body: { packages: ["curl"] } }),
   purgePackages: () => ({ query: "?dry_run=true", body: { packages: ["curl"] } }),
+  holdPackages: () => ({ query: "?dry_run=true", body: { packages: ["dpkg"] } }),
+  unholdPackages: () => ({ query: "?dry_run=true", body: { packages: ["dpkg"] } }),
   getPackage: () => ({ params: { name: "dpkg" } }),
   // The lists of the machine are read; nothing on it is changed, and snapshots go to the workspace.
   applyUpdates: () => ({ query: "?dry_run=true", body: { type: "packages" } }),

@@ -44,6 +44,7 @@ const commands = [
   ["packages", "history"],
   ["packages", "install", "x", "--yes"],
   ["packages", "remove", "x", "--yes"],
+  ["packages", "hold", "x"],
   ["logs", "--list-boots"],
   ["logs", "--fields"],
   ["logs", "--disk-usage"],

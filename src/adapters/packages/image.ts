@@ -128,7 +128,7 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
     oldKernels: undefined,
     knowsSecurity: false,
     // Without `present` there is no snapshot either: nothing could return to it.
-    files: { ...manager.files, present: refuse, fetch: refuse, restore: refuse },
+    files: { ...manager.files, present: refuse, prefetch: refuse, fetch: refuse, restore: refuse },
     updates: () => Promise.resolve({ updates: [], held: [], listsAt: null }),
     security: () => Promise.resolve(undefined),
     release: async (signal) => (await askTools(tools, exec, signal))?.next,
@@ -139,6 +139,7 @@ export function onImage(manager: PackageManager, tools: readonly ImageTool[], ex
     refresh: refuse,
     simulate: refuse,
     planChange: refuse,
+    setHolds: refuse,
     commit: refuse,
     repair: refuse,
     finish: refuse,

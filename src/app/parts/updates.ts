@@ -13,6 +13,7 @@ import { type DowngradeRules, downgradeRules } from "#domain/updates/downgrades.
 import { type LongWork, updatesHandlers } from "#domain/updates/handlers.ts";
 import { requireConsent, withAskingSteps } from "#domain/updates/hooks.ts";
 import { packageChangeHandlers } from "#domain/updates/package-changes.ts";
+import { packageHoldHandlers } from "#domain/updates/package-holds.ts";
 import { createSecurityUpdater } from "#domain/updates/security.ts";
 import type { StaleHost } from "#domain/updates/stale.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
@@ -90,6 +91,7 @@ export function createUpdatesPart(
     handlers: {
       ...withAskingSteps(handlers, hooks),
       ...packageChangeHandlers({ host, work, takesSnapshot, rules, fileSystems, hooks, covers: allows }),
+      ...packageHoldHandlers({ host, covers: allows }),
     },
     host,
     automatic: {

@@ -3,7 +3,7 @@ import { packageHistoryLimit, packageListLimit } from "#contract/limits.ts";
 import type { PackagesChanged } from "#contract/package-changes.ts";
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
+import { answerCommand, changeCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
@@ -121,10 +121,28 @@ Exit code: 0 done, 1 there were problems, or you said no, 2 it could not be aske
   });
 }
 
+const holds = {
+  hold: { name: "holdPackages", description: "keep packages at their version: neither updated nor removed" },
+  unhold: { name: "unholdPackages", description: "let packages be updated again" },
+} as const;
+
+function addHoldCommand(packages: Command, verb: keyof typeof holds, ports: CommandPorts): void {
+  const { name, description } = holds[verb];
+  const command = packages
+    .command(verb)
+    .description(description)
+    .argument("<names...>", "names of packages")
+    .notes("Nothing is asked: no package changes by it. What is so already is told.");
+  changeCommand(ports, command, {
+    change: (client, query, names: readonly string[]) => client[name]({ query, body: { packages: [...names] } }),
+    print: (io, { message }) => io.out(`${oneLine(message)}\n`),
+  });
+}
+
 /** Adds the commands that look at packages and change them. */
 export function addPackagesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
-  const packages = program.command("packages").description("packages of the host: find, install and remove them");
+  const packages = program.command("packages").description("packages of the host: find, install, remove and hold them");
   const search = packages
     .command("search")
     .description("find packages by words in their names and descriptions")
@@ -157,4 +175,5 @@ export function addPackagesCommands(program: Command, ports: CommandPorts): void
     print: (_, answer) => printHistory(io, answer, now()),
   });
   for (const verb of ["install", "remove", "purge"] as const) addChangeCommand(packages, verb, ports);
+  for (const verb of ["hold", "unhold"] as const) addHoldCommand(packages, verb, ports);
 }

@@ -74,6 +74,7 @@ const noCommands: ManagerCommands = {
   finish: "",
   installMissing: "",
   refreshLists: "",
+  hold: "",
   unhold: "",
 };
 

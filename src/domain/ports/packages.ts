@@ -58,6 +58,12 @@ export interface ChangeRequest {
   readonly removesOnlyNamed: boolean;
 }
 
+/** Which installed packages are to be kept at their version, or no longer. */
+export interface HoldRequest {
+  readonly isHeld: boolean;
+  readonly packages: readonly Pick<InstalledPackage, "name" | "architecture">[];
+}
+
 /** The simulation of the package manager; nothing else is ever done. */
 export interface TransactionPlan {
   readonly changes: readonly PackageChange[];
@@ -158,6 +164,7 @@ export interface ManagerCommands {
   readonly finish: string;
   readonly installMissing: string;
   readonly refreshLists: string;
+  readonly hold: string;
   readonly unhold: string;
 }
 
@@ -199,6 +206,11 @@ export interface PackageManager {
   readonly simulate: (request: UpdateRequest, signal: AbortSignal) => Promise<TransactionPlan>;
   /** As {@link simulate}, for packages that come or go. Both are undefined where that is not supported. */
   readonly planChange?: (request: ChangeRequest, signal: AbortSignal) => Promise<TransactionPlan>;
+  /**
+   * Undefined where that is not supported.
+   * @throws PackagesLocked; UpdateRefused for what is not installed.
+   */
+  readonly setHolds?: (holds: HoldRequest, signal: AbortSignal) => Promise<TransactionResult>;
   /** By name of an installed package, why it is never removed. */
   readonly unremovable?: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /**

@@ -13,6 +13,22 @@ import { applyPlan, type FindHost, type LongWork, managedHost } from "./handlers
 import { withAsking } from "./hooks.ts";
 import { refusedAsInvalid } from "./refusals.ts";
 
+/** Whether scopes cover one for a package, or for all. */
+export type Covers = (granted: readonly string[], scope: Scope, name?: string) => boolean;
+
+/** @throws DomainError `FORBIDDEN` with the first package for which a scope is missing. */
+export function requirePackageScopes(
+  covers: Covers,
+  {
+    scopes,
+    scope,
+    names,
+  }: { readonly scopes: readonly string[]; readonly scope: Scope; readonly names: readonly string[] },
+): void {
+  const foreign = names.find((name) => !covers(scopes, scope, packageOf(name)));
+  if (foreign !== undefined) throw missingScope(`${scope}:${packageOf(foreign)}`, scopes);
+}
+
 interface Ports {
   readonly host: FindHost;
   readonly work: LongWork;
@@ -20,8 +36,7 @@ interface Ports {
   readonly rules: DowngradeRules;
   readonly fileSystems: FileSystems;
   readonly hooks: Pick<Hooks, "names">;
-  /** Whether the scopes cover one for a package, or for all. */
-  readonly covers: (granted: readonly string[], scope: Scope, name?: string) => boolean;
+  readonly covers: Covers;
 }
 
 /** Installs, removes and purges packages, as updates are installed. */
@@ -32,8 +47,7 @@ export function packageChangeHandlers(ports: Ports): Handlers<typeof packageChan
     async ({ query, body }: Input<typeof packageChanges.installPackages>, context: Context) => {
       const { packages: names, guard = false, create_snapshot: takesSnapshot = ports.takesSnapshot } = body;
       const { scopes = [] } = context.caller ?? {};
-      const foreign = names.find((name) => !covers(scopes, scope, packageOf(name)));
-      if (foreign !== undefined) throw missingScope(`${scope}:${packageOf(foreign)}`, scopes);
+      requirePackageScopes(covers, { scopes, scope, names });
       if (guard && !takesSnapshot) throw invalid("guard", "A guarded change needs a snapshot to return to");
       const updates = await managedHost(host);
       // What comes along goes beyond the names that a narrowed key has.

@@ -16,6 +16,7 @@ import { createCommit, createMarks, markCommands, progressReporter } from "./com
 import { createDatabase, nativeArchitecture, qualifiedName, readPresent } from "./database.ts";
 import { createDetails } from "./details.ts";
 import { historyFolder, readHistory } from "./history.ts";
+import { createHolds } from "./holds.ts";
 import { createOldKernels } from "./kernels.ts";
 import { createOffers, createUpdates, markOfSources } from "./offers.ts";
 import { aptOutput } from "./output.ts";
@@ -129,6 +130,29 @@ function createCatalog(ports: {
   };
 }
 
+function createAvailable(
+  ports: Pick<PackageManager, "refreshedAt"> & {
+    readonly offers: ReturnType<typeof createOffers>;
+    readonly database: ReturnType<typeof createDatabase>;
+  },
+): PackageManager["updates"] {
+  const { offers, database, refreshedAt } = ports;
+  return async (signal) => {
+    const all = await offers(signal);
+    const { entries } = await database();
+    const listsAt = await refreshedAt();
+    return {
+      updates: all
+        .filter(({ entry }) => entry.want !== "hold")
+        .map(({ entry: { name, architecture, version }, candidate, suites }) => {
+          return { name, architecture, from: version, to: candidate, isSecurity: suites.length > 0 };
+        }),
+      held: entries.filter(({ want, state }) => want === "hold" && state === "installed").map(({ name }) => name),
+      listsAt: listsAt === undefined ? null : Math.floor(listsAt),
+    };
+  };
+}
+
 function createApt(ports: AptPorts): PackageManager {
   const { exec, clock, needsReboot, paths = aptPaths, files, stateDir } = ports;
   const database = createDatabase(paths);
@@ -173,6 +197,7 @@ function createApt(ports: AptPorts): PackageManager {
       finish: "dpkg --configure -a",
       installMissing: "apt-get --fix-broken install",
       refreshLists: "apt-get update",
+      hold: "apt-mark hold",
       unhold: "apt-mark unhold",
     },
     files: createAptPackageFiles({ ...ports, transact, present }),
@@ -184,21 +209,7 @@ function createApt(ports: AptPorts): PackageManager {
     security,
     refreshedAt,
 
-    async updates(signal) {
-      const all = await offers(signal);
-      const { entries } = await database();
-      const listsAt = await refreshedAt();
-      return {
-        updates: all
-          .filter(({ entry }) => entry.want !== "hold")
-          .map(({ entry: { name, architecture, version }, candidate, suites }) => {
-            return { name, architecture, from: version, to: candidate, isSecurity: suites.length > 0 };
-          }),
-        held: entries.filter(({ want, state }) => want === "hold" && state === "installed").map(({ name }) => name),
-        listsAt: listsAt === undefined ? null : Math.floor(listsAt),
-      };
-    },
-
+    updates: createAvailable({ offers, database, refreshedAt }),
     release,
     refresh: (progress, signal) => orLocked(() => refreshLists({ exec, transact: reporting(progress), paths }, signal)),
     ...createRepairs({ exec, transact, paths }),
@@ -207,6 +218,7 @@ function createApt(ports: AptPorts): PackageManager {
       return request.names === undefined ? kernels.addTo(plan, signal) : plan;
     },
     planChange: (request, signal) => simulate.change(request, signal),
+    setHolds: createHolds({ transact, paths, present }),
     unremovable: () => readUnremovable(paths.status, runningKernel()),
     commit: createCommit({ simulate, transact, paths, isAutomatic, marks }),
     settle: (id, signal) => settle(ports, unitFor(id), signal),

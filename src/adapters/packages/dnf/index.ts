@@ -42,6 +42,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
         finish: "dnf history redo last",
         installMissing: "dnf install",
         refreshLists: "dnf makecache",
+        hold: "dnf versionlock add",
         unhold: "dnf versionlock delete, or its line in excludepkgs,",
       },
       database,

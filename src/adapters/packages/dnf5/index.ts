@@ -57,6 +57,7 @@ function createDnf5(ports: ManagerPorts): PackageManager {
         finish: "",
         installMissing: `${name} install`,
         refreshLists: `${name} makecache`,
+        hold: `${name} versionlock add`,
         unhold: `${name} versionlock delete, or its line in excludepkgs,`,
       },
       database,

@@ -27,6 +27,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
       finish: "",
       installMissing: "",
       refreshLists: "pacman -Sy",
+      hold: "naming it under IgnorePkg in pacman.conf",
       unhold: "taking it out of IgnorePkg in pacman.conf",
     },
     files: createPacmanPackageFiles(pacman, ports),

@@ -59,6 +59,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
         finish: "",
         installMissing: "zypper install",
         refreshLists: "zypper refresh",
+        hold: "zypper addlock",
         unhold: "zypper removelock",
       },
       database,
