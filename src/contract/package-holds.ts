@@ -45,7 +45,7 @@ export const packageHolds = {
     path: "/packages/hold",
     summary: "Keep packages at their version",
     description:
-      "They are neither updated nor removed until that is taken back, by Steward or by the package manager. No package changes by it. What is held already stays so and is told. A rollback returns to the holds of its snapshot.",
+      "They are neither updated nor removed until that is taken back, by Steward or by the package manager. No package changes by it. What is held already stays so and is told. On apt, a rollback returns to the holds of its snapshot.",
   },
   unholdPackages: {
     ...hold,

@@ -321,7 +321,13 @@ describe("POST /packages/hold and /packages/unhold", () => {
   });
 
   it("are not supported by every package manager, which is said with what does it on the host", async () => {
-    Object.assign(service.packageManager, { setHolds: undefined });
+    const { packageManager } = service;
+    Object.assign(packageManager, { holdsLack: () => Promise.resolve("its plugin is missing") });
+    expect(await post("hold?dry_run=true", { packages: ["editor"] })).toMatchObject({
+      status: 503,
+      json: { error: { message: expect.stringContaining("its plugin is missing (apt-mark hold does that)") } },
+    });
+    Object.assign(packageManager, { setHolds: undefined });
     for (const [path, remedy] of [
       ["hold?dry_run=true", "apt-mark hold does that"],
       ["unhold", "apt-mark unhold ends that"],

@@ -262,6 +262,32 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     });
   });
 
+  it("holds packages at their versions, and takes back just that", async () => {
+    await install("steady-1.0", "hole-1.0");
+    const hold = (isHeld: boolean, ...names: string[]) => work({ verb: "hold", names, isHeld });
+    const held = async () => (await result<AvailableUpdates>({ verb: "updates" })).held;
+    const locks = async () =>
+      (await session.shell("grep -v '^#' /etc/dnf/plugins/versionlock.list || true"))
+        .trim()
+        .split("\n")
+        .filter((line) => line !== "")
+        .sort();
+    const done = { result: { isDone: true, reason: "" } };
+    expect(await hold(true, "steady", "hole")).toMatchObject(done);
+    expect([await held(), await locks()]).toEqual([
+      ["hole", "steady"],
+      ["hole-0:1.0-1.*", "steady-0:1.0-1.*"],
+    ]);
+    await session.shell("echo '!hole-0:9.0-1.*' >>/etc/dnf/plugins/versionlock.list");
+    expect(await hold(false, "hole")).toMatchObject(done);
+    expect([await held(), await locks()]).toEqual([["steady"], ["!hole-0:9.0-1.*", "steady-0:1.0-1.*"]]);
+    await session.host.writeFile(`${rpmRoot}/etc/dnf/dnf.conf`, "[main]\nexcludepkgs = stea*\n");
+    expect(await hold(false, "steady")).toMatchObject({
+      error: expect.stringMatching(/^UpdateRefused: steady is held by more than a lock of its name/),
+    });
+    expect([await held(), await locks()]).toEqual([["steady"], ["!hole-0:9.0-1.*"]]);
+  });
+
   it("reports a hole in a held package and does not close it", async () => {
     await install("hole-1.0");
     await session.host.writeFile("/etc/dnf/plugins/versionlock.list", "hole-0:1.0-1.*\n");

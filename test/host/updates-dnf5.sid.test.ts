@@ -285,6 +285,29 @@ const suite = (session: Session): void => {
     });
   });
 
+  it("holds packages at their versions, and takes back just that", async () => {
+    await install("steady-1.0", "hole-1.0");
+    const hold = (isHeld: boolean, ...names: string[]) => work({ verb: "hold", names, isHeld });
+    const held = async () => (await result<AvailableUpdates>({ verb: "updates" })).held;
+    const locks = async () =>
+      [...(await session.host.exec([...dnf5Words, "versionlock", "list"])).stdout.matchAll(/^Package name: (\S+)$/gm)]
+        .map(([, name = ""]) => name)
+        .sort();
+    const done = { result: { isDone: true, reason: "" } };
+    expect(await hold(true, "steady", "hole")).toMatchObject(done);
+    expect([await held(), await locks()]).toEqual([
+      ["hole", "steady"],
+      ["hole", "steady"],
+    ]);
+    expect(await hold(false, "hole")).toMatchObject(done);
+    expect([await held(), await locks()]).toEqual([["steady"], ["steady"]]);
+    await session.host.writeFile(`${rpmRoot}/etc/dnf/dnf.conf`, "[main]\nexcludepkgs = stea*\n");
+    expect(await hold(false, "steady")).toMatchObject({
+      error: expect.stringMatching(/^UpdateRefused: steady is held by more than a lock of its name/),
+    });
+    expect([await held(), await locks()]).toEqual([["steady"], []]);
+  });
+
   it("tells of a hole in a held package and does not close it", async () => {
     await install("hole-1.0");
     await lock("hole", "1.0-1");

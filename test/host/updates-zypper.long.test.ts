@@ -259,6 +259,26 @@ describeOnHost("zypper as the package manager of updates", (session) => {
     });
   });
 
+  it("holds packages by their names, and takes back just that", async () => {
+    await install("steady=1.0", "hole=1.0");
+    const hold = (isHeld: boolean, ...names: string[]) => work({ verb: "hold", names, isHeld });
+    const held = async () => (await result<AvailableUpdates>({ verb: "updates" })).held;
+    const locks = async () => (await session.host.exec([...zypperWords, "locks"])).stdout;
+    const done = { result: { isDone: true, reason: "" } };
+    expect(await hold(true, "steady", "hole")).toMatchObject(done);
+    expect(await held()).toEqual(["hole", "steady"]);
+    expect(await locks()).toMatch(/\| hole +\| package [\s\S]*\| steady +\| package /);
+    expect(await hold(false, "hole")).toMatchObject(done);
+    expect(await held()).toEqual(["steady"]);
+    await session.host.exec([...zypperWords, "addlock", "stea*"]);
+    expect(await hold(false, "steady")).toMatchObject({
+      error: expect.stringMatching(/^UpdateRefused: steady is held by more than a lock of its name/),
+    });
+    expect(await locks()).toMatch(/\| stea\* +\| package /);
+    await session.host.exec([...zypperWords, "removelock", "stea*"]);
+    expect(await held()).toEqual([]);
+  });
+
   it("reports a script that fails before a package is unpacked, and goes no further", async () => {
     await install("early=1.0", "steady=1.0");
     const { isDone, reason } = await commit(await simulate({ names: ["early"] }));

@@ -257,6 +257,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     audit: none,
     restartNeeds: none,
     otherUpdaters: none,
+    holdsLack: none,
     setHolds: ["hold_packages"],
     finish: ["change_packages"],
     planMissing: none,

@@ -211,6 +211,8 @@ export interface PackageManager {
    * @throws PackagesLocked; UpdateRefused for what is not installed.
    */
   readonly setHolds?: (holds: HoldRequest, signal: AbortSignal) => Promise<TransactionResult>;
+  /** Why {@link setHolds} is not possible on this host; undefined where it is. */
+  readonly holdsLack?: () => Promise<string | undefined>;
   /** By name of an installed package, why it is never removed. */
   readonly unremovable?: (signal: AbortSignal) => Promise<ReadonlyMap<string, string>>;
   /**

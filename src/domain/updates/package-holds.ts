@@ -73,10 +73,13 @@ function resultOf(wanted: Wanted, now: readonly InstalledPackage[]): PackageHold
   };
 }
 
-function demandSupport({ name, commands, setHolds: set }: PackageManager, isHeld: boolean) {
-  if (set !== undefined) return set;
+/** @throws HostUnavailable where packages cannot be held here. */
+async function demandSupport(manager: PackageManager, isHeld: boolean) {
+  const { name, commands, setHolds: set } = manager;
+  const lack = set === undefined ? "that is not supported" : await manager.holdsLack?.();
+  if (set !== undefined && lack === undefined) return set;
   const remedy = isHeld ? `${commands.hold} does that` : `${commands.unhold} ends that`;
-  throw new HostUnavailable(`with ${name} packages are neither held nor released here (${remedy})`, {
+  throw new HostUnavailable(`with ${name} packages are neither held nor released here: ${lack} (${remedy})`, {
     missing: "holds of packages",
     retryable: false,
   });
@@ -91,7 +94,7 @@ async function setHolds(
   const { isHeld } = wanted;
   const due = dueOf(wanted);
   if (due.length > 0) {
-    const set = demandSupport(manager, isHeld);
+    const set = await demandSupport(manager, isHeld);
     const { isDone, reason } = await refusedAsInvalid(() => set({ isHeld, packages: due }, signal), doing);
     if (!isDone) throw new DomainError("INTERNAL_ERROR", `cannot ${doing}: ${reason}`);
   }
@@ -118,7 +121,7 @@ export function packageHoldHandlers({ host, covers }: Ports): Handlers<typeof pa
       requirePackageScopes(covers, { scopes: context.caller?.scopes ?? [], scope: "packages:hold", names });
       const doing = `${isHeld ? "hold" : "unhold"} ${names.join(", ")}`;
       const { manager } = await managedHost(host);
-      demandSupport(manager, isHeld);
+      await demandSupport(manager, isHeld);
       const signal = context.signal();
       const wanted = { isHeld, packages: installedBy(names, await manager.installed(signal), doing) };
       if (query.dry_run ?? false) return planOf(wanted);

@@ -38,6 +38,7 @@ export type PackageWork =
       readonly requiresFull?: boolean;
     }
   | { readonly verb: "rollback"; readonly id: string; readonly snapshotId: string; readonly partial?: boolean }
+  | { readonly verb: "hold"; readonly names: readonly string[]; readonly isHeld: boolean }
   | { readonly verb: "lacking"; readonly names: readonly string[] };
 
 /** What came of going on with a plan whose transaction was broken off. */

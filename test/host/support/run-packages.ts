@@ -179,6 +179,10 @@ async function carryOut(work: PackageWork): Promise<unknown> {
       );
     case "snapshots":
       return backend.list(signal);
+    case "hold": {
+      const packages = (await manager.installed(signal)).filter(({ name: each }) => work.names.includes(each));
+      return manager.setHolds?.({ isHeld: work.isHeld, packages }, signal);
+    }
     case "lacking": {
       const present = await files.present(signal);
       return backend.lacking(

@@ -30,6 +30,8 @@ export interface DnfPlaces {
   readonly settings: readonly string[];
   readonly mainSettings: string;
   readonly versionLocks: string;
+  /** Of the plugin, where it is there. */
+  readonly versionLockSettings: string;
 }
 
 function dnfPlaces(root = "/"): DnfPlaces {
@@ -47,6 +49,7 @@ function dnfPlaces(root = "/"): DnfPlaces {
     mainSettings: below("etc/dnf/dnf.conf"),
     // Plugins are those of the host, for a tree as well.
     versionLocks: "/etc/dnf/plugins/versionlock.list",
+    versionLockSettings: "/etc/dnf/plugins/versionlock.conf",
   };
 }
 

@@ -14,6 +14,7 @@ import { createDnfPackageFiles } from "./package-files.ts";
 import { createRepairs, findingsOf, refresh } from "./repairs.ts";
 import { replay, telling } from "./replay.ts";
 import { askOffered, createSimulate } from "./simulation.ts";
+import { lackOfVersionLock, setVersionLocks } from "./version-locks.ts";
 
 function offersOf({ ask, database, places }: Dnf): Asks<Offers<RpmDatabase>> {
   return createOffers({
@@ -65,6 +66,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
       isRefusal: (reason) => /problems occurred while (?:replaying|running)/.test(reason),
       scriptFailures,
       telling,
+      hold: (names, isHeld, signal) => setVersionLocks(dnf, { names, isHeld }, signal),
       refresh: (onLine, signal) => refresh(dnf, onLine, signal),
 
       async release(signal) {
@@ -83,7 +85,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
     ports,
   );
   // What it would do it tells nobody else, whatever the answer to its question is.
-  return { ...manager, isPlannedByRoot: true };
+  return { ...manager, isPlannedByRoot: true, holdsLack: () => Promise.resolve(lackOfVersionLock(dnf)) };
 }
 
 export const dnf: Backend = {

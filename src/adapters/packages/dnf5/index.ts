@@ -27,6 +27,7 @@ import { createRepairs, findingsOf, refresh, restoreReasons } from "./repairs.ts
 import { replay, telling } from "./replay.ts";
 import { askOffered, createSimulate } from "./simulation.ts";
 import { createUpdaters } from "./updaters.ts";
+import { setVersionLocks } from "./version-locks.ts";
 
 /** Whether the host's `dnf` is this one, and not dnf 4 or none. */
 const isTheDnf = (): boolean => orUndefinedSync(() => realpathSync("/usr/bin/dnf")) === realpathSync(program);
@@ -79,6 +80,7 @@ function createDnf5(ports: ManagerPorts): PackageManager {
       isRefusal: isUnresolved,
       scriptFailures,
       telling,
+      hold: (names, isHeld, signal) => setVersionLocks(dnf5, { names, isHeld }, signal),
       refresh: (onLine, signal) => refresh(dnf5, onLine, signal),
 
       async release(signal) {

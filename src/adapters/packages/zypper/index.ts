@@ -10,6 +10,7 @@ import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./hos
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
 import { createZypperPackageFiles } from "./package-files.ts";
+import { setLocks } from "./package-locks.ts";
 import { createFindings, createRepairs, refresh } from "./repairs.ts";
 import { simulate } from "./simulation.ts";
 import { makeChanges, operandOf } from "./transaction.ts";
@@ -85,6 +86,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
       change: (unit, changes, options, signal) => makeChanges(zypper, { unit, changes, ...options }, signal),
       scriptFailures,
       telling,
+      hold: (names, isHeld, signal) => setLocks(zypper, { names, isHeld }, signal),
       refresh: (onLine, signal) => refresh(zypper, onLine, signal),
 
       async release(signal): Promise<SystemRelease | undefined> {

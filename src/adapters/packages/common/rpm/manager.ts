@@ -15,6 +15,7 @@ import type { Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
 import { createStaleUnits } from "../stale-code.ts";
 import { asResult, orLocked, unitFor } from "../transactions.ts";
 import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
+import { createRpmHolds } from "./holds.ts";
 import { isPackageName } from "./names.ts";
 import {
   type AdvisedRpm,
@@ -61,6 +62,8 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
   readonly isRefusal?: (reason: string) => boolean;
   readonly scriptFailures: (output: string) => string;
   readonly telling: (progress: Progress) => (line: string) => void;
+  /** Holds packages by their names, or takes back just that. */
+  readonly hold: (names: readonly string[], isHeld: boolean, signal: AbortSignal) => Promise<unknown>;
   readonly refresh: (onLine: OnLine, signal: AbortSignal) => Promise<void>;
   readonly release: Asks<SystemRelease | undefined>;
   readonly asksReboot: Asks<boolean>;
@@ -91,12 +94,15 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     return { changes: marked, ...(await sizes()) };
   };
 
+  const installed: PackageManager["installed"] = async (signal) => host.toInstalled(await database(signal));
+
   return {
     name,
     knowsSecurity: true,
     commands: host.commands,
     files: host.files,
-    installed: async (signal) => host.toInstalled(await database(signal)),
+    installed,
+    setHolds: createRpmHolds({ installed, commands: host.commands, set: host.hold }),
     faults: createFaults(host),
     updates: createAvailable({ database, offers, listsAt: host.listsAt }),
     security: createSecurity(offers),
