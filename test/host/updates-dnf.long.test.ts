@@ -281,6 +281,12 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     await session.shell("echo '!hole-0:9.0-1.*' >>/etc/dnf/plugins/versionlock.list");
     expect(await hold(false, "hole")).toMatchObject(done);
     expect([await held(), await locks()]).toEqual([["steady"], ["!hole-0:9.0-1.*", "steady-0:1.0-1.*"]]);
+    await install("kernel-1.0");
+    await install("kernel-2.0");
+    expect(await hold(true, "kernel")).toMatchObject(done);
+    expect(await held()).toEqual(["kernel", "steady"]);
+    expect(await hold(false, "kernel")).toMatchObject(done);
+    expect(await held()).toEqual(["steady"]);
     await session.host.writeFile(`${rpmRoot}/etc/dnf/dnf.conf`, "[main]\nexcludepkgs = stea*\n");
     expect(await hold(false, "steady")).toMatchObject({
       error: expect.stringMatching(/^UpdateRefused: steady is held by more than a lock of its name/),

@@ -301,6 +301,12 @@ const suite = (session: Session): void => {
     ]);
     expect(await hold(false, "hole")).toMatchObject(done);
     expect([await held(), await locks()]).toEqual([["steady"], ["steady"]]);
+    await install("kernel-1.0");
+    await install("kernel-2.0");
+    expect(await hold(true, "kernel")).toMatchObject(done);
+    expect(await held()).toEqual(["kernel", "steady"]);
+    expect(await hold(false, "kernel")).toMatchObject(done);
+    expect(await held()).toEqual(["steady"]);
     await session.host.writeFile(`${rpmRoot}/etc/dnf/dnf.conf`, "[main]\nexcludepkgs = stea*\n");
     expect(await hold(false, "steady")).toMatchObject({
       error: expect.stringMatching(/^UpdateRefused: steady is held by more than a lock of its name/),
