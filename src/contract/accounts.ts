@@ -14,7 +14,7 @@ const AuthorizedKey = Type.Object({
   options: Type.Array(Type.String(), { description: "Names of the options that restrict it, such as `command`." }),
 });
 
-export const passwordStates = ["set", "locked", "none", "unknown"] as const;
+const passwordStates = ["set", "locked", "none", "unknown"] as const;
 
 export const UserEntry = Type.Object({
   name: Type.String(),
@@ -22,7 +22,7 @@ export const UserEntry = Type.Object({
   gid: Type.Integer(),
   comment: Type.String({ description: "Mostly the full name." }),
   home: Type.String(),
-  shell: Type.String({ description: "Program that a login starts." }),
+  shell: Type.String({ description: "Program that a login starts; empty means /bin/sh." }),
   groups: Type.Array(Type.String(), { description: "Names, the primary one first." }),
   password: Choice(passwordStates, "`none`: it is empty, so anybody may sign in where that is permitted."),
   expires_at: NullableTimestamp("When the account is closed; null for never."),

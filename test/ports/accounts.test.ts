@@ -49,7 +49,7 @@ it("has of keys no more than their fingerprints, and none through a link", async
   const [, , eve, mal] = accounts;
   expect(eve).toEqual(
     fakeAccount("eve", 1000, {
-      ...{ comment: "Eve", home: `${homes}/eve`, shell: "/bin/sh", groups: ["eve", "sudo"] },
+      ...{ comment: "Eve", home: `${homes}/eve`, shell: "", groups: ["eve", "sudo"] },
       expiresAt: 20_000 * 86_400_000,
       keys: [
         {

@@ -4,10 +4,10 @@ import { parseGroups, parsePasswd, parseShadow } from "./databases.ts";
 
 it("reads users, and leaves out what is none", () => {
   expect(
-    parsePasswd("root:x:0:0:root:/root:/bin/bash\n+::::::\nbad:x:-1:0::/:/bin/sh\nshort:x:1\na:x:7:8:A B,1,:/a:\n"),
+    parsePasswd("root:x:0:0:root:/root:/usr/bin/zsh\n+::::::\nbad:x:-1:0::/:/bin/sh\nshort:x:1\na:x:7:8:A B,1,:/a:\n"),
   ).toEqual([
-    { name: "root", uid: 0, gid: 0, comment: "root", home: "/root", shell: "/bin/bash" },
-    { name: "a", uid: 7, gid: 8, comment: "A B,1", home: "/a", shell: "/bin/sh" },
+    { name: "root", uid: 0, gid: 0, comment: "root", home: "/root", shell: "/usr/bin/zsh" },
+    { name: "a", uid: 7, gid: 8, comment: "A B,1", home: "/a", shell: "" },
   ]);
 });
 

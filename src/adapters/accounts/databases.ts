@@ -16,12 +16,12 @@ const idOf = (text: string | undefined): number | undefined => {
 
 export interface PasswdRow extends Pick<Account, "name" | "uid" | "gid" | "comment" | "home" | "shell"> {}
 
-/** passwd(5). A shell that is not named is /bin/sh. */
+/** passwd(5). */
 export const parsePasswd = (text: string): readonly PasswdRow[] =>
   rowsOf(text, 7).flatMap(([name = "", , uidText, gidText, gecos = "", home = "", shell = ""]) => {
     const [uid, gid] = [idOf(uidText), idOf(gidText)];
     if (uid === undefined || gid === undefined) return [];
-    return [{ name, uid, gid, comment: gecos.replace(/,+$/, ""), home, shell: shell === "" ? "/bin/sh" : shell }];
+    return [{ name, uid, gid, comment: gecos.replace(/,+$/, ""), home, shell }];
   });
 
 /** group(5). @returns names of groups, the primary one first, by user. */

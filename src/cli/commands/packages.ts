@@ -131,7 +131,7 @@ function addHoldCommand(packages: Command, verb: keyof typeof holds, ports: Comm
   const command = packages
     .command(verb)
     .description(description)
-    .argument("<names...>", "names of packages")
+    .addArgument(namedArgument("<names...>", "names of packages", "installed"))
     .notes("Nothing is asked: no package changes by it. What is so already is told.");
   changeCommand(ports, command, {
     change: (client, query, names: readonly string[]) => client[name]({ query, body: { packages: [...names] } }),

@@ -6,7 +6,7 @@ import { findUnavailable } from "#domain/common/host-unavailable.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Account, Accounts } from "#domain/ports/accounts.ts";
 import { anyEntries } from "#domain/ports/journal.ts";
-import type { Found, Logins } from "#domain/ports/logins.ts";
+import type { Found, LoginSession, Logins } from "#domain/ports/logins.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { failedLoginIn, failedPattern, loginIdentifiers } from "./failed-logins.ts";
@@ -43,6 +43,13 @@ const show = (account: Account, now: number): UserEntry => ({
 
 const isUnavailable = (error: unknown): boolean =>
   findUnavailable(error) !== undefined || (error instanceof DomainError && error.code === "UNAVAILABLE");
+
+const showSession = ({ id, user, uid, service, tty, seat, remoteHost, state, since, leaderPid }: LoginSession) => ({
+  ...{ id, user, uid, service, tty, seat, state },
+  remote_host: remoteHost,
+  since: toTimestamp(since),
+  leader_pid: leaderPid === 0 ? null : leaderPid,
+});
 
 interface AccountPorts {
   readonly accounts: Accounts;
@@ -101,15 +108,7 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
       const failed = await orReason(signal, () => failedLogins(limit, context));
       const reasons = { sessions: reasonOf(sessions), recent: reasonOf(recent), failed: reasonOf(failed) };
       return {
-        sessions:
-          listOf(sessions)
-            ?.slice(0, limit)
-            .map(({ kind: _, remoteHost, since, leaderPid, ...session }) => ({
-              ...session,
-              remote_host: remoteHost,
-              since: toTimestamp(since),
-              leader_pid: leaderPid === 0 ? null : leaderPid,
-            })) ?? null,
+        sessions: listOf(sessions)?.slice(0, limit).map(showSession) ?? null,
         recent:
           listOf(recent)?.map(({ remoteHost, startedAt, endedAt, ...login }) => ({
             ...login,
