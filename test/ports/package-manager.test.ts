@@ -87,6 +87,14 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
       await expect(manager.simulate({ ...everything, names: [name] }, signal)).rejects.toThrow(UpdateRefused);
     });
 
+    it.each(["no-such-package-anywhere", "--help", "", "a b"])("neither holds nor releases %j", async (name) => {
+      const packages = [{ name, architecture: "all" }];
+      for (const isHeld of [true, false])
+        await expect(manager.setHolds?.({ isHeld, packages }, signal)).rejects.toThrow(UpdateRefused);
+      expect(await manager.setHolds?.({ isHeld: true, packages: [] }, signal)).toEqual({ isDone: true, reason: "" });
+      expect(await manager.installed(signal)).toEqual(installed);
+    });
+
     it("has nothing to do for no names", async () => {
       expect((await manager.simulate({ ...everything, names: [] }, signal)).changes).toEqual([]);
     });
