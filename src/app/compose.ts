@@ -6,6 +6,7 @@ import type { createAlertsPart } from "./parts/alerts.ts";
 import type { createAuditPart } from "./parts/audit.ts";
 import type { createAutomaticPart } from "./parts/automatic-updates.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
+import type { createDiskUsagePart } from "./parts/disk-usage.ts";
 import type { createDisksPart } from "./parts/disks.ts";
 import { createExplainPart } from "./parts/explain.ts";
 import type { createHealthPart } from "./parts/health.ts";
@@ -32,6 +33,7 @@ export interface BackParts {
   readonly accounts: ReturnType<typeof createAccountsPart>;
   readonly hostSettings: ReturnType<typeof createHostSettingsPart>;
   readonly disks: ReturnType<typeof createDisksPart>;
+  readonly diskUsage: ReturnType<typeof createDiskUsagePart>;
   readonly network: ReturnType<typeof createNetworkPart>;
   readonly reboot: ReturnType<typeof createRebootPart>;
   readonly logs: ReturnType<typeof createLogsPart>;
@@ -80,6 +82,7 @@ export function composeService<H extends Http>(
         ...back.accounts.handlers,
         ...back.hostSettings.handlers,
         ...back.disks.handlers,
+        ...back.diskUsage.handlers,
         ...back.network.handlers,
         ...back.reboot.handlers,
         ...back.packages.handlers,

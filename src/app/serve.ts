@@ -20,6 +20,7 @@ import { buildAlertsPart } from "./parts/alerts.ts";
 import { buildAuditPart } from "./parts/audit.ts";
 import { buildAutomaticPart } from "./parts/automatic-updates.ts";
 import { buildConnectorsPart } from "./parts/connectors.ts";
+import { buildDiskUsagePart } from "./parts/disk-usage.ts";
 import { buildDisksPart } from "./parts/disks.ts";
 import { buildHealthPart } from "./parts/health.ts";
 import { buildHostSettingsPart } from "./parts/host-settings.ts";
@@ -76,6 +77,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const accounts = buildAccountsPart(context, { traced, rootSide, logs });
   const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
   const disks = buildDisksPart(context, { traced, details: host.systemd.details });
+  const diskUsage = buildDiskUsagePart(context);
   const network = buildNetworkPart(traced);
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
@@ -110,6 +112,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       hostSettings,
       accounts,
       disks,
+      diskUsage,
       network,
       reboot,
       packages,

@@ -7,6 +7,7 @@ import { addCheckCommand } from "./commands/check.ts";
 import { addCompletionCommand } from "./commands/completion.ts";
 import { addConnectorsCommands } from "./commands/connectors.ts";
 import { addContextCommands } from "./commands/contexts.ts";
+import { addDiskUsageCommand } from "./commands/disk-usage.ts";
 import { addDisksCommand } from "./commands/disks.ts";
 import { addDoctorCommand } from "./commands/doctor.ts";
 import { addExplainCommand } from "./commands/explain.ts";
@@ -82,6 +83,7 @@ export function createProgram(
   addTopCommand(program, ports);
   addUnitsCommand(program, ports);
   addDisksCommand(program, ports);
+  addDiskUsageCommand(program, ports);
   addNetworkCommand(program, ports);
   addLogsCommand(program, ports);
   addUsersCommand(program, ports);

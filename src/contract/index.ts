@@ -40,6 +40,7 @@ import {
   explanations,
   TokenUsage,
 } from "./connectors.ts";
+import { DiskUsage, diskUsage } from "./disk-usage.ts";
 import { DiskDevice, DiskFileSystem, DiskList, disks } from "./disks.ts";
 import { ErrorBody } from "./errors.ts";
 import { HealthStatus, health, Liveness, observability } from "./health.ts";
@@ -91,6 +92,7 @@ export const operations = {
   ...hostSettings,
   ...accounts,
   ...disks,
+  ...diskUsage,
   ...network,
   ...rebooting,
   ...logs,
@@ -148,6 +150,7 @@ export const resources = {
   DiskDevice,
   DiskFileSystem,
   DiskList,
+  DiskUsage,
   NetworkLink,
   NetworkRoute,
   NetworkListener,

@@ -16,6 +16,7 @@ export const scopes = [
   "processes:commands",
   "processes:signal",
   "logs:read",
+  "disk-usage:read",
   "packages:read",
   "packages:install",
   "packages:remove",

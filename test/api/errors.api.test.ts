@@ -345,6 +345,15 @@ const cases: Cases = {
       details: { missing: "lsblk", retryable: false },
     },
   },
+  getDiskUsage: {
+    VALIDATION_ERROR: { request: { path: "/api/v1/system/disk-usage?path=srv" }, details: { field: "path" } },
+    NOT_FOUND: { request: { path: "/api/v1/system/disk-usage?path=/nothing" }, details: { path: "/nothing" } },
+    UNAVAILABLE: {
+      request: { path: "/api/v1/system/disk-usage?path=/root" },
+      prepare: ({ folderSizes }) => void folderSizes.closed.add("/root"),
+      details: { missing: "rights", retryable: false },
+    },
+  },
   getNetwork: {
     UNAVAILABLE: {
       prepare({ links }) {

@@ -6,6 +6,7 @@ import { createAlertsPart } from "#app/parts/alerts.ts";
 import { createAuditPart } from "#app/parts/audit.ts";
 import { type Automatic, createAutomaticPart } from "#app/parts/automatic-updates.ts";
 import { createConnectorsPart } from "#app/parts/connectors.ts";
+import { createDiskUsagePart } from "#app/parts/disk-usage.ts";
 import { createDisksPart } from "#app/parts/disks.ts";
 import { createHealthPart } from "#app/parts/health.ts";
 import { createHostSettingsPart } from "#app/parts/host-settings.ts";
@@ -23,6 +24,7 @@ import { createUpdatesPart } from "#app/parts/updates.ts";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
 import type { Accounts } from "#domain/ports/accounts.ts";
+import type { FolderSizes } from "#domain/ports/disk-usage.ts";
 import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Logins } from "#domain/ports/logins.ts";
@@ -73,6 +75,7 @@ export interface ServiceFakes {
   readonly blockDevices: BlockDevices;
   readonly mountTable: MountTable;
   readonly raidArrays: RaidArrays;
+  readonly folderSizes: FolderSizes;
   readonly links: Links;
   readonly listeners: Listeners;
   readonly nameServers: NameServers;
@@ -206,6 +209,7 @@ export function createFakeService(fakes: ServiceFakes) {
       arrays: fakes.raidArrays,
       details: fakes.unitDetails,
     }),
+    diskUsage: createDiskUsagePart({ clock, folders: fakes.folderSizes }),
     network: createNetworkPart({
       links: fakes.links,
       listeners: fakes.listeners,

@@ -23,6 +23,7 @@ import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
 import { createFakeConfigFiles } from "../fakes/config-files.ts";
 import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
+import { createFakeFolderSizes, type FakeFolderSizes, fakeMeasured } from "../fakes/folder-sizes.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeHostNames, type FakeHostNames } from "../fakes/host-names.ts";
@@ -130,6 +131,7 @@ export interface TestService {
   readonly processes: FakeProcesses;
   readonly blockDevices: FakeBlockDevices;
   readonly mountTable: FakeMountTable;
+  readonly folderSizes: FakeFolderSizes;
   readonly links: FakeLinks;
   readonly listeners: FakeListeners;
   readonly reboots: FakeReboots;
@@ -232,6 +234,7 @@ export async function startTestService(
   const hostNames = createFakeHostNames();
   const blockDevices = createFakeBlockDevices();
   const mountTable = createFakeMountTable();
+  const folderSizes = createFakeFolderSizes([fakeMeasured("/srv")]);
   const links = createFakeLinks();
   const listeners = createFakeListeners();
   const processes =
@@ -293,6 +296,7 @@ export async function startTestService(
     blockDevices,
     mountTable,
     raidArrays: createFakeRaidArrays(),
+    folderSizes,
     links,
     listeners,
     nameServers: createFakeNameServers({ "192.0.2.53": undefined }),
@@ -365,6 +369,7 @@ export async function startTestService(
     processes,
     blockDevices,
     mountTable,
+    folderSizes,
     links,
     listeners,
     reboots,

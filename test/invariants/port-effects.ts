@@ -15,6 +15,7 @@ import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import type { ChatProvider, ConnectorDiscovery, TokenLedger } from "#domain/ports/connectors.ts";
 import type { Conntrack } from "#domain/ports/conntrack.ts";
 import type { Containers } from "#domain/ports/containers.ts";
+import type { FolderSizes } from "#domain/ports/disk-usage.ts";
 import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
 import type { HostFacts, RebootNeed, TimeSync } from "#domain/ports/host.ts";
@@ -80,6 +81,7 @@ interface Ports {
   readonly DiskCleanup: DiskCleanup;
   readonly EnabledPlugins: EnabledPlugins;
   readonly FileSystems: FileSystems;
+  readonly FolderSizes: FolderSizes;
   readonly Grep: Grep;
   readonly HostFacts: HostFacts;
   readonly Journal: Journal;
@@ -336,6 +338,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   },
   BlockDevices: { list: none },
   MountTable: { read: none },
+  FolderSizes: { measure: none },
   Links: { links: none, routes: none },
   Listeners: { list: none },
   Conntrack: { usage: none },

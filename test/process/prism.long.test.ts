@@ -139,6 +139,7 @@ const inputs: Readonly<
   disableService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   maskService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
   unmaskService: () => ({ params: { name: unit }, query: "?dry_run=true" }),
+  getDiskUsage: () => ({ query: "?path=/usr/share/doc&limit=3" }),
   listProcesses: () => ({ query: "?sort=memory&by_unit=true&limit=3" }),
   // A plan alone, and of a process of the test itself.
   async signalProcess() {

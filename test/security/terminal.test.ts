@@ -38,6 +38,7 @@ const commands = [
   ["processes", "signal", "7", "TERM", "--yes"],
   ["top"],
   ["disks"],
+  ["du", "/srv"],
   ["network"],
   ["packages", "search", "x"],
   ["packages", "show", "x"],

@@ -1,0 +1,101 @@
+import type { Stats } from "node:fs";
+import type { MeasuredFolder, NamedPaths, UsageEntry } from "#domain/ports/disk-usage.ts";
+
+const mostNamed = 100;
+
+/** A folder that has been found; it is read later. */
+export interface Folder {
+  readonly path: Buffer;
+  readonly dev: number;
+  readonly ino: number;
+  /** Levels below the first. */
+  readonly level: number;
+  /** What it is counted in: its own sum, or that of the folder at the deepest level that is told. */
+  readonly sum: Sum;
+}
+
+interface Sum {
+  readonly path: string;
+  readonly parent: Sum | undefined;
+  bytes: number;
+  entries: number;
+  /** Folders in it that are not read yet, itself among them. */
+  unread: number;
+}
+
+function createNames() {
+  const paths: string[] = [];
+  let total = 0;
+  return {
+    add: (path: string): void => {
+      total += 1;
+      if (paths.length < mostNamed) paths.push(path);
+    },
+    result: (): NamedPaths => ({ total, paths }),
+  };
+}
+
+function addTo(sum: Sum, bytes: number, entries: number, unread: number): void {
+  for (let each: Sum | undefined = sum; each !== undefined; each = each.parent) {
+    each.bytes += bytes;
+    each.entries += entries;
+    each.unread += unread;
+  }
+}
+
+const bySize = (a: UsageEntry, b: UsageEntry): number => b.bytes - a.bytes || (a.path < b.path ? -1 : 1);
+
+/** Adds up what a walk finds. */
+export function createTotals({ depth, limit }: { readonly depth: number; readonly limit: number }) {
+  const unreadable = createNames();
+  const elsewhere = createNames();
+  const sums: Sum[] = [];
+  let files: UsageEntry[] = [];
+  let count = 0;
+
+  return {
+    entries: (): number => count,
+    unreadable: unreadable.add,
+    elsewhere: elsewhere.add,
+    enter(parent: Folder | undefined, path: Buffer, { dev, ino, blocks }: Stats): Folder {
+      const level = parent === undefined ? 0 : parent.level + 1;
+      let sum = parent?.sum;
+      if (sum === undefined || level <= depth) {
+        sum = { path: path.toString("utf8"), parent: sum, bytes: 0, entries: 0, unread: 0 };
+        sums.push(sum);
+      }
+      addTo(sum, blocks * 512, 0, 1);
+      if (parent !== undefined) {
+        addTo(parent.sum, 0, 1, 0);
+        count += 1;
+      }
+      return { path, dev, ino, level, sum };
+    },
+    file(parent: Folder, path: string, bytes: number): void {
+      addTo(parent.sum, bytes, 1, 0);
+      count += 1;
+      if (parent.level >= depth) return;
+      files.push({ path, isFolder: false, bytes, entries: 0, isComplete: true });
+      if (files.length > 4 * limit) files = files.toSorted(bySize).slice(0, limit);
+    },
+    leave: ({ sum }: Folder): void => addTo(sum, 0, 0, -1),
+    result(root: Folder): Omit<MeasuredFolder, "path" | "truncated"> {
+      const folders = sums
+        .filter((sum) => sum !== root.sum)
+        .map(({ path, bytes, entries, unread }) => ({
+          path,
+          isFolder: true,
+          bytes,
+          entries,
+          isComplete: unread === 0,
+        }));
+      return {
+        bytes: root.sum.bytes,
+        entries: root.sum.entries,
+        largest: [...folders, ...files].toSorted(bySize).slice(0, limit),
+        unreadable: unreadable.result(),
+        otherFileSystems: elsewhere.result(),
+      };
+    },
+  };
+}

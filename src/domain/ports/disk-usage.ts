@@ -1,0 +1,43 @@
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
+
+export interface UsageEntry {
+  readonly path: string;
+  readonly isFolder: boolean;
+  readonly bytes: number;
+  readonly entries: number;
+  readonly isComplete: boolean;
+}
+
+export interface NamedPaths {
+  readonly total: number;
+  readonly paths: readonly string[];
+}
+
+export interface MeasuredFolder {
+  readonly path: string;
+  readonly bytes: number;
+  readonly entries: number;
+  /** The largest first. */
+  readonly largest: readonly UsageEntry[];
+  readonly unreadable: NamedPaths;
+  readonly otherFileSystems: NamedPaths;
+  readonly truncated: "time" | "entries" | null;
+}
+
+export interface FolderSizes {
+  /** @param signal ends it. @throws NoFolder; FolderUnavailable for one that cannot be read. */
+  readonly measure: (
+    path: string,
+    options: { readonly depth: number; readonly limit: number },
+    signal: AbortSignal,
+  ) => Promise<MeasuredFolder>;
+}
+
+/** There is nothing at the path, or it is no folder. */
+export class NoFolder extends Error {
+  override readonly name = "NoFolder";
+}
+
+export class FolderUnavailable extends HostUnavailable {
+  override readonly name = "FolderUnavailable";
+}

@@ -1,0 +1,55 @@
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { fakeMeasured } from "../fakes/folder-sizes.ts";
+import { runInProcess } from "./cli-run.ts";
+import { send, startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+beforeEach(async () => {
+  service = await startTestService();
+  service.folderSizes.folders.set(
+    "/srv",
+    fakeMeasured("/srv", {
+      ...{ bytes: 4_000_000, entries: 12, truncated: "time" },
+      largest: [
+        { path: "/srv/a", isFolder: true, bytes: 3_000_000, entries: 9, isComplete: false },
+        { path: "/srv/x\u001b[2J\ny", isFolder: false, bytes: 1_000_000, entries: 0, isComplete: true },
+      ],
+      unreadable: { total: 2, paths: ["/srv/a/x", "/srv/a/y"] },
+      otherFileSystems: { total: 1, paths: ["/srv/mnt"] },
+    }),
+  );
+});
+afterEach(() => service.app.close());
+
+const read = (query: string, scope: string) =>
+  send(service, { path: `/api/v1/system/disk-usage?path=/srv${query}`, key: service.key([scope]) });
+
+describe("disk usage", () => {
+  it("is told with what could not be read, for the scope of its own", async () => {
+    const { json } = await read("&limit=1", "disk-usage:read");
+    expect(json).toEqual({
+      ...{ path: "/srv", bytes: 4_000_000, entries: 12, truncated: "time", duration_ms: 0 },
+      largest: [{ path: "/srv/a", type: "folder", bytes: 3_000_000, entries: 9, is_complete: false }],
+      unreadable: { total: 2, paths: ["/srv/a/x", "/srv/a/y"] },
+      other_file_systems: { total: 1, paths: ["/srv/mnt"] },
+    });
+    expect((await read("", "system:read")).status).toBe(403);
+  });
+
+  it.each(["&depth=17", "&depth=x", "&limit=0"])("is refused with %s", async (query) => {
+    expect((await read(query, "disk-usage:read")).status).toBe(400);
+  });
+
+  it("is drawn with bars at a terminal", async () => {
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
+    const { code, out, err } = await runInProcess(["du", "/srv"], { environment, now: service.clock.now });
+    expect(code).toBe(0);
+    expect(out).toMatch(/^≥ 2\.9 MiB +75 % +█{15}░{5} +\/srv\/a\/$/m);
+    expect(out).toMatch(/^977 KiB +25 % +█{5}░{15} +\/srv\/x/m);
+    expect(out + err).not.toContain("\u001b");
+    expect(err).toMatch(/no time.*\n.*not read: 2 folders.*\n.*other file systems.*\/srv\/mnt/);
+    const json = await runInProcess(["du", "/srv", "--json"], { environment, now: service.clock.now });
+    expect(JSON.parse(json.out)).toMatchObject({ bytes: 4_000_000 });
+  });
+});
