@@ -66,12 +66,11 @@ function take(walk: Walk, folder: Folder, path: Buffer, found: Stats): Folder | 
   return undefined;
 }
 
-/** Reads one folder. @returns those in it. */
-async function readFolder(walk: Walk, folder: Folder): Promise<readonly Folder[]> {
+/** Reads one folder, and adds those in it to what is waiting. */
+async function readFolder(walk: Walk, folder: Folder, waiting: Folder[]): Promise<void> {
   const { totals, isOver, within } = walk;
   const handle = await within(() => openFolder(folder.path, folder));
-  if (handle === undefined) return [];
-  const folders: Folder[] = [];
+  if (handle === undefined) return;
   try {
     // Names are bytes; the types of Node know only the names of encodings here.
     const options = { encoding: "buffer" as BufferEncoding, bufferSize: namesAtOnce };
@@ -79,16 +78,15 @@ async function readFolder(walk: Walk, folder: Folder): Promise<readonly Folder[]
     const names = await within(() => opendir(here, options));
     try {
       for (;;) {
-        if (isOver()) return folders;
+        if (isOver()) return;
         const entry = await within(() => names.read());
         if (entry === null) break;
         const name = entry.name as unknown as Buffer;
         const found = await within(() => orUndefined(lstat(below(here, name))));
         const next = found && take(walk, folder, below(folder.path, name), found);
-        if (next !== undefined) folders.push(next);
+        if (next !== undefined) waiting.push(next);
       }
       totals.leave(folder);
-      return folders;
     } finally {
       await names.close();
     }
@@ -102,7 +100,7 @@ async function walkFolders(walk: Walk, root: Folder): Promise<void> {
   for (let folder = waiting.pop(); folder !== undefined; folder = waiting.pop()) {
     if (walk.isOver()) return;
     try {
-      waiting.push(...(await readFolder(walk, folder)));
+      await readFolder(walk, folder, waiting);
     } catch (error) {
       const code = errnoCode(error);
       if (code === undefined || (folder === root && !isNotFound(error))) throw error;
