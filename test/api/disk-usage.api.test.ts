@@ -40,6 +40,24 @@ describe("disk usage", () => {
     expect((await read(query, "disk-usage:read")).status).toBe(400);
   });
 
+  it("is no error of the service where its client goes away", async () => {
+    const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
+    service.folderSizes.measure = async (_path, _options, signal) => {
+      begins();
+      await new Promise((resolve) => signal.addEventListener("abort", resolve));
+      throw signal.reason;
+    };
+    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+    const leaving = new AbortController();
+    const headers = { "X-API-Key": service.admin };
+    const asked = fetch(`${url}/api/v1/system/disk-usage?path=/srv`, { headers, signal: leaving.signal });
+    await begun;
+    leaving.abort();
+    await expect(asked).rejects.toThrow();
+    await expect.poll(() => service.logLines().find(({ msg }) => msg === "request")).toMatchObject({ status: 503 });
+    expect(service.logLines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
+  });
+
   it("is drawn with bars at a terminal", async () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };

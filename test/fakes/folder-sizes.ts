@@ -9,6 +9,7 @@ export const fakeMeasured = (path: string, given: Partial<MeasuredFolder> = {}):
 });
 
 export interface FakeFolderSizes extends FolderSizes {
+  measure: FolderSizes["measure"];
   readonly folders: Map<string, MeasuredFolder>;
   /** Folders that may not be read. */
   readonly closed: Set<string>;

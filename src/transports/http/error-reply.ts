@@ -33,10 +33,16 @@ export function errorBody(code: ErrorCode, message: string, details?: Readonly<R
   return { error: { code, message, ...(details !== undefined && { details: { ...details } }) } };
 }
 
+/** Work that ended since nobody waits for it any more. */
+const isOfGoneClient = (error: unknown, { raw }: FastifyRequest): boolean =>
+  error instanceof Error && error.name === "AbortError" && raw.socket.destroyed;
+
 /** Makes the error body of whatever was thrown. Internal errors go to the log; callers get the request id. */
 export function createErrorBody(log: Logger) {
   return (error: unknown, request: FastifyRequest): ErrorBody => {
-    const known = toDomainError(error);
+    const known = isOfGoneClient(error, request)
+      ? new DomainError("UNAVAILABLE", "cannot answer: the client has gone", undefined, error)
+      : toDomainError(error);
     if (known === undefined) {
       log.error({ err: error, request_id: request.id }, "request failed");
       const message = `cannot complete the request: internal error (the log has it under request id ${request.id})`;
@@ -44,7 +50,7 @@ export function createErrorBody(log: Logger) {
     }
     if (known.code === "INTERNAL_ERROR") log.error({ err: known, request_id: request.id }, "request failed");
     // The log gets the cause, which the caller does not see.
-    else if (known !== error && known.code === "UNAVAILABLE")
+    else if (known !== error && !isOfGoneClient(error, request) && known.code === "UNAVAILABLE")
       log.warn({ err: error, request_id: request.id }, "request failed");
     return errorBody(known.code, known.message, known.details);
   };
