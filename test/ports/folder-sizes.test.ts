@@ -61,9 +61,11 @@ describe("sizes of real folders", () => {
     expect([none.largest, none.bytes]).toEqual([[], top.bytes]);
   });
 
-  it("are none of links and files", async () => {
-    for (const path of [at("b/link"), at("b/small")])
+  it("are none of links and files, of names that are too long, and of links in a circle", async () => {
+    symlinkSync(at("circle"), at("circle"));
+    for (const path of [at("b/link"), at("b/small"), at("x".repeat(256)), at("circle/x")])
       await expect(sizes.measure(path, all, signal)).rejects.toMatchObject({ name: "NoFolder" });
+    rmSync(at("circle"));
   });
 
   it("end with the entries and the time, and say what is incomplete", async () => {

@@ -26,6 +26,9 @@ function ownFolders(mountinfo: string): readonly string[] {
   return own.length === 0 ? [] : [...own, "/dev", "/run/user"];
 }
 
+/** Of a path with a name that no file can have, or with links that lead round in a circle. */
+const leadsNowhere = (error: unknown): boolean => ["ENAMETOOLONG", "ELOOP"].includes(errnoCode(error) ?? "");
+
 const isWithin = (path: string, folder: string): boolean => path === folder || path.startsWith(`${folder}/`);
 const below = (path: Buffer, name: Buffer): Buffer =>
   Buffer.concat(path.length === 1 ? [path, name] : [path, Buffer.from("/"), name]);
@@ -125,7 +128,7 @@ export function createFolderSizes(ports: {
       throw new FolderUnavailable(`this service has a folder of its own in the place of ${folder}`, {
         ...{ missing: folder, retryable: false },
       });
-    const found = await orUndefined(lstat(path));
+    const found = await orUndefined(lstat(path), (error) => isNotFound(error) || leadsNowhere(error));
     if (found === undefined) throw new NoFolder("there is nothing");
     if (found.isSymbolicLink()) throw new NoFolder("it is a link");
     if (!found.isDirectory()) throw new NoFolder("it is no folder");
@@ -158,10 +161,12 @@ export function createFolderSizes(ports: {
         await untilAborted(walkFolders(walk, root), signal);
         return { path, ...totals.result(root), truncated };
       } catch (error) {
-        if (!isPermissionDenied(error)) throw error;
+        const code = errnoCode(error);
+        if (code === undefined) throw error;
+        const mayNot = isPermissionDenied(error);
         throw new FolderUnavailable(
-          `this service may not read ${path}`,
-          { missing: "rights", retryable: false },
+          mayNot ? `this service may not read ${path}` : `the kernel says ${code} of ${path}`,
+          { missing: mayNot ? "rights" : path, retryable: !mayNot },
           error,
         );
       }
