@@ -1,4 +1,5 @@
 import { type TObjectOptions, type TOptional, type TProperties, type TString, Type } from "typebox";
+import { latestMs } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 
 export const NullableInteger = (description: string) =>
@@ -15,9 +16,8 @@ export const NullableTimestamp = (description: string) =>
 
 const rfc3339 = /^(\d{4})-(\d{2})-(\d{2})[Tt](\d{2}):(\d{2}):(\d{2})(?:\.\d+)?(?:[Zz]|([+-])(\d{2}):(\d{2}))$/;
 
-/** The limits of RFC 3339 in UTC; an offset may lead out of the years 0000 to 9999. */
+/** With {@link latestMs} the limits of RFC 3339 in UTC; an offset may lead out of the years 0000 to 9999. */
 const earliest = Date.parse("0000-01-01T00:00:00Z");
-const latest = Date.parse("9999-12-31T23:59:59.999Z");
 
 /**
  * Parses RFC 3339 (§5.6) strictly: with an offset, the separator `T` and an existing day. A leap second counts as the next second.
@@ -33,7 +33,7 @@ export function parseTimestamp(text: string): number | undefined {
   if (Number(match[8] ?? 0) > 23 || Number(match[9] ?? 0) > 59) return undefined;
   const millis = Date.parse(second === 60 ? text.replace(/:60/, ":59").toUpperCase() : text.toUpperCase());
   const time = millis + (second === 60 ? 1000 : 0);
-  return time >= earliest && time <= latest ? time : undefined;
+  return time >= earliest && time <= latestMs ? time : undefined;
 }
 
 /** For validators of our schemas: the compiler and a test check them, and checking at run time would take 30 ms of each start. */

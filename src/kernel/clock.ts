@@ -13,7 +13,10 @@ export interface Clock {
 /** Gives back what was opened. */
 export type Dispose = () => void;
 
-/** Epoch milliseconds as RFC 3339 in UTC. */
+/** The end of the years that RFC 3339 can write. */
+export const latestMs = Date.parse("9999-12-31T23:59:59.999Z");
+
+/** Epoch milliseconds as RFC 3339 in UTC; up to {@link latestMs}. */
 export const toTimestamp = (epochMs: number): string => new Date(epochMs).toISOString();
 
 /** The day in UTC, as YYYY-MM-DD. */

@@ -1,4 +1,5 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { execFileSync } from "node:child_process";
+import { closeSync, constants, mkdtempSync, openSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -60,4 +61,15 @@ it("says that logind does not answer, or that wtmpdb has the logins", async () =
   expect(await logins.recent(10, signal)).toMatchObject({ reason: expect.stringContaining("wtmpdb") });
   writeFileSync(join(dir, "wtmp"), "");
   expect(await logins.recent(10, signal)).toEqual([]);
+});
+
+it("waits for no pipe in the place of wtmp", async () => {
+  const pipe = join(dir, "pipe");
+  execFileSync("mkfifo", [pipe]);
+  const logins = createLogins({ exec: silent, paths: { ...paths, wtmp: pipe } });
+  const late = new Promise((resolve) => setTimeout(resolve, 5_000, "late"));
+  const found = await Promise.race([logins.recent(10, signal), late]);
+  // Lets go whoever waits to read from it.
+  closeSync(openSync(pipe, constants.O_RDWR));
+  expect(found).toEqual({ reason: expect.stringContaining("no regular file") });
 });

@@ -18,12 +18,16 @@ it("reads groups, the primary one first and each once", () => {
 });
 
 it("reads what shadow says of passwords, and nothing of the hashes", () => {
-  const read = parseShadow("a:$y$j9T$x:1:0:9:7:::\nb:!$y$x:1:0:9:7::0:\nc::1:0:9:7:::\nd:*:1:0:9:7:::\n");
+  const read = parseShadow(
+    "a:$y$j9T$x:1:0:9:7:::\nb:!$y$x:1:0:9:7::0:\nc::1:0:9:7:::\nd:*:1:0:9:7:::\ne:*:1:0:9:7::9999999:\n",
+  );
   expect([...read]).toEqual([
     ["a", { password: "set", expiresAt: null }],
     ["b", { password: "locked", expiresAt: 0 }],
     ["c", { password: "none", expiresAt: null }],
     ["d", { password: "locked", expiresAt: null }],
+    // After the last year that a timestamp can name.
+    ["e", { password: "locked", expiresAt: null }],
   ]);
 });
 

@@ -1,4 +1,5 @@
 import type { Account } from "#domain/ports/accounts.ts";
+import { latestMs } from "#kernel/clock.ts";
 
 const dayMs = 24 * 60 * 60 * 1000;
 const largestId = 0xffff_ffff;
@@ -43,7 +44,7 @@ export const parseShadow = (text: string): ReadonlyMap<string, Pick<Account, "pa
   new Map(
     rowsOf(text, 8).map(([name = "", hash = "", , , , , , expiry = ""]) => {
       const password = hash === "" ? "none" : /^[!*]/.test(hash) ? "locked" : "set";
-      const days = /^\d{1,7}$/.test(expiry) ? Number(expiry) : undefined;
-      return [name, { password, expiresAt: days === undefined ? null : days * dayMs }] as const;
+      const expiresAt = /^\d{1,7}$/.test(expiry) ? Number(expiry) * dayMs : null;
+      return [name, { password, expiresAt: expiresAt !== null && expiresAt <= latestMs ? expiresAt : null }] as const;
     }),
   );

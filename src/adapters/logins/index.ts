@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { constants, existsSync } from "node:fs";
 import { open } from "node:fs/promises";
 import { createBusctl } from "#adapters/exec/busctl.ts";
 import type { Exec } from "#adapters/exec/index.ts";
@@ -85,9 +85,12 @@ export function createLogins(ports: {
     async recent(limit) {
       const layout = wtmpLayout(architecture);
       try {
-        const file = await open(paths.wtmp, "r");
+        // A pipe in its place would be waited for, by one of the few threads of the process.
+        const file = await open(paths.wtmp, constants.O_RDONLY | constants.O_NONBLOCK);
         try {
-          const { size } = await file.stat();
+          const found = await file.stat();
+          if (!found.isFile()) return { reason: `${paths.wtmp} is no regular file` };
+          const { size } = found;
           const whole = Math.floor(size / layout.recordBytes);
           const bytes = Buffer.alloc(Math.min(whole, mostRecords) * layout.recordBytes);
           const { bytesRead } = await file.read(bytes, 0, bytes.length, whole * layout.recordBytes - bytes.length);

@@ -1,4 +1,5 @@
 import type { PastLogin } from "#domain/ports/logins.ts";
+import { latestMs } from "#kernel/clock.ts";
 
 /** utmp(5): 32-bit times on x86, as for 32-bit programs, and 64-bit times on arm64. */
 export interface WtmpLayout {
@@ -40,8 +41,7 @@ function readRecord(record: Buffer, isWide: boolean): WtmpRecord {
   };
 }
 
-const farthestMs = 8.64e15;
-const isDate = (at: number): boolean => Number.isFinite(at) && at > 0 && at <= farthestMs;
+const isDate = (at: number): boolean => at > 0 && at <= latestMs;
 
 /**
  * Reads the end of a wtmp file, as last(1) does.
