@@ -65,3 +65,17 @@ it("has of keys no more than their fingerprints, and none through a link", async
   expect([mal?.keys, mal?.password]).toEqual([undefined, "unknown"]);
   expect(JSON.stringify(accounts)).not.toMatch(/AAAAC3|secret/);
 });
+
+it("tells of users also where some of them have very many keys", async () => {
+  mkdirSync(join(homes, "many/.ssh"), { recursive: true });
+  writeFileSync(join(homes, "many/.ssh/authorized_keys"), `${key}\n`.repeat(100));
+  const line = (at: number): string => `u${at}:x:${at}:1000::${homes}/many:/bin/sh`;
+  const passwd = Array.from({ length: 500 }, (_, at) => line(at)).join("\n");
+  const exec: Exec = ([, database = ""]) =>
+    Promise.resolve({ exitCode: 0, stdout: database === "passwd" ? passwd : "", stderr: "", truncated: false });
+  const { accounts, notShown } = await createAccounts({ exec }).list(signal);
+  expect(accounts).toHaveLength(500);
+  expect(accounts.reduce((sum, { keys }) => sum + (keys?.length ?? 0), 0)).toBe(10_000);
+  expect(accounts.at(-1)?.keys).toBeUndefined();
+  expect(notShown).toEqual([{ what: "authorized_keys", reason: expect.stringContaining("too many") }]);
+});

@@ -44,6 +44,11 @@ describe("authorized_keys", () => {
     'command="open ssh-rsa AAAA',
   ])("has no key in %s", (line) => expect(parseAuthorizedKeys(line)).toEqual([]));
 
+  it("reads no more than some options of a key", () => {
+    const [key] = parseAuthorizedKeys(`${"no-pty,".repeat(30_000)}no-pty ${ed25519}`);
+    expect(key?.options).toHaveLength(32);
+  });
+
   it("reads no more than a hundred", () => {
     expect(parseAuthorizedKeys(`${ed25519}\n`.repeat(300))).toHaveLength(100);
   });

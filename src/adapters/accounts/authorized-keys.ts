@@ -4,6 +4,7 @@ import type { AuthorizedKey } from "#domain/ports/accounts.ts";
 const mostKeys = 100;
 const mostCommentChars = 200;
 const mostOptionChars = 64;
+const mostOptions = 32;
 
 /** Fixed lengths, by the name of the type. */
 const knownBits: Readonly<Record<string, number>> = {
@@ -59,7 +60,8 @@ const optionNames = (text: string): readonly string[] =>
     .replaceAll(/"(?:\\"|[^"])*"?/g, "")
     .split(",")
     .map((option) => option.replace(/=.*$/s, "").slice(0, mostOptionChars))
-    .filter((name) => /^[A-Za-z-]+$/.test(name));
+    .filter((name) => /^[A-Za-z-]+$/.test(name))
+    .slice(0, mostOptions);
 
 const keyWords = /^([a-z0-9][a-z0-9@.-]{2,63})[ \t]+([A-Za-z0-9+/]+={0,2})(?:[ \t]+(.*))?$/s;
 

@@ -10,6 +10,8 @@ import { type PasswdRow, parseGroups, parsePasswd, parseShadow } from "./databas
 
 const mostAccounts = 10_000;
 const mostHomes = 1000;
+/** Of all accounts: those who have many must not keep the list of the others from being told. */
+const mostKeys = 10_000;
 const keyFiles = [".ssh/authorized_keys", ".ssh/authorized_keys2"];
 const mostKeyBytes = 256 * 1024;
 /** getent: the database cannot be enumerated, or has none of what was asked for. */
@@ -36,12 +38,25 @@ function keysIn(home: string): readonly AuthorizedKey[] | undefined {
 /** Homes of several accounts, such as `/nonexistent`, are looked at once. */
 function createHomes() {
   const seen = new Map<string, readonly AuthorizedKey[] | undefined>();
-  return (home: string): readonly AuthorizedKey[] | undefined => {
-    if (!seen.has(home)) {
-      if (seen.size >= mostHomes) return undefined;
-      seen.set(home, keysIn(home));
-    }
-    return seen.get(home);
+  let shown = 0;
+  let isCut = false;
+  return {
+    isCut: (): boolean => isCut,
+    keysOf(home: string): readonly AuthorizedKey[] | undefined {
+      if (!seen.has(home)) {
+        if (seen.size >= mostHomes) {
+          isCut = true;
+          return undefined;
+        }
+        seen.set(home, keysIn(home));
+      }
+      const keys = seen.get(home);
+      shown += keys?.length ?? 0;
+      if (shown <= mostKeys) return keys;
+      isCut = true;
+      shown -= keys?.length ?? 0;
+      return undefined;
+    },
   };
 }
 
@@ -65,17 +80,20 @@ export function createAccounts({ exec }: { readonly exec: Exec }): Accounts {
       const shadow = parseShadow((await getent("shadow", signal)).text);
       const groupsOf = parseGroups(groups.text);
       const rows = [...new Map(parsePasswd(passwd.text).map((row) => [row.name, row])).values()];
-      const keysOf = createHomes();
+      const homes = createHomes();
       const toAccount = (row: PasswdRow): Account => {
         const { password, expiresAt } = shadow.get(row.name) ?? { password: "unknown", expiresAt: null };
-        return { ...row, groups: groupsOf(row), password, expiresAt, keys: keysOf(row.home) };
+        return { ...row, groups: groupsOf(row), password, expiresAt, keys: homes.keysOf(row.home) };
       };
       const isCut = passwd.truncated || groups.truncated || rows.length > mostAccounts;
       const accounts = rows
         .sort((one, other) => one.uid - other.uid)
         .slice(0, mostAccounts)
         .map(toAccount);
-      const notShown = isCut ? [{ what: "users", reason: `there are more than ${accounts.length}` }] : [];
+      const notShown = [
+        ...(isCut ? [{ what: "users", reason: `there are more than ${accounts.length}` }] : []),
+        ...(homes.isCut() ? [{ what: "authorized_keys", reason: "there are too many homes or keys" }] : []),
+      ];
       return { accounts, notShown };
     },
   };
