@@ -103,7 +103,7 @@ export const hostSettings = {
         hostname: Type.String({
           pattern: hostnamePattern,
           maxLength: longestHostname,
-          description: "A name of RFC 1123 with or without a domain, but not `localhost`.",
+          description: "A name of RFC 1123 with or without a domain, but not `localhost`, nor one below it.",
           examples: ["web1"],
         }),
         pretty: Type.String({

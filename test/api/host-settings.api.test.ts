@@ -85,7 +85,7 @@ describe("the name of the host", () => {
 
   it.each([
     ...["", "-web", "web-", "we b", "web_1", "web1.", ".web", "web..1", "wéb", "web1\n", "$(id)", "a".repeat(64)],
-    ...["localhost", "LOCALHOST", "localhost.localdomain", `${"a".repeat(60)}.bcde.f`],
+    ...["localhost", "LOCALHOST", "localhost.localdomain", "web.localhost", `${"a".repeat(60)}.bcde.f`],
   ])("is never %j", async (hostname) => expect((await call("hostname", { hostname })).status).toBe(400));
 
   it.each(["a\nb", "\u001b[31m", "a".repeat(201), "a\u2028b"])("is not pretty as %j", async (pretty) =>

@@ -14,7 +14,8 @@ import {
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 
-const loopbackNames = ["localhost", "localhost.localdomain"];
+/** Names that mean every host itself; systemd keeps them, and gives them to no host. */
+const isLoopbackName = (name: string): boolean => /(^|\.)localhost(\.localdomain)?$/i.test(name);
 
 const showTime = (state: TimeState, now: number): HostTime => ({
   time: toTimestamp(now),
@@ -140,7 +141,7 @@ export function hostSettingsHandlers({
       const signal = context.signal();
       const { hostname, pretty } = body;
       if (hostname === undefined && pretty === undefined) throw invalid("hostname", "give it, or pretty, or both");
-      if (hostname !== undefined && loopbackNames.includes(hostname.toLowerCase()))
+      if (hostname !== undefined && isLoopbackName(hostname))
         throw invalid("hostname", "this name means every host itself");
       const state = await names.state(signal);
       const steps = nameSteps(defined({ hostname, pretty }), state);
