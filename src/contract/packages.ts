@@ -125,7 +125,8 @@ const PackageName = Type.Object({
   name: Type.String({
     pattern: packageNamePattern,
     maxLength: 255,
-    description: "Name of the package; `libc6:i386` is that of another architecture.",
+    description:
+      "Name of the package; `libc6:i386` is that of another architecture. One that is called `history` is shown by its architecture: `history:amd64`.",
     examples: ["openssl"],
   }),
 });

@@ -50,6 +50,14 @@ describe.each<readonly [string, () => PackageCatalog, boolean]>([
       expect([...(await catalog.search(words, signal)).names].sort()).toEqual(its.sort());
     });
 
+    it.runIf(name === "apt")("shows a package by the native architecture and by all of them, as apt does", async () => {
+      const { stdout } = await exec(["/usr/bin/dpkg", "--print-architecture"]);
+      // The first is of all architectures, the other of one.
+      for (const each of ["debconf", "dpkg"])
+        for (const architecture of ["all", stdout.trim()])
+          expect((await catalog.show(`${each}:${architecture}`, signal))?.installed?.state).toBe("installed");
+    });
+
     it("shows a package, and none that is not there", async () => {
       expect(await catalog.show("dpkg", signal)).toMatchObject({
         name: "dpkg",

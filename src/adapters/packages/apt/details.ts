@@ -98,8 +98,11 @@ export function createDetails(ports: {
     const [name = "", told] = wanted.split(":");
     const native = nativeArchitecture(entries);
     const named = entries.filter((entry) => entry.name === name && entry.state !== "not-installed");
-    if (told !== undefined) return named.find(({ architecture }) => architecture === told);
-    return named.find(({ architecture }) => [native, "all"].includes(architecture)) ?? named[0];
+    // To apt, what is of all architectures is of the native one, and the other way round.
+    if (told !== undefined && told !== native && told !== "all")
+      return named.find(({ architecture }) => architecture === told);
+    const own = named.find(({ architecture }) => [native, "all"].includes(architecture));
+    return told === undefined ? (own ?? named[0]) : own;
   };
 
   return {
