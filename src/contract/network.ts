@@ -60,7 +60,12 @@ export const NetworkState = Type.Object({
       description: "Those that systemd-resolved forwards to; empty where it does not run.",
     }),
   }),
-  listeners: Type.Array(NetworkListener, { description: "Ordered by port; UDP sockets without a peer among them." }),
+  listeners: Type.Unsafe<Static<typeof NetworkListener>[] | null>({
+    type: ["array", "null"],
+    items: NetworkListener,
+    description: "Ordered by port, the first 1000; UDP sockets without a peer among them. Null where `notes` say why.",
+  }),
+  listeners_total: NullableInteger("Null where they are not known."),
   notes: Type.Array(Type.String(), { description: "What cannot be seen, and why." }),
 });
 export type NetworkState = Static<typeof NetworkState>;
@@ -72,7 +77,7 @@ export const network = {
     tag: "System",
     summary: "Links, addresses, routes, name servers and listening sockets of the host",
     description:
-      "As the network namespace of this service has them. Addresses are those of links that are up and have a carrier. Each listening socket has the unit of its processes (by `ss`).",
+      "As the network namespace of this service has them. Addresses are those of links that are up and have a carrier. Each listening socket has the unit of its processes (by `ss`; without it they are not known, and the rest is told).",
     scope: "system:read",
     effect: "read",
     response: NetworkState,

@@ -53,6 +53,7 @@ describe("the network", () => {
       routes_total: 1,
       resolvers: { servers: ["192.0.2.53"], upstream: ["192.0.2.9"] },
       listeners: service.listeners.found,
+      listeners_total: 2,
     });
   });
 
@@ -62,6 +63,21 @@ describe("the network", () => {
     service.links.known = Array.from({ length: 1_500 }, (_, at) => fakeRoute(`10.0.${at >> 8}.${at & 255}`));
     const { routes, routes_total: total } = await read();
     expect([routes.length, total]).toEqual([1_000, 1_500]);
+  });
+
+  it("is told also where nothing says who listens", async () => {
+    service.listeners.isMissing = true;
+    const { links, routes, listeners, listeners_total: total, notes } = await read();
+    expect([links.length, routes.length, listeners, total]).toEqual([3, 1, null, null]);
+    expect(notes).toEqual(["listening sockets are not known: ss is not installed"]);
+  });
+
+  it("has no more than a thousand of those who listen", async () => {
+    service.listeners.found = Array.from({ length: 1_200 }, (_, port) => {
+      return { protocol: "tcp", address: "::", port: port + 1, unit: "a.service" };
+    });
+    const { listeners, listeners_total: total } = await read();
+    expect([listeners?.length, listeners?.at(-1)?.port, total]).toEqual([1_000, 1_000, 1_200]);
   });
 
   it("is three tables at a terminal", async () => {

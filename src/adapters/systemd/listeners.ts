@@ -7,6 +7,8 @@ import { firstLine } from "#kernel/text.ts";
 import { groupNumbers, parseListening } from "./examination.ts";
 
 const timeoutMs = 10_000;
+/** Of a hundred thousand sockets. */
+const maxOutputBytes = 16 * 1024 * 1024;
 /** Of the whole host. */
 const mostGroups = 5_000;
 const unreachable = "unreachable:";
@@ -27,12 +29,14 @@ export function createListeners(ports: {
   const { exec, groups = () => groupNumbers("/", mostGroups) } = ports;
   return {
     async list(signal) {
-      const ended = await exec(["ss", "-H", "-ltun", "--cgroup"], { signal, timeoutMs }).catch((error: unknown) => {
-        if (!(error instanceof CommandFailed)) throw error;
-        const isMissing = isNotFound(error.cause);
-        const message = isMissing ? "ss is not installed (package iproute2)" : error.message;
-        throw new NetworkUnavailable(message, { missing: "ss", retryable: !isMissing }, error);
-      });
+      const ended = await exec(["ss", "-H", "-ltun", "--cgroup"], { signal, timeoutMs, maxOutputBytes }).catch(
+        (error: unknown) => {
+          if (!(error instanceof CommandFailed)) throw error;
+          const isMissing = isNotFound(error.cause);
+          const message = isMissing ? "ss is not installed (package iproute2)" : error.message;
+          throw new NetworkUnavailable(message, { missing: "ss", retryable: !isMissing }, error);
+        },
+      );
       const { exitCode, stdout, stderr, truncated } = ended;
       if (exitCode !== 0 || truncated) {
         const reason = truncated ? "it says too much" : firstLine(stderr) || `exit code ${exitCode}`;

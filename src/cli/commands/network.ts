@@ -27,7 +27,20 @@ function linkLines(links: readonly Link[]) {
 const endpoint = (address: string, port: number): string =>
   address.includes(":") ? `[${address}]:${port}` : `${address}:${port}`;
 
-function printNetwork(io: Io, { links, routes, routes_total: total, resolvers, listeners, notes }: Network): void {
+/** Why there are none is in the notes. */
+function printListeners(io: Io, { listeners, listeners_total: total }: Network): void {
+  if (listeners === null || total === null) return;
+  io.out("\n");
+  printTable(io, listeners, {
+    listens: ({ address, port }) => endpoint(address, port),
+    protocol: ({ protocol }) => protocol,
+    unit: ({ unit }) => unit ?? "",
+  });
+  if (listeners.length < total) io.out(`${listeners.length} of ${total} listening sockets\n`);
+}
+
+function printNetwork(io: Io, network: Network): void {
+  const { links, routes, routes_total: total, resolvers, notes } = network;
   printTable(io, linkLines(links), {
     link: ({ link }) => link?.name ?? "",
     state: ({ link }) => (link === undefined ? "" : stateOf(link)),
@@ -46,12 +59,7 @@ function printNetwork(io: Io, { links, routes, routes_total: total, resolvers, l
     metric: ({ metric }) => metric,
   });
   if (routes.length < total) io.out(`${routes.length} of ${total} routes\n`);
-  io.out("\n");
-  printTable(io, listeners, {
-    listens: ({ address, port }) => endpoint(address, port),
-    protocol: ({ protocol }) => protocol,
-    unit: ({ unit }) => unit ?? "",
-  });
+  printListeners(io, network);
   const forwarded = resolvers.upstream.length > 0 ? ` (forwards to ${resolvers.upstream.join(", ")})` : "";
   io.out(`\n${oneLine(`name servers: ${resolvers.servers.join(", ") || "none"}${forwarded}`)}\n`);
   for (const note of notes) io.err(`steward: ${oneLine(note)}\n`);

@@ -1,7 +1,13 @@
 import type { NetworkLink, NetworkState, network } from "#contract/network.ts";
 import type { Handlers } from "#contract/operation.ts";
 import type { NameServers } from "#domain/ports/network.ts";
-import type { Link, Links, Listeners } from "#domain/ports/network-state.ts";
+import {
+  type Link,
+  type Links,
+  type Listener,
+  type Listeners,
+  NetworkUnavailable,
+} from "#domain/ports/network-state.ts";
 import { onHost } from "./service.ts";
 
 export interface NetworkPorts {
@@ -13,6 +19,8 @@ export interface NetworkPorts {
 }
 
 const mostRoutes = 1_000;
+/** Anybody on the host can have very many, at the higher ports. */
+const mostListeners = 1_000;
 
 const toLink = ({ isUp, hasCarrier, speedMbps, addresses, ...link }: Link): NetworkLink => ({
   ...link,
@@ -25,7 +33,22 @@ const toLink = ({ isUp, hasCarrier, speedMbps, addresses, ...link }: Link): Netw
   })),
 });
 
+function noteOn(listeners: readonly Listener[]): readonly string[] {
+  const isUnknown = listeners.length > 0 && listeners.every(({ unit }) => unit === null);
+  return isUnknown ? ["the host does not say to which units the listening sockets belong"] : [];
+}
+
 export function networkHandlers(ports: NetworkPorts): Handlers<typeof network> {
+  /** What is missing for them hides nothing else. @returns why they are not known, in place of them. */
+  const listening = async (signal: AbortSignal): Promise<readonly Listener[] | string> => {
+    try {
+      return await ports.listeners.list(signal);
+    } catch (error) {
+      if (signal.aborted || !(error instanceof NetworkUnavailable)) throw error;
+      return `listening sockets are not known: ${error.message}`;
+    }
+  };
+
   return {
     getNetwork: (_, context) =>
       onHost("read the network", async (): Promise<NetworkState> => {
@@ -35,16 +58,17 @@ export function networkHandlers(ports: NetworkPorts): Handlers<typeof network> {
           ports.links.routes(),
           ports.nameServers.list(),
           ports.upstream.list(),
-          ports.listeners.list(signal),
+          listening(signal),
         ]);
-        const isUnknown = listeners.length > 0 && listeners.every(({ unit }) => unit === null);
+        const known = typeof listeners === "string" ? null : listeners;
         return {
           links: links.map(toLink),
           routes: routes.slice(0, mostRoutes).map((route) => ({ ...route })),
           routes_total: routes.length,
           resolvers: { servers: [...servers], upstream: [...upstream] },
-          listeners: listeners.map((listener) => ({ ...listener })),
-          notes: isUnknown ? ["the host does not say to which units the listening sockets belong"] : [],
+          listeners: known?.slice(0, mostListeners).map((listener) => ({ ...listener })) ?? null,
+          listeners_total: known?.length ?? null,
+          notes: typeof listeners === "string" ? [listeners] : [...noteOn(listeners)],
         };
       }),
   };
