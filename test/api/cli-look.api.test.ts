@@ -347,6 +347,33 @@ describe("steward logs", () => {
     expect(err).toMatch(/^steward: .*INTERNAL_ERROR.*; asking again\n$/s);
   });
 
+  it("ends at Ctrl-C also while it waits to ask again", async () => {
+    const ctrlC = new AbortController();
+    const { query, follow } = service.journal;
+    let failures = 0;
+    let interruptedAt = 0;
+    const interrupt = (): void => {
+      interruptedAt = performance.now();
+      ctrlC.abort();
+    };
+    Object.assign(service.journal, {
+      query(...given: Parameters<typeof query>) {
+        if (!given[0].isFromOldest) return query(...given);
+        failures += 1;
+        // The next wait is one of four seconds.
+        if (failures === 3) setTimeout(interrupt, 200);
+        return Promise.reject(new Error("the disk did not answer"));
+      },
+      follow(...given: Parameters<typeof follow>) {
+        setTimeout(() => service.journal.write({ message: "one" }), 100);
+        return follow(...given);
+      },
+    });
+    const argv = ["logs", "-f", "-n", "0", "-o", "json", "--output-fields", "MESSAGE"];
+    expect((await steward(argv, { interrupt: ctrlC.signal })).code).toBe(130);
+    expect(performance.now() - interruptedAt).toBeLessThan(3_000);
+  });
+
   it("misses nothing that is written before a follow has found its first entry", async () => {
     const ctrlC = new AbortController();
     const { query, follow } = service.journal;

@@ -160,7 +160,7 @@ async function printRung(options: {
   })();
   // It is awaited at the end.
   listening.catch(() => undefined);
-  while (!state.isOver) {
+  while (!state.isOver && !signal.aborted) {
     if (!state.isRung) {
       await new Promise<void>((resolve) => {
         state.wake = resolve;
@@ -183,7 +183,8 @@ async function printRung(options: {
       state.isRung = true;
       failures += 1;
     }
-    await delay(Math.min(ringMs * 2 ** Math.max(0, failures - 1), maxRetryMs));
+    const waitMs = Math.min(ringMs * 2 ** Math.max(0, failures - 1), maxRetryMs);
+    await delay(waitMs, undefined, { signal }).catch(() => undefined);
   }
   await listening;
 }
