@@ -61,7 +61,7 @@ async function npmStart(use: (started: { output: () => string; pid: number }) =>
   const ended = once(npm, "close");
   try {
     const answered = () => output.includes('"msg":"ready"') || npm.exitCode !== null || undefined;
-    await until("answer of npm start", answered, 100_000);
+    await until("answer of npm start", answered, 280_000);
     expect(output).toContain('"msg":"ready"');
     const pids = execFileSync("ps", ["-o", "pid=", "-g", String(npm.pid)])
       .toString()
