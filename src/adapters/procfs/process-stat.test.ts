@@ -1,15 +1,7 @@
 import { readdirSync, readFileSync } from "node:fs";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import {
-  parseAuxiliary,
-  parseCommand,
-  parseIo,
-  parseProcessStat,
-  parseUnit,
-  parseUsers,
-  processState,
-} from "./process-stat.ts";
+import { parseAuxiliary, parseCommand, parseIo, parseProcessStat, parseUnit, processState } from "./process-stat.ts";
 
 /** A line as the kernel writes it (fs/proc/array.c), with the fields that are read. */
 const line = (
@@ -158,13 +150,6 @@ it("input and output are those of disks", () => {
   const text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
   expect(parseIo(text)).toEqual({ readBytes: 5, writtenBytes: 6 });
   expect(parseIo("")).toBeUndefined();
-});
-
-it("users are named by their first line", () => {
-  expect([...parseUsers("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/\n+::::::\nbad:x:a:\nwww:x:33:33")]).toEqual([
-    [0, "root"],
-    [33, "www"],
-  ]);
 });
 
 it("the auxiliary vector has the size of pages and ticks", () => {

@@ -103,17 +103,6 @@ export function parseIo(text: string): { readonly readBytes: number; readonly wr
 /** The words of /proc/PID/cmdline. A program may have overwritten them with one text, as some do to say what they are at. */
 export const parseCommand = (text: string): string => text.replace(/\0+$/, "").replaceAll("\0", " ");
 
-/** Names by number in passwd(5). */
-export function parseUsers(passwd: string): ReadonlyMap<number, string> {
-  const users = new Map<number, string>();
-  for (const line of passwd.split("\n")) {
-    const [name = "", , uid = ""] = line.split(":");
-    // The first line of a number counts, as for getpwuid(3).
-    if (/^\d+$/.test(uid) && name !== "" && !users.has(Number(uid))) users.set(Number(uid), name);
-  }
-  return users;
-}
-
 const auxiliary = { pageBytes: 6, ticksPerSecond: 17 } as const;
 
 /** Size of a page and ticks of a second, by /proc/self/auxv of a 64-bit process in the byte order of this one (getauxval(3)). */

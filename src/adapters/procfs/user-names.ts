@@ -1,7 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { parseUsers } from "#adapters/files/users.ts";
 import { orElse } from "#kernel/errors.ts";
-import { parseUsers } from "./process-stat.ts";
 
 export type UserNames = ReturnType<typeof createUserNames>;
 

@@ -85,7 +85,7 @@ export function createDetails(ports: {
 
   const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
     const argv = ["/usr/bin/apt-cache", ...onlyAsking, ...words] as const;
-    const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, argv, signal, 30_000);
+    const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, argv, signal, { timeoutMs: 30_000 });
     if (exitCode === 0) return stdout;
     // Of a package that is unknown, or only a name that others provide.
     if (/^E: No packages found$/m.test(stderr)) return "";

@@ -66,7 +66,9 @@ export function createOffers(ports: {
   const question = (words: readonly string[]) => ["/usr/bin/apt-cache", ...onlyAsking, "policy", ...words] as const;
 
   const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, question(words), signal, 30_000);
+    const { exitCode, stdout, stderr } = await askWhole({ exec, manager: "apt" }, question(words), signal, {
+      timeoutMs: 30_000,
+    });
     if (exitCode !== 0) throw new CommandFailed(`cannot ask apt: ${failureReason(stderr, exitCode)}`);
     return stdout;
   };

@@ -2,18 +2,15 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { FoundPackage, FoundPackages } from "#domain/ports/package-catalog.ts";
-import { untilAborted } from "#kernel/async.ts";
-import { errorMessage, orUndefined, toError } from "#kernel/errors.ts";
+import type { FoundPackage } from "#domain/ports/package-catalog.ts";
+import { orUndefined, toError } from "#kernel/errors.ts";
+import { createRecordStore, type RecordStore } from "../common/record-store.ts";
+import { createSearch, toText } from "../common/search.ts";
 import { createStanzaReader, fieldOf, linesOf, parseStanzas } from "./deb822.ts";
 import { failureReason } from "./output.ts";
-import { createRecordStore, type RecordStore } from "./record-store.ts";
 import { type AptPaths, onlyAsking } from "./words.ts";
 
 const askMs = 120_000;
-/** How long the memory is kept when nobody searches. */
-const idleMs = 5 * 60_000;
 
 /** Descriptions in full, which lists of packages have only in part, by the hash of the description. */
 type Descriptions = ReadonlyMap<string, string>;
@@ -37,25 +34,6 @@ export const namesIn = (list: string): readonly string[] =>
 export function descriptionOf(stanza: string): string {
   const lines = ["Description-en", "Description"].map((name) => linesOf(stanza, name)).find(({ length }) => length > 0);
   return (lines ?? []).join("\n");
-}
-
-const toText = ({
-  name,
-  architecture,
-  version,
-  section,
-  installedBytes,
-  downloadBytes,
-  summary,
-}: FoundPackage): string =>
-  [name, architecture, version, section, installedBytes ?? "", downloadBytes ?? "", summary].join("\n");
-
-function fromText(text: string): FoundPackage {
-  const [name = "", architecture = "", version = "", section = "", installed = "", download = "", summary = ""] =
-    text.split("\n");
-  const bytes = (told: string): number | undefined => (told === "" ? undefined : Number(told));
-  const sizes = { installedBytes: bytes(installed), downloadBytes: bytes(download) };
-  return { name, architecture, version, section, ...sizes, summary };
 }
 
 /** Collects the candidate of each name: of several architectures the host's own. */
@@ -141,42 +119,14 @@ export function createSearchIndex(ports: {
   };
 
   const build = async (): Promise<RecordStore> => {
-    try {
-      const collector = createCollector(await native(), await readDescriptions());
-      // The candidate of each package, as apt's policy of the host chooses it.
-      await readStanzas(["/usr/bin/apt-cache", ...onlyAsking, "dumpavail"], (stanza) => collector.take(stanza));
-      // What is installed and in no list is not among them.
-      for (const stanza of parseStanzas(await readFile(paths.status, "utf8")))
-        if (!/ (config-files|not-installed)$/.test(fieldOf(stanza, "Status"))) collector.take(stanza);
-      return collector.finish();
-    } catch (error) {
-      const missing = { missing: "package lists", retryable: true };
-      throw new HostUnavailable(`the lists of packages cannot be read: ${errorMessage(error)}`, missing, error);
-    }
+    const collector = createCollector(await native(), await readDescriptions());
+    // The candidate of each package, as apt's policy of the host chooses it.
+    await readStanzas(["/usr/bin/apt-cache", ...onlyAsking, "dumpavail"], (stanza) => collector.take(stanza));
+    // What is installed and in no list is not among them.
+    for (const stanza of parseStanzas(await readFile(paths.status, "utf8")))
+      if (!/ (config-files|not-installed)$/.test(fieldOf(stanza, "Status"))) collector.take(stanza);
+    return collector.finish();
   };
 
-  let kept: { readonly mark: string; readonly store: Promise<RecordStore> } | undefined;
-  let idle: NodeJS.Timeout | undefined;
-  const forget = (): void => {
-    kept = undefined;
-  };
-
-  return async (words: readonly string[], signal: AbortSignal): Promise<FoundPackages> => {
-    const now = await mark();
-    if (kept?.mark !== now) {
-      const begun = { mark: now, store: build() };
-      kept = begun;
-      begun.store.catch(() => {
-        if (kept === begun) forget();
-      });
-    }
-    const store = await untilAborted(kept.store, signal);
-    clearTimeout(idle);
-    idle = setTimeout(forget, idleMs).unref();
-    const found = store.search(words);
-    return {
-      names: found.map(store.nameOf),
-      read: (at) => fromText(store.at(found[at] ?? -1)),
-    };
-  };
+  return createSearch({ build, mark });
 }

@@ -1,5 +1,5 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
 import { type MissingPlan, type PackageManager, UpdateRefused } from "#domain/ports/packages.ts";
 import { areSame } from "./changes.ts";
 import type { Argv } from "./ports.ts";
@@ -8,9 +8,9 @@ export async function askWhole(
   { exec, manager }: { readonly exec: Exec; readonly manager: string },
   argv: Argv,
   signal: AbortSignal,
-  timeoutMs = 120_000,
+  options: Pick<CommandOptions, "timeoutMs" | "onOutput"> = {},
 ): Promise<CommandResult> {
-  const result = await exec(argv, { signal, timeoutMs, maxOutputBytes: 64 * 1024 * 1024 });
+  const result = await exec(argv, { signal, timeoutMs: 120_000, maxOutputBytes: 64 * 1024 * 1024, ...options });
   if (result.truncated) throw new CommandFailed(`cannot ask ${manager}: its answer has no end`);
   return result;
 }

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
 import { askWhole } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import type { Argv } from "../common/ports.ts";
@@ -71,7 +72,7 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
 
   const run = (words: readonly string[], signal: AbortSignal, timeoutMs?: number): Promise<CommandResult> => {
     const argv = ["/usr/bin/env", ...reading, ...places.zypper, ...commonWords, ...words] as const;
-    return askWhole({ exec, manager: "zypper" }, argv, signal, timeoutMs);
+    return askWhole({ exec, manager: "zypper" }, argv, signal, defined({ timeoutMs }));
   };
 
   const aliases = async (signal: AbortSignal): Promise<readonly string[]> =>

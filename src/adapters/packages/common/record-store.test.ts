@@ -15,6 +15,8 @@ it("finds the records that have all words, and gives each as it was", () => {
         const has = (each: string): boolean => words.every((word) => each.toLowerCase().includes(word.toLowerCase()));
         expect(store.search(words)).toEqual(texts.flatMap((each, at) => (has(each) ? [at] : [])));
         expect(texts.map((_, at) => store.at(at))).toEqual(texts.map((each) => `shown ${each}`));
+        store.drop(0);
+        expect(store.search(words)).toEqual(texts.flatMap((each, at) => (at > 0 && has(each) ? [at] : [])));
       },
     ),
   );

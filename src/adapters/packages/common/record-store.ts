@@ -50,6 +50,7 @@ export function createRecordStore() {
   const shown = createTexts();
   const sought = createTexts();
   const names: string[] = [];
+  const dropped = new Set<number>();
   return {
     add(name: string, shownText: string, soughtText: string): void {
       names.push(name);
@@ -61,6 +62,8 @@ export function createRecordStore() {
       shown.trim();
       sought.trim();
     },
+    /** Leaves a record out of what is found from now on. */
+    drop: (index: number): void => void dropped.add(index),
     count: () => names.length,
     nameOf: (index: number): string => names[index] ?? "",
     at: shown.at,
@@ -68,7 +71,8 @@ export function createRecordStore() {
     search(words: readonly string[]): readonly number[] {
       // The longest is mostly the rarest.
       const [first, ...others] = words.toSorted((a, b) => b.length - a.length).map((word) => word.toLowerCase());
-      if (first === undefined) return Array.from({ length: names.length }, (_, index) => index);
+      if (first === undefined)
+        return Array.from({ length: names.length }, (_, index) => index).filter((index) => !dropped.has(index));
       const [wanted, rest] = [Buffer.from(first), others.map((word) => Buffer.from(word))];
       const found: number[] = [];
       let record = 0;
@@ -76,7 +80,7 @@ export function createRecordStore() {
       while (at >= 0) {
         record = sought.textWith(at, record);
         const part = sought.part(record);
-        if (rest.every((word) => part.includes(word))) found.push(record);
+        if (!dropped.has(record) && rest.every((word) => part.includes(word))) found.push(record);
         at = sought.indexOf(wanted, sought.endOf(record));
       }
       return found;
