@@ -140,7 +140,7 @@ export const packages = {
     tag: "Packages",
     summary: "Find packages",
     description:
-      "Of the lists on disk and of what is installed. Finds what `apt-cache search` finds for the same words. The first search after the lists or the installed packages have changed takes longer. A key that is narrowed to packages sees only those.",
+      "Of the lists on disk and of what is installed. Finds what has each word in its name, the names it provides, or its description: on apt what `apt-cache search` finds. The first search after the lists or the installed packages have changed takes longer. A key that is narrowed to packages sees only those.",
     scope: "packages:read",
     narrows: "answer",
     effect: "read",

@@ -6,6 +6,7 @@ import { changesSince, fileTree } from "./support/file-tree.ts";
 import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
+import { catalogRecipes, testCatalog } from "./support/rpm-catalog.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import {
   dnfAdapter,
@@ -36,6 +37,7 @@ const recipes: readonly RpmRecipe[] = [
     header: ["Provides: system-release = 9.2", "Provides: system-release(releasever) = 9"],
   },
   ...commonRecipes,
+  ...catalogRecipes,
   { name: longName, version: "1.0" },
   { name: longName, version: "2.0" },
   { name: "kernel", version: "1.0", isSideBySide: true },
@@ -152,6 +154,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
   });
 
   testLists(session, tree);
+  testCatalog(session, tree, dnfWords);
 
   it("cannot refresh what is gone", async () => {
     await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);

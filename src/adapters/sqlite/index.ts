@@ -1,6 +1,7 @@
 import { constants, fchmodSync, lstatSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { DatabaseSync, type SQLInputValue, type SQLOutputValue, type StatementSync } from "node:sqlite";
+import { pathToFileURL } from "node:url";
 import { withFile } from "#adapters/files/index.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Dispose } from "#kernel/clock.ts";
@@ -19,6 +20,8 @@ export interface Format<Name extends string = string> {
   /** Pages of the write-ahead log before they are moved to the file; 1000 by default. */
   readonly walPages?: number;
 }
+
+const foreignWaitMs = 1000;
 
 /** SQLITE_CORRUPT and SQLITE_NOTADB, the primary codes in the low byte. */
 const damageCodes = [11, 26];
@@ -83,6 +86,18 @@ function open(path: string, format: Format): DatabaseSync {
     database.close();
     throw error;
   }
+}
+
+/**
+ * Opens the database of another program to be read. Where that program has it not open, and left no log beside it, nothing is
+ * written there, not even what SQLite needs to share it.
+ */
+export function openForeign(path: string): DatabaseSync {
+  if (lstatSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined)
+    return new DatabaseSync(path, { readOnly: true, timeout: foreignWaitMs });
+  const url = pathToFileURL(path);
+  url.searchParams.set("immutable", "1");
+  return new DatabaseSync(url, { readOnly: true });
 }
 
 /** Renames a database, so that a new one can be made. @returns the new path. */

@@ -1,3 +1,4 @@
+import type { PackageDetails, RequiringPackage } from "#domain/ports/package-catalog.ts";
 import type {
   InstalledPackage,
   PackageFiles,
@@ -39,7 +40,17 @@ export type PackageWork =
     }
   | { readonly verb: "rollback"; readonly id: string; readonly snapshotId: string; readonly partial?: boolean }
   | { readonly verb: "hold"; readonly names: readonly string[]; readonly isHeld: boolean }
-  | { readonly verb: "lacking"; readonly names: readonly string[] };
+  | { readonly verb: "lacking"; readonly names: readonly string[] }
+  | { readonly verb: "search"; readonly words: readonly string[] }
+  | { readonly verb: "describe"; readonly name: string }
+  | { readonly verb: "history" };
+
+/** What a catalog has of one package. */
+export interface Described {
+  readonly details: PackageDetails | null;
+  readonly requiring: readonly RequiringPackage[];
+  readonly files: readonly string[] | null;
+}
 
 /** What came of going on with a plan whose transaction was broken off. */
 export interface GoneOn {

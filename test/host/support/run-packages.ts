@@ -12,11 +12,12 @@ import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import { statusCheckId } from "#contract/check-meanings.ts";
 import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
+import type { FoundPackage, LoggedTransaction, PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
-import type { GoneOn, PackageWork } from "./package-work.ts";
+import type { Described, GoneOn, PackageWork } from "./package-work.ts";
 
 // Runs inside the guest: node run-packages.ts MANAGER ROOT WORK. Prints what came of it as JSON.
 const [name = "", root = "", given = ""] = process.argv.slice(2);
@@ -127,6 +128,26 @@ async function goOn(id: string, plan: TransactionPlan): Promise<GoneOn> {
   return { repaired, committed, installed: await manager.installed(signal), left, status };
 }
 
+function catalog(): PackageCatalog {
+  if (manager.catalog === undefined) throw new Error(`${name} has no catalog`);
+  return manager.catalog;
+}
+async function search(words: readonly string[]): Promise<readonly FoundPackage[]> {
+  const { names, read } = await catalog().search(words, signal);
+  return names.map((_, at) => read(at));
+}
+const describe = async (wanted: string): Promise<Described> => ({
+  details: (await catalog().show(wanted, signal)) ?? null,
+  requiring: await catalog().requiring(wanted, signal),
+  files: (await catalog().filesOf(wanted, signal)) ?? null,
+});
+
+async function history(): Promise<readonly LoggedTransaction[]> {
+  const logged: LoggedTransaction[] = [];
+  for await (const each of catalog().history(signal)) logged.push(each);
+  return logged;
+}
+
 async function carryOut(work: PackageWork): Promise<unknown> {
   switch (work.verb) {
     case "check":
@@ -183,6 +204,12 @@ async function carryOut(work: PackageWork): Promise<unknown> {
       const packages = (await manager.installed(signal)).filter(({ name: each }) => work.names.includes(each));
       return manager.setHolds?.({ isHeld: work.isHeld, packages }, signal);
     }
+    case "search":
+      return search(work.words);
+    case "describe":
+      return describe(work.name);
+    case "history":
+      return history();
     case "lacking": {
       const present = await files.present(signal);
       return backend.lacking(

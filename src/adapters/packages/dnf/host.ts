@@ -1,7 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { CommandResult } from "#adapters/exec/index.ts";
+import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { createSlots } from "#kernel/async.ts";
 import { orUndefined } from "#kernel/errors.ts";
@@ -32,6 +32,8 @@ export interface DnfPlaces {
   readonly versionLocks: string;
   /** Of the plugin, where it is there. */
   readonly versionLockSettings: string;
+  readonly protectedFolders: readonly string[];
+  readonly users: string;
 }
 
 function dnfPlaces(root = "/"): DnfPlaces {
@@ -50,6 +52,8 @@ function dnfPlaces(root = "/"): DnfPlaces {
     // Plugins are those of the host, for a tree as well.
     versionLocks: "/etc/dnf/plugins/versionlock.list",
     versionLockSettings: "/etc/dnf/plugins/versionlock.conf",
+    protectedFolders: [below("etc/dnf/protected.d"), below("etc/yum/protected.d")],
+    users: below("etc/passwd"),
   };
 }
 
@@ -86,26 +90,39 @@ export function openDnf(ports: PackagePorts) {
   const remembered = rememberByMark<readonly InstalledRpm[]>();
 
   /** Also a question takes the lock of the lists for a moment, and fails where another one has it. */
-  const whenUnlocked = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
+  const whenUnlocked = async (
+    words: readonly string[],
+    signal: AbortSignal,
+    options: Pick<CommandOptions, "onOutput">,
+  ): Promise<CommandResult> => {
     const startedAtMs = clock.monotonicMs();
     for (;;) {
-      const result = await askWhole({ exec, manager: "dnf" }, [...where.dnf, ...onlyAsking, ...words], signal);
+      const argv: Argv = [...where.dnf, ...onlyAsking, ...words];
+      const result = await askWhole({ exec, manager: "dnf" }, argv, signal, options);
       const isOver = clock.monotonicMs() - startedAtMs >= longestWaitMs;
       if (result.exitCode !== lockedCode || isOver) return result;
       await clock.sleep(betweenLooksMs, signal);
     }
   };
 
-  const tryAsking = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
-    const result = await inTurn(() => whenUnlocked(words, signal));
+  const tryAsking = async (
+    words: readonly string[],
+    signal: AbortSignal,
+    options: Pick<CommandOptions, "onOutput"> = {},
+  ): Promise<CommandResult> => {
+    const result = await inTurn(() => whenUnlocked(words, signal, options));
     if (/^Error: Cache-only enabled but no cache for /m.test(result.stderr))
       throw new NoLists(cannotAsk(result).message);
     return result;
   };
 
   /** @throws NoLists; CommandFailed where dnf does not answer. */
-  const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const result = await tryAsking(words, signal);
+  const ask = async (
+    words: readonly string[],
+    signal: AbortSignal,
+    options: Pick<CommandOptions, "onOutput"> = {},
+  ): Promise<string> => {
+    const result = await tryAsking(words, signal, options);
     // 100 says that there are updates.
     if (result.exitCode !== 0 && result.exitCode !== 100) throw cannotAsk(result);
     return result.stdout;

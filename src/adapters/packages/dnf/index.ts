@@ -1,12 +1,15 @@
+import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
+import { createRpmCatalog, namesInFolders } from "../common/rpm/catalog.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
-import { listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
+import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
 import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
+import { createHistory } from "./history.ts";
 import { type Dnf, openDnf, type RpmDatabase, toInstalled, withoutRepositories } from "./host.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
 import { scriptFailures } from "./output.ts";
@@ -16,16 +19,35 @@ import { replay, telling } from "./replay.ts";
 import { askOffered, createSimulate } from "./simulation.ts";
 import { lackOfVersionLock, setVersionLocks } from "./version-locks.ts";
 
-function offersOf({ ask, database, places }: Dnf): Asks<Offers<RpmDatabase>> {
+const markOf = async ({ places }: Dnf): Promise<string> =>
+  `${await listsMark(places.lists)}\n${await marksOf(places.settings)}`;
+
+function offersOf(dnf: Dnf): Asks<Offers<RpmDatabase>> {
+  const { ask, database } = dnf;
   return createOffers({
     database,
-    mark: async () => `${await listsMark(places.lists)}\n${await marksOf(places.settings)}`,
+    mark: () => markOf(dnf),
     updates: async (signal) => parseCheckUpdate(await ask(["check-update"], signal)),
     advisories: async (signal) => {
       // Without what keeps packages back: those that are held have holes as well.
       const all = ["--disableplugin=versionlock", "--disableexcludes=all"];
       return parseAdvisories(await ask([...all, "updateinfo", "list", "--security", "--updates"], signal));
     },
+  });
+}
+
+function catalogOf(dnf: Dnf, { exec }: ManagerPorts): PackageCatalog {
+  const { ask, database, places } = dnf;
+  return createRpmCatalog({
+    exec,
+    rpm: places.rpm,
+    installed: async (signal) => toInstalled(await database(signal)),
+    mark: async () => `${await databaseMark(places.databases, places.history)}\n${await markOf(dnf)}`,
+    askLists: (format, words, signal, options) =>
+      ask(["repoquery", `--queryformat=${format}`, ...words], signal, options),
+    withHeld: "--disableexcludes=all",
+    protectedNames: async () => new Set(["dnf", ...(await namesInFolders(places.protectedFolders))]),
+    history: createHistory(places),
   });
 }
 
@@ -85,7 +107,8 @@ function createDnf(ports: ManagerPorts): PackageManager {
     ports,
   );
   // What it would do it tells nobody else, whatever the answer to its question is.
-  return { ...manager, isPlannedByRoot: true, holdsLack: () => Promise.resolve(lackOfVersionLock(dnf)) };
+  const catalog = catalogOf(dnf, ports);
+  return { ...manager, catalog, isPlannedByRoot: true, holdsLack: () => Promise.resolve(lackOfVersionLock(dnf)) };
 }
 
 export const dnf: Backend = {

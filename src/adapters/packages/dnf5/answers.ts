@@ -11,7 +11,7 @@ import {
 import type { AdvisedRpm } from "../common/rpm/offers.ts";
 
 /** The objects of a list in JSON, which dnf5 leaves out altogether where it has nothing to say. */
-const recordsOf = (text: string): readonly JsonObject[] =>
+export const recordsOf = (text: string): readonly JsonObject[] =>
   recordsIn(parseJsonObject(`{"list":${text.trim() || "[]"}}`)?.["list"]);
 
 /** Reads `check-upgrade --json`: what an upgrade would bring, without what takes the place of other packages. */

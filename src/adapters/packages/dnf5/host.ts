@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { CommandResult } from "#adapters/exec/index.ts";
+import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
@@ -36,6 +36,8 @@ export interface Dnf5Places {
   readonly systemLock: string;
   readonly settings: readonly string[];
   readonly automatic: readonly string[];
+  readonly protectedFolders: readonly string[];
+  readonly users: string;
 }
 
 function dnf5Places(root = "/"): Dnf5Places {
@@ -69,6 +71,8 @@ function dnf5Places(root = "/"): Dnf5Places {
       below("etc/dnf/automatic.conf"),
       below("etc/dnf/dnf5-plugins/automatic.conf"),
     ],
+    protectedFolders: [below("etc/dnf/protected.d")],
+    users: below("etc/passwd"),
   };
 }
 
@@ -112,6 +116,7 @@ export function openDnf5(ports: PackagePorts) {
   const run = async (
     words: readonly string[],
     signal: AbortSignal,
+    running: Pick<CommandOptions, "onOutput"> = {},
     options = Object.keys(optional).filter((each) => !each.includes("*.") || !words.includes(withoutRepositories)),
   ): Promise<CommandResult> => {
     const asking = [
@@ -123,7 +128,7 @@ export function openDnf5(ports: PackagePorts) {
       "--setopt=build_cache=0",
       ...options,
     ];
-    const result = await askWhole({ exec, manager: "dnf5" }, [...where.dnf5, ...asking, ...words], signal);
+    const result = await askWhole({ exec, manager: "dnf5" }, [...where.dnf5, ...asking, ...words], signal, running);
     const refused = options.filter(
       (option) => result.exitCode === 2 && result.stderr.includes(optional[option] ?? option),
     );
@@ -131,20 +136,29 @@ export function openDnf5(ports: PackagePorts) {
     return run(
       words,
       signal,
+      running,
       options.filter((option) => !refused.includes(option)),
     );
   };
 
-  const tryAsking = async (words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
-    const result = await run(words, signal);
+  const tryAsking = async (
+    words: readonly string[],
+    signal: AbortSignal,
+    options: Pick<CommandOptions, "onOutput"> = {},
+  ): Promise<CommandResult> => {
+    const result = await run(words, signal, options);
     if (/^Cache-only enabled but no cache for repository /m.test(result.stderr))
       throw new NoLists(cannotAsk(result).message);
     return result;
   };
 
   /** @throws NoLists; CommandFailed where dnf5 does not answer. */
-  const ask = async (words: readonly string[], signal: AbortSignal): Promise<string> => {
-    const result = await tryAsking(words, signal);
+  const ask = async (
+    words: readonly string[],
+    signal: AbortSignal,
+    options: Pick<CommandOptions, "onOutput"> = {},
+  ): Promise<string> => {
+    const result = await tryAsking(words, signal, options);
     if (result.exitCode !== 0) throw cannotAsk(result);
     return result.stdout;
   };

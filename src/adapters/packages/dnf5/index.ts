@@ -1,16 +1,19 @@
 import { realpathSync } from "node:fs";
+import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { marksOf } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
+import { createRpmCatalog, namesInFolders } from "../common/rpm/catalog.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
-import { listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
+import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
 import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
 import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
 import { asResult, unitFor } from "../common/transactions.ts";
 import { asksReboot, parseAdvisories, parseCheckUpgrade } from "./answers.ts";
+import { createHistory } from "./history.ts";
 import {
   type Dnf5,
   openDnf5,
@@ -32,14 +35,33 @@ import { setVersionLocks } from "./version-locks.ts";
 /** Whether the host's `dnf` is this one, and not dnf 4 or none. */
 const isTheDnf = (): boolean => orUndefinedSync(() => realpathSync("/usr/bin/dnf")) === realpathSync(program);
 
-function offersOf({ ask, database, places }: Dnf5): Asks<Offers<RpmDatabase>> {
+const markOf = async ({ places }: Dnf5): Promise<string> =>
+  `${await listsMark(places.lists)}\n${await marksOf(places.settings)}`;
+
+function offersOf(dnf5: Dnf5): Asks<Offers<RpmDatabase>> {
+  const { ask, database } = dnf5;
   return createOffers({
     database,
-    mark: async () => `${await listsMark(places.lists)}\n${await marksOf(places.settings)}`,
+    mark: () => markOf(dnf5),
     updates: async (signal) => parseCheckUpgrade(await ask(["check-upgrade", "--json"], signal)),
     // Those that are held have holes as well.
     advisories: async (signal) =>
       parseAdvisories(await ask([withoutHolds, "advisory", "list", "--json", "--security", "--updates"], signal)),
+  });
+}
+
+function catalogOf(dnf5: Dnf5, { exec }: ManagerPorts): PackageCatalog {
+  const { ask, database, places } = dnf5;
+  return createRpmCatalog({
+    exec,
+    rpm: places.rpm,
+    installed: async (signal) => toInstalled(await database(signal)),
+    mark: async () => `${await databaseMark(places.databases, places.history)}\n${await markOf(dnf5)}`,
+    askLists: (format, words, signal, options) =>
+      ask(["repoquery", `--queryformat=${format}`, ...words], signal, options),
+    withHeld: withoutHolds,
+    protectedNames: async () => new Set(["dnf5", ...(await namesInFolders(places.protectedFolders))]),
+    history: createHistory(dnf5),
   });
 }
 
@@ -99,6 +121,7 @@ function createDnf5(ports: ManagerPorts): PackageManager {
 
   return {
     ...manager,
+    catalog: catalogOf(dnf5, ports),
     async repair(transaction, signal) {
       const repaired = await manager.repair(transaction, signal);
       if (!repaired.isDone) return repaired;
