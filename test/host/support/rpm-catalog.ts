@@ -115,7 +115,9 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
     expect(needed).toContainEqual({ name: "fancy", relation: "pre_depends", isAlternative: false });
     expect(namesOf(needed)).toEqual(await itsNames("--installed", "--whatrequires", "library"));
     const other = await asNobody<Described>({ verb: "describe", name: "library" });
-    expect([other.requiring, other.details?.versions]).toEqual([needed, (await describe("library")).details?.versions]);
+    expect([other.requiring, other.details]).toEqual([needed, (await describe("library")).details]);
+    const { details: along } = await asNobody<Described>({ verb: "describe", name: "extra" });
+    expect(along?.installed).toMatchObject({ isManual: false });
     const { details: dated } = await describe("dated");
     expect(dated?.installed).toBeUndefined();
     expect(dated).toMatchObject({

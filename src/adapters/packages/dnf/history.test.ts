@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LoggedTransaction } from "#domain/ports/package-catalog.ts";
-import { createHistory } from "./history.ts";
+import { createHistory, readReasons } from "./history.ts";
 
 const schema = `
   CREATE TABLE trans (id INTEGER PRIMARY KEY, dt_begin INTEGER, dt_end INTEGER, user_id INTEGER, cmdline TEXT, state INTEGER);
@@ -69,6 +69,22 @@ describe("the history of dnf", () => {
     );
     expect(await read(3)).toHaveLength(3);
     expect(readdirSync(folder)).toEqual(["history.sqlite"]);
+  });
+
+  it("says why packages are there: by the last that was done with each", () => {
+    expect(readReasons(path())).toEqual(new Map());
+    make(
+      "delete",
+      `INSERT INTO rpm VALUES (1, 'app', 0, '1', '1', 'noarch'), (2, 'app', 0, '2', '1', 'noarch'), (3, 'lib', 0, '1', '1', 'noarch'), (4, 'gone', 0, '1', '1', 'noarch'), (5, 'odd', 0, '1', '1', 'noarch');
+       INSERT INTO trans VALUES (1, 1, 1, 0, '', 1), (2, 2, 2, 0, '', 1), (3, 3, 3, 0, '', 2);
+       INSERT INTO trans_item VALUES (1, 1, 1, 1, 1), (2, 1, 3, 1, 4), (3, 1, 4, 1, 2), (4, 2, 2, 6, 2), (5, 2, 1, 7, 1), (6, 2, 4, 8, 2), (7, 3, 3, 11, 2), (8, 2, 5, 1, 77);`,
+    ).close();
+    expect(readReasons(path())).toEqual(
+      new Map([
+        ["app.noarch", "user"],
+        ["lib.noarch", "weak-dependency"],
+      ]),
+    );
   });
 
   it("is empty where dnf has none, and says what is wrong with it otherwise", async () => {

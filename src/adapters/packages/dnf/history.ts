@@ -4,7 +4,6 @@ import type { LoggedTransaction, PackageCatalog } from "#domain/ports/package-ca
 import { isString } from "#kernel/values.ts";
 import { createRequesters, type LoggedItem, millisecondsOf, packagesOf } from "../common/rpm/logged.ts";
 import { versionOf } from "../common/rpm/names.ts";
-import type { DnfPlaces } from "./host.ts";
 
 const pageLength = 50;
 /** Lines of what scripts and rpm said in a transaction that failed. */
@@ -16,6 +15,35 @@ const statements = {
     "SELECT name, epoch, version, release, arch, action, reason FROM trans_item JOIN rpm USING (item_id) WHERE trans_id = ? ORDER BY trans_item.id",
   errors: `SELECT line FROM console_output WHERE trans_id = ? AND file_descriptor = 2 ORDER BY id DESC LIMIT ${mostLines}`,
 };
+
+/** The last that is known of why each package is there: of transactions that were done, and not of versions that were replaced. */
+const lastReasons = `SELECT name, arch, action, reason, MAX(trans_item.id) FROM trans_item JOIN rpm USING (item_id)
+  JOIN trans ON trans.id = trans_id WHERE trans.state = 1 AND action NOT IN (3, 5, 7, 10) GROUP BY name, arch`;
+const removed = 8;
+const reasonWords: Readonly<Record<number, string>> = {
+  1: "dependency",
+  2: "user",
+  3: "clean",
+  4: "weak-dependency",
+  5: "group",
+};
+
+/** Why packages are there, in dnf's words, by `name.noarch`. */
+export function readReasons(history: string): ReadonlyMap<string, string> {
+  if (!existsSync(history)) return new Map();
+  const database = openForeign(history);
+  try {
+    const rows = database.prepare(lastReasons).all();
+    return new Map(
+      rows.flatMap(({ name, arch, action, reason }) => {
+        const word = action === removed ? undefined : reasonWords[Number(reason)];
+        return word === undefined ? [] : [[`${String(name)}.${String(arch)}`, word] as const];
+      }),
+    );
+  } finally {
+    database.close();
+  }
+}
 
 /** Numbers in the database, as libdnf has them. */
 const actions: Readonly<Record<number, LoggedItem["action"]>> = {
@@ -46,7 +74,13 @@ const itemOf = ({ name, epoch, version, release, arch, action, reason }: Row): L
 });
 
 /** Dnf itself shows its history to nobody but root, since it writes to the database when it reads. */
-export const createHistory = ({ history, users }: Pick<DnfPlaces, "history" | "users">): PackageCatalog["history"] =>
+export const createHistory = ({
+  history,
+  users,
+}: {
+  readonly history: string;
+  readonly users: string;
+}): PackageCatalog["history"] =>
   async function* (signal) {
     if (!existsSync(history)) return;
     const requester = await createRequesters(users);

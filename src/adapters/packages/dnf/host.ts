@@ -4,17 +4,18 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { createSlots } from "#kernel/async.ts";
-import { orUndefined } from "#kernel/errors.ts";
+import { orElse, orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { toInstalledPackages } from "../common/changes.ts";
 import { createPidLocks } from "../common/locks.ts";
 import { rememberByMark } from "../common/marks.ts";
 import { type Argv, hostPlaces, type PackagePorts } from "../common/ports.ts";
 import { databaseMark } from "../common/rpm/marks.ts";
-import { createPattern, formsOf } from "../common/rpm/names.ts";
+import { createPattern, formsOf, nameAndArchitecture } from "../common/rpm/names.ts";
 import { byName, NoLists } from "../common/rpm/offers.ts";
 import { type InstalledRpm, installedFormat, parseInstalled } from "../common/rpm/queries.ts";
 import { createTransactions } from "../common/transactions.ts";
+import { readReasons } from "./history.ts";
 import { parseExcludes, parseVersionLocks } from "./lists.ts";
 import { dnfOutput, failureReason } from "./output.ts";
 
@@ -79,6 +80,16 @@ export const toInstalled = (state: RpmDatabase): readonly InstalledPackage[] =>
 
 export const cannotAsk = ({ exitCode, stderr }: CommandResult): CommandFailed =>
   new CommandFailed(`cannot ask dnf: ${failureReason(stderr, exitCode)}`);
+
+/** Dnf knows no reason for whom it does not show its history, which is everybody but root. */
+function withReasons(packages: readonly InstalledRpm[], history: string): readonly InstalledRpm[] {
+  if (packages.every(({ reason }) => reason !== "unknown")) return packages;
+  // Where it cannot be read here either, they stay unknown, as to dnf itself.
+  const reasons = orElse(() => readReasons(history), new Map<string, string>());
+  return packages.map((each) =>
+    each.reason === "unknown" ? { ...each, reason: reasons.get(nameAndArchitecture(each)) ?? each.reason } : each,
+  );
+}
 
 const programs = ["dnf", "dnf-3", "dnf-automatic", "yum", "microdnf", "packagekitd"];
 
@@ -147,7 +158,7 @@ export function openDnf(ports: PackagePorts) {
         // What is excluded is there all the same.
         const all = [withoutRepositories, "--disableexcludes=all"];
         const words = ["repoquery", ...all, "--installed", `--queryformat=${installedFormat}`];
-        return parseInstalled(await ask(words, signal)).toSorted(byName);
+        return withReasons(parseInstalled(await ask(words, signal)), where.history).toSorted(byName);
       });
       const patterns = await patternsIn();
       return { packages, isHeld: (found) => patterns.some((matches) => formsOf(found).some(matches)), mark };
