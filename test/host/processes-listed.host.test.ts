@@ -78,7 +78,8 @@ describeOnHost("processes are listed and get signals", (session) => {
     for (const { pid, unit, is_kernel_thread: isKernel } of (await list()).slice(0, 10)) {
       if (isKernel) continue;
       const said = (await shell(`ps -o unit= -p ${pid} || true`)).trim();
-      if (said !== "" && said !== "-") expect([pid, unit]).toEqual([pid, said]);
+      // What root is asked for comes and goes, and begins in init.scope.
+      if (said !== "" && said !== "-" && !said.startsWith("steward-task@")) expect([pid, unit]).toEqual([pid, said]);
     }
     const { units } = await session.api.listProcesses({ query: { by_unit: true, limit: 1 } });
     expect(units?.find(({ unit }) => unit === "odd.service")).toMatchObject({ processes: 1, threads: 1 });
