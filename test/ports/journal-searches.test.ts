@@ -34,7 +34,7 @@ describe.skipIf(!canMakeJournals())("searches of the journal", () => {
     folder = createLiveFolder();
     const messages = [slowText, "first", `${"a".repeat(60)}!`, "last"];
     folder.append("system.journal", entriesOfNow(messages.map((message) => [["MESSAGE", message]])));
-    host = createHostJournal({ dir: folder.path, onUnreadable: () => undefined, limits: { jobMs: 2_000 } });
+    host = createHostJournal({ dir: folder.path, onUnreadable: () => undefined, limits: { jobMs: 5_000 } });
   });
   afterAll(() => {
     host.dispose();
