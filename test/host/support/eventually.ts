@@ -1,13 +1,11 @@
 import { setTimeout as sleep } from "node:timers/promises";
 
-const betweenMs = 50;
-
 /**
  * Runs a check again and again until it holds.
  * @returns what the check returned.
  * @throws what the check threw last, when it does not hold in time.
  */
-export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 90_000): Promise<T> {
+export async function eventually<T>(check: () => T | Promise<T>, timeoutMs = 90_000, betweenMs = 50): Promise<T> {
   const deadline = performance.now() + timeoutMs;
   for (;;) {
     try {

@@ -14,7 +14,8 @@ export function provoke<Id extends ProvokedCheck>(
   id: Id,
   how: How<Id>,
   run: (see: See) => Promise<void>,
-  timeoutMs = 120_000,
+  /** Says that it hangs, not that the machine is busy. */
+  timeoutMs = 600_000,
 ): void {
   const rows: readonly Provocation[] = provocations[id];
   const row = rows.find((each) => each.how === how);
