@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { HostSettingsUnavailable } from "#domain/ports/host-settings.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -36,9 +37,26 @@ describe("the time zone and time synchronisation", () => {
       message: "time zone from Etc/UTC to Europe/Berlin, time synchronisation switched off",
     });
     expect((await call("time", body)).json).toMatchObject({
-      ...{ success: true, changed: [], message: "nothing was changed: it is so already" },
+      ...{ success: true, changed: [], message: "nothing was changed: already set" },
     });
-    expect((await call("time", body, "?dry_run=true")).json).toMatchObject({ steps: [], reason: "it is so already" });
+    expect((await call("time", body, "?dry_run=true")).json).toMatchObject({ steps: [], reason: "already set" });
+  });
+
+  it("say what was changed before one that failed, to the caller and in the audit log", async () => {
+    const { set } = service.timeSettings;
+    Object.assign(service.timeSettings, {
+      async set(...given: Parameters<typeof set>) {
+        if (given[0].ntp !== undefined) throw new HostSettingsUnavailable("systemd-timedated", "it does not answer");
+        await set(...given);
+      },
+    });
+    const changed = "time zone from Etc/UTC to Europe/Berlin";
+    expect(await call("time", { timezone: "Europe/Berlin", ntp: false })).toMatchObject({
+      status: 503,
+      json: { error: { message: expect.stringContaining(`it does not answer (changed before: ${changed})`) } },
+    });
+    expect((await call("time")).json).toMatchObject({ timezone: "Europe/Berlin", ntp: true });
+    expect(JSON.stringify(service.audit.entries)).toContain(changed);
   });
 
   it("need a time service to be switched on, and something to change", async () => {

@@ -1,6 +1,7 @@
 import type { Hostname, HostTime, hostSettings } from "#contract/host-settings.ts";
-import type { Handlers } from "#contract/operation.ts";
+import type { Context, Handlers } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import {
   type HostNameChange,
@@ -32,57 +33,82 @@ const showNames = ({ current, permanent, pretty }: HostNameState): Hostname => (
   pretty_hostname: pretty,
 });
 
-/** What is to be done: members of the request, each with a step in words. */
-interface Step {
+/** One member of the request that differs from the host, with what is sent for it alone. */
+interface Step<Change> {
   readonly member: string;
   readonly doing: string;
   readonly done: string;
+  readonly change: Change;
 }
+type Described = Omit<Step<unknown>, "change">;
 
-const messageOf = (steps: readonly Step[]): string =>
-  steps.length === 0 ? "nothing was changed: it is so already" : steps.map(({ done }) => done).join(", ");
+const messageOf = (steps: readonly Described[]): string =>
+  steps.length === 0 ? "nothing was changed: already set" : steps.map(({ done }) => done).join(", ");
 
-const planOf = (steps: readonly Step[]) =>
+const planOf = (steps: readonly Described[]) =>
   createPlan(
     steps.map(({ doing }) => doing),
-    steps.length === 0 ? { reason: "it is so already" } : {},
+    steps.length === 0 ? { reason: "already set" } : {},
   );
 
-const outcomeOf = (steps: readonly Step[]) => ({
+const outcomeOf = (steps: readonly Described[]) => ({
   success: true,
   message: messageOf(steps),
   changed: steps.map(({ member }) => member),
 });
 
-function timeSteps({ timezone, ntp }: TimeChange, state: TimeState): readonly Step[] {
-  const steps: Step[] = [];
+/**
+ * Makes the changes one after the other, so that the audit log has those that were made before one failed.
+ * @throws what a change throws, with those before it in its message.
+ */
+async function apply<Change>(
+  steps: readonly Step<Change>[],
+  set: (change: Change, signal: AbortSignal) => Promise<void>,
+  context: Context,
+): Promise<void> {
+  const made: Step<Change>[] = [];
+  for (const step of steps) {
+    try {
+      await set(step.change, context.signal());
+    } catch (error) {
+      if (made.length === 0 || !(error instanceof HostUnavailable)) throw error;
+      throw new HostUnavailable(`${error.message} (changed before: ${messageOf(made)})`, error.details, error);
+    }
+    made.push(step);
+    context.touched(Object.fromEntries(made.map(({ member, done }) => [member, done])));
+  }
+}
+
+function timeSteps({ timezone, ntp }: TimeChange, state: TimeState): readonly Step<TimeChange>[] {
+  const steps: Step<TimeChange>[] = [];
   if (timezone !== undefined && timezone !== state.timezone) {
     const what = `time zone from ${state.timezone} to ${timezone}`;
-    steps.push({ member: "timezone", doing: `change the ${what}`, done: `${what}` });
+    steps.push({ member: "timezone", doing: `change the ${what}`, done: what, change: { timezone } });
   }
   if (ntp !== undefined && ntp !== state.isSyncEnabled) {
     const how = ntp ? "on" : "off";
     const doing = `switch time synchronisation ${how}`;
-    steps.push({ member: "ntp", doing, done: `time synchronisation switched ${how}` });
+    steps.push({ member: "ntp", doing, done: `time synchronisation switched ${how}`, change: { ntp } });
   }
   return steps;
 }
 
 const quoted = (text: string): string => (text === "" ? "none" : JSON.stringify(text));
 
-function nameSteps({ hostname, pretty }: HostNameChange, state: HostNameState): readonly Step[] {
-  const steps: Step[] = [];
+function nameSteps({ hostname, pretty }: HostNameChange, state: HostNameState): readonly Step<HostNameChange>[] {
+  const steps: Step<HostNameChange>[] = [];
   if (hostname !== undefined && (hostname !== state.current || hostname !== state.permanent)) {
     const former = state.permanent || state.current;
     steps.push({
       member: "hostname",
       doing: `rename the host from ${former} to ${hostname}`,
       done: `the host is called ${hostname}, and was called ${former}`,
+      change: { hostname },
     });
   }
   if (pretty !== undefined && pretty !== state.pretty) {
     const what = `pretty name from ${quoted(state.pretty)} to ${quoted(pretty)}`;
-    steps.push({ member: "pretty", doing: `change the ${what}`, done: what });
+    steps.push({ member: "pretty", doing: `change the ${what}`, done: what, change: { pretty } });
   }
   return steps;
 }
@@ -120,17 +146,7 @@ export function hostSettingsHandlers({
       if (body.timezone === undefined && body.ntp === undefined) throw invalid("timezone", "give it, or ntp, or both");
       const { state, steps } = await planTime(defined(body), signal);
       if (query.dry_run) return planOf(steps);
-      const isChanged = (member: string): boolean => steps.some((step) => step.member === member);
-      if (steps.length > 0) {
-        await time.set(
-          defined({
-            timezone: isChanged("timezone") ? body.timezone : undefined,
-            ntp: isChanged("ntp") ? body.ntp : undefined,
-          }),
-          signal,
-        );
-        context.touched(Object.fromEntries(steps.map(({ member, done }) => [member, done])));
-      }
+      await apply(steps, time.set, context);
       const now = steps.length > 0 ? await time.state(signal) : state;
       return { ...showTime(now, clock.now()), ...outcomeOf(steps) };
     },
@@ -146,17 +162,7 @@ export function hostSettingsHandlers({
       const state = await names.state(signal);
       const steps = nameSteps(defined({ hostname, pretty }), state);
       if (query.dry_run) return planOf(steps);
-      const isChanged = (member: string): boolean => steps.some((step) => step.member === member);
-      if (steps.length > 0) {
-        await names.set(
-          defined({
-            hostname: isChanged("hostname") ? hostname : undefined,
-            pretty: isChanged("pretty") ? pretty : undefined,
-          }),
-          signal,
-        );
-        context.touched(Object.fromEntries(steps.map(({ member, done }) => [member, done])));
-      }
+      await apply(steps, names.set, context);
       return { ...showNames(steps.length > 0 ? await names.state(signal) : state), ...outcomeOf(steps) };
     },
   };
