@@ -113,7 +113,9 @@ describe("steward status", () => {
     expect(refused).toMatchObject({
       code: 2,
       out: "",
-      err: expect.stringMatching(/^steward: this key lacks the scope health:read \(FORBIDDEN, request \S+\)\n$/),
+      err: expect.stringMatching(
+        /^steward: this key lacks the scope health:read \(FORBIDDEN, request \S+\): sudo steward keys create NAME --scope health:read makes .*\n$/,
+      ),
     });
   });
 });

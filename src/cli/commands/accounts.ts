@@ -13,7 +13,12 @@ function printMissing(io: Io, missing: Answer<"listUsers">["not_shown"]): void {
   for (const { what, reason } of missing) io.out(`${oneLine(`not shown: ${what}: ${reason}`)}\n`);
 }
 
-function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUsers">, showsKeys: boolean): void {
+interface UserOptions {
+  readonly all?: boolean;
+  readonly keys?: boolean;
+}
+
+function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUsers">, shown: UserOptions): void {
   printTable(io, users, {
     user: ({ name }) => name,
     uid: ({ uid }) => uid,
@@ -24,17 +29,16 @@ function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUs
     shell: ({ shell }) => shell,
     home: ({ home }) => home,
   });
-  if (showsKeys)
+  if (shown.keys)
     for (const { name, authorized_keys: keys } of users)
       for (const { type, bits, fingerprint, comment, options } of keys ?? []) {
         const restricted = options.length === 0 ? "" : ` (${options.join(", ")})`;
         io.out(`${oneLine(`${name}: ${bits ?? "?"} ${fingerprint} ${comment} (${type})${restricted}`)}\n`);
       }
-  io.out(
-    users.length < total
-      ? `${users.length} of ${counted(total, "user")} (--limit shows more)\n`
-      : `${counted(total, "user")}\n`,
-  );
+  const all = shown.all ? counted(total, "user") : `${counted(total, "user")} who can sign in`;
+  const more = [...(users.length < total ? ["--limit"] : []), ...(shown.all ? [] : ["--all"])];
+  const count = users.length < total ? `${users.length} of ${all}` : all;
+  io.out(`${count}${more.length === 0 ? "" : ` (${more.join(" and ")} shows more)`}\n`);
   printMissing(io, missing);
 }
 
@@ -46,9 +50,9 @@ export function addUsersCommand(program: Command, ports: CommandPorts): void {
     .option("-k, --keys", "fingerprints of the keys that open each account")
     .limit({ minimum: 1, maximum: 10_000, default: 1000 });
   answerCommand(ports, command, {
-    ask: (client, { all = false, limit }: { all?: boolean; keys?: boolean; limit: number }) =>
+    ask: (client, { all = false, limit }: UserOptions & { limit: number }) =>
       client.listUsers({ query: { sign_in: !all, limit } }),
-    print: (io, answer) => printUsers(io, answer, command.opts()["keys"] === true),
+    print: (io, answer) => printUsers(io, answer, command.opts<UserOptions>()),
   });
 }
 

@@ -105,7 +105,8 @@ function printDisks(io: Io, list: DiskList): void {
     label: ({ device, fileSystem }) => fileSystem?.label ?? device?.content?.label ?? "",
   });
   for (const { mounts, usage_unknown: reason } of list.file_systems)
-    if (reason !== null) io.err(`steward: ${oneLine(`how full ${mounts[0]?.path ?? "it"} is: ${reason}`)}\n`);
+    if (reason !== null)
+      io.err(`steward: ${oneLine(`not shown: usage of ${mounts[0]?.path ?? "a file system"}: ${reason}`)}\n`);
   for (const note of list.notes) io.err(`steward: ${oneLine(note)}\n`);
 }
 

@@ -75,10 +75,17 @@ export function explainError(error: unknown): string {
     .join("\n");
 }
 
+/** How to get what a key lacks; nothing where the scope is not a word that a shell takes as it is. */
+function scopeRemedy({ code, details }: ApiError): string {
+  const scope = details?.["required_scope"];
+  if (code !== "FORBIDDEN" || typeof scope !== "string" || !/^[\w:.@-]+$/.test(scope)) return "";
+  return `: sudo steward keys create NAME --scope ${scope} makes a key that has it, on its host`;
+}
+
 function messageOf(error: unknown): string {
   if (error instanceof ApiError) {
     const request = error.requestId === undefined ? "" : `, request ${error.requestId}`;
-    return oneLine(`${error.message} (${error.code}${request})`);
+    return oneLine(`${error.message} (${error.code}${request})${scopeRemedy(error)}`);
   }
   if (error instanceof TypeError && error.cause instanceof Error)
     return (
