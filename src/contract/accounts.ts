@@ -29,7 +29,7 @@ export const UserEntry = Type.Object({
   can_sign_in: Type.Unsafe<boolean | null>({
     type: ["boolean", "null"],
     description:
-      "Whether the shell is none that refuses, the account has not expired, and there is a password or a key for it; null where that cannot be read.",
+      "Whether the shell permits logins, the account has not expired, and a password or a key is set; null if that cannot be read.",
   }),
   authorized_keys: Type.Unsafe<Static<typeof AuthorizedKey>[] | null>({
     type: ["array", "null"],

@@ -62,7 +62,7 @@ export const hostSettings = {
     tag: "System",
     summary: "Set the time zone, switch time synchronisation on or off",
     description:
-      "By systemd-timedated. The time zone is one that it lists. What is so already is not done again, and the answer says so. Programs that run keep the time zone that they have read until they are restarted. The clock itself cannot be set.",
+      "By systemd-timedated. The time zone is one that it lists. Values that are already set are reported as unchanged. Programs that run keep the time zone that they have read until they are restarted. The clock itself cannot be set.",
     scope: "system:time",
     effect: "write",
     does: ["set_time"],
@@ -93,7 +93,7 @@ export const hostSettings = {
     tag: "System",
     summary: "Rename the host",
     description:
-      "By systemd-hostnamed, now and for each boot. What is so already is not done again, and the answer says so. `/etc/hosts`, DNS and certificates keep the former name.",
+      "By systemd-hostnamed, now and for each boot. Values that are already set are reported as unchanged. `/etc/hosts`, DNS and certificates keep the former name.",
     scope: "system:hostname",
     effect: "write",
     does: ["set_hostname"],

@@ -245,7 +245,7 @@ describe("POST /packages/remove and /packages/purge", () => {
 describe("POST /packages/hold and /packages/unhold", () => {
   const isHeld = (name: string): boolean | undefined => service.packageManager.packages.get(name)?.isHeld;
 
-  it("keep packages at their version and let them go again, as the dry run shows it, and what is so already is told", async () => {
+  it("hold and unhold packages as the dry run shows, and report those that are unchanged", async () => {
     const { packageManager } = service;
     packageManager.packages.set("viewer", fakePackage("viewer", "2.0", { isHeld: true }));
     const both = { packages: ["editor", "viewer", "editor:amd64"] };

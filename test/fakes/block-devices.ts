@@ -18,7 +18,7 @@ export const fakeDevice = (name: string, given: Partial<BlockDevice> = {}): Bloc
 
 export interface FakeBlockDevices extends BlockDevices {
   devices: readonly BlockDevice[];
-  /** What is missing, for want of which there is no answer. */
+  /** What is missing; while set, every call fails with it. */
   missing: string | undefined;
 }
 

@@ -38,7 +38,7 @@ describeOnHost("time zone and name of the host", { user: "steward" }, (session) 
     await session.api.setTime({ body: { timezone: before } });
   });
 
-  it("time synchronisation is switched where there is a time service, and what is missing is said elsewhere", async () => {
+  it("time synchronisation is switched if there is a time service, and refused with what is missing if not", async () => {
     const { ntp_available: isThere, ntp } = await session.api.getTime();
     if (isThere) {
       expect(await session.api.setTime({ body: { ntp: !ntp } })).toMatchObject({ changed: ["ntp"] });
@@ -68,7 +68,7 @@ describeOnHost("time zone and name of the host", { user: "steward" }, (session) 
     await session.api.setHostname({ body: { hostname: before, pretty: "" } });
   });
 
-  it("and what is missing is said where hostnamed and timedated are masked", async () => {
+  it("and refused with what is missing if hostnamed and timedated are masked", async () => {
     const units = "systemd-hostnamed.service systemd-timedated.service";
     await shell(`systemctl stop ${units}; systemctl mask --quiet ${units}`);
     try {

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { parseGroups, parsePasswd, parseShadow } from "./databases.ts";
 
-it("reads users, and leaves out what is none", () => {
+it("reads users, and ignores malformed lines", () => {
   expect(
     parsePasswd("root:x:0:0:root:/root:/usr/bin/zsh\n+::::::\nbad:x:-1:0::/:/bin/sh\nshort:x:1\na:x:7:8:A B,1,:/a:\n"),
   ).toEqual([

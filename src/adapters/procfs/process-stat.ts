@@ -25,7 +25,7 @@ const fields = { parent: 0, flags: 5, user: 10, system: 11, threads: 16, start: 
 const isSpace = (code: number): boolean => code === 0x20 || code === 0x0a;
 
 /**
- * Reads numbers that spaces separate, NaN for what is none. A line is not split: of its fifty words few are needed, and there are many
+ * Reads numbers that spaces separate, NaN for anything that is not a number. A line is not split: of its fifty words few are needed, and there are many
  * lines.
  */
 function readNumbers(text: string, from: number, into: Float64Array): void {

@@ -132,7 +132,9 @@ function addHoldCommand(packages: Command, verb: keyof typeof holds, ports: Comm
     .command(verb)
     .description(description)
     .addArgument(namedArgument("<names...>", "names of packages", "installed"))
-    .notes("Nothing is asked: no package changes by it. What is so already is told.");
+    .notes(
+      "Does not ask for confirmation: no package is changed by it. Packages that are already held, or not held, are reported as unchanged.",
+    );
   changeCommand(ports, command, {
     change: (client, query, names: readonly string[]) => client[name]({ query, body: { packages: [...names] } }),
     print: (io, { message }) => io.out(`${oneLine(message)}\n`),

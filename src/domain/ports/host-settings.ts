@@ -28,7 +28,7 @@ export interface HostNameState {
   readonly current: string;
   /** What is set at boot; empty where nothing is. */
   readonly permanent: string;
-  /** For people; empty where there is none. */
+  /** For people; empty if not set. */
   readonly pretty: string;
 }
 

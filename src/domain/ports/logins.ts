@@ -28,7 +28,7 @@ export interface PastLogin {
   readonly end: "logout" | "shutdown" | "crash" | "none" | "unknown";
 }
 
-/** What there is, or why there is none. */
+/** The value, or the reason why it cannot be read. */
 export type Found<T> = readonly T[] | { readonly reason: string };
 
 /** Who is signed in, and who was. */

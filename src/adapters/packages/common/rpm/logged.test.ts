@@ -12,7 +12,7 @@ const item = (action: LoggedItem["action"], name: string, version: string, isAut
   isAutomatic,
 });
 
-it("what was replaced is told with what took its place, and what went for another is removed", () => {
+it("reports an upgrade with both versions, and a package that another one obsoletes as removed", () => {
   const told = packagesOf([
     item("upgrade", "app", "2-1", true),
     item("replaced", "app", "1-1"),
