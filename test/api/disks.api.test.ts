@@ -129,7 +129,7 @@ describe("disks", () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
     const { code, out, err } = await runInProcess(["disks"], { environment, now: service.clock.now });
-    expect([code, err]).toEqual([0, "steward: how full /mnt is: it is not asked\n"]);
+    expect([code, err]).toEqual([0, "steward: not shown: usage of /mnt: it is not asked\n"]);
     const lines = out.split("\n").map((line) => line.replaceAll(/ {2,}/g, "  "));
     expect(lines[1]).toMatch(/^sda {2}disk {2}954 MiB/);
     expect(lines[2]).toMatch(/^└─sda1 {2}part/);
