@@ -66,7 +66,8 @@ export function createHostChecks(parts: {
   const { facts, systemd, journal, packages } = parts.host;
   const { settings } = config;
   const clock = systemClock;
-  const fileSystems = createFileSystems({ clock });
+  // What the service cannot look at itself, root can.
+  const fileSystems = createFileSystems({ clock, isWhole: rootSide !== undefined });
   const time = createTimeSync({ exec });
   const ownRunner = createPluginRunner({ exec });
   const runner = createPluginRunner({ exec, user: parts.pluginUser });

@@ -76,7 +76,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const accounts = buildAccountsPart(context, { traced, rootSide, logs });
   const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
-  const disks = buildDisksPart(context, { traced, details: host.systemd.details });
+  const disks = buildDisksPart(context, { traced });
   const diskUsage = buildDiskUsagePart(context);
   const network = buildNetworkPart(traced);
   const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });

@@ -84,8 +84,10 @@ const ServiceRequest = Strict({
   /** Permits what the policy of root's settings refuses without it, and nothing else. */
   confirm: Type.Optional(Type.Boolean()),
 });
-/** Checks that need root: host keys, the packet filter, and file systems outside of the sandbox. */
-const cheapRootCheckIds = ["disk_space", "inode_usage", "read_only_filesystems", "ssh_config", "firewall"] as const;
+/** Checks that need root where the sandbox of the service, or the mode of a folder, hides a file system of the host. */
+export const fileSystemCheckIds = ["disk_space", "inode_usage", "read_only_filesystems"] as const;
+/** Besides, checks that always need it: host keys, the packet filter. */
+const cheapRootCheckIds = [...fileSystemCheckIds, "ssh_config", "firewall"] as const;
 /** Those that start programs which may take long, or wake disks: each by itself, as seldom as it says. */
 export const separateRootCheckIds = [
   "lvm_thin",

@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
+import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { unitFileVerbs } from "#domain/ports/units.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager, fakePackage } from "../../test/fakes/package-manager.ts";
@@ -11,6 +12,11 @@ import { healthThroughRoot, managerThroughRoot, snapshotsThroughRoot, unitsThrou
 const never = new AbortController().signal;
 const settings = { ignore: [] };
 const here: Outcome = { status: "pass", message: "here", details: {} };
+/** The sandbox of the service hides a file system of the host from it. */
+const hidden = (id: string, fixes: readonly string[] = []): Check => ({
+  ...check(id, fixes),
+  run: () => Promise.reject(new FileSystemsUnseen("/tmp")),
+});
 const check = (id: string, fixes: readonly string[] = []): Check => ({
   id,
   name: id,
@@ -38,7 +44,7 @@ const outcomes = { disk_space: outcome("disk"), firewall: outcome("fire") };
 it("asks root at once for all checks that are asked for together, and again for whoever asks later", async () => {
   const clock = createFakeClock();
   const { asked, root } = asker({ "checks.run": { outcomes } });
-  const { checks } = healthThroughRoot([check("memory"), check("disk_space"), check("firewall")], root, clock);
+  const { checks } = healthThroughRoot([check("memory"), hidden("disk_space"), check("firewall")], root, clock);
   const [memory, disk, fire] = checks;
   const run = async (each: Check | undefined) => each?.run(settings, never, clock.monotonicMs());
   expect(await Promise.all([memory, disk, fire].map(run))).toEqual([here, outcomes.disk_space, outcomes.firewall]);
@@ -52,11 +58,36 @@ it("asks root at once for all checks that are asked for together, and again for 
   expect(asked).toHaveLength(3);
 });
 
+it("asks root about file systems only while the service cannot look at all of them", async () => {
+  const clock = createFakeClock();
+  const { asked, root } = asker({ "checks.run": { outcomes } });
+  let isHidden = false;
+  const disk: Check = { ...check("disk_space"), run: (...given) => (isHidden ? hidden("") : check("")).run(...given) };
+  const broken: Check = { ...check("inode_usage"), run: () => Promise.reject(new Error("no answer")) };
+  const { checks } = healthThroughRoot([disk, check("firewall"), broken], root, clock);
+  const run = async (at: number) => {
+    await clock.advance(1);
+    return checks[at]?.run(settings, never, clock.monotonicMs());
+  };
+  expect(await run(0)).toEqual(here);
+  await expect(run(2)).rejects.toThrow("no answer");
+  expect(asked).toEqual([]);
+  await run(1);
+  isHidden = true;
+  expect(await run(0)).toEqual(outcomes.disk_space);
+  isHidden = false;
+  expect(await run(0)).toEqual(here);
+  await run(1);
+  const ids = ["inode_usage", "firewall"];
+  const both = ["disk_space", ...ids];
+  expect(asked).toMatchObject([ids, both, ids].map((each) => ["checks.run", { check_ids: each }]));
+});
+
 it("says to root what a check said last where that holds a figure, in a round of its own after a start", async () => {
   const held = { ...outcome("near"), graded: { "/srv": "warn" } } as const;
   const clock = createFakeClock();
   const { asked, root } = asker({ "checks.run": { outcomes: { disk_space: held, inode_usage: here } } });
-  const { checks } = healthThroughRoot([check("disk_space"), check("inode_usage")], root, clock);
+  const { checks } = healthThroughRoot([hidden("disk_space"), hidden("inode_usage")], root, clock);
   const run = (at: number, previous?: PreviousGrades) =>
     checks[at]?.run({ ...settings, ...(previous && { previous }) }, never, clock.monotonicMs());
   const ids = ["disk_space", "inode_usage"];
@@ -131,7 +162,7 @@ it("has root plan and carry out fixes, and checks again after that", async () =>
       },
     });
   };
-  const checks = [check("disk_space", ["disk_cleanup"]), check("firewall"), check("up", ["apply_security_updates"])];
+  const checks = [hidden("disk_space", ["disk_cleanup"]), check("firewall"), check("up", ["apply_security_updates"])];
   const through = healthThroughRoot(checks, { request, openFix }, createFakeClock());
   const plan = await through.fix(fix("disk_cleanup")).plan(here, never);
   expect(plan).toMatchObject({ steps: [{ action: "a" }], freesBytes: 5 });

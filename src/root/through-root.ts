@@ -4,6 +4,7 @@ import type { HoldRequest, PackageManager, UpdateRequest } from "#domain/ports/p
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import type {
   Confirmation,
   FoundUnit,
@@ -18,7 +19,7 @@ import { unconfirmed } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
-import { rootCheckIds, separateRootCheckIds } from "./tasks.ts";
+import { fileSystemCheckIds, rootCheckIds, separateRootCheckIds } from "./tasks.ts";
 
 /** Fixes that begin an operation, which the service does. */
 export const fixesOfService: readonly string[] = ["apply_security_updates"];
@@ -51,6 +52,8 @@ export function healthThroughRoot(
   let latest: { readonly atMs: number; readonly round: Round; readonly left: Set<string> } | undefined;
   /** What each check said last, for rounds that another one begins. */
   const known = new Map<string, PreviousGrades | undefined>();
+  /** Checks of file systems that the service could look at the last time. */
+  const seenHere = new Set<string>();
   const ask = async (asked: readonly (typeof rootCheckIds)[number][], signal: AbortSignal) => {
     const held = asked.flatMap((id) => {
       const previous = known.get(id);
@@ -78,10 +81,25 @@ export function healthThroughRoot(
     if (latest === undefined || latest.atMs < askedAtMs || !latest.left.delete(id)) {
       // Of more checks than the one that begins it, so that no signal of one of them ends it.
       const { signal } = new AbortController();
-      const round = ask(ids, signal);
-      latest = { atMs: clock.monotonicMs(), round, left: new Set(ids.filter((each) => each !== id)) };
+      const asked = ids.filter((each) => !seenHere.has(each));
+      const round = ask(asked, signal);
+      latest = { atMs: clock.monotonicMs(), round, left: new Set(asked.filter((each) => each !== id)) };
     }
     return outcomeIn(await latest.round, id);
+  };
+
+  /** Undefined where the service cannot look at every file system of the host: only then root is asked. */
+  const outcomeHere = async (check: Check, settings: CheckSettings, signal: AbortSignal) => {
+    if (!fileSystemCheckIds.some((id) => id === check.id)) return undefined;
+    try {
+      const outcome = await check.run(settings, signal);
+      seenHere.add(check.id);
+      return outcome;
+    } catch (error) {
+      if (!(error instanceof FileSystemsUnseen)) throw error;
+      seenHere.delete(check.id);
+      return undefined;
+    }
   };
 
   return {
@@ -90,7 +108,8 @@ export function healthThroughRoot(
         return {
           ...check,
           group: "root",
-          run: (settings, _signal, askedAtMs) => outcomeOf(check.id, settings, askedAtMs),
+          run: async (settings, signal, askedAtMs) =>
+            (await outcomeHere(check, settings, signal)) ?? outcomeOf(check.id, settings, askedAtMs),
         };
       const separate = separateRootCheckIds.find((id) => id === check.id && !isPlugin(id));
       if (separate !== undefined) {

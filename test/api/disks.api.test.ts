@@ -1,30 +1,14 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { DiskList } from "#contract/disks.ts";
 import { fakeDevice } from "../fakes/block-devices.ts";
-import { fakeMount, fakeVolume } from "../fakes/mount-table.ts";
+import { fakeVolume } from "../fakes/mount-table.ts";
 import { createFakeRaidArrays, fakeRaidArray } from "../fakes/raid-arrays.ts";
-import { createFakeUnitDetails } from "../fakes/unit-details.ts";
-import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { runInProcess } from "./cli-run.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
-let units: FakeUnits;
-const mountUnit = (where: string, what: string, type: string, options: string) => ({
-  ...{ name: `${where}.mount`, description: "", loadState: "loaded", activeState: "active", subState: "mounted" },
-  ...{ unitFileState: "", since: null, result: "success", kind: "mount" as const },
-  mount: { what, where, type, options },
-});
 beforeEach(async () => {
-  units = createFakeUnits([]);
-  service = await startTestService({
-    raidArrays: createFakeRaidArrays([fakeRaidArray({ workingDevices: 1 })]),
-    unitDetails: createFakeUnitDetails(units, {}, [
-      mountUnit("/", "/dev/mapper/vg-root", "ext4", "rw,relatime"),
-      mountUnit("/scratch", "tmpfs", "tmpfs", "rw,size=1g"),
-      mountUnit("/tmp", "tmpfs", "tmpfs", "rw,size=5g"),
-    ]),
-  });
+  service = await startTestService({ raidArrays: createFakeRaidArrays([fakeRaidArray({ workingDevices: 1 })]) });
 });
 afterEach(() => service.app.close());
 
@@ -81,42 +65,9 @@ describe("disks", () => {
     expect(notes).toEqual([]);
   });
 
-  it("are mounted where the host has them, not where a sandbox does", async () => {
-    service.mountTable.isOwnView = true;
-    service.mountTable.volumes = [
-      fakeVolume("/", {
-        mounts: [
-          fakeMount("/", { options: "ro,relatime" }),
-          fakeMount("/var/lib/steward", { root: "/var/lib/steward" }),
-        ],
-      }),
-      fakeVolume("/dev/shm", { type: "tmpfs", mounts: [fakeMount("/dev/shm", { options: "rw,size=64m" })] }),
-      fakeVolume("/run", { type: "tmpfs", mounts: [fakeMount("/run", { options: "ro,size=9m" })] }),
-      fakeVolume("/scratch", { type: "tmpfs", mounts: [fakeMount("/scratch", { options: "rw,size=64m" })] }),
-      fakeVolume("/tmp", {
-        type: "tmpfs",
-        mounts: [fakeMount("/tmp", { options: "rw,size=5g", root: "/systemd-private-0f-steward.service-x/tmp" })],
-      }),
-      fakeVolume("/credentials", { type: "tmpfs" }),
-    ];
-    const { file_systems: fileSystems, notes } = await read();
-    expect(notes).toEqual([]);
-    expect(fileSystems.map(({ mounts, usage_unknown: why }) => [mounts, why])).toEqual([
-      [[{ path: "/", root: null, options: "rw,relatime", is_read_only: false }], null],
-      [[{ path: "/dev/shm", root: null, options: "", is_read_only: false }], expect.stringContaining("of its own")],
-      [[{ path: "/run", root: null, options: "rw,size=9m", is_read_only: false }], null],
-      [
-        [{ path: "/scratch", root: null, options: "rw,size=1g", is_read_only: false }],
-        expect.stringContaining("of its own"),
-      ],
-      [[{ path: "/tmp", root: null, options: "rw,size=5g", is_read_only: false }], null],
-    ]);
-  });
-
   it("say so where nobody knows what the host sees, and where there are too many", async () => {
     service.mountTable.isOwnView = true;
     service.mountTable.leftOut = 3;
-    units.available = false;
     expect((await read()).notes).toEqual([
       expect.stringContaining("sandbox"),
       expect.stringContaining("3 file systems"),

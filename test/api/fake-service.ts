@@ -207,7 +207,6 @@ export function createFakeService(fakes: ServiceFakes) {
       devices: fakes.blockDevices,
       mounts: fakes.mountTable,
       arrays: fakes.raidArrays,
-      details: fakes.unitDetails,
     }),
     diskUsage: createDiskUsagePart({ clock, folders: fakes.folderSizes }),
     network: createNetworkPart({

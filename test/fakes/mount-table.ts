@@ -8,7 +8,7 @@ const halfFull: FileSystemSizes = {
   freeInodes: 900,
 };
 
-export const fakeMount = (path: string, given: Partial<MountPoint> = {}): MountPoint => ({
+const fakeMount = (path: string, given: Partial<MountPoint> = {}): MountPoint => ({
   path,
   root: null,
   options: "rw,relatime",

@@ -1,6 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
 import { createIntruder } from "./support/intruder.ts";
 import { describeOnHost } from "./support/session.ts";
+import { createSmallDisk } from "./support/small-disk.ts";
 
 /** As many processes as systemd starts for the connections of the service (`MaxConnections=`). */
 const mostProcesses = 16;
@@ -14,6 +15,12 @@ describeOnHost("requests to root", (session) => {
   /** Waits until no process of root's side is left. */
   const quiet = () =>
     shell('until [ "$(systemctl show -P NConnections steward-task.socket)" = 0 ]; do sleep 0.1; done');
+  const count = async <T>(work: () => Promise<T>) => {
+    await quiet();
+    const before = await property("NAccepted");
+    const result = await work();
+    return { result, processes: (await property("NAccepted")) - before };
+  };
   const slow = () => shell("pgrep -fx '/bin/sleep 7654' || true");
   const begun = () => shell("until pgrep -fx '/bin/sleep 7654' >/dev/null; do sleep 0.1; done");
 
@@ -96,12 +103,6 @@ describeOnHost("requests to root", (session) => {
 
     it("start one process of root, which checks, plans, fixes and checks again", async () => {
       const params = { check_id: "systemd_failed" };
-      const count = async <T>(work: () => Promise<T>) => {
-        await quiet();
-        const before = await property("NAccepted");
-        const result = await work();
-        return { result, processes: (await property("NAccepted")) - before };
-      };
       expect(await count(() => session.api.fixCheck({ params, query: { dry_run: true } }))).toMatchObject({
         result: { steps: ["restart breaks.service"], units: ["breaks.service"] },
         processes: 1,
@@ -116,6 +117,34 @@ describeOnHost("requests to root", (session) => {
         '"request":"fix","phase":"done"',
       ]);
     });
+  });
+
+  it("are made about file systems only where the sandbox or a closed folder hides one", async () => {
+    const check = () =>
+      count(async () => {
+        const params = ["disk_space", "inode_usage", "read_only_filesystems"].map((id) => ({ check_id: id }));
+        const results = await Promise.all(params.map((each) => session.api.getCheck({ params: each })));
+        return results.map(({ details }) => JSON.stringify(details));
+      });
+    const { result, processes } = await check();
+    // Shared memory among them, of which the service has its own.
+    expect([result[0]?.includes('"/dev/shm"'), processes]).toEqual([true, 0]);
+    const disk = await createSmallDisk(session, 16);
+    await shell("mkdir -p -m 700 /root/closed");
+    for (const path of ["/tmp", "/root/closed"]) {
+      await disk.mount(path);
+      const hidden = await check();
+      expect([hidden.result.map((details) => details.includes(`"${path}"`)), hidden.processes > 0]).toEqual([
+        [true, true, true],
+        true,
+      ]);
+      const { file_systems: all } = await session.api.listDisks();
+      const found = all.find(({ type, mounts }) => type === "ext4" && mounts.some((mount) => mount.path === path));
+      expect([found?.usage, found?.usage_unknown]).toEqual([null, expect.stringMatching(/sandbox|closed/)]);
+      await disk.unmount();
+    }
+    expect((await check()).processes).toBe(0);
+    disk.dispose();
   });
 
   it("say what to do when nothing listens", async () => {

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import type { FileSystems } from "#domain/ports/storage.ts";
+import { type FileSystems, FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
 
@@ -65,6 +65,50 @@ describe("file systems of a mount table", () => {
     const lines = paths.map((path, at) => `${at + 1} ${Math.min(at, 1)} 8:${at} / ${path} rw - ext4 /dev/sd${at} rw`);
     writeFileSync(join(procDir, "self/mountinfo"), `${lines.join("\n")}\n`);
   };
+
+  /** Those of process 1, whose root this process may not follow. */
+  const writeHost = (...lines: readonly string[]): void => {
+    mkdirSync(join(procDir, "1"));
+    writeFileSync(join(procDir, "1/mountinfo"), `${lines.join("\n")}\n`);
+  };
+  const disk = (id: number, at: number, path: string, options = "rw") =>
+    `${id} ${at === 0 ? 0 : 1} 8:${at} / ${path} ${options} - ext4 /dev/sd${at} rw`;
+
+  it("are those of the host where this process finds them, and said to be unseen or left out where it does not", async () => {
+    writeHost(disk(1, 0, "/"), disk(2, 1, "/usr"), disk(3, 2, "/tmp"));
+    // As a sandbox has it: the root read-only, a folder bound over, and another file system in the place of one.
+    writeFileSync(
+      join(procDir, "self/mountinfo"),
+      [disk(11, 0, "/", "ro"), "12 11 8:1 / /usr rw - ext4 /dev/sd1 rw", "13 11 0:9 / /tmp rw - tmpfs tmpfs rw"].join(
+        "\n",
+      ),
+    );
+    const mounted = await createFileSystems({ clock: systemClock, procDir }).list(signal);
+    expect(mounted.map(({ path, isReadOnly }) => [path, isReadOnly])).toEqual([
+      ["/", false],
+      ["/usr", false],
+    ]);
+    const whole = createFileSystems({ clock: systemClock, procDir, isWhole: true });
+    await expect(whole.list(signal)).rejects.toThrow(FileSystemsUnseen);
+    await expect(whole.list(signal)).rejects.toThrow("/tmp");
+    rmSync(join(procDir, "1"), { recursive: true });
+    writeHost(disk(1, 0, "/"), disk(2, 1, "/usr"));
+    expect(await whole.list(signal)).toHaveLength(2);
+  });
+
+  it.each([
+    ["process 1 is hidden", []],
+    ["the root is another one", ["1 0 8:7 / / rw - ext4 /dev/sd7 rw"]],
+    ["the root is a folder of the host's", ["1 0 8:0 /srv/chroot / rw - ext4 /dev/sd0 rw"]],
+  ])("are those of this process where %s, which are not all", async (_, lines) => {
+    writeMounts("/");
+    if (lines.length > 0) writeHost(...lines);
+    const mounted = await createFileSystems({ clock: systemClock, procDir }).list(signal);
+    expect(mounted.map(({ device }) => device)).toEqual(["/dev/sd0"]);
+    await expect(createFileSystems({ clock: systemClock, procDir, isWhole: true }).list(signal)).rejects.toThrow(
+      FileSystemsUnseen,
+    );
+  });
 
   it("leave out one that has been unmounted since", async () => {
     writeMounts("/", "/nonexistent/since");

@@ -5,8 +5,8 @@ import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { isOwnOfSystem, isRemote } from "./data-mounts.ts";
-import { readMounts } from "./file-systems.ts";
-import { createMountLookup, decodeEscapes, type Mount, parseMountinfo } from "./mountinfo.ts";
+import { readHostMounts } from "./host-mounts.ts";
+import { createMountLookup, decodeEscapes, type Mount } from "./mountinfo.ts";
 import { answerTimeoutMs, askSizes } from "./sizes.ts";
 
 /** File systems through which the kernel and programs talk, which hold nothing. */
@@ -86,8 +86,7 @@ export function createMountTable(ports: {
   return {
     async read(signal) {
       signal.throwIfAborted();
-      const { text, rootDir, isOwnView } = readMounts(procDir);
-      const mounts = parseMountinfo(text);
+      const { mounts, isOwnView, pathOf } = readHostMounts(procDir);
       const mountAt = createMountLookup(mounts);
       const all = volumesOf(mounts);
       const volumes = await Promise.all(
@@ -101,7 +100,8 @@ export function createMountTable(ports: {
             // Without an answer from the root nothing runs here, whoever gives it.
             if (isFar && !same.some(({ path }) => path === "/")) return "it is not asked: its server may not answer";
             if (visible === undefined) return "another file system is mounted over it";
-            return sizesOf(join(rootDir, visible.path), signal);
+            const here = pathOf(visible.path);
+            return here === undefined ? "the sandbox of this service has something else there" : sizesOf(here, signal);
           };
           const points = same.map((mount) => ({
             path: mount.path,

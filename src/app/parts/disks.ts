@@ -1,7 +1,6 @@
 import { createBlockDevices } from "#adapters/block-devices/index.ts";
 import { createMountTable } from "#adapters/procfs/mount-table.ts";
 import { createRaidArrays } from "#adapters/procfs/raid-arrays.ts";
-import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import { type DiskPorts, diskHandlers } from "#domain/system/disks.ts";
 import type { PartContext } from "../part.ts";
 import type { TracedParts } from "../tracing/tracing.ts";
@@ -10,11 +9,10 @@ export const createDisksPart = (ports: DiskPorts) => ({ handlers: diskHandlers(p
 
 export const buildDisksPart = (
   { clock }: Pick<PartContext, "clock">,
-  { traced, details }: { readonly traced: Pick<TracedParts, "exec">; readonly details: Pick<UnitDetails, "list"> },
+  { traced }: { readonly traced: Pick<TracedParts, "exec"> },
 ) =>
   createDisksPart({
     devices: createBlockDevices(traced),
     mounts: createMountTable({ clock }),
     arrays: createRaidArrays(),
-    details,
   });

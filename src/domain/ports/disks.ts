@@ -76,7 +76,7 @@ export interface MountTable {
   readonly read: (signal: AbortSignal) => Promise<{
     readonly volumes: readonly MountedVolume[];
     readonly swaps: readonly Swap[];
-    /** Whether this process may see other mounts than the host, which a sandbox gives it. */
+    /** Whether these are the mounts of this process, which may not see those of the host. */
     readonly isOwnView: boolean;
     /** Volumes left out since there are too many. */
     readonly leftOut: number;

@@ -15,8 +15,14 @@ export interface MountedFileSystem {
   readonly freeInodes: number;
 }
 
+/** There are file systems that this process cannot look at. */
+export class FileSystemsUnseen extends Error {
+  override readonly name = "FileSystemsUnseen";
+}
+
 /** File systems with data: no pseudo file systems, each device once, at its shortest path. */
 export interface FileSystems {
+  /** @throws FileSystemsUnseen where what cannot be looked at is not to be left out. */
   readonly list: (signal: AbortSignal) => Promise<readonly MountedFileSystem[]>;
   /** The `path` of the listed file system that contains a path, if any. */
   readonly holding: (path: string) => Promise<string | undefined>;

@@ -9,8 +9,6 @@ import type {
   MountTable,
 } from "#domain/ports/disks.ts";
 import type { RaidArray, RaidArrays } from "#domain/ports/storage.ts";
-import type { MountFacts, UnitDetails } from "#domain/ports/unit-details.ts";
-import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { counted } from "#kernel/text.ts";
 import { onHost } from "./service.ts";
 
@@ -18,48 +16,6 @@ export interface DiskPorts {
   readonly devices: BlockDevices;
   readonly mounts: MountTable;
   readonly arrays: RaidArrays;
-  readonly details: Pick<UnitDetails, "list">;
-}
-
-/** systemd has one unit for each mount; a host with more than this has a fault. */
-const mostMountUnits = 2_000;
-
-/** systemd mounts these itself and has no units for them. The sandbox makes the first read-only, and the second anew. */
-const runtimeFolder = "/run";
-const sharedMemory = "/dev/shm";
-
-const sizeOption = (options: string): string | undefined => /(?:^|,)size=([^,]*)/.exec(options)?.[1];
-const isOfSandbox = (root: string | null): boolean => root !== null && /(^|\/)systemd-private-[0-9a-f]+-/.test(root);
-
-/** A mount that the host has as well; undefined where the sandbox made it. */
-function pointOnHost(point: MountPoint, fact: MountFacts | undefined): MountPoint | undefined {
-  if (fact !== undefined) {
-    const root = isOfSandbox(point.root) ? null : point.root;
-    return { path: point.path, root, options: fact.options === "" ? point.options : fact.options };
-  }
-  if (point.path === runtimeFolder) return { ...point, options: point.options.replace(/^ro\b/, "rw") };
-  return point.path === sharedMemory ? { ...point, options: "" } : undefined;
-}
-
-/**
- * What systemd, which runs outside of every sandbox, says of the mounts that this process sees in its own: those that the sandbox made are
- * left out, and options are those of the host.
- */
-function asHostSees(volumes: readonly MountedVolume[], facts: readonly MountFacts[]): readonly MountedVolume[] {
-  const onTheHost = new Map(facts.map((each) => [each.where, each]));
-  return volumes.flatMap((volume) => {
-    const points = new Map<string, MountPoint>();
-    let isReplaced = false;
-    for (const point of volume.mounts) {
-      const found = pointOnHost(point, onTheHost.get(point.path));
-      if (found === undefined) continue;
-      if (volume.type === "tmpfs" && sizeOption(found.options) !== sizeOption(point.options)) isReplaced = true;
-      points.set(point.path, found);
-    }
-    if (points.size === 0) return [];
-    const sizes = isReplaced ? "this service has a file system of its own in its place" : volume.sizes;
-    return [{ ...volume, mounts: [...points.values()], sizes }];
-  });
 }
 
 const isReadOnly = ({ options }: MountPoint): boolean => options.split(",").includes("ro");
@@ -145,42 +101,29 @@ function toDevice(device: BlockDevice, array: RaidArray | undefined): DiskDevice
 const firstPath = ({ mounts }: DiskFileSystem): string => mounts[0]?.path ?? "";
 const byPath = (a: DiskFileSystem, b: DiskFileSystem): number => (firstPath(a) < firstPath(b) ? -1 : 1);
 
-const sandboxNote =
-  "systemd does not say what is mounted: these are the mounts that this service sees, among them those of its own sandbox";
+const ownViewNote =
+  "this service may not see what the host has mounted (its /proc hides the processes of others, or it runs in another root): " +
+  "these are the mounts that it has itself, those of its sandbox among them";
 
 export function diskHandlers(ports: DiskPorts): Handlers<typeof disks> {
-  const { devices, mounts, arrays, details } = ports;
-
-  /** Undefined where systemd does not run. */
-  const mountFacts = async (): Promise<readonly MountFacts[] | undefined> => {
-    try {
-      const { units } = await details.list({ kinds: ["mount"], activeState: "active", limit: mostMountUnits });
-      const facts = units.flatMap(({ mount }) => mount ?? []);
-      return facts.some(({ where }) => where === "/") ? facts : undefined;
-    } catch (error) {
-      if (error instanceof UnitsUnavailable) return undefined;
-      throw error;
-    }
-  };
+  const { devices, mounts, arrays } = ports;
 
   return {
     listDisks: (_, context) =>
       onHost("list disks", async (): Promise<DiskList> => {
         const signal = context.signal();
         const [found, table, raids] = await Promise.all([devices.list(signal), mounts.read(signal), arrays.list()]);
-        const facts = table.isOwnView ? await mountFacts() : undefined;
-        const volumes = facts === undefined ? table.volumes : asHostSees(table.volumes, facts);
         const raidOf = new Map(raids?.map((array) => [array.name, array]));
         const { leftOut } = table;
         return {
           devices: found.map((device) => toDevice(device, raidOf.get(device.name))),
-          file_systems: volumes.map((volume) => toFileSystem(volume, found)).toSorted(byPath),
+          file_systems: table.volumes.map((volume) => toFileSystem(volume, found)).toSorted(byPath),
           swaps: table.swaps.map(({ path, type, sizeBytes, usedBytes, priority }) => ({
             ...{ path, type, priority },
             ...{ size_bytes: sizeBytes, used_bytes: usedBytes },
           })),
           notes: [
-            ...(table.isOwnView && facts === undefined ? [sandboxNote] : []),
+            ...(table.isOwnView ? [ownViewNote] : []),
             ...(leftOut > 0 ? [`${counted(leftOut, "file system")} more are mounted than are listed`] : []),
           ],
         };
