@@ -3,11 +3,13 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCode } from "#cli/output/output.ts";
+import { type CliRun, runInProcess } from "../api/cli-run.ts";
 import { makePair } from "../process/support/certificates.ts";
 import { runSteward } from "../process/support/program.ts";
 import { baseEnvironment, mainFile } from "../process/support/service.ts";
 import { runInTerminal } from "../process/support/terminal.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
+import { askingCommands } from "./support/cli-commands.ts";
 import { type HostileService, startHostileService } from "./support/hostile-service.ts";
 
 const workspace = createWorkspace();
@@ -20,60 +22,9 @@ afterAll(async () => {
   await workspace.dispose();
 });
 
-/** Every command that shows what a service says. */
-const commands = [
-  ["status"],
-  ["doctor"],
-  ["check"],
-  ["check", "disk_space"],
-  ["check", "disk_space", "--nagios"],
-  ["check", "--json"],
-  ["services", "list"],
-  ["services", "restart", "cron"],
-  ["services", "status", "cron"],
-  ["services", "stop", "cron", "--yes"],
-  ["services", "enable", "cron"],
-  ["units"],
-  ["processes"],
-  ["processes", "signal", "7", "TERM", "--yes"],
-  ["top"],
-  ["disks"],
-  ["du", "/srv"],
-  ["network"],
-  ["packages", "search", "x"],
-  ["packages", "show", "x"],
-  ["packages", "history"],
-  ["packages", "install", "x", "--yes"],
-  ["packages", "remove", "x", "--yes"],
-  ["packages", "hold", "x"],
-  ["logs", "--list-boots"],
-  ["logs", "--fields"],
-  ["logs", "--disk-usage"],
-  ["alerts", "list"],
-  ["alerts", "silences"],
-  ["alerts", "silence", "DiskSpaceLow", "--for", "1m"],
-  ["alerts", "unsilence", "x"],
-  ["traces", "list"],
-  ["traces", "show", "0af7651916cd43dd8448eb211c80319c"],
-  ["updates", "check"],
-  ["updates", "history"],
-  ["snapshots", "list"],
-  ["snapshots", "diff", "20260131-120000"],
-  ["snapshots", "create"],
-  ["operations", "list"],
-  ["operations", "show", "x"],
-  ["explain", "disk_space"],
-  ["connectors", "list"],
-  ["connectors", "test", "x"],
-  ["keys", "list"],
-  ["keys", "create", "x", "--scope", "system:read"],
-  ["audit", "list"],
-  ["plugins", "list"],
-  ["plugins", "enable", "x", "--yes"],
-  ["plugins", "disable", "x"],
-  ["notify", "list"],
-  ["notify", "test"],
-] as const;
+/** Those that show what a service says; run as programs, a few of them. */
+const commands = askingCommands();
+const asPrograms = [["status"], ["services", "list"], ["keys", "create", "x", "--scope", "system:read"]];
 
 /** What is in a pipe as journalctl writes it, byte for byte, and nothing but text at a terminal. */
 const journalCommands = [
@@ -124,16 +75,33 @@ describe("a terminal that shows what a service says", () => {
     },
   );
 
+  const expectText = (argv: readonly string[], { code, out, err }: CliRun): void => {
+    const isUnknown = argv[0] === "x" || (argv[0] === "chat" && argv.includes("hello"));
+    // A command that breaks prints nothing hostile either.
+    if (!service.fails && !isUnknown) expect([code === exitCode.couldNotRun, err]).toEqual([false, err]);
+    expect(service.takeAsked().length).toBeGreaterThan(0);
+    expect(out + err).not.toBe("");
+    const found = (out + err).match(/.{0,60}([^\n\t\P{Cc}]|\p{Cf}).{0,60}/u)?.[0];
+    expect([service.fails, JSON.stringify(found)]).toEqual([service.fails, undefined]);
+  };
+
   it.each(commands.map((argv) => [argv.join(" "), argv] as const))("is told nothing but text: %s", async (_, argv) => {
     for (const fails of [false, true]) {
       service.fails = fails;
-      const { code, stdout, stderr } = await run(argv);
-      // A command that breaks prints nothing hostile either.
-      if (!fails) expect([code === exitCode.couldNotRun, stderr]).toEqual([false, stderr]);
-      expect(service.takeAsked().length).toBeGreaterThan(0);
-      expect(stdout + stderr).not.toBe("");
-      const found = (stdout + stderr).match(/.{0,60}([^\n\t\P{Cc}]|\p{Cf}).{0,60}/u)?.[0];
-      expect([fails, JSON.stringify(found)]).toEqual([fails, undefined]);
+      const local = { redact: (text: string) => Promise.resolve(text) };
+      const environment = { STEWARD_API_KEY: "stw_x" };
+      expectText(argv, await runInProcess(["--url", service.url, ...argv], { environment, local, columns: 80 }));
     }
   });
+
+  it.each(asPrograms.map((argv) => [argv.join(" "), argv] as const))(
+    "is told nothing but text by the program: %s",
+    async (_, argv) => {
+      for (const fails of [false, true]) {
+        service.fails = fails;
+        const { code, stdout, stderr } = await run(argv);
+        expectText(argv, { code, out: stdout, err: stderr });
+      }
+    },
+  );
 });

@@ -32,13 +32,18 @@ const moreWords: Readonly<Record<string, readonly string[]>> = {
   "plugins enable": ["--yes"],
   "snapshots delete": ["--yes"],
   "updates apply": ["--yes"],
+  "processes signal": ["--yes"],
+  "packages install": ["--yes"],
+  "packages remove": ["--yes"],
+  "packages purge": ["--yes"],
   "reboot start": ["--yes"],
   "updates restart-stale": ["--yes"],
   rollback: ["--yes"],
 };
 
 /** Words for arguments that take no word at all. */
-const wordsOf: Readonly<Record<string, string>> = {
+const wordsOf: Readonly<Record<string, string | readonly string[]>> = {
+  "processes signal": ["7", "TERM"],
   "traces show": "0af7651916cd43dd8448eb211c80319c",
   "alerts silence": "DiskSpaceLow",
   "api get-trace": "0af7651916cd43dd8448eb211c80319c",
@@ -60,7 +65,10 @@ function membersOf(name: string): readonly string[] {
 
 function wordsFor({ path, arguments: terms }: CommandNode): readonly string[] {
   const name = path.join(" ");
-  const needed = terms.filter(({ term }) => term.startsWith("<")).map(() => wordsOf[name] ?? "x");
+  const words = wordsOf[name] ?? "x";
+  const needed = terms
+    .filter(({ term }) => term.startsWith("<"))
+    .map((_, at) => (typeof words === "string" ? words : (words[at] ?? "x")));
   const more = path[0] === "api" ? membersOf(path[1] ?? "") : (moreWords[name] ?? []);
   return [...path, ...needed, ...more];
 }

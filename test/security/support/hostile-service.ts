@@ -1,4 +1,5 @@
 import { createServer } from "node:http";
+import { errorStatus } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import { type Operation, Plan } from "#contract/operation.ts";
@@ -81,8 +82,9 @@ export async function startHostileService(): Promise<HostileService> {
     request.resume();
     response.setHeader("Content-Type", "application/json");
     if (service.fails || operation === undefined) {
-      const error = { code: "INTERNAL_ERROR", message: terminalText, details: { [terminalText]: terminalText } };
-      response.writeHead(500).end(JSON.stringify({ error }));
+      // An error that is not asked about again.
+      const error = { code: "CONFLICT", message: terminalText, details: { [terminalText]: terminalText } };
+      response.writeHead(errorStatus.CONFLICT).end(JSON.stringify({ error }));
       return;
     }
     const body = answerTo({ query: request.url ?? "", operation, text: terminalText });
