@@ -50,8 +50,10 @@ export default defineConfig({
           include: [
             long,
             "test/ports/journal-{copies,corruption,differential,expressions,foreign,growth,paging}.test.ts",
+            "test/security/hostile-texts.test.ts",
+            "test/api/replays.api.test.ts",
           ],
-          env: { STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
+          env: { STEWARD_TESTS: "all", STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
           // Most of these are machines, which wait most of the time, and nothing else runs beside them.
           maxWorkers: 4,

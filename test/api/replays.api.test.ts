@@ -4,6 +4,7 @@ import { scopes } from "#contract/scopes.ts";
 import type { AnswerFiles, KeptAnswer } from "#transports/http/idempotency.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeUnits } from "../fakes/units.ts";
+import { partOf } from "../support/breadth.ts";
 import { send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
 import {
   type MutableService,
@@ -67,8 +68,8 @@ describe.each(posts)("an answer to %s", (name: MutationName, operation) => {
     const service = await start();
     const credentials = credentialsOf(service, operation);
     let repeated = 0;
-    for (const giver of credentials) {
-      for (const taker of credentials) {
+    for (const [at, giver] of credentials.entries()) {
+      for (const taker of new Set([giver, ...partOf(credentials, at)])) {
         const request = await prepareMutation(service, name);
         const [first, second] = await callTwice(service, request, [giver.text, taker.text]);
         const pair = `${giver.name}, then ${taker.name}: ${first.status} ${second.status}`;

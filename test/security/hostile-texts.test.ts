@@ -10,6 +10,7 @@ import type { RunningService } from "../process/support/service.ts";
 import { startService } from "../process/support/service.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { openStream } from "../process/support/ws-client.ts";
+import { partOf, triesAll } from "../support/breadth.ts";
 import { attack, sendTo } from "./support/attack.ts";
 import { leastBodies, places } from "./support/hostile-requests.ts";
 import { addressTexts, hostileTexts } from "./support/hostile-texts.ts";
@@ -90,13 +91,13 @@ describe("hostile text in every input of every operation", () => {
   it("shell injection: metacharacters run nothing, break nothing, and are refused wherever a name or a number is wanted", async () => {
     const { faults, statuses } = await attack(target(), places, ofKind("shell"));
     expect(faults).toEqual([]);
-    expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(500);
+    expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(triesAll ? 1_500 : 500);
   });
 
   it("option injection: words that begin with a dash are options of nothing", async () => {
     const { faults, statuses } = await attack(target(), places, ofKind("option"));
     expect(faults).toEqual([]);
-    expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(500);
+    expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(triesAll ? 1_500 : 500);
   });
 
   it("server-side request forgery: an address that a client writes is asked by nobody, and no file is read", async () => {
@@ -128,7 +129,7 @@ describe("hostile text in every input of every operation", () => {
   it("is only text where it was kept", async () => {
     const { keys } = await createClient({ url: service.url, key: service.adminKey }).listKeys();
     const names = keys.map(({ name }) => name);
-    expect(names).toContain(`$(touch ${sentinel})`);
+    expect(names.filter((name) => texts.some(({ text }) => text === name)).length).toBeGreaterThan(0);
     for (const name of names) expect(name).not.toMatch(/\p{Cc}/u);
   });
 });
@@ -151,8 +152,8 @@ describe("hostile text in the filters of the streams", () => {
 
   it("shell injection: neither do those of the address", async () => {
     const key = { "X-API-Key": service.adminKey };
-    for (const { text } of texts) {
-      for (const name of ["unit", "grep", "priority", "cursor"]) {
+    for (const [at, { text }] of texts.entries()) {
+      for (const name of partOf(["unit", "grep", "cursor"], at).concat("priority")) {
         const opened = await openStream(service.url, "/api/v1/ws/logs", {
           headers: key,
           query: { [name]: text },

@@ -91,9 +91,11 @@ const answers = async (): Promise<string> => {
   const headers = { "X-API-Key": service.adminKey };
   const read = Object.values<Operation>(operations).filter(({ effect }) => effect === "read");
   const texts: string[] = [];
-  for (const { base, path, params } of read) {
-    const examples = ["by-file", "shop", "disk_space", ...(params === undefined ? [] : ["x"])];
-    for (const example of path.includes("{") ? examples : [""]) {
+  for (const { base, path } of read) {
+    // Of each kind of thing one that there is.
+    const there = { connectors: "by-file", components: "shop", checks: "disk_space" };
+    const named = Object.entries(there).flatMap(([kind, name]) => (path.includes(`/${kind}/`) ? [name] : []));
+    for (const example of [...named, "x"].slice(0, path.includes("{") ? 2 : 1)) {
       const address = `${base === "root" ? "" : apiBase}${path.replaceAll(/\{\w+\}/g, example)}`;
       const response = await fetch(`${service.url}${address}`, { headers });
       texts.push([...response.headers].join("\n"), await response.text());

@@ -2,6 +2,7 @@ import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { errorStatus } from "#contract/errors.ts";
 import { leak } from "../../process/support/leak.ts";
+import { partOf } from "../../support/breadth.ts";
 import type { HostileRequest, Place } from "./hostile-requests.ts";
 import type { HostileText } from "./hostile-texts.ts";
 
@@ -68,7 +69,7 @@ function faultOf(place: Place, hostile: string, { status, headers, body }: Reply
   return undefined;
 }
 
-/** Puts every text into every place, those of one operation one after the other. */
+/** Puts texts into every place ({@link partOf} says which), those of one operation one after the other. */
 export async function attack(target: Target, places: readonly Place[], texts: readonly HostileText[]): Promise<Damage> {
   const agent = new Agent({ keepAlive: true, maxSockets: 8 });
   const statuses = new Map<number, number>();
@@ -81,11 +82,12 @@ export async function attack(target: Target, places: readonly Place[], texts: re
     const where = `${place.operation} ${place.name} = ${JSON.stringify(hostile)}`;
     faults.push(`${where}: ${fault}: ${reply.status} ${reply.body.slice(0, 300)}`);
   };
-  const byOperation = Map.groupBy(places, ({ operation }) => operation);
+  const numbered = places.map((place, at) => ({ place, texts: partOf(texts, at) }));
+  const byOperation = Map.groupBy(numbered, ({ place }) => place.operation);
   try {
     await Promise.all(
       [...byOperation.values()].map(async (group) => {
-        for (const place of group) for (const { text: hostile } of texts) await one(place, hostile);
+        for (const { place, texts: own } of group) for (const { text: hostile } of own) await one(place, hostile);
       }),
     );
   } finally {
