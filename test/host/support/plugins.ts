@@ -32,7 +32,7 @@ export async function callPlugin(
   folder: string,
   options: Omit<PluginWork, "dir" | "folder"> = {},
 ): Promise<PluginAnswer> {
-  const { stdout } = await host.exec(pluginCommand({ folder, ...options }), { timeoutMs: 90_000 });
+  const { stdout } = await host.exec(pluginCommand({ folder, ...options }), { timeoutMs: 300_000 });
   return JSON.parse(stdout) as PluginAnswer;
 }
 
