@@ -275,7 +275,9 @@ describeOnHost("plugins in their sandbox", (session) => {
   });
 
   it("may print a gigabyte, of which the beginning is kept", async () => {
-    await writePlugin(session, "flood", shell("head -c 1000000000 /dev/zero | tr '\\0' x", "exit 1"), ["timeout: 240s"]);
+    await writePlugin(session, "flood", shell("head -c 1000000000 /dev/zero | tr '\\0' x", "exit 1"), [
+      "timeout: 240s",
+    ]);
     expect((await callPlugin(session, "flood")).end).toMatchObject({
       exitCode: 1,
       isTruncated: true,

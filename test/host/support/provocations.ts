@@ -69,7 +69,12 @@ export const provocations = {
     },
   ],
   cpu_load: [
-    { how: "a busy loop on every processor, then none", isReal: true, statuses: ["fail", "pass"], file: kernel },
+    {
+      how: "a busy loop in a container with one processor, then none",
+      isReal: true,
+      statuses: ["fail", "pass"],
+      file: kernel,
+    },
   ],
   file_descriptors: [
     {
