@@ -33,6 +33,9 @@ export function createSlots(count: number): <T>(work: () => Promise<T>) => Promi
 /** A signal that fires after a time, or with another signal. */
 export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
+/** Made once: what ends in time is told to nobody, and a stack for each would cost more than most of the work. */
+const isOver = new DOMException("the work is over, or its time is", "AbortError");
+
 /** @param timeUp makes what the signal fires with when the time is over. */
 export function createTimeLimit(
   clock: Pick<Clock, "sleep" | "monotonicMs">,
@@ -51,8 +54,8 @@ export function createTimeLimit(
     remainingMs: (): number => deadline - clock.monotonicMs(),
     /** Ends it, and what still listens to its signal. */
     end: (): void => {
-      ended.abort();
-      over.abort();
+      ended.abort(isOver);
+      over.abort(isOver);
     },
   };
 }
@@ -72,7 +75,7 @@ export async function withinTime<T>(
   try {
     return await Promise.race([work(signal), late]);
   } finally {
-    over.abort();
+    over.abort(isOver);
   }
 }
 

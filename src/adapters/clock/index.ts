@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import type { Clock } from "#kernel/clock.ts";
 
 /** As long as a timer can be; one for longer would fire at once. */
@@ -12,7 +11,16 @@ export const systemClock: Clock = {
     timer.unref();
     return () => clearInterval(timer);
   },
-  async sleep(durationMs, signal) {
-    await delay(Math.min(durationMs, longestMs), undefined, signal && { signal }).catch(() => undefined);
-  },
+  // Not that of node:timers/promises, which makes an error with a stack for each sleep that a signal ends: nearly all of them.
+  sleep: (durationMs, signal) =>
+    new Promise((resolve) => {
+      if (signal?.aborted === true) return resolve();
+      const end = (): void => {
+        clearTimeout(timer);
+        signal?.removeEventListener("abort", end);
+        resolve();
+      };
+      const timer = setTimeout(end, Math.min(durationMs, longestMs));
+      signal?.addEventListener("abort", end);
+    }),
 };

@@ -35,9 +35,23 @@ const queryLimits: PoolLimits = {
 };
 /** Where there are processors for them, as many threads again that help those that search. */
 const searchThreads = Math.min(Math.max(availableParallelism(), searchesAtOnce), 2 * searchesAtOnce);
-const searchLimits: PoolLimits = { ...queryLimits, isForSearches: true, threads: searchThreads, keptThreads: 0 };
+/** A check searches once a minute, for which a thread would be started each time. */
+const searchIdleMs = 90_000;
+const searchLimits: PoolLimits = {
+  ...queryLimits,
+  isForSearches: true,
+  threads: searchThreads,
+  idleMs: searchIdleMs,
+  keptThreads: 0,
+};
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
-const batchLimits: PoolLimits = { ...searchLimits, threads: 1, waiting: 4096, jobMs: 1_000 };
+const batchLimits: PoolLimits = {
+  ...searchLimits,
+  threads: 1,
+  waiting: 4096,
+  jobMs: 1_000,
+  idleMs: queryLimits.idleMs,
+};
 
 /** Where journald keeps its files: on the disk, and in memory until the disk is there or where none is wanted. */
 const hostFolders = ["/var/log/journal", "/run/log/journal"];
