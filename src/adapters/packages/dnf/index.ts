@@ -8,6 +8,7 @@ import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/ma
 import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
+import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
 import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
 import { createHistory } from "./history.ts";
 import { type Dnf, openDnf, type RpmDatabase, toInstalled, withoutRepositories } from "./host.ts";
@@ -43,9 +44,7 @@ function catalogOf(dnf: Dnf, { exec }: ManagerPorts): PackageCatalog {
     rpm: places.rpm,
     installed: async (signal) => toInstalled(await database(signal)),
     mark: async () => `${await databaseMark(places.databases, places.history)}\n${await markOf(dnf)}`,
-    askLists: (format, words, signal, options) =>
-      ask(["repoquery", `--queryformat=${format}`, ...words], signal, options),
-    withHeld: "--disableexcludes=all",
+    lists: createRepoqueryLists({ ask, withHeld: "--disableexcludes=all" }),
     protectedNames: async () => new Set(["dnf", ...(await namesInFolders(places.protectedFolders))]),
     history: createHistory(places),
   });

@@ -10,6 +10,7 @@ import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/ma
 import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
+import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
 import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
 import { asResult, unitFor } from "../common/transactions.ts";
 import { asksReboot, parseAdvisories, parseCheckUpgrade } from "./answers.ts";
@@ -57,9 +58,7 @@ function catalogOf(dnf5: Dnf5, { exec }: ManagerPorts): PackageCatalog {
     rpm: places.rpm,
     installed: async (signal) => toInstalled(await database(signal)),
     mark: async () => `${await databaseMark(places.databases, places.history)}\n${await markOf(dnf5)}`,
-    askLists: (format, words, signal, options) =>
-      ask(["repoquery", `--queryformat=${format}`, ...words], signal, options),
-    withHeld: withoutHolds,
+    lists: createRepoqueryLists({ ask, withHeld: withoutHolds }),
     protectedNames: async () => new Set(["dnf5", ...(await namesInFolders(places.protectedFolders))]),
     history: createHistory(dnf5),
   });

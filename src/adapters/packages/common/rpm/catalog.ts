@@ -1,6 +1,6 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
-import type { CommandOptions, Exec } from "#adapters/exec/index.ts";
+import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageCatalog, PackageDetails } from "#domain/ports/package-catalog.ts";
 import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
@@ -8,13 +8,31 @@ import type { Argv, Asks } from "../ports.ts";
 import type { RecordStore } from "../record-store.ts";
 import { createSearch } from "../search.ts";
 import { createCollector } from "./collector.ts";
-import { byPreference, type DescribedRpm, describedCount, describedOf, isNative, listsFormat } from "./described.ts";
-import { comparePackageVersions, isPackageName } from "./names.ts";
-import { orWithoutLists } from "./offers.ts";
+import { byPreference, type DescribedRpm, isNative } from "./described.ts";
+import { comparePackageVersions, isPackageName, nevraOf } from "./names.ts";
 import { createPresent } from "./present.ts";
-import { createMarks, createRecordReader, parseRecords } from "./records.ts";
 
 const buildMs = 120_000;
+
+/** A version that can be had. */
+export type ListedRpm = PackageVersion & Pick<DescribedRpm, "repository">;
+
+/** What the lists have of one name; nothing where there are none. */
+export interface ListedName {
+  /** All versions, those that are held as well. */
+  readonly versions: readonly ListedRpm[];
+  /** Of these, the ones that may be installed. */
+  readonly candidates: readonly PackageVersion[];
+  /** Undefined where the lists say no more of it. */
+  readonly described: (found: PackageVersion) => DescribedRpm | undefined;
+}
+
+/** The lists of packages on the disk. */
+export interface RpmLists {
+  /** Tells of the candidate of each name, and may tell of more. @throws NoLists. */
+  readonly each: (take: (found: DescribedRpm) => void, signal: AbortSignal) => Promise<void>;
+  readonly named: (name: string, signal: AbortSignal) => Promise<ListedName>;
+}
 
 export interface RpmCatalogHost {
   readonly exec: Exec;
@@ -22,15 +40,7 @@ export interface RpmCatalogHost {
   readonly installed: Asks<readonly InstalledPackage[]>;
   /** Changes when the lists, the settings or what is installed do. */
   readonly mark: () => Promise<string>;
-  /** Asks for what the lists have, in a format. @throws NoLists. */
-  readonly askLists: (
-    format: string,
-    words: readonly string[],
-    signal: AbortSignal,
-    options?: Pick<CommandOptions, "onOutput">,
-  ) => Promise<string>;
-  /** The word with which what is held is in the lists as well. */
-  readonly withHeld: string;
+  readonly lists: RpmLists;
   /** Names of packages that are never removed. */
   readonly protectedNames: () => Promise<ReadonlySet<string>>;
   readonly history: PackageCatalog["history"];
@@ -72,7 +82,7 @@ function chosen<T extends PackageVersion>(all: readonly T[], { name, architectur
   return named.filter(isMeant);
 }
 
-function versionsOf(listed: readonly DescribedRpm[], installed: readonly PackageVersion[]): PackageDetails["versions"] {
+function versionsOf(listed: readonly ListedRpm[], installed: readonly PackageVersion[]): PackageDetails["versions"] {
   const all = new Set([...listed, ...installed].map(({ version }) => version));
   return [...all]
     .sort((one, other) => comparePackageVersions(other, one))
@@ -97,7 +107,7 @@ function detailsOf(
 
 /** What is known of rpm's packages: rpm is asked of those that are installed, and the manager of the lists on the disk. */
 export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
-  const { askLists, withHeld } = host;
+  const { lists } = host;
   const present = createPresent(host);
 
   const installedOf = async (wanted: string, signal: AbortSignal): Promise<readonly InstalledPackage[]> => {
@@ -109,23 +119,8 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
     const signal = AbortSignal.timeout(buildMs);
     const collector = createCollector();
     await present.each(collector.take, signal);
-    const marks = createMarks();
-    const reader = createRecordReader(marks, describedCount, (fields) => collector.take(describedOf(fields)));
-    await askLists(listsFormat(marks), ["--available", "--latest-limit=1"], signal, { onOutput: reader.take });
-    reader.end();
+    await lists.each(collector.take, signal);
     return collector.finish();
-  };
-
-  /** What the lists have of a name; nothing where there are none. */
-  const listed = async (
-    wanted: Wanted,
-    words: readonly string[],
-    signal: AbortSignal,
-  ): Promise<readonly DescribedRpm[]> => {
-    const marks = createMarks();
-    const asked = askLists(listsFormat(marks), ["--available", ...words, "--", wanted.name], signal);
-    const found = parseRecords(await orWithoutLists(asked, ""), marks, describedCount).map(describedOf);
-    return found.filter(({ name }) => name === wanted.name);
   };
 
   return {
@@ -134,20 +129,20 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
     async show(text, signal) {
       const wanted = wantedOf(text);
       if (wanted === undefined) return undefined;
-      const [installed, everything] = [await installedOf(text, signal), await listed(wanted, [withHeld], signal)];
+      const [installed, listed] = [await installedOf(text, signal), await lists.named(wanted.name, signal)];
       const [newest] = installed;
       const meant = {
         ...wanted,
         architecture: wanted.architecture ?? (newest && !isNative(newest) ? newest.architecture : undefined),
       };
-      const known = chosen(everything, meant);
-      const allowed = known.length === 0 ? [] : chosen(await listed(wanted, [], signal), meant);
-      const [candidate] = [...allowed, ...installed].toSorted(byPreference);
+      const known = chosen(listed.versions, meant);
+      const [candidate] = [...chosen(listed.candidates, meant), ...installed].toSorted(byPreference);
       const shown = candidate ?? known[0];
       if (shown === undefined) return undefined;
-      const record =
-        known.find((each) => each.version === shown.version && each.architecture === shown.architecture) ??
-        (await present.described(shown, signal));
+      const told = listed.described(shown);
+      // Lists that do not say how much there is to download say less than rpm.
+      const isBetter = told?.downloadBytes === undefined && installed.some((each) => nevraOf(each) === nevraOf(shown));
+      const record = isBetter ? await present.described(shown, signal) : told;
       if (record === undefined) return undefined;
       return detailsOf(record, {
         installed: newest && {
