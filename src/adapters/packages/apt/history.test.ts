@@ -1,10 +1,6 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { historyFiles, parseHistory, readHistory } from "./history.ts";
+import { parseHistory } from "./history.ts";
 
 const text = `
 Start-Date: 2026-01-31  12:00:00
@@ -65,21 +61,4 @@ it("leaves out what is damaged, and reads any text", () => {
       }
     }),
   );
-});
-
-it("takes rotated files in the order of their age", async () => {
-  const names = ["history.log.10.gz", "term.log", "history.log.2.gz", "history.log.1", "history.log", "history.log.x"];
-  expect(historyFiles(names)).toEqual(["history.log", "history.log.1", "history.log.2.gz", "history.log.10.gz"]);
-  const folder = mkdtempSync(join(tmpdir(), "history-"));
-  try {
-    const at = (day: number): string => `\nStart-Date: 2026-01-0${day}  12:00:00\nInstall: a:all (${day})\n`;
-    writeFileSync(join(folder, "history.log"), at(4) + at(5));
-    writeFileSync(join(folder, "history.log.1"), at(3));
-    writeFileSync(join(folder, "history.log.2.gz"), gzipSync(at(1) + at(2)));
-    const versions: (string | undefined)[] = [];
-    for await (const { packages } of readHistory(folder, new AbortController().signal)) versions.push(packages[0]?.to);
-    expect(versions).toEqual(["5", "4", "3", "2", "1"]);
-  } finally {
-    rmSync(folder, { recursive: true });
-  }
 });

@@ -1,15 +1,9 @@
-import { createReadStream } from "node:fs";
-import { readdir } from "node:fs/promises";
-import { join } from "node:path";
-import { createGunzip } from "node:zlib";
+import type { Exec } from "#adapters/exec/index.ts";
 import type { LoggedTransaction, PackageAction } from "#domain/ports/package-catalog.ts";
-import { orUndefined } from "#kernel/errors.ts";
+import { readRotated } from "../common/rotated-logs.ts";
 import { fieldOf, parseStanzas } from "./deb822.ts";
 
-export const historyFolder = "/var/log/apt";
-
-/** A month of a busy host has some hundred kilobytes; what lies before the last so many bytes is left out. */
-const maxBytes = 32 * 1024 * 1024;
+export const historyLog = "/var/log/apt/history.log";
 
 const actions: readonly (readonly [field: string, action: PackageAction])[] = [
   ["Install", "install"],
@@ -69,41 +63,7 @@ function transactionOf(stanza: string): LoggedTransaction | undefined {
 export const parseHistory = (text: string): readonly LoggedTransaction[] =>
   parseStanzas(text).flatMap((stanza) => transactionOf(stanza) ?? []);
 
-/** Which of these files come first: `history.log`, `history.log.1`, `history.log.2.gz`. */
-export const historyFiles = (names: readonly string[]): readonly string[] =>
-  names
-    .flatMap((name) => {
-      const [, number = "0"] = /^history\.log(?:\.(\d{1,6})(?:\.gz)?)?$/.exec(name) ?? ["", "-"];
-      return number === "-" ? [] : [{ name, number: Number(number) }];
-    })
-    .sort((a, b) => a.number - b.number || (a.name < b.name ? -1 : 1))
-    .map(({ name }) => name);
-
-/** The end of a file: as much as is read at most. */
-async function readEnd(path: string): Promise<string> {
-  const file = createReadStream(path);
-  const source = path.endsWith(".gz") ? file.pipe(createGunzip()) : file;
-  file.once("error", (error) => source.destroy(error));
-  let chunks: Buffer[] = [];
-  let length = 0;
-  for await (const chunk of source as AsyncIterable<Buffer>) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > 2 * maxBytes) {
-      chunks = [Buffer.concat(chunks).subarray(-maxBytes)];
-      length = maxBytes;
-    }
-  }
-  return Buffer.concat(chunks).subarray(-maxBytes).toString("utf8");
-}
-
 /** What apt has logged, newest first: a file is read when all before it has been taken. */
-export async function* readHistory(folder: string, signal: AbortSignal): AsyncGenerator<LoggedTransaction> {
-  const names = (await orUndefined(readdir(folder))) ?? [];
-  for (const name of historyFiles(names)) {
-    signal.throwIfAborted();
-    // It may be rotated away meanwhile.
-    const text = await orUndefined(readEnd(join(folder, name)));
-    yield* parseHistory(text ?? "").toReversed();
-  }
+export async function* readHistory(log: string, exec: Exec, signal: AbortSignal): AsyncGenerator<LoggedTransaction> {
+  for await (const text of readRotated(log, exec, signal)) yield* parseHistory(text).toReversed();
 }

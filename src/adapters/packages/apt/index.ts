@@ -15,7 +15,7 @@ import { asResult, createTransactions, orLocked, settle, type Transaction, unitF
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
 import { createDatabase, nativeArchitecture, qualifiedName, readPresent } from "./database.ts";
 import { createDetails } from "./details.ts";
-import { historyFolder, readHistory } from "./history.ts";
+import { historyLog, readHistory } from "./history.ts";
 import { createHolds } from "./holds.ts";
 import { createOldKernels } from "./kernels.ts";
 import { createOffers, createUpdates, markOfSources } from "./offers.ts";
@@ -117,7 +117,7 @@ function createCatalog(ports: {
   readonly paths: AptPaths;
   readonly history?: string;
 }): PackageCatalog {
-  const { exec, database, paths, history = historyFolder } = ports;
+  const { exec, database, paths, history = historyLog } = ports;
   return {
     search: createSearchIndex({
       exec,
@@ -126,7 +126,7 @@ function createCatalog(ports: {
       mark: async () => `${(await database()).mark}\n${await markOfSources(paths)}`,
     }),
     ...createDetails(ports),
-    history: (signal) => readHistory(history, signal),
+    history: (signal) => readHistory(history, exec, signal),
   };
 }
 
