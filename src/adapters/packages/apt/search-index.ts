@@ -4,7 +4,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { FoundPackage } from "#domain/ports/package-catalog.ts";
 import { orUndefined, toError } from "#kernel/errors.ts";
-import { createRecordStore, type RecordStore } from "../common/record-store.ts";
+import { copyOf, createRecordStore, type RecordStore } from "../common/record-store.ts";
 import { createSearch, toText } from "../common/search.ts";
 import { createStanzaReader, fieldOf, linesOf, parseStanzas } from "./deb822.ts";
 import { failureReason } from "./output.ts";
@@ -14,9 +14,6 @@ const askMs = 120_000;
 
 /** Descriptions in full, which lists of packages have only in part, by the hash of the description. */
 type Descriptions = ReadonlyMap<string, string>;
-
-/** A part of a text keeps all of it in memory; a copy does not. */
-const copyOf = (text: string): string => Buffer.from(text).toString();
 
 const kibibyte = 1024;
 /** `Installed-Size` is in KiB, `Size` in bytes. */

@@ -3,6 +3,9 @@ const maxBytes = 192 * 1024 * 1024;
 const firstBytes = 1024 * 1024;
 const separator = 0;
 
+/** A part of a text keeps all of it in memory; a copy does not. */
+export const copyOf = (text: string): string => Buffer.from(text).toString();
+
 /** Bytes at one place, for texts that are appended. */
 function createTexts() {
   let bytes = Buffer.allocUnsafe(firstBytes);
@@ -53,7 +56,7 @@ export function createRecordStore() {
   const dropped = new Set<number>();
   return {
     add(name: string, shownText: string, soughtText: string): void {
-      names.push(name);
+      names.push(copyOf(name));
       shown.add(shownText);
       // A text has no end but its own.
       sought.add(soughtText.toLowerCase().replaceAll("\0", " "));

@@ -1,5 +1,5 @@
 import type { PackageVersion } from "#domain/ports/packages.ts";
-import { createRecordStore, type RecordStore } from "../record-store.ts";
+import { copyOf, createRecordStore, type RecordStore } from "../record-store.ts";
 import { toText } from "../search.ts";
 import { byPreference, type DescribedRpm } from "./described.ts";
 import { isPackageName } from "./names.ts";
@@ -21,7 +21,8 @@ export function createCollector() {
       // The lists say more of the same version: how much there is to download.
       if (order > 0 || (order === 0 && (isInstalled || other?.isInstalled !== true))) return;
       if (other !== undefined) store.drop(other.at);
-      taken.set(name, { name, version, architecture, at: store.count(), isInstalled });
+      const kept = { name: copyOf(name), version: copyOf(version), architecture: copyOf(architecture) };
+      taken.set(kept.name, { ...kept, at: store.count(), isInstalled });
       const capabilities = provides.map((each) => each.split(" ", 1)[0] ?? "").filter(isForPeople);
       store.add(name, toText(found), [name, ...capabilities, found.summary, description].join("\n"));
     },
