@@ -5,6 +5,7 @@ import { changesSince, fileTree } from "./support/file-tree.ts";
 import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
+import { catalogRecipes } from "./support/rpm-catalog.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import { makeRpmRepository, rpmFile, rpmRepository } from "./support/rpm-host.ts";
 import type { RpmTree } from "./support/rpm-tree.ts";
@@ -12,6 +13,7 @@ import { commonRecipes, testLists, testLostCaller, testPackageFiles } from "./su
 import { testWayBack } from "./support/rpm-way-back.ts";
 import { describeOnHost } from "./support/session.ts";
 import { exportKeys, makeSigningKeys, signed, signingKeys } from "./support/signing-keys.ts";
+import { testZypperCatalog } from "./support/zypper-catalog.ts";
 import {
   describeRelease,
   makeZypperRoot,
@@ -29,6 +31,7 @@ const recipes: readonly RpmRecipe[] = [
   { name: "release", version: "15.5", header: ["Provides: distribution-release"] },
   { name: "release", version: "15.6", header: ["Provides: distribution-release"] },
   ...commonRecipes,
+  ...catalogRecipes,
   { name: "kernel", version: "1.0", ...sideBySide },
   { name: "kernel", version: "2.0", ...sideBySide },
 ];
@@ -504,5 +507,6 @@ describeOnHost("zypper as the package manager of updates", (session) => {
   });
 
   testPackageFiles(session, tree);
+  testZypperCatalog(session, tree, books);
   testWayBack(session, tree);
 });

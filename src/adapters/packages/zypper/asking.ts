@@ -1,7 +1,7 @@
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { CommandResult, Exec } from "#adapters/exec/index.ts";
+import type { CommandOptions, CommandResult, Exec } from "#adapters/exec/index.ts";
 import { orUndefined } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
 import { askWhole } from "../common/asking.ts";
@@ -24,6 +24,9 @@ export interface ZypperPlaces {
   readonly packageLocks: string;
   readonly settings: readonly string[];
   readonly osRelease: string;
+  /** What zypper has done, and its predecessors below the same name. */
+  readonly history: string;
+  readonly systemCheck: string;
 }
 
 export function zypperPlaces(root = "/"): ZypperPlaces {
@@ -40,13 +43,16 @@ export function zypperPlaces(root = "/"): ZypperPlaces {
     packageLocks: below("etc/zypp/locks"),
     settings: ["", "repos.d", "services.d", "vendors.d", "multiversion.d"].map((name) => below(join("etc/zypp", name))),
     osRelease: below("etc/os-release"),
+    history: below("var/log/zypp/history"),
+    systemCheck: below("etc/zypp/systemCheck"),
   };
 }
 
 /** Questions take no lock, and what is asked does not go into the log of what was done. */
 const reading = ["ZYPP_READONLY_HACK=1", "ZYPP_LOGFILE=/dev/null", "LC_ALL=C.UTF-8"] as const;
 
-export const commonWords = ["--non-interactive", "--no-refresh", "--xmlout"] as const;
+const quietWords = ["--non-interactive", "--no-refresh"] as const;
+export const commonWords = [...quietWords, "--xmlout"] as const;
 
 export const onlyInstalled = ["--disable-repositories"] as const;
 
@@ -106,6 +112,12 @@ export function createAsking({ exec, places }: { readonly exec: Exec; readonly p
   return {
     tryAsking,
     ask: async (words: readonly string[], signal: AbortSignal) => demandAnswer(await tryAsking(words, signal)),
+    /** Answers with a table, of which some have more than the XML has. @throws NoLists */
+    askTable: async (words: readonly string[], signal: AbortSignal, options: Pick<CommandOptions, "onOutput">) => {
+      await demandLists(signal);
+      const argv = ["/usr/bin/env", ...reading, ...places.zypper, ...quietWords, ...words] as const;
+      return demandAnswer(await askWhole({ exec, manager: "zypper" }, argv, signal, options));
+    },
     /** Downloads packages into a directory. @throws NoLists */
     tryInto: async (folder: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> => {
       await demandLists(signal);

@@ -6,6 +6,7 @@ import { createRpmManager } from "../common/rpm/manager.ts";
 import { rpmDatabases } from "../common/rpm/marks.ts";
 import { splitVersion } from "../common/rpm/names.ts";
 import { changesTo, newestOf, type Offers } from "../common/rpm/offers.ts";
+import { createCatalog } from "./catalog.ts";
 import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
@@ -104,7 +105,7 @@ function createZypper(ports: ManagerPorts): PackageManager {
     },
     ports,
   );
-  return { ...manager, isPlannedByRoot: true };
+  return { ...manager, catalog: createCatalog(zypper), isPlannedByRoot: true };
 }
 
 export const zypper: Backend = {

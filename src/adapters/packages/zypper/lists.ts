@@ -83,11 +83,11 @@ export const parseHeld = (text: string): ReadonlySet<string> =>
   );
 
 /** Reads `search --details`: what repositories have. What is only installed is in none. */
-export const parseFound = (text: string): readonly PackageVersion[] =>
+export const parseFound = (text: string): readonly (PackageVersion & { readonly repository: string })[] =>
   parseElements(text).flatMap(({ name: element, attributes: { kind, name, edition, arch, repository } }) => {
     if (element !== "solvable" || kind !== "package" || repository === "(System Packages)") return [];
     if (name === undefined || edition === undefined || arch === undefined) return [];
-    return [{ name, version: withoutZeroEpoch(edition), architecture: arch }];
+    return [{ name, version: withoutZeroEpoch(edition), architecture: arch, repository: repository ?? "" }];
   });
 
 export const parseAutoInstalled = (text: string): ReadonlySet<string> =>
