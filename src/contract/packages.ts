@@ -107,7 +107,9 @@ export const PackageTransaction = Type.Object({
       action: Choice(packageActions),
       from: NullableString("Version before."),
       to: NullableString("Version after."),
-      automatic: Type.Boolean({ description: "Whether it came along with others." }),
+      automatic: Type.Boolean({
+        description: "Whether it came along with others; false where the package manager does not log that (pacman).",
+      }),
     }),
   ),
 });

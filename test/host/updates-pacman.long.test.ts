@@ -4,6 +4,7 @@ import type { AvailableUpdates, InstalledPackage, TransactionResult } from "#dom
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { packageVerbs } from "./support/package-work.ts";
+import { testPacmanCatalog } from "./support/pacman-catalog.ts";
 import type { PacmanRecipe } from "./support/pacman-host.ts";
 import {
   hold,
@@ -470,4 +471,6 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       expect(await installed()).toEqual({ steady: "2.0-1" });
     });
   });
+
+  testPacmanCatalog(session, { result, work }, books);
 });

@@ -13,6 +13,9 @@ export interface PacmanRecipe {
   readonly replaces?: readonly string[];
   readonly conflict?: readonly string[];
   readonly provides?: readonly string[];
+  readonly optdepend?: readonly string[];
+  /** What it is, in one line. */
+  readonly summary?: string;
   /** Functions of the shell such as `post_upgrade`. */
   readonly install?: string;
   /** Text of its configuration file. */
@@ -28,14 +31,17 @@ const wholeName = ({ name, version }: PacmanRecipe): string => `${name}-${versio
 /** The file of a package in the repository. */
 export const pacmanFile = (recipe: PacmanRecipe): string => `${pacmanRepository}/${wholeName(recipe)}-any.pkg.tar.gz`;
 
-const relations = ["depend", "replaces", "conflict", "provides"] as const;
+const relations = ["depend", "replaces", "conflict", "provides", "optdepend"] as const;
+
+const summaryOf = ({ summary = "made for a test" }: PacmanRecipe): string => summary;
 
 function infoOf(recipe: PacmanRecipe): string {
   const { name, version } = recipe;
   const lines = [
     `pkgname = ${name}`,
     `pkgver = ${version}-1`,
-    "pkgdesc = made for a test",
+    `pkgdesc = ${summaryOf(recipe)}`,
+    `url = https://${name}.example/`,
     "arch = any",
     "size = 4096",
     "builddate = 1700000000",
@@ -76,14 +82,18 @@ export async function offer({ host, shell }: Shell, recipes: readonly PacmanReci
       ["FILENAME", [file.replace(/^.*\//, "")]],
       ["NAME", [recipe.name]],
       ["VERSION", [`${recipe.version}-1`]],
+      ["DESC", [summaryOf(recipe)]],
       ["CSIZE", [bytes]],
       ["ISIZE", ["4096"]],
       ["SHA256SUM", [hash]],
+      ["URL", [`https://${recipe.name}.example/`]],
       ["ARCH", ["any"]],
+      ["PACKAGER", ["nobody"]],
       ["REPLACES", recipe.replaces ?? []],
       ["CONFLICTS", recipe.conflict ?? []],
       ["PROVIDES", recipe.provides ?? []],
       ["DEPENDS", recipe.depend ?? []],
+      ["OPTDEPENDS", recipe.optdepend ?? []],
     ] as const;
     const text = fields.map(([field, values]) => fieldOf(field, values)).join("");
     await host.writeFile(`${folder}/${wholeName(recipe)}/desc`, text);

@@ -1,7 +1,7 @@
 import { readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
-import type { CommandResult } from "#adapters/exec/index.ts";
+import type { CommandOptions, CommandResult } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { orUndefined } from "#kernel/errors.ts";
@@ -24,15 +24,17 @@ export interface PacmanPlaces {
   /** Lists of the service's own: those of the host change only together with its packages. */
   readonly lists: string;
   readonly settings: readonly string[];
+  readonly log: string;
 }
 
 export function pacmanPlaces(root = "/"): PacmanPlaces {
   const isTree = root !== "/";
   const below = (path: string): string => join(root, path);
   const settings = ["--config", below("etc/pacman.conf")];
+  const log = "var/log/pacman.log";
   const tree = [
     ...["--root", root, ...settings],
-    ...["--cachedir", below("var/cache/pacman/pkg"), "--logfile", below("var/log/pacman.log")],
+    ...["--cachedir", below("var/cache/pacman/pkg"), "--logfile", below(log)],
   ];
   return {
     pacman: ["/usr/bin/pacman", ...(isTree ? tree : [])],
@@ -41,6 +43,7 @@ export function pacmanPlaces(root = "/"): PacmanPlaces {
     lock: below("var/lib/pacman/db.lck"),
     lists: below("var/cache/steward-pacman"),
     settings: [below("etc/pacman.conf"), below("etc/pacman.d")],
+    log: below(log),
   };
 }
 
@@ -60,6 +63,8 @@ export interface PacmanDatabase {
   readonly isHeld: (found: Pick<InstalledRecord, "name" | "groups">) => boolean;
   readonly mark: string;
 }
+
+type Listening = Pick<CommandOptions, "onOutput">;
 
 const atOnce = 64;
 
@@ -108,14 +113,18 @@ export function openPacman(ports: PackagePorts) {
   const local = join(places.databases, "local");
   const remembered = rememberByMark<PacmanDatabase>();
 
-  const run = (argv: Argv, signal: AbortSignal): Promise<CommandResult> =>
-    askWhole({ exec, manager: "pacman" }, argv, signal);
+  const run = (argv: Argv, signal: AbortSignal, options: Listening = {}): Promise<CommandResult> =>
+    askWhole({ exec, manager: "pacman" }, argv, signal, options);
   const demandAnswer = (result: CommandResult): string => {
     if (result.exitCode !== 0) throw cannotAsk(result);
     return result.stdout;
   };
-  const tryAsking = (databases: string, words: readonly string[], signal: AbortSignal): Promise<CommandResult> =>
-    run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal);
+  const tryAsking = (
+    databases: string,
+    words: readonly string[],
+    signal: AbortSignal,
+    options: Listening = {},
+  ): Promise<CommandResult> => run([...places.pacman, "--dbpath", databases, "--noconfirm", ...words], signal, options);
 
   const settings = async (names: readonly string[], signal: AbortSignal): Promise<readonly (readonly string[])[]> => {
     const found = parseSettings(demandAnswer(await run([...places.settingsReader, "--verbose", ...names], signal)));
@@ -129,7 +138,9 @@ export function openPacman(ports: PackagePorts) {
   };
 
   return {
+    exec,
     places,
+    settings,
     tryAsking,
     cacheFolders: async (signal: AbortSignal): Promise<readonly string[]> => {
       const [folders = []] = await settings(["CacheDir"], signal);

@@ -2,6 +2,7 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
+import { createCatalog } from "./catalog.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
 import { currentLists } from "./lists.ts";
@@ -31,6 +32,7 @@ function createPacman(ports: ManagerPorts): PackageManager {
       unhold: "taking it out of IgnorePkg in pacman.conf",
     },
     files: createPacmanPackageFiles(pacman, ports),
+    catalog: createCatalog(pacman),
     installed: async (signal) => toInstalled(await database(signal)),
 
     faults: createFaults(pacman, findings),

@@ -39,7 +39,8 @@ export interface OfferedDetails {
 
 const units: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
 
-function parseSize(text: string): number {
+/** Bytes of `1.50 KiB`, as exact as that is. */
+export function parseSize(text: string): number {
   const [, amount = "0", unit = "B"] = /^([0-9.]+) (\S+)$/.exec(text) ?? [];
   return Math.round(Number(amount) * (units[unit] ?? 1));
 }

@@ -1,0 +1,160 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { createInfoReader, type DescribedPackage, parseFiles, parseInstalled } from "./described.ts";
+
+function read(text: string, size = 7): readonly DescribedPackage[] {
+  const found: DescribedPackage[] = [];
+  const reader = createInfoReader((each) => found.push(each));
+  const bytes = Buffer.from(text);
+  for (let at = 0; at < bytes.length; at += size) reader.take(bytes.subarray(at, at + size));
+  reader.end();
+  return found;
+}
+
+/** Of pacman 6.0.2 and 7.0.0. */
+const recorded = `Repository      : core
+Name            : app
+Version         : 1:2.0-1
+Description     : made for: a test | € x
+Architecture    : x86_64
+URL             : https://app.example/
+Licenses        : GPL
+Groups          : base  base-devel
+Provides        : painter=3  libx.so=1-64
+Depends On      : library>=2  extra
+Optional Deps   : extra: for more
+                  other
+Conflicts With  : None
+Replaces        : None
+Download Size   : 464.00 B
+Installed Size  : 1.50 KiB
+Packager        : nobody <n@e>
+Build Date      : Tue Nov 14 22:13:20 2023
+Validated By    : SHA-256 Sum
+
+Repository      : core
+Name            : bare
+Version         : 1.0-1
+Description     : None
+Architecture    : any
+Groups          : None
+Provides        : None
+Depends On      : None
+Optional Deps   : None
+`;
+
+describe("what pacman tells of its lists", () => {
+  it("is read", () => {
+    expect(read(recorded)).toEqual([
+      {
+        name: "app",
+        version: "1:2.0-1",
+        architecture: "x86_64",
+        repository: "core",
+        section: "base, base-devel",
+        summary: "made for: a test | € x",
+        homepage: "https://app.example/",
+        packager: "nobody <n@e>",
+        installedBytes: 1536,
+        downloadBytes: 464,
+        depends: ["library>=2", "extra"],
+        optional: ["extra: for more", "other"],
+        provides: ["painter=3", "libx.so=1-64"],
+      },
+      {
+        name: "bare",
+        version: "1.0-1",
+        architecture: "any",
+        repository: "core",
+        section: "",
+        summary: "",
+        homepage: "",
+        packager: "",
+        installedBytes: undefined,
+        downloadBytes: undefined,
+        depends: [],
+        optional: [],
+        provides: [],
+      },
+    ]);
+  });
+
+  it("is the same in pieces of any size, cut off or damaged", () => {
+    const whole = read(recorded, 1_000_000);
+    fc.assert(
+      fc.property(fc.integer({ min: 1, max: 300 }), (size) => {
+        expect(read(recorded, size)).toEqual(whole);
+      }),
+    );
+    const line = fc.oneof(fc.constantFrom(...recorded.split("\n")), fc.string());
+    fc.assert(
+      fc.property(fc.array(line, { maxLength: 40 }), (lines) => {
+        for (const { name, version } of read(lines.join("\n"), 64)) expect([name, version]).not.toContain("");
+      }),
+    );
+    expect(read(`Name : a\nVersion : 1\n${"  x\n".repeat(100_000)}\n\nName : b\nVersion : 1\n`, 65_536)).toHaveLength(
+      2,
+    );
+  });
+});
+
+/** Of pacman 6.0.2. */
+const installed = `%NAME%
+app
+
+%VERSION%
+2.0-1
+
+%DESC%
+made for a test | € x
+
+%ARCH%
+any
+
+%SIZE%
+4096
+
+%GROUPS%
+grp
+
+%DEPENDS%
+library>=2
+extra
+
+%OPTDEPENDS%
+other: for more
+
+%PROVIDES%
+painter=3
+
+`;
+
+it("reads what pacman has written of an installed package", () => {
+  expect(parseInstalled(installed)).toEqual({
+    name: "app",
+    version: "2.0-1",
+    architecture: "any",
+    repository: "",
+    section: "grp",
+    summary: "made for a test | € x",
+    homepage: "",
+    packager: "",
+    installedBytes: 4096,
+    downloadBytes: undefined,
+    depends: ["library>=2", "extra"],
+    optional: ["other: for more"],
+    provides: ["painter=3"],
+  });
+  expect(parseInstalled("%NAME%\n\n%VERSION%\n1\n")).toBeUndefined();
+  expect(parseFiles("%FILES%\netc/\netc/app/conf\n\n%BACKUP%\netc/app/conf\t2cd6\n")).toEqual([
+    "/etc",
+    "/etc/app/conf",
+  ]);
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.constantFrom(...installed.split("\n")), fc.string())), (lines) => {
+      const found = parseInstalled(lines.join("\n"));
+      if (found !== undefined) expect([found.name, found.version]).not.toContain("");
+      for (const path of parseFiles(lines.join("\n"))) expect(path).toMatch(/^\//);
+    }),
+  );
+});
