@@ -5,6 +5,7 @@ import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { packageVerbs } from "./support/package-work.ts";
 import { testPacmanCatalog } from "./support/pacman-catalog.ts";
+import { testPacmanChanges } from "./support/pacman-changes.ts";
 import type { PacmanRecipe } from "./support/pacman-host.ts";
 import {
   hold,
@@ -473,4 +474,5 @@ describeOnHost("pacman as the package manager of updates", (session) => {
   });
 
   testPacmanCatalog(session, { result, work }, books);
+  testPacmanChanges(session, { result, work, all });
 });

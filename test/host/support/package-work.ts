@@ -1,5 +1,6 @@
 import type { PackageDetails, RequiringPackage } from "#domain/ports/package-catalog.ts";
 import type {
+  ChangeRequest,
   InstalledPackage,
   PackageFiles,
   TransactionPlan,
@@ -27,6 +28,7 @@ export type PackageWork =
         | "installMissing";
     }
   | { readonly verb: "simulate"; readonly request: Partial<UpdateRequest> }
+  | { readonly verb: "planChange"; readonly request: ChangeRequest }
   | { readonly verb: "commit" | "goOn"; readonly id: string; readonly plan: TransactionPlan }
   | { readonly verb: "settle" | "repair"; readonly id: string }
   | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }

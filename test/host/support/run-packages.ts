@@ -14,6 +14,7 @@ import { packageStatusCheck } from "#domain/health/checks/package-status.ts";
 import { securityUpdatesCheck } from "#domain/health/checks/security-updates.ts";
 import type { FoundPackage, LoggedTransaction, PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
+import { planFor } from "#domain/updates/change-plan.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { doneOf } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
@@ -164,6 +165,8 @@ async function carryOut(work: PackageWork): Promise<unknown> {
       return manager.refresh(progress, signal);
     case "simulate":
       return simulate(work.request);
+    case "planChange":
+      return planFor(manager, work.request, signal);
     case "commit":
       return manager.commit(work.plan, { id: work.id, progress }, signal);
     case "goOn":

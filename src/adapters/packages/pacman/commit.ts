@@ -15,7 +15,7 @@ import { changing } from "./repairs.ts";
 import type { FullUpdate, PrintedRow } from "./simulation.ts";
 
 /** To download counts as a tenth of all. */
-const downloadPercent = 10;
+export const downloadPercent = 10;
 
 export function telling({ line: tell, step }: Progress, total: number): (line: string) => void {
   let begun = 0;

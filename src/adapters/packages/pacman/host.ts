@@ -139,6 +139,7 @@ export function openPacman(ports: PackagePorts) {
 
   return {
     exec,
+    root,
     places,
     settings,
     tryAsking,

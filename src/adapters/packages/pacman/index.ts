@@ -3,6 +3,8 @@ import type { Backend, ManagerPorts } from "../common/ports.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { orLocked, settle, unitFor } from "../common/transactions.ts";
 import { createCatalog } from "./catalog.ts";
+import { createPlanChange, createUnremovable } from "./change.ts";
+import { createChangeCommit } from "./change-commit.ts";
 import { createCommit, telling } from "./commit.ts";
 import { openPacman, toInstalled } from "./host.ts";
 import { currentLists } from "./lists.ts";
@@ -50,7 +52,12 @@ function createPacman(ports: ManagerPorts): PackageManager {
     refresh: (progress, signal) => orLocked(() => refresh(pacman, telling(progress, 0), signal)),
     ...createRepairs(pacman, findings),
     simulate: createSimulate(pacman, offers),
-    commit: createCommit({ ...pacman, fullUpdate: (...given) => fullUpdate(pacman, ...given) }),
+    planChange: createPlanChange(pacman),
+    unremovable: createUnremovable(pacman),
+    commit: createChangeCommit(
+      pacman,
+      createCommit({ ...pacman, fullUpdate: (...given) => fullUpdate(pacman, ...given) }),
+    ),
     settle: (id, signal) => settle(ports, unitFor(id), signal),
 
     /** Pacman has nothing to finish with: the next update brings what was not begun, and a lock is for a person to remove. */

@@ -52,6 +52,10 @@ const hasNewer = (files: readonly ListFile[], others: readonly ListFile[]): bool
   return files.some(({ name, madeAt }) => madeAt > (times.get(name) ?? 0));
 };
 
+/** Whether the host has lists of its own. */
+export const hasHostLists = async ({ databases }: Pick<PacmanPlaces, "databases">): Promise<boolean> =>
+  (await filesIn(databases)).length > 0;
+
 /** The service's own lists, or those of the host where the administrator has refreshed them since. */
 export async function currentLists(
   places: Pick<PacmanPlaces, "lists" | "databases">,

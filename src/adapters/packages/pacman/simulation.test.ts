@@ -44,8 +44,15 @@ describe("what pacman prints", () => {
 
   it("has details", () => {
     expect(parseDetails(details)).toEqual([
-      { name: "successor", version: "2.0-1", architecture: "x86_64", bytes: 1536, replaces: ["replaced", "older<2"] },
-      { name: "app", version: "2.0-1", architecture: "any", bytes: 2_097_152, replaces: [] },
+      {
+        name: "successor",
+        version: "2.0-1",
+        architecture: "x86_64",
+        bytes: 1536,
+        replaces: ["replaced", "older<2"],
+        conflicts: ["replaced"],
+      },
+      { name: "app", version: "2.0-1", architecture: "any", bytes: 2_097_152, replaces: [], conflicts: [] },
     ]);
   });
 

@@ -13,7 +13,7 @@ import { failureReason } from "./output.ts";
 import { type InstalledRecord, isPackageName } from "./records.ts";
 import type { Offers } from "./states.ts";
 
-const printFormat = "%r\t%n\t%v\t%s";
+export const printFormat = "%r\t%n\t%v\t%s";
 
 export interface PrintedRow {
   readonly repository: string;
@@ -35,6 +35,7 @@ export interface OfferedDetails {
   readonly architecture: string;
   readonly bytes: number;
   readonly replaces: readonly string[];
+  readonly conflicts: readonly string[];
 }
 
 const units: Readonly<Record<string, number>> = { B: 1, KiB: 1024, MiB: 1024 ** 2, GiB: 1024 ** 3, TiB: 1024 ** 4 };
@@ -50,9 +51,19 @@ export const parseDetails = (text: string): readonly OfferedDetails[] =>
     const field = (name: string): string | undefined => new RegExp(`^${name} *: (.*)$`, "m").exec(block)?.[1]?.trim();
     const [name, version] = [field("Name"), field("Version")];
     if (name === undefined || version === undefined) return [];
-    const replaces = (field("Replaces") ?? "").split(/\s+/).filter((each) => each !== "" && each !== "None");
+    const words = (label: string): readonly string[] =>
+      (field(label) ?? "").split(/\s+/).filter((each) => each !== "" && each !== "None");
     const bytes = parseSize(field("Installed Size") ?? "");
-    return [{ name, version, architecture: field("Architecture") ?? "any", bytes, replaces }];
+    return [
+      {
+        name,
+        version,
+        architecture: field("Architecture") ?? "any",
+        bytes,
+        replaces: words("Replaces"),
+        conflicts: words("Conflicts With"),
+      },
+    ];
   });
 
 const holds: Readonly<Record<string, (order: number) => boolean>> = {
@@ -110,10 +121,16 @@ export interface FullUpdate {
   readonly rows: readonly PrintedRow[];
 }
 
-const heldIn = (changes: readonly PackageChange[], { packages, isHeld }: PacmanDatabase): readonly string[] =>
-  packages.filter((each) => isHeld(each) && changes.some(({ name }) => name === each.name)).map(({ name }) => name);
+/** @throws UpdateRefused where one of them is held. */
+export function demandUnheld(changes: readonly PackageChange[], { packages, isHeld }: PacmanDatabase): void {
+  const held = packages.filter((each) => isHeld(each) && changes.some(({ name }) => name === each.name));
+  if (held.length > 0)
+    throw new UpdateRefused(
+      `pacman would change ${held.map(({ name }) => name).join(", ")}, which is held at its version`,
+    );
+}
 
-async function fetchDetails(
+export async function fetchDetails(
   { ask }: Pacman,
   databases: string,
   rows: readonly PrintedRow[],
@@ -138,8 +155,7 @@ export async function fullUpdate(
   if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
   const rows = parsePrinted(stdout);
   const plan = planFrom(rows, await fetchDetails(pacman, databases, rows, signal), database.packages);
-  const held = heldIn(plan.changes, database);
-  if (held.length > 0) throw new UpdateRefused(`pacman would change ${held.join(", ")}, which is held at its version`);
+  demandUnheld(plan.changes, database);
   return { plan, rows };
 }
 

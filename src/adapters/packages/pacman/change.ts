@@ -1,0 +1,164 @@
+import { release } from "node:os";
+import { join } from "node:path";
+import { readTextOrEmpty } from "#adapters/files/index.ts";
+import {
+  type ChangeRequest,
+  noChanges,
+  type PackageChange,
+  type PackageManager,
+  type TransactionPlan,
+  UpdateRefused,
+} from "#domain/ports/packages.ts";
+import { demandNames } from "../common/changes.ts";
+import { createPattern } from "../common/rpm/names.ts";
+import type { Pacman, PacmanDatabase } from "./host.ts";
+import { hasHostLists } from "./lists.ts";
+import { failureReason } from "./output.ts";
+import { isPackageName } from "./records.ts";
+import {
+  demandUnheld,
+  fetchDetails,
+  isMeant,
+  type OfferedDetails,
+  type PrintedRow,
+  parsePrinted,
+  planFrom,
+  printFormat,
+} from "./simulation.ts";
+
+/** A plan, and from where what comes is installed. */
+interface PlannedChange {
+  readonly plan: TransactionPlan;
+  readonly rows: readonly PrintedRow[];
+}
+
+async function rehearse(
+  { tryAsking, places }: Pick<Pacman, "tryAsking" | "places">,
+  words: readonly string[],
+  signal: AbortSignal,
+): Promise<readonly PrintedRow[]> {
+  const [operation = "", ...rest] = words;
+  const asked = [operation, "--print", "--print-format", printFormat, ...rest];
+  const { exitCode, stdout, stderr } = await tryAsking(places.databases, asked, signal);
+  if (exitCode !== 0) throw new UpdateRefused(failureReason(`${stdout}\n${stderr}`, exitCode));
+  return parsePrinted(stdout);
+}
+
+function demandInstallable(names: readonly string[], { packages, isHeld }: PacmanDatabase): void {
+  for (const name of names) {
+    if (!isPackageName(name)) throw new UpdateRefused(`${name} is not a package name`);
+    if (packages.some((each) => each.name === name && isHeld(each)))
+      throw new UpdateRefused(`${name} is held at its version`);
+  }
+}
+
+/** @throws UpdateRefused for names of groups, and for what is only provided by others. */
+function demandNamed(names: readonly string[], rows: readonly PrintedRow[], { packages }: PacmanDatabase): void {
+  const known = new Set([...packages, ...rows].map(({ name }) => name));
+  const wrong = names.find((name) => !known.has(name));
+  if (wrong !== undefined)
+    throw new UpdateRefused(
+      `${wrong} is not a package (the name of a group, or one that others provide, is none: name its packages)`,
+    );
+}
+
+/** @throws UpdateRefused where what is there would become another version: packages fit together only as a whole. */
+function demandOnlyNew(changes: readonly PackageChange[]): void {
+  const other = changes.find(({ from }) => from !== null);
+  if (other !== undefined)
+    throw new UpdateRefused(
+      `${other.name} would become ${other.to ?? "removed"}, and pacman's packages are updated all together or not at all: update everything first`,
+    );
+}
+
+/** @throws UpdateRefused for a conflict, of which pacman tells only when it does what was planned. */
+function demandNoConflict(details: readonly OfferedDetails[], { packages }: PacmanDatabase): void {
+  for (const { name, conflicts } of details) {
+    const other = packages.find((each) => each.name !== name && conflicts.some((what) => isMeant(what, each)));
+    if (other !== undefined) throw new UpdateRefused(`${name} and ${other.name} are in conflict`);
+  }
+}
+
+/** By the lists of the host: of the newer ones of the service's own, a package might not fit to those that are there. */
+async function planInstall(pacman: Pacman, names: readonly string[], signal: AbortSignal): Promise<PlannedChange> {
+  const { places, database } = pacman;
+  const state = await database(signal);
+  demandInstallable(names, state);
+  if (!(await hasHostLists(places)))
+    throw new UpdateRefused("the host has no package lists: they come with an update of everything");
+  const rows = await rehearse(pacman, ["-S", "--needed", "--", ...new Set(names)], signal);
+  demandNamed(names, rows, state);
+  if (rows.length === 0) return { plan: noChanges, rows };
+  const details = await fetchDetails(pacman, places.databases, rows, signal);
+  demandNoConflict(details, state);
+  // Only an update puts packages in the place of others.
+  const plan = planFrom(
+    rows,
+    details.map((each) => ({ ...each, replaces: [] })),
+    state.packages,
+  );
+  demandOnlyNew(plan.changes);
+  const changes = plan.changes.map((each) =>
+    names.includes(each.name) ? { ...each, isRequested: true as const } : each,
+  );
+  return { plan: { ...plan, changes }, rows };
+}
+
+/** What depends on what goes, goes as well; what nobody needs any more stays. */
+async function planRemoval(pacman: Pacman, names: readonly string[], signal: AbortSignal): Promise<PlannedChange> {
+  const state = await pacman.database(signal);
+  demandNames(names, state, isPackageName);
+  const rows = await rehearse(pacman, ["-R", "--cascade", "--", ...new Set(names)], signal);
+  const gone = new Set(rows.map(({ name }) => name));
+  const removed = state.packages.filter(({ name }) => gone.has(name));
+  const changes = removed.map(({ name, architecture, version }): PackageChange => {
+    return { name, architecture, from: version, to: null, isSecurity: false };
+  });
+  demandUnheld(changes, state);
+  const diskBytes = -removed.reduce((sum, { bytes }) => sum + bytes, 0);
+  return { plan: { changes, downloadBytes: 0, diskBytes }, rows };
+}
+
+/** Plans that packages come or go. */
+export const planChange = (pacman: Pacman, request: Pick<ChangeRequest, "change" | "names">, signal: AbortSignal) =>
+  request.change === "install"
+    ? planInstall(pacman, request.names, signal)
+    : planRemoval(pacman, request.names, signal);
+
+/** What a plan was made for, unless that was an update. */
+export function requestOf({ changes, isPurge }: TransactionPlan): Pick<ChangeRequest, "change" | "names"> | undefined {
+  const requested = changes.filter(({ isRequested }) => isRequested).map(({ name }) => name);
+  if (requested.length > 0) return { change: "install", names: requested };
+  if (changes.some(({ to }) => to !== null)) return undefined;
+  return { change: isPurge ? "purge" : "remove", names: changes.map(({ name }) => name) };
+}
+
+export const createPlanChange =
+  (pacman: Pacman): NonNullable<PackageManager["planChange"]> =>
+  async (request, signal) => {
+    const { plan } = await planChange(pacman, request, signal);
+    return request.change === "purge" ? { ...plan, isPurge: true } : plan;
+  };
+
+/** Without these a host starts no more, or cannot be helped with packages. */
+const vital: readonly (readonly [name: string, reason: string])[] = [
+  ["pacman", "it is the package manager"],
+  ["systemd", "the host starts with it"],
+  ["systemd-sysvcompat", "the host starts with it"],
+];
+
+/** @param running the release of the kernel that runs. */
+export const createUnremovable =
+  ({ settings, database, root }: Pacman, running = release()): NonNullable<PackageManager["unremovable"]> =>
+  async (signal) => {
+    const [held = []] = await settings(["HoldPkg"], signal);
+    const isKept = held.map(createPattern);
+    const kept = (await database(signal)).packages.filter(({ name }) => isKept.some((matches) => matches(name)));
+    // Packages of kernels leave their name beside the modules.
+    const kernel = (await readTextOrEmpty(join(root, "usr/lib/modules", running, "pkgbase"))).trim();
+    return new Map([
+      ...kept.map(({ name }) => [name, "pacman's settings hold it (HoldPkg)"] as const),
+      ...(kernel === "" ? [] : [[kernel, "its kernel runs"] as const]),
+      ...vital,
+    ]);
+  };
