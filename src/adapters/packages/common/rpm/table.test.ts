@@ -29,6 +29,17 @@ describe("changes", () => {
     ]);
   });
 
+  it("are one for each version that goes", () => {
+    const present = [installed("kernel", "1-1"), installed("kernel", "2-1")];
+    const rows = [row("remove", "kernel", "1-1"), row("remove", "kernel", "2-1")];
+    const gone = ["1-1", "2-1"].map((from) => ({ name: "kernel", architecture: "noarch", from, to: null }));
+    expect(changesOf(rows, present)).toEqual(gone);
+    expect(changesOf([row("install", "kernel", "3-1"), ...rows], present)).toEqual([
+      { name: "kernel", architecture: "noarch", from: "1-1", to: "3-1" },
+      ...gone.slice(1),
+    ]);
+  });
+
   it("have what is replaced as removed, once", () => {
     const rows = [row("install", "new", "2-1", ["old-1-1.noarch"]), row("upgrade", "app", "2-1", ["old-1-1.noarch"])];
     expect(changesOf(rows, [installed("app", "1-1"), installed("old", "1-1")])).toEqual([

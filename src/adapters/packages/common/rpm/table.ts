@@ -29,15 +29,19 @@ export function changesOf(rows: readonly TableRow[], installed: readonly Install
     ...rows.filter(({ kind }) => kind === "remove"),
     ...rows.flatMap(({ replaces }) => replaces.flatMap((nevra) => parseNevra(nevra) ?? [])),
   ];
-  const gone = new Map(removed.map((each) => [nameAndArchitecture(each), each]));
+  // Of what may be there in several versions, such as kernels, several may go.
+  const gone = new Map<string, PackageVersion>(removed.map((each) => [nevraOf(each), each]));
+  const replacedBy = (row: TableRow): string | null => {
+    const found = [...gone.values()].find((each) => nameAndArchitecture(each) === nameAndArchitecture(row));
+    if (found !== undefined) gone.delete(nevraOf(found));
+    return found?.version ?? null;
+  };
   const changes = rows.flatMap((row): readonly PlainChange[] => {
     const { kind, name, architecture, version } = row;
     if (kind === "remove" || kind === "reinstall") return [];
     if (kind !== "install")
       return [{ name, architecture, from: newest.get(nameAndArchitecture(row)) ?? null, to: version }];
-    const from = gone.get(nameAndArchitecture(row))?.version ?? null;
-    gone.delete(nameAndArchitecture(row));
-    return [{ name, architecture, from, to: version }];
+    return [{ name, architecture, from: replacedBy(row), to: version }];
   });
   const removals = [...gone.values()].map(({ name, architecture, version }): PlainChange => {
     return { name, architecture, from: version, to: null };
