@@ -46,6 +46,12 @@ const UpdateRequest = Strict({
   names: Type.Optional(PackageNames),
 });
 
+const ChangeRequest = Strict({
+  change: Choice(["install", "remove", "purge"]),
+  names: PackageNames,
+  removesOnlyNamed: Type.Boolean(),
+});
+
 export const rootOperations = {
   "updates.apply": Strict({
     request: UpdateRequest,
@@ -55,11 +61,7 @@ export const rootOperations = {
     restartsStale: Type.Optional(Type.Boolean()),
   }),
   "packages.change": Strict({
-    request: Strict({
-      change: Choice(["install", "remove", "purge"]),
-      names: PackageNames,
-      removesOnlyNamed: Type.Boolean(),
-    }),
+    request: ChangeRequest,
     takesSnapshot: Type.Boolean(),
     isGuarded: Type.Boolean(),
   }),
@@ -181,6 +183,11 @@ export const rootTasks = {
     input: Strict({ request: UpdateRequest }),
     timeoutMs: 5 * minuteMs,
   },
+  "packages.plan_change": {
+    effect: "read",
+    input: Strict({ request: ChangeRequest }),
+    timeoutMs: 5 * minuteMs,
+  },
   /** Of an image-based system, whose tool answers root alone. */
   "packages.release": { effect: "read", input: Nothing },
   /** Which processes run replaced code: their maps are readable for root alone. */
@@ -270,6 +277,7 @@ interface Outputs {
   "packages.hold": TransactionResult;
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;
   "packages.simulate": TransactionPlan;
+  "packages.plan_change": TransactionPlan;
   "packages.release": { readonly release?: SystemRelease };
   "users.list": AccountList;
   "users.sessions": { readonly sessions: Found<LoginSession> };

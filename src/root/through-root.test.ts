@@ -1,6 +1,7 @@
 import { expect, it } from "vitest";
 import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
+import type { PackageManager } from "#domain/ports/packages.ts";
 import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { unitFileVerbs } from "#domain/ports/units.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
@@ -210,6 +211,23 @@ it("has root plan where only root can, and nowhere else", async () => {
     ["packages.simulate", { request: { type: "all", isSecurityOnly: false } }],
     ["packages.simulate", { request: { type: "all", isSecurityOnly: false, names: ["web"] } }],
   ]);
+});
+
+it("has root plan what comes and goes where only root can plan, and nowhere else", async () => {
+  const plan = { changes: [], downloadBytes: 7, diskBytes: 0, isPurge: true };
+  const { request, asked } = asker({ "packages.plan_change": plan });
+  const own = createFakePackageManager([fakePackage("web", "1")]);
+  const wanted = { change: "purge", names: ["web"], removesOnlyNamed: true } as const;
+  const planned = (manager: PackageManager) =>
+    managerThroughRoot(manager, request, createFakeClock()).planChange?.(wanted, never);
+  expect(await planned(own)).toMatchObject({ changes: [{ name: "web", to: null }] });
+  expect(asked).toEqual([]);
+  expect(await planned({ ...own, isPlannedByRoot: true })).toBe(plan);
+  expect(asked).toEqual([["packages.plan_change", { request: wanted }]]);
+  const { planChange: _, ...without } = own;
+  expect(managerThroughRoot({ ...without, isPlannedByRoot: true }, request, createFakeClock())).not.toHaveProperty(
+    "planChange",
+  );
 });
 
 it("has root hold packages, where the package manager can", async () => {

@@ -1,6 +1,6 @@
 import type { Check, CheckSettings, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
-import type { HoldRequest, PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
+import type { ChangeRequest, HoldRequest, PackageManager, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PluginSandbox } from "#domain/ports/plugins.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
@@ -217,6 +217,11 @@ export function managerThroughRoot(
       simulate: ({ names, ...asked }: UpdateRequest, signal: AbortSignal) =>
         request("packages.simulate", { request: { ...asked, ...(names && { names: [...names] }) } }, signal),
     }),
+    ...(manager.isPlannedByRoot === true &&
+      manager.planChange && {
+        planChange: ({ names, ...asked }: ChangeRequest, signal: AbortSignal) =>
+          request("packages.plan_change", { request: { ...asked, names: [...names] } }, signal),
+      }),
     ...(manager.isImageBased === true && {
       release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
     }),

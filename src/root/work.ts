@@ -247,6 +247,11 @@ function packageWork({ config, exec }: WorkParts): WorkOf<"packages" | "snapshot
     },
     "packages.simulate": ({ request: { names, ...request } }, { signal }) =>
       updates().manager.simulate({ ...request, names }, signal),
+    "packages.plan_change"({ request }, { signal }) {
+      const { planChange } = updates().manager;
+      if (planChange === undefined) throw new Error("the package manager of this host plans no such changes here");
+      return planChange(request, signal);
+    },
     "packages.release": async (_, { signal }) => defined({ release: await updates().manager.release(signal) }),
     "packages.restart_needs": (_, { signal }) => updates().manager.restartNeeds(signal),
     "stale.find": (_, { signal }) => createStaleCode().find(signal),
