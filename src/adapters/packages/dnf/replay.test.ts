@@ -47,6 +47,23 @@ describe("a stored transaction", () => {
     ]);
   });
 
+  it("says of what is requested that a user asked for it, and of nothing else", () => {
+    const asked = { isRequested: true } as const;
+    const changes = [
+      { ...change("rival", null, "1.0-1"), ...asked },
+      { ...change("lib", "1.0-1", "2.0-1"), ...asked },
+      change("extra", null, "1.0-1"),
+      change("gone", "1.0-1", null),
+    ];
+    expect(actions(changes, [installed("lib", "1.0-1", "dependency"), installed("gone", "1.0-1")])).toEqual([
+      "Install rival-1.0-1.noarch user",
+      "Upgrade lib-2.0-1.noarch user",
+      "Upgraded lib-1.0-1.noarch user",
+      "Install extra-1.0-1.noarch dependency",
+      "Removed gone-1.0-1.noarch user",
+    ]);
+  });
+
   it.each([change("a b", null, "1-1"), change("a", null, "1"), change("a", "1-1\n", null)])("refuses %j", (wrong) => {
     expect(() => storedTransaction([wrong], [])).toThrow(/as the name of a package/);
   });

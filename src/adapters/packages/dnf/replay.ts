@@ -16,14 +16,15 @@ interface StoredAction {
   readonly repo_id: "";
 }
 
-/** Keeps reasons; new packages count as dependencies, unless they replace something that a user asked for. */
+/** Keeps reasons but of what is requested; new packages count as dependencies, unless they replace something that a user asked for. */
 export function storedTransaction(changes: readonly PlainChange[], installed: readonly InstalledRpm[]): string {
   const reasons = new Map(installed.map((each) => [nameAndArchitecture(each), each.reason]));
   const removed = changes.filter(({ to }) => to === null).map((each) => reasons.get(nameAndArchitecture(each)));
-  const ofNew = removed.includes("user") ? "user" : "dependency";
+  const isRequest = changes.some(({ isRequested }) => isRequested);
+  const ofNew = removed.includes("user") && !isRequest ? "user" : "dependency";
   const rpms = changes.flatMap((change): readonly StoredAction[] => {
     const { name, architecture, from, to } = change;
-    const reason = reasons.get(nameAndArchitecture(change)) ?? ofNew;
+    const reason = change.isRequested ? "user" : (reasons.get(nameAndArchitecture(change)) ?? ofNew);
     const nevra = (version: string): string => checked({ name, architecture, version });
     const step = (action: StoredAction["action"], version: string): StoredAction => {
       return { action, nevra: nevra(version), reason, repo_id: "" };

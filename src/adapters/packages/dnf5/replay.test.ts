@@ -56,6 +56,24 @@ describe("a stored transaction", () => {
     ]);
   });
 
+  it("says of what is requested that a user asked for it, and of nothing else", () => {
+    const asked = { isRequested: true } as const;
+    const changes = [
+      { ...change("rival", null, "1.0-1"), ...asked },
+      { ...change("lib", "1.0-1", "2.0-1"), ...asked },
+      change("extra", null, "1.0-1"),
+      change("gone", "1.0-1", null),
+    ];
+    const present = [installed("lib", "1.0-1", "Dependency"), installed("gone", "1.0-1")];
+    expect(told(actionsFor(changes, present))).toEqual([
+      "Install rival-1.0-1.noarch User",
+      "Upgrade lib-2.0-1.noarch User",
+      "Replaced lib-1.0-1.noarch User",
+      "Install extra-1.0-1.noarch Dependency",
+      "Remove gone-1.0-1.noarch User",
+    ]);
+  });
+
   it("lets one of several versions come and another go", () => {
     const present = [installed("kernel", "1.0-1"), installed("kernel", "2.0-1")];
     expect(told(actionsFor([change("kernel", "1.0-1", "3.0-1")], present))).toEqual([

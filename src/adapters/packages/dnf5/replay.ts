@@ -21,7 +21,7 @@ export interface StoredAction {
 /** What `replay` does. It refuses what is not in there, and what no longer fits. */
 export const storedTransaction = (rpms: readonly StoredAction[]): string => JSON.stringify({ version: "1.0", rpms });
 
-/** Keeps reasons; new packages count as dependencies, unless they replace something that a user asked for. */
+/** Keeps reasons but of what is requested; new packages count as dependencies, unless they replace something that a user asked for. */
 export function actionsFor(
   changes: readonly PlainChange[],
   installed: readonly InstalledRpm[],
@@ -31,10 +31,11 @@ export function actionsFor(
     const found = present.get(nameAndArchitecture(change));
     return change.to === null && found !== undefined && !isAutomatic(found);
   };
-  const ofNew = changes.some(isWanted) ? "User" : "Dependency";
+  const isRequest = changes.some(({ isRequested }) => isRequested);
+  const ofNew = changes.some(isWanted) && !isRequest ? "User" : "Dependency";
   return changes.flatMap((change): readonly StoredAction[] => {
     const { name, architecture, from, to } = change;
-    const reason = present.get(nameAndArchitecture(change))?.reason ?? ofNew;
+    const reason = change.isRequested ? "User" : (present.get(nameAndArchitecture(change))?.reason ?? ofNew);
     const step = (action: StoredAction["action"], version: string): StoredAction => {
       return { nevra: checked({ name, architecture, version }), action, reason, repo_id: "" };
     };

@@ -132,6 +132,18 @@ describe("what nobody asked for", () => {
       automaticAfter([step("lib", "1-1", "2-1"), step("extra", null, "1-1")], database(["lib"], "lib", "app")),
     ).toEqual(new Set(["lib", "extra"])));
 
+  it("is not what is requested, new or not, and is what comes along with it", () => {
+    const changes = [
+      { ...step("editor", null, "1-1"), isRequested: true as const },
+      { ...step("lib", "1-1", "2-1"), isRequested: true as const },
+      step("extra", null, "1-1"),
+      step("rival", "1-1", null),
+    ];
+    expect(automaticAfter(changes, database(["lib", "other"], "lib", "other", "rival"))).toEqual(
+      new Set(["other", "extra"]),
+    );
+  });
+
   it("is not what takes the place of something that somebody asked for", () => {
     const changes = [step("old", "1-1", null), step("new", null, "1-1")];
     expect(automaticAfter(changes, database([], "old"))).toEqual(new Set());

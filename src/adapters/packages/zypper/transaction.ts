@@ -35,14 +35,19 @@ export const wordsFor = (changes: readonly PlainChange[]): readonly string[] => 
   }),
 ];
 
-/** Names that nobody asked for once the changes are made: what is new is there for others, unless it takes the place of something else. */
+/**
+ * Names that nobody asked for once the changes are made: what is new is there for others, unless it is requested, or takes the place of
+ * something that somebody asked for.
+ */
 export function automaticAfter(changes: readonly PlainChange[], database: ZypperDatabase): ReadonlySet<string> {
   const present = new Set(database.packages.map(({ name }) => name));
+  const requested = new Set(changes.flatMap(({ name, isRequested }) => (isRequested ? [name] : [])));
   const come = changes.flatMap(({ name, to }) => (to === null ? [] : [name]));
   const gone = changes.flatMap(({ name, to }) => (to === null && !come.includes(name) ? [name] : []));
-  const isForSomebody = gone.some((name) => !database.automatic.has(name));
+  const isForSomebody = requested.size === 0 && gone.some((name) => !database.automatic.has(name));
   const fresh = isForSomebody ? [] : come.filter((name) => !present.has(name));
-  return new Set([...[...database.automatic].filter((name) => !gone.includes(name)), ...fresh]);
+  const all = [...[...database.automatic].filter((name) => !gone.includes(name)), ...fresh];
+  return new Set(all.filter((name) => !requested.has(name)));
 }
 
 export interface Source {
