@@ -54,6 +54,14 @@ describe("why dnf failed", () => {
       "No match for argument: a\nError: No packages marked for upgrade.\n",
       "No match for argument: a; No packages marked for upgrade.",
     ],
+    [
+      "Error: \n Problem: conflicting requests\n  - nothing provides nowhere-to-be-had needed by hopeless-1.0-1.noarch\n(try to add '--skip-broken' to skip uninstallable packages)\n",
+      "Problem: conflicting requests - nothing provides nowhere-to-be-had needed by hopeless-1.0-1.noarch",
+    ],
+    [
+      "All matches were filtered out by exclude filtering for argument: extra\nError: Unable to find a match: extra\n",
+      "All matches were filtered out by exclude filtering for argument: extra; Unable to find a match: extra",
+    ],
     ["something went\nwrong\n", "wrong"],
     ["", "exit code 7"],
   ])("%j", (text, reason) => expect(failureReason(text, 7)).toBe(reason));

@@ -28,18 +28,20 @@ export function parseScriptErrors(text: string): readonly ScriptError[] {
 
 export const scriptFailures = scriptFailuresBy(parseScriptErrors);
 
+const ownLine =
+  /^(?:No match for argument: |All matches were filtered out |\[FAILED\] |Package ".*" from local repository )/;
+
 function ownWords(lines: readonly string[]): readonly string[] {
   const words: string[] = [];
   for (const [at, line] of lines.entries()) {
-    const [, own] = /(?:^| )Error: (.*)$/.exec(line) ?? [];
-    if (own !== undefined) {
+    const [found, own] = /(?:^| )Error:(?: (.*))?$/.exec(line) ?? [];
+    if (found !== undefined) {
       const below = lines.slice(at + 1).findIndex((next) => !/^ +\S/.test(next));
       const details = lines.slice(at + 1, below < 0 ? undefined : at + 1 + below).map((next) => next.trim());
-      words.push([own, ...details.slice(0, most)].join(" "));
-    } else if (/^(?:No match for argument: |\[FAILED\] |Package ".*" from local repository )/.test(line))
-      words.push(line);
+      words.push([own ?? "", ...details.slice(0, most)].join(" ").trim());
+    } else if (ownLine.test(line)) words.push(line);
   }
-  return words;
+  return words.filter((word) => word !== "");
 }
 
 function mistrusted(text: string): readonly string[] {

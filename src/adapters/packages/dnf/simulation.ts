@@ -75,7 +75,9 @@ export const createSimulate =
       return rows;
     }
     if (exitCode === 0 || /^Error: No packages marked for (?:upgrade|install)/m.test(stderr)) return [];
-    throw new UpdateRefused(failureReason(stderr, exitCode));
+    // Which names it does not know, and which it leaves out, it tells among the rest.
+    const told = /^Error: Unable to find a match: /m.test(stderr) ? `${stdout}\n${stderr}` : stderr;
+    throw new UpdateRefused(failureReason(told, exitCode));
   };
 
 export const askOffered =
