@@ -30,7 +30,7 @@ const PackageSelection = Strict({
 const shared =
   "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.";
 const never =
-  "Never removed, in whatever way it is asked for, are essential and protected packages, the package manager, the running kernel and Steward.";
+  "Never removed, in whatever way it is asked for, are essential and protected packages, the package manager, the running kernel and Steward. With pacman it answers 503.";
 
 const change = {
   method: "POST",
@@ -59,7 +59,7 @@ export const packageChanges = {
     ...removal,
     path: "/packages/remove",
     summary: "Remove packages",
-    description: `Their configuration stays. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
+    description: `Their configuration stays; with dnf and zypper that is what was changed of it, as \`*.rpmsave\`. What nothing needs any more stays as well. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
   },
   purgePackages: {
     ...removal,

@@ -9,7 +9,8 @@ import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
 import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
-import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
+import { createRowPlans } from "../common/rpm/row-plans.ts";
+import { upgradeRows } from "../common/rpm/table.ts";
 import { createHistory } from "./history.ts";
 import { type Dnf, openDnf, type RpmDatabase, toInstalled, withoutRepositories } from "./host.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
@@ -55,6 +56,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
   const { ask, tryAsking, database } = dnf;
   const offers = offersOf(dnf);
   const simulate = createSimulate(dnf);
+  const plans = createRowPlans({ simulate, ask: askOffered(dnf), withoutRepositories });
 
   const manager = createRpmManager(
     {
@@ -76,15 +78,20 @@ function createDnf(ports: ManagerPorts): PackageManager {
       writer: dnf.writer,
       findings: (signal) => findingsOf(dnf, signal),
 
-      async plan(request, wanted, { packages }, signal) {
+      async plan(request, wanted, state, signal) {
         const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
-        const changes = changesOf(await upgradeRows(simulate, request, operands, signal), packages);
-        return { changes, removals: changes, sizes: () => sizesOf(askOffered(dnf), changes, packages, signal) };
+        const planned = plans.planned(await upgradeRows(simulate, request, operands, signal), state, signal);
+        return { ...planned, removals: planned.changes };
       },
+      planInstall: plans.planInstall,
+      planRemoval: plans.planRemoval,
+      rpm: dnf.places.rpm,
+      ownPackages: ["dnf"],
+      protectedNames: () => namesInFolders(dnf.places.protectedFolders),
 
       change: (unit, changes, options, signal) => replay(dnf, { unit, changes, ...options }, signal),
-      // Dnf says of a stored transaction that it cannot be done as it is.
-      isRefusal: (reason) => /problems occurred while (?:replaying|running)/.test(reason),
+      // Dnf says of a stored transaction that it cannot be done as it is, or that something else depends on it by now.
+      isRefusal: (reason) => /problems occurred while (?:replaying|running)|^Problem(?: \d+)?: /.test(reason),
       scriptFailures,
       telling,
       hold: (names, isHeld, signal) => setVersionLocks(dnf, { names, isHeld }, signal),

@@ -11,7 +11,8 @@ import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
 import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
-import { changesOf, sizesOf, upgradeRows } from "../common/rpm/table.ts";
+import { createRowPlans } from "../common/rpm/row-plans.ts";
+import { upgradeRows } from "../common/rpm/table.ts";
 import { asResult, unitFor } from "../common/transactions.ts";
 import { asksReboot, parseAdvisories, parseCheckUpgrade } from "./answers.ts";
 import { createHistory } from "./history.ts";
@@ -69,6 +70,7 @@ function createDnf5(ports: ManagerPorts): PackageManager {
   const { ask, tryAsking, database, places } = dnf5;
   const offers = offersOf(dnf5);
   const simulate = createSimulate(dnf5);
+  const plans = createRowPlans({ simulate, ask: askOffered(dnf5), withoutRepositories });
   const name = isTheDnf() ? "dnf" : "dnf5";
 
   const manager = createRpmManager(
@@ -91,11 +93,16 @@ function createDnf5(ports: ManagerPorts): PackageManager {
       writer: dnf5.writer,
       findings: (signal) => findingsOf(dnf5, signal),
 
-      async plan(request, wanted, { packages }, signal) {
+      async plan(request, wanted, state, signal) {
         const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
-        const changes = changesOf(await upgradeRows(simulate, request, operands, signal), packages);
-        return { changes, removals: changes, sizes: () => sizesOf(askOffered(dnf5), changes, packages, signal) };
+        const planned = plans.planned(await upgradeRows(simulate, request, operands, signal), state, signal);
+        return { ...planned, removals: planned.changes };
       },
+      planInstall: plans.planInstall,
+      planRemoval: plans.planRemoval,
+      rpm: dnf5.places.rpm,
+      ownPackages: ["dnf5"],
+      protectedNames: () => namesInFolders(dnf5.places.protectedFolders),
 
       change: (unit, changes, options, signal) => replay(dnf5, { unit, changes, ...options }, signal),
       isRefusal: isUnresolved,

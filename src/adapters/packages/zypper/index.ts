@@ -7,6 +7,7 @@ import { rpmDatabases } from "../common/rpm/marks.ts";
 import { splitVersion } from "../common/rpm/names.ts";
 import { changesTo, newestOf, type Offers } from "../common/rpm/offers.ts";
 import { createCatalog } from "./catalog.ts";
+import { createPlans } from "./change-plan.ts";
 import { openZypper, toInstalled, type Zypper, type ZypperDatabase } from "./host.ts";
 import { advisedFor, parsePatches, parsePatchInfo, parseUpdates } from "./lists.ts";
 import { scriptFailures, telling } from "./output.ts";
@@ -83,6 +84,11 @@ function createZypper(ports: ManagerPorts): PackageManager {
         const removals = changes.filter(({ name, to }) => to === null && !come.has(name));
         return { changes, removals, sizes: () => Promise.resolve(sizes) };
       },
+
+      ...createPlans(zypper),
+      rpm: places.rpm,
+      ownPackages: ["zypper", "libzypp"],
+      protectedNames: () => Promise.resolve([]),
 
       change: (unit, changes, options, signal) => makeChanges(zypper, { unit, changes, ...options }, signal),
       scriptFailures,

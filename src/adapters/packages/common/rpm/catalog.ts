@@ -9,7 +9,7 @@ import type { RecordStore } from "../record-store.ts";
 import { createSearch } from "../search.ts";
 import { createCollector } from "./collector.ts";
 import { byPreference, type DescribedRpm, isNative } from "./described.ts";
-import { comparePackageVersions, isPackageName, nevraOf } from "./names.ts";
+import { comparePackageVersions, isPackageName, nevraOf, type Wanted, wantedOf } from "./names.ts";
 import { createPresent } from "./present.ts";
 
 const buildMs = 120_000;
@@ -57,18 +57,6 @@ export async function namesInFolders(folders: readonly string[]): Promise<readon
   );
   const texts = await Promise.all(paths.flat().map((path) => orUndefined(readFile(path, "utf8"))));
   return texts.flatMap((text) => (text ?? "").split("\n").map((line) => line.trim())).filter(isPackageName);
-}
-
-interface Wanted {
-  readonly name: string;
-  readonly architecture: string | undefined;
-}
-
-/** `name` or `name:architecture`. */
-function wantedOf(text: string): Wanted | undefined {
-  const [name = "", architecture, ...more] = text.split(":");
-  if (!isPackageName(name) || more.length > 0) return undefined;
-  return architecture === undefined || /^\w+$/.test(architecture) ? { name, architecture } : undefined;
 }
 
 /** Of packages of one name those of the architecture that is meant, the newest first. */

@@ -3,6 +3,7 @@ import {
   noChanges,
   type PackageChange,
   type PackageManager,
+  type PackageVersion,
   type Progress,
   type SystemRelease,
   type TransactionPlan,
@@ -11,12 +12,13 @@ import {
 } from "#domain/ports/packages.ts";
 import { demandNames, type PlainChange } from "../changes.ts";
 import type { LockHolder } from "../locks.ts";
-import type { Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
+import type { Argv, Asks, ManagerPorts, OnLine, Repairs } from "../ports.ts";
 import { createStaleUnits } from "../stale-code.ts";
 import { asResult, orLocked, unitFor } from "../transactions.ts";
+import { createPlanChange, type PlannedChange } from "./change-plan.ts";
 import { createFaults, describeFindings, type Findings, leftovers } from "./findings.ts";
 import { createRpmHolds } from "./holds.ts";
-import { isPackageName } from "./names.ts";
+import { isPackageName, type Wanted } from "./names.ts";
 import {
   type AdvisedRpm,
   createAvailable,
@@ -31,6 +33,7 @@ import {
   wantedAdvised,
 } from "./offers.ts";
 import { settleRpm } from "./package-files.ts";
+import { createUnremovable } from "./unremovable.ts";
 
 export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files"> {
   readonly database: Asks<State>;
@@ -46,11 +49,25 @@ export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands"
     wanted: readonly AdvisedRpm[],
     state: State,
     signal: AbortSignal,
-  ) => Promise<{
-    readonly changes: readonly PlainChange[];
-    readonly removals: readonly PlainChange[];
-    readonly sizes: () => Promise<Omit<TransactionPlan, "changes">>;
-  }>;
+  ) => Promise<PlannedChange & { readonly removals: readonly PlainChange[] }>;
+  /** What an installation comes to. @param mayErase whether what is in conflict with it may go. */
+  readonly planInstall: (
+    wanted: readonly Wanted[],
+    mayErase: boolean,
+    state: State,
+    signal: AbortSignal,
+  ) => Promise<PlannedChange>;
+  /** What a removal comes to. What nothing needs afterwards stays. */
+  readonly planRemoval: (
+    packages: readonly PackageVersion[],
+    state: State,
+    signal: AbortSignal,
+  ) => Promise<PlannedChange>;
+  readonly rpm: Argv;
+  /** Names of its own packages. */
+  readonly ownPackages: readonly string[];
+  /** Names of packages that it refuses to remove. */
+  readonly protectedNames: () => Promise<readonly string[]>;
   /** @param options.ready is called right before packages change. */
   readonly change: (
     unit: string,
@@ -110,6 +127,13 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     release: (signal) => orWithoutLists(host.release(signal), undefined),
     refresh: (progress, signal) => orLocked(() => host.refresh(telling(progress), signal)),
     simulate: (request, signal) => demandLists(plan(request, signal)),
+    planChange: createPlanChange({
+      database,
+      advised: async (signal) => (await offers(signal)).advised,
+      install: host.planInstall,
+      remove: host.planRemoval,
+    }),
+    unremovable: createUnremovable(host, ports),
 
     ...host.repairs,
 

@@ -71,6 +71,27 @@ export const nameAndArchitecture = ({ name, architecture }: Pick<PackageVersion,
 /** What rpm takes for a name; nothing else is passed on. Dnf takes `*`, `?` and brackets for patterns. */
 export const isPackageName = (name: string): boolean => /^[A-Za-z0-9_][A-Za-z0-9_.+-]*$/.test(name);
 
+export interface Wanted {
+  readonly name: string;
+  readonly architecture: string | undefined;
+}
+
+/** Reads `name` or `name:architecture`. */
+export function wantedOf(text: string): Wanted | undefined {
+  const [name = "", architecture, ...more] = text.split(":");
+  if (!isPackageName(name) || more.length > 0) return undefined;
+  return architecture === undefined || /^\w+$/.test(architecture) ? { name, architecture } : undefined;
+}
+
+export const isWanted = (
+  found: Pick<PackageVersion, "name" | "architecture">,
+  { name, architecture }: Wanted,
+): boolean => found.name === name && (architecture === undefined || found.architecture === architecture);
+
+/** As dnf and zypper write it: `name` or `name.architecture`. */
+export const wordOf = ({ name, architecture }: Wanted): string =>
+  architecture === undefined ? name : nameAndArchitecture({ name, architecture });
+
 /** Text in which `*`, `?` and `[…]` stand for others, as dnf reads settings. */
 export function createPattern(pattern: string): (text: string) => boolean {
   const source = pattern.replace(/\[!|[\\^$.|+(){}*?]/g, (found) => {

@@ -1,0 +1,45 @@
+import type { PackageVersion } from "#domain/ports/packages.ts";
+import type { PlannedChange } from "./change-plan.ts";
+import { type Wanted, wordOf } from "./names.ts";
+import type { InstalledRpm } from "./queries.ts";
+import { type Asking, changesOf, checked, type Simulate, sizesOf, type TableRow } from "./table.ts";
+
+/** The newest version is installed, or none. */
+const installWords = (wanted: readonly Wanted[], mayErase: boolean): readonly string[] => [
+  "install",
+  "--best",
+  ...(mayErase ? ["--allowerasing"] : []),
+  "--",
+  ...wanted.map(wordOf),
+];
+
+/** What nothing needs afterwards stays, whatever the settings say. */
+const removeWords = (packages: readonly PackageVersion[]): readonly string[] => [
+  "--setopt=clean_requirements_on_remove=0",
+  "remove",
+  "--",
+  ...packages.map(checked),
+];
+
+interface State {
+  readonly packages: readonly InstalledRpm[];
+}
+
+/** Plans by the table that every dnf shows. @param host.ask for sizes of what would come. */
+export function createRowPlans(host: {
+  readonly simulate: Simulate;
+  readonly ask: Asking;
+  readonly withoutRepositories: string;
+}) {
+  const planned = (rows: readonly TableRow[], { packages }: State, signal: AbortSignal): PlannedChange => {
+    const changes = changesOf(rows, packages);
+    return { changes, sizes: () => sizesOf(host.ask, changes, packages, signal) };
+  };
+  return {
+    planned,
+    planInstall: async (wanted: readonly Wanted[], mayErase: boolean, state: State, signal: AbortSignal) =>
+      planned(await host.simulate(installWords(wanted, mayErase), signal), state, signal),
+    planRemoval: async (packages: readonly PackageVersion[], state: State, signal: AbortSignal) =>
+      planned(await host.simulate([host.withoutRepositories, ...removeWords(packages)], signal), state, signal),
+  };
+}
