@@ -65,6 +65,6 @@ export const packageChanges = {
     ...removal,
     path: "/packages/purge",
     summary: "Remove packages and their configuration",
-    description: `Also what a removal has left. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
+    description: `On apt also what a removal has left; with dnf and zypper also the \`*.rpmsave\` and \`*.rpmnew\` of their files below /etc. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
   },
 } as const satisfies Operations;

@@ -7,6 +7,7 @@ import {
   type Progress,
   type SystemRelease,
   type TransactionPlan,
+  type TransactionResult,
   UpdateRefused,
   type UpdateRequest,
 } from "#domain/ports/packages.ts";
@@ -33,6 +34,7 @@ import {
   wantedAdvised,
 } from "./offers.ts";
 import { settleRpm } from "./package-files.ts";
+import { createPurge } from "./purge.ts";
 import { createUnremovable } from "./unremovable.ts";
 
 export interface RpmHost<State> extends Pick<PackageManager, "name" | "commands" | "files"> {
@@ -112,6 +114,7 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
   };
 
   const installed: PackageManager["installed"] = async (signal) => host.toInstalled(await database(signal));
+  const purge = createPurge(host, ports);
 
   return {
     name,
@@ -137,16 +140,19 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
 
     ...host.repairs,
 
-    async commit({ changes }, { id, progress, ready }, signal) {
+    async commit({ changes, isPurge = false }, { id, progress, ready }, signal) {
       const unit = unitFor(id);
       if (changes.length === 0) return { isDone: true, reason: "" };
-      const result = await asResult(
-        () => change(unit, changes, { onLine: telling(progress), ready }, signal),
-        host.scriptFailures,
-      );
-      if (host.isRefusal?.(result.reason) === true)
-        throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
-      return result;
+      const carryOut = async (): Promise<TransactionResult> => {
+        const result = await asResult(
+          () => change(unit, changes, { onLine: telling(progress), ready }, signal),
+          host.scriptFailures,
+        );
+        if (host.isRefusal?.(result.reason) === true)
+          throw new UpdateRefused(`what would be done has changed since it was planned: ${result.reason}`);
+        return result;
+      };
+      return isPurge ? purge.around(unit, changes, carryOut, signal) : carryOut();
     },
 
     settle: (id, signal) => settleRpm(ports, unitFor(id), signal),
@@ -154,9 +160,10 @@ export function createRpmManager<State extends RpmState>(host: RpmHost<State>, p
     async repair({ id, progress }, signal) {
       const unit = unitFor(id);
       const changes = leftovers(await findings(signal));
-      if (changes.length === 0) return { isDone: true, reason: "" };
+      if (changes.length === 0) return purge.finish(unit, { isDone: true, reason: "" }, signal);
       progress.step(0, `remove what is left of ${changes.map((each) => each.name).join(", ")}`);
-      return asResult(() => change(unit, changes, { onLine: telling(progress) }, signal));
+      const result = await asResult(() => change(unit, changes, { onLine: telling(progress) }, signal));
+      return purge.finish(unit, result, signal);
     },
 
     async audit(signal) {
