@@ -87,7 +87,11 @@ interface ChangeOptions extends PlannedOptions {
 
 const changes = {
   install: { name: "installPackages", doing: "Install", description: "install packages and what they need" },
-  remove: { name: "removePackages", doing: "Remove", description: "remove packages, and keep their configuration" },
+  remove: {
+    name: "removePackages",
+    doing: "Remove",
+    description: "remove packages, and keep their configuration, or what was changed of it",
+  },
   purge: { name: "purgePackages", doing: "Purge", description: "remove packages with their configuration" },
 } as const;
 
