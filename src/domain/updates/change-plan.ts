@@ -31,16 +31,20 @@ export async function planFor(
       missing: "changes of packages",
       retryable: false,
     });
+  const named = request.change === "install" ? [] : request.names.map((word) => word.replace(/:[^:]*$/, ""));
+  const demandRemovable = async (names: readonly string[]): Promise<void> => {
+    const reasons = names.length === 0 ? new Map<string, string>() : await unremovable(signal);
+    for (const each of names) {
+      const reason = each === ownPackage ? "it is this service" : reasons.get(each);
+      if (reason !== undefined) throw new UpdateRefused(`${each} would be removed, which is refused: ${reason}`);
+    }
+  };
+  // In the words for everybody, before the package manager refuses it in its own.
+  await demandRemovable(named);
   const plan = await planChange(request, signal);
-  const removed = plan.changes.filter(({ to }) => to === null);
-  const protectedOnes = removed.length === 0 ? new Map<string, string>() : await unremovable(signal);
-  for (const each of removed) {
-    const reason = each.name === ownPackage ? "it is this service" : protectedOnes.get(each.name);
-    if (reason !== undefined) throw new UpdateRefused(`${each.name} would be removed, which is refused: ${reason}`);
-  }
-  const isNamed = (each: (typeof removed)[number]): boolean =>
-    request.change !== "install" && request.names.some((word) => word.replace(/:[^:]*$/, "") === each.name);
-  const others = removed.filter((each) => !isNamed(each)).map((each) => each.name);
+  const removed = plan.changes.flatMap((each) => (each.to === null ? [each.name] : []));
+  const others = removed.filter((each) => !named.includes(each));
+  await demandRemovable(others);
   if (request.removesOnlyNamed && others.length > 0)
     throw new UpdateRefused(
       `${others.join(", ")} would be removed as well, for which the key has no scope (packages:remove for all packages)`,
