@@ -17,6 +17,7 @@ function fake(): PackageManager {
     fakePackage("dpkg", "1.0"),
     fakePackage("openssl", "3.0", { isManual: false }),
     fakePackage("pinned", "1.0", { isHeld: true }),
+    fakePackage("steady", "1.0"),
   ]);
   manager.repository.set("dpkg", { version: "1.1", isSecurity: false });
   manager.repository.set("openssl", { version: "3.1", isSecurity: true });
@@ -93,6 +94,22 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
         await expect(manager.setHolds?.({ isHeld, packages }, signal)).rejects.toThrow(UpdateRefused);
       expect(await manager.setHolds?.({ isHeld: true, packages: [] }, signal)).toEqual({ isDone: true, reason: "" });
       expect(await manager.installed(signal)).toEqual(installed);
+    });
+
+    const names = ["no-such-package-anywhere", "no.such:any", "--help", "", "a b"];
+    it.each(names)("plans neither that %j comes nor that it goes", async (name) => {
+      for (const change of ["install", "remove", "purge"] as const)
+        await expect(manager.planChange?.({ change, names: [name], removesOnlyNamed: false }, signal)).rejects.toThrow(
+          UpdateRefused,
+        );
+    });
+
+    it("plans nothing to install what is there in its newest version, and says why some packages stay", async () => {
+      const pending = new Set(available.updates.map(keyOf));
+      const steady = installed.find((each) => !each.isHeld && !pending.has(keyOf(each))) ?? fakePackage("none", "");
+      const request = { change: "install", names: [steady.name], removesOnlyNamed: false } as const;
+      expect((await manager.planChange?.(request, signal))?.changes).toEqual([]);
+      for (const reason of (await manager.unremovable?.(signal))?.values() ?? []) expect(reason).not.toBe("");
     });
 
     it("has nothing to do for no names", async () => {
