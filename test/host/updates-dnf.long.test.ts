@@ -7,6 +7,7 @@ import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
 import { catalogRecipes, testCatalog } from "./support/rpm-catalog.ts";
+import { changeRecipes, testChanges } from "./support/rpm-changes.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import {
   dnfAdapter,
@@ -37,6 +38,7 @@ const recipes: readonly RpmRecipe[] = [
     header: ["Provides: system-release = 9.2", "Provides: system-release(releasever) = 9"],
   },
   ...commonRecipes,
+  ...changeRecipes,
   ...catalogRecipes,
   { name: longName, version: "1.0" },
   { name: longName, version: "2.0" },
@@ -154,6 +156,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
   });
 
   testLists(session, tree);
+  testChanges(session, tree);
   testCatalog(session, tree, dnfWords);
 
   it("cannot refresh what is gone", async () => {

@@ -7,6 +7,7 @@ import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
 import { catalogRecipes, testCatalog } from "./support/rpm-catalog.ts";
+import { changeRecipes, testChanges } from "./support/rpm-changes.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import {
   dnf5Adapter,
@@ -37,6 +38,7 @@ const recipes: readonly RpmRecipe[] = [
     header: ["Provides: system-release = 9.2", "Provides: system-release(releasever) = 9"],
   },
   ...commonRecipes,
+  ...changeRecipes,
   ...catalogRecipes,
   { name: longName, version: "1.0" },
   { name: longName, version: "2.0" },
@@ -174,6 +176,7 @@ const suite = (session: Session): void => {
   });
 
   testLists(session, tree);
+  testChanges(session, tree);
   testCatalog(session, tree, dnf5Words);
 
   it("cannot refresh what is gone", async () => {

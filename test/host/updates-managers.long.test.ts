@@ -3,6 +3,7 @@ import { asPlan } from "#cli/core/plan.ts";
 import { eventually } from "./support/eventually.ts";
 import { type HostManager, type HostPackage, hostManagers } from "./support/manager-hosts.ts";
 import { freePort } from "./support/plugin-peers.ts";
+import { refusal } from "./support/refusal.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
@@ -93,6 +94,37 @@ function testManager(session: Session, manager: HostManager): void {
     expect([...(plan.packages ?? [])].sort()).toEqual(["steady", "web"]);
     expect(await installed()).toEqual(["steady 1.0", "web 1.0"]);
   }, 480_000);
+
+  it.skipIf(manager.name === "pacman")(
+    "brings packages and takes them away for a service without rights, and returns",
+    async () => {
+      await refresh();
+      const body = { packages: ["web"] };
+      const dryRun = { dry_run: true };
+      const plan = asPlan(await session.api.installPackages({ query: dryRun, body }));
+      expect(plan.steps).toEqual(["take a snapshot", "install web 1.1-1"]);
+      expect(await installed()).toEqual([]);
+      const done = { success: true, error: null, packages_changed: 1 };
+      expect(await session.api.installPackages({ body: { ...body, guard: true } })).toMatchObject(done);
+      expect(await installed()).toEqual(["web 1.1"]);
+      expect(asPlan(await session.api.installPackages({ query: dryRun, body })).steps).toEqual([]);
+      const self = { packages: [manager.self] };
+      expect(await refusal(session.api.removePackages({ query: dryRun, body: self }))).toMatchObject({
+        status: 400,
+        message: expect.stringContaining(
+          `${manager.self} would be removed, which is refused: it is the package manager`,
+        ),
+      });
+      await shell("echo mine > /etc/web/conf");
+      const purged = await session.api.purgePackages({ body });
+      expect(purged).toMatchObject(done);
+      expect(await shell("find /etc/web -type f 2>/dev/null || true")).toBe("");
+      await session.api.rollback({ params: { snapshot_id: purged.snapshot_id }, body: {} });
+      expect(await installed()).toEqual(["web 1.1"]);
+      expect(await shell("cat /etc/web/conf")).toBe("mine\n");
+    },
+    480_000,
+  );
 
   it.each(["crasher", "quitter"] as const)(
     "is rolled back when the %s ends, which then answers again",

@@ -6,6 +6,7 @@ import { momentsToKill } from "./support/kills.ts";
 import type { GoneOn } from "./support/package-work.ts";
 import { namesOf, packageVerbs } from "./support/package-work.ts";
 import { catalogRecipes } from "./support/rpm-catalog.ts";
+import { changeRecipes, testChanges } from "./support/rpm-changes.ts";
 import type { Advisory, RpmRecipe } from "./support/rpm-host.ts";
 import { makeRpmRepository, rpmFile, rpmRepository } from "./support/rpm-host.ts";
 import type { RpmTree } from "./support/rpm-tree.ts";
@@ -32,6 +33,7 @@ const recipes: readonly RpmRecipe[] = [
   { name: "release", version: "15.6", header: ["Provides: distribution-release"] },
   ...commonRecipes,
   ...catalogRecipes,
+  ...changeRecipes,
   { name: "kernel", version: "1.0", ...sideBySide },
   { name: "kernel", version: "2.0", ...sideBySide },
 ];
@@ -134,6 +136,7 @@ describeOnHost("zypper as the package manager of updates", (session) => {
   });
 
   testLists(session, tree);
+  testChanges(session, tree);
 
   it("cannot refresh what is gone, and still knows what it knew", async () => {
     await session.shell(`mv ${rpmRepository} ${rpmRepository}.gone`);

@@ -29,6 +29,7 @@ export type PackageWork =
     }
   | { readonly verb: "simulate"; readonly request: Partial<UpdateRequest> }
   | { readonly verb: "planChange"; readonly request: ChangeRequest }
+  | { readonly verb: "change"; readonly id: string; readonly request: ChangeRequest }
   | { readonly verb: "commit" | "goOn"; readonly id: string; readonly plan: TransactionPlan }
   | { readonly verb: "settle" | "repair"; readonly id: string }
   | { readonly verb: "fetch"; readonly names: readonly string[]; readonly folder: string }

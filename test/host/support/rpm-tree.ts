@@ -6,7 +6,7 @@ import { type Advisory, type RpmRecipe, rpmFile } from "./rpm-host.ts";
 import type { Session } from "./session.ts";
 
 /** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
-const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
+export const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
 
 /** Packages for every package manager of rpm's; `release` and kernels are its own. */
 export const commonRecipes: readonly RpmRecipe[] = [
@@ -197,7 +197,7 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
 }
 
 /** Lets the script of `slow` wait until the answer is called. Rpm runs it in the tree or outside of it. */
-async function holdUp({ host, shell }: Host, root: string): Promise<() => Promise<unknown>> {
+export async function holdUp({ host, shell }: Host, root: string): Promise<() => Promise<unknown>> {
   const files = ["/tmp/wait", `${root}/tmp/wait`];
   for (const file of files) await host.writeFile(file, "");
   return () => shell(`rm -f ${files.join(" ")}`);

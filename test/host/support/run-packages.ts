@@ -196,6 +196,10 @@ async function carryOut(work: PackageWork): Promise<unknown> {
       const input = { request: whole(work.request), takesSnapshot: true, isGuarded: false, requiresFull };
       return engine()["updates.apply"](input, operation(work.id));
     }
+    case "change": {
+      const input = { request: work.request, takesSnapshot: true, isGuarded: false };
+      return engine()["packages.change"](input, operation(work.id));
+    }
     case "rollback":
       return engine()["updates.rollback"](
         { snapshotId: work.snapshotId, partial: work.partial ?? false },
