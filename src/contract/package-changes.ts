@@ -30,7 +30,7 @@ const PackageSelection = Strict({
 const shared =
   "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.";
 const never =
-  "Never removed, in whatever way it is asked for, are essential and protected packages, the package manager, the running kernel and Steward. With pacman it answers 503.";
+  "Never removed, in whatever way it is asked for, are essential and protected packages, the package manager, the running kernel and Steward.";
 
 const change = {
   method: "POST",

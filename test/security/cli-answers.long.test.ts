@@ -297,10 +297,18 @@ describe("a stream that goes wrong", () => {
     ],
   ];
 
+  it("is asked no more by who reads all entries when it gives the same page again", async () => {
+    server.answer = () => httpAnswer(JSON.stringify(list));
+    const ended = await run(["logs", "-n", "all", "-o", "export"]);
+    expect([ended.code, ended.err]).toEqual([exitCode.couldNotRun, expect.stringContaining("the same page")]);
+  });
+
   it.each(cases)("ends the command, and shows nothing but text: %s", async (_, send, message) => {
     const http = createServer((request, response) => {
       const [, operation] = rowOf(request.method, request.url) ?? [];
-      response.end(JSON.stringify(operation && answerTo({ query: request.url ?? "", operation, text: "x" })));
+      const answer = operation && answerTo({ query: request.url ?? "", operation, text: "x" });
+      // No page after this one.
+      response.end(JSON.stringify({ ...(answer as object), next_cursor: null }));
     });
     const sockets = new WebSocketServer({ server: http });
     sockets.on("connection", send);

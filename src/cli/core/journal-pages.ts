@@ -31,6 +31,7 @@ export async function* allPages({ client }: Connection, query: LogQuery): AsyncG
     const { logs, next_cursor: next }: LogList = await patiently(() => client.listLogs({ query: page }));
     if (logs.length > 0) yield logs;
     if (logs.length === 0 || next === null) return;
+    if (next === page.cursor) throw new Error("the service gives the same page of entries again and again");
     page = { ...page, cursor: next };
   }
 }
