@@ -38,8 +38,9 @@ const recipes: readonly RpmRecipe[] = [
   { name: "kernel", version: "2.0", ...sideBySide },
 ];
 const advisories: readonly Advisory[] = [{ id: "TEST-2026-1", name: "hole", version: "1.1" }];
-/** Zypper's own books: its caches, its history, and what readers of rpm's database share. */
+/** Zypper's own books: its caches, its history, and what readers of rpm's database share. Snapper works by its timers meanwhile. */
 const books = [
+  /^\/var\/log\/snapper\.log$/,
   /^\/var\/log\/journal\//,
   /^\/(?:var\/)?tmp\/systemd-private-/,
   /^\/srv\/zypperhost\/var\/(?:log|cache\/zypp\/solv)(?:\/|$)/,
