@@ -66,7 +66,7 @@ describeOnHost("a compromised service", (session) => {
     expect(kinds.filter(([, kind]) => kind !== "socket")).toEqual([]);
     // That of the host it may ask how full it is.
     await session.shell("echo theirs > /dev/shm/of-the-host; chmod 666 /dev/shm/of-the-host");
-    const sharedMemory = "/run/steward/shared-memory";
+    const sharedMemory = "/dev/shm/host";
     await run(`echo x > ${sharedMemory}/of-the-host || echo x > ${sharedMemory}/of-the-service || true`);
     expect(await session.shell("cd /dev/shm; cat of-the-host; ls of-the-service 2>&1 || true; rm of-the-host")).toMatch(
       /^theirs\nls: cannot access/,
