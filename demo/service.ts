@@ -17,7 +17,7 @@ const { version } = JSON.parse(readFileSync(new URL("../package.json", import.me
 const config = `listen: 0.0.0.0:${port}
 tls: auto
 # The processors are those of the whole machine.
-health: { checks: { cpu_load: { enabled: false } } }
+health: { checks: { cpu_load: { enabled: false }, pressure: { enabled: false } } }
 connectors:
   default: demo
   list:
