@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableTimestamp, Timestamp } from "./schema.ts";
+import { Choice, CountedListShape, Cursor, NullableInteger, NullableTimestamp, Options, Timestamp } from "./schema.ts";
 
 const NotShown = Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), {
   description: "What is null or left out, and why.",
@@ -42,7 +42,7 @@ export type UserEntry = Static<typeof UserEntry>;
 
 export const UserList = Type.Object({
   users: Type.Array(UserEntry),
-  total: Type.Integer({ description: "Matches before `limit`." }),
+  ...CountedListShape,
   not_shown: NotShown,
 });
 
@@ -107,9 +107,10 @@ export const accounts = {
       "From files, and from whatever else the host asks for users (`getent`), ordered by uid. Of a key that opens an account the fingerprint is shown, never the key.",
     scope: "users:read",
     effect: "read",
-    query: LooseOptions({
+    query: Options({
       sign_in: Type.Boolean({ default: false, description: "Only those who can sign in, or may be able to." }),
       limit: limit(1000),
+      cursor: Cursor,
     }),
     response: UserList,
     errors: ["UNAVAILABLE"],
@@ -122,7 +123,7 @@ export const accounts = {
     description: "What the host does not record is null, and `not_shown` says what is missing.",
     scope: "users:read",
     effect: "read",
-    query: LooseOptions({
+    query: Options({
       limit: Type.Integer({ minimum: 1, maximum: 1000, default: 50, description: "Maximum results of each list." }),
     }),
     response: LoginList,

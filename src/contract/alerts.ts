@@ -1,6 +1,17 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, NullableString, NullableTimestamp, Options, optional, Strict, Timestamp } from "./schema.ts";
+import {
+  Choice,
+  CountedListShape,
+  Cursor,
+  ListShape,
+  NullableString,
+  NullableTimestamp,
+  Options,
+  optional,
+  Strict,
+  Timestamp,
+} from "./schema.ts";
 
 export const alertNames = ["HighCPUUsage", "HighMemoryUsage", "DiskSpaceLow", "ServiceDown"] as const;
 export type AlertName = (typeof alertNames)[number];
@@ -41,7 +52,7 @@ export const webhookFields = ["id", "kind", "subject", "host", "state", "severit
 export type WebhookField = (typeof webhookFields)[number];
 
 /** Events that people are told of once, as they happen. */
-export const notificationEvents = ["operations", "plugins", "keys"] as const;
+export const notificationEvents = ["operations", "plugins", "keys", "approvals", "audit"] as const;
 export type NotificationEvent = (typeof notificationEvents)[number];
 
 export const notificationKinds = [
@@ -58,6 +69,8 @@ export const notificationKinds = [
   "operation_rolled_back",
   "plugin_disabled",
   "expired_key_used",
+  "approval_wanted",
+  "audit_broken",
   "digest",
   "updates_installed",
   "updates_not_installed",
@@ -98,6 +111,7 @@ export type Alert = Static<typeof Alert>;
 export const AlertList = Type.Object({
   alerts: Type.Array(Alert),
   firing: Type.Integer({ description: "How many of them fire." }),
+  ...ListShape,
 });
 export type AlertList = Static<typeof AlertList>;
 
@@ -106,18 +120,19 @@ export const Silence = Type.Object({
   ...optional({
     alert: Choice(alertNames, "The alert that nobody is told of; missing where it is a check."),
     check: Type.String({ description: "The health check that nobody is told of; missing where it is an alert." }),
+    window: Type.String({ description: "The open window of the settings in which nobody is told of any of them." }),
   }),
   until: Timestamp("When it ends."),
-  comment: Type.String(),
+  comment: Type.String({ description: "Why, for others; may be empty." }),
   created_at: Timestamp("When it was made."),
   created_by: Type.String({ description: "Name of the key that made it." }),
 });
 export type Silence = Static<typeof Silence>;
 
-export const SilenceList = Type.Object({ silences: Type.Array(Silence) });
+export const SilenceList = Type.Object({ silences: Type.Array(Silence), ...ListShape });
 export type SilenceList = Static<typeof SilenceList>;
 
-const SilenceRequest = Strict({
+export const SilenceInput = Strict({
   ...optional({
     alert: Choice(alertNames, "The alert that nobody is to be told of; either this or `check`."),
     check: Type.String({
@@ -142,7 +157,10 @@ export type RemovedSilence = Static<typeof RemovedSilence>;
 export const Notification = Type.Object({
   id: Type.String(),
   kind: Choice(notificationKinds, "What it tells of."),
-  subject: Type.String({ description: "The component, alert, check, operation, plugin or key; `test` for a test." }),
+  subject: Type.String({
+    description:
+      "The component, alert, check, operation, plugin or key, of checks that are told of together all of them with commas; `test` for a test.",
+  }),
   title: Type.String({ description: "Its first line." }),
   channel: Choice(notificationChannels, "Where it goes."),
   to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for all other channels." }),
@@ -159,7 +177,7 @@ export type Notification = Static<typeof Notification>;
 
 export const NotificationList = Type.Object({
   notifications: Type.Array(Notification, { description: "Newest first." }),
-  total: Type.Integer({ description: "How many there are, before `limit`." }),
+  ...CountedListShape,
 });
 export type NotificationList = Static<typeof NotificationList>;
 
@@ -169,13 +187,20 @@ export const NotificationTest = Type.Object({
   results: Type.Array(
     Type.Object({
       channel: Choice(notificationChannels, "Where it went."),
-      to: Type.Array(Type.String()),
+      to: Type.Array(Type.String(), { description: "Addresses that mail went to; empty for all other channels." }),
       success: Type.Boolean(),
       message: Type.String(),
     }),
+    { description: "One for each channel." },
   ),
 });
 export type NotificationTest = Static<typeof NotificationTest>;
+
+export const NotificationTestInput = Options({ channel: Choice(notificationChannels, "The only one to send to.") });
+
+const SilenceId = Type.Object({
+  id: Type.String({ minLength: 1, maxLength: 64, description: "Id of the silence.", examples: ["silence-1"] }),
+});
 
 export const alerts = {
   listAlerts: {
@@ -187,8 +212,23 @@ export const alerts = {
       "The same table that the rules for Prometheus are made from. Without Prometheus the service evaluates it itself, every 15 s.",
     scope: "metrics:read",
     effect: "read",
+    fromMemory: true,
     response: AlertList,
     errors: [],
+  },
+  getAlert: {
+    method: "GET",
+    path: "/alerts/{name}",
+    tag: "Observability",
+    summary: "One alert and its state",
+    scope: "metrics:read",
+    effect: "read",
+    fromMemory: true,
+    params: Type.Object({
+      name: Type.String({ minLength: 1, maxLength: 64, description: "Name of the alert.", examples: ["DiskSpaceLow"] }),
+    }),
+    response: Alert,
+    errors: ["NOT_FOUND"],
   },
   listSilences: {
     method: "GET",
@@ -197,8 +237,21 @@ export const alerts = {
     summary: "Silences that have not ended",
     scope: "metrics:read",
     effect: "read",
+    fromMemory: true,
     response: SilenceList,
     errors: [],
+  },
+  getSilence: {
+    method: "GET",
+    path: "/alerts/silences/{id}",
+    tag: "Observability",
+    summary: "One silence that has not ended",
+    scope: "metrics:read",
+    effect: "read",
+    fromMemory: true,
+    params: SilenceId,
+    response: Silence,
+    errors: ["NOT_FOUND"],
   },
   silenceAlert: {
     method: "POST",
@@ -212,7 +265,7 @@ export const alerts = {
     effect: "write",
     does: ["silence_alerts"],
     query: DryRunQuery,
-    body: SilenceRequest,
+    body: SilenceInput,
     response: Silence,
     status: 201,
     errors: ["CONFLICT"],
@@ -226,9 +279,7 @@ export const alerts = {
     resource: () => "silences",
     effect: "write",
     does: ["silence_alerts"],
-    params: Type.Object({
-      id: Type.String({ minLength: 1, maxLength: 64, description: "Id of the silence.", examples: ["silence-1"] }),
-    }),
+    params: SilenceId,
     query: DryRunQuery,
     response: RemovedSilence,
     errors: ["NOT_FOUND"],
@@ -241,7 +292,11 @@ export const alerts = {
     description: "One entry for each notification and channel; the newest 1000 are kept.",
     scope: "metrics:read",
     effect: "read",
-    query: Options({ limit: Type.Integer({ ...notificationListLimit, description: "Most entries to answer." }) }),
+    fromMemory: true,
+    query: Options({
+      limit: Type.Integer({ ...notificationListLimit, description: "Most entries to answer." }),
+      cursor: Cursor,
+    }),
     response: NotificationList,
     errors: [],
   },
@@ -258,7 +313,7 @@ export const alerts = {
     does: ["send_notifications"],
     takesLong: true,
     query: DryRunQuery,
-    body: Options({ channel: Choice(notificationChannels, "The only one to send to.") }),
+    body: NotificationTestInput,
     response: NotificationTest,
     errors: [],
   },

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, NullableInteger, NullableString, Options, Timestamp } from "./schema.ts";
+import { Choice, ListShape, NullableInteger, NullableString, Options, Timestamp } from "./schema.ts";
 
 /** `ok`: done. `refused`: by the service, so nothing was done. `failed`: begun without success. */
 export const auditOutcomes = ["ok", "refused", "failed"] as const;
@@ -55,6 +55,7 @@ export type AuditRecord = Static<typeof AuditRecord>;
 
 export const AuditList = Type.Object({
   entries: Type.Array(AuditRecord, { description: "Newest first." }),
+  ...ListShape,
   next_cursor: NullableString("Where older ones go on; null when there are none."),
   unreadable: Type.Integer({
     description: "Lines passed over because they are no entries: `steward audit verify` says what is wrong.",

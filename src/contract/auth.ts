@@ -1,26 +1,39 @@
 import { type Static, Type } from "typebox";
 import { credentialKinds, DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, NullableString, NullableTimestamp, Options, optional, Strict, Timestamp } from "./schema.ts";
+import {
+  Choice,
+  ListShape,
+  NullableString,
+  NullableTimestamp,
+  Options,
+  optional,
+  Strict,
+  Timestamp,
+} from "./schema.ts";
 
-const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 300 }), {
+const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 600 }), {
   maxItems: 100,
   description:
-    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), sets (`services:control`, which can be narrowed too) or roles (`viewer`, `operator`, `admin`).",
+    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), sets (`services:control`, which can be narrowed too) or roles (`viewer`, `operator`, `admin`). `propose:` before one has calls that need it wait until another key has approved them. `@` and a name or pattern of hosts limit each to these: `services:restart:nginx.service@web-*`, `operator@web-1`.",
 });
 
 export const Identity = Type.Object({
-  key_id: Type.String(),
-  name: Type.String(),
-  credential: Choice(credentialKinds),
-  scopes: Type.Array(Type.String()),
+  key_id: Type.String({ description: "Id of the key, also of its tokens." }),
+  name: Type.String({ description: "Name of the key." }),
+  credential: Choice(
+    credentialKinds,
+    "What was presented: the key itself, a token of it, its client certificate, a session of it, or a Unix socket.",
+  ),
+  scopes: Type.Array(Type.String(), { description: "What it may do, those of other hosts included." }),
   expires_at: NullableTimestamp("When the credential expires; null when it does not."),
+  host: Type.Optional(Type.String({ examples: ["web1.example.org"], description: "Name of this host." })),
 });
 export type Identity = Static<typeof Identity>;
 
 export const KeyEntry = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  scopes: Type.Array(Type.String()),
+  scopes: Type.Array(Type.String(), { description: "What it may do." }),
   created_at: Timestamp("When the key was made."),
   expires_at: NullableTimestamp("When the key expires; null when it does not."),
   last_used_at: NullableTimestamp("Last use, exact to a minute; null when it was never used."),
@@ -31,8 +44,18 @@ export const KeyEntry = Type.Object({
 });
 export type KeyEntry = Static<typeof KeyEntry>;
 
-const NewKey = Strict({
-  name: Type.String({ minLength: 1, maxLength: 100, pattern: "^[^\\u0000-\\u001f\\u007f]*$" }),
+export const KeyList = Type.Object({
+  keys: Type.Array(KeyEntry, { description: "Revoked ones too." }),
+  ...ListShape,
+});
+
+export const KeyInput = Strict({
+  name: Type.String({
+    description: "For people: it is in the list of keys and in the audit log.",
+    minLength: 1,
+    maxLength: 100,
+    pattern: "^[^\\u0000-\\u001f\\u007f]*$",
+  }),
   scopes: ScopeList,
   ...optional({
     expires_at: Type.Unsafe<string | null>({
@@ -53,7 +76,7 @@ export const CreatedKey = Type.Object({
   id: Type.String(),
   key: Type.String({ description: "The key. It is shown this once." }),
   name: Type.String(),
-  scopes: Type.Array(Type.String()),
+  scopes: Type.Array(Type.String(), { description: "What it may do." }),
   expires_at: NullableTimestamp("When the key expires; null when it does not."),
 });
 export type CreatedKey = Static<typeof CreatedKey>;
@@ -67,19 +90,41 @@ export const RevokedKey = Type.Object({
 /** Lifetime of a token in seconds. */
 export const tokenLifetime = { minimum: 1, maximum: 86_400, default: 3600 } as const;
 
-const NewToken = Options({
+export const TokenInput = Options({
   scopes: ScopeList,
   expires_in: Type.Integer({ ...tokenLifetime, description: "Lifetime in seconds." }),
 });
 
 /** RFC 6749 §5.1. */
 export const Token = Type.Object({
-  access_token: Type.String(),
-  token_type: Type.Literal("Bearer"),
+  access_token: Type.String({ description: "The token, for `Authorization: Bearer`." }),
+  token_type: Type.Literal("Bearer", { description: "How it is sent (RFC 6750)." }),
   expires_in: Type.Integer({ description: "Seconds." }),
   scope: Type.String({ description: "Scopes, separated by spaces." }),
 });
 export type Token = Static<typeof Token>;
+
+/** Which gate has something to say; `policy` is what a session or another kind of credential of a key may not do, or has to bring. */
+export const judgementKinds = ["scope", "window", "approval", "limit", "policy"] as const;
+
+export const Judgement = Type.Object({
+  operation: Type.String({ description: "The operation that was asked about." }),
+  resource: NullableString("The resource that was asked about; null for all."),
+  allowed: Type.Boolean({
+    description:
+      "Whether this credential may call it now, with what `because` asks for: a plan, the approval of another key.",
+  }),
+  because: Type.Array(
+    Type.Object({
+      kind: Choice(judgementKinds, "What decides."),
+      message: Type.String({ description: "Why; where it is not allowed, what the refusal says." }),
+    }),
+    { description: "Each reason against it, or what allows it." },
+  ),
+});
+export type Judgement = Static<typeof Judgement>;
+
+const KeyId = Type.Object({ id: Type.String({ minLength: 1, description: "Id of the key.", examples: ["Ab3dE6gH"] }) });
 
 export const auth = {
   whoami: {
@@ -89,7 +134,40 @@ export const auth = {
     summary: "Who this credential is and what it may do",
     scope: "self",
     effect: "read",
+    fromMemory: true,
     response: Identity,
+    errors: [],
+  },
+  canI: {
+    method: "GET",
+    path: "/auth/can",
+    tag: "Access",
+    summary: "Whether this credential may do something now, and why",
+    description:
+      "Nothing is done. The sentences are those that the call itself would be refused with. What only the call can know is not judged: its body, what the host has, and the further scopes that depend on them, which are those of an operation that is cancelled, of a call that is approved, and of the one among several fixes of a check that fits what is found.",
+    scope: "self",
+    effect: "read",
+    fromMemory: true,
+    query: Type.Object(
+      {
+        operation: Type.String({
+          minLength: 1,
+          maxLength: 64,
+          description: "Name of the operation.",
+          examples: ["restartService"],
+        }),
+        resource: Type.Optional(
+          Type.String({
+            minLength: 1,
+            maxLength: 255,
+            description: "What it is to be done to; all resources unless given.",
+            examples: ["nginx.service"],
+          }),
+        ),
+      },
+      { additionalProperties: false },
+    ),
+    response: Judgement,
     errors: [],
   },
   listKeys: {
@@ -99,8 +177,21 @@ export const auth = {
     summary: "All keys, without their secrets",
     scope: "keys:admin",
     effect: "read",
-    response: Type.Object({ keys: Type.Array(KeyEntry) }),
+    fromMemory: true,
+    response: KeyList,
     errors: [],
+  },
+  getKey: {
+    method: "GET",
+    path: "/auth/keys/{id}",
+    tag: "Access",
+    summary: "One key, without its secret",
+    scope: "keys:admin",
+    effect: "read",
+    fromMemory: true,
+    params: KeyId,
+    response: KeyEntry,
+    errors: ["NOT_FOUND"],
   },
   createKey: {
     method: "POST",
@@ -113,7 +204,7 @@ export const auth = {
     effect: "write",
     does: ["change_keys"],
     query: DryRunQuery,
-    body: NewKey,
+    body: KeyInput,
     response: CreatedKey,
     answerIsSecret: true,
     status: 201,
@@ -129,7 +220,7 @@ export const auth = {
     scope: "keys:admin",
     effect: "danger",
     does: ["change_keys"],
-    params: Type.Object({ id: Type.String({ minLength: 1, description: "Id of the key.", examples: ["Ab3dE6gH"] }) }),
+    params: KeyId,
     query: DryRunQuery,
     response: RevokedKey,
     errors: ["NOT_FOUND"],
@@ -145,7 +236,7 @@ export const auth = {
     effect: "write",
     does: ["make_tokens"],
     query: DryRunQuery,
-    body: NewToken,
+    body: TokenInput,
     response: Token,
     answerIsSecret: true,
     errors: ["FORBIDDEN", "CONFLICT"],

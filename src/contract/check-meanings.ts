@@ -54,7 +54,8 @@ export const checkMeanings = {
   },
   network_connectivity: {
     meaning: "The host has no way out, or one of several is down.",
-    remedy: "Check the link and the default route (ip link, ip route); where that is meant, set `isolated: true`.",
+    remedy:
+      "Check the link and the default route (ip link, ip route); where that is meant, set `health.isolated: true`.",
   },
   package_status: {
     meaning: "The package database is in a state in which updates cannot be installed, or packages get none.",

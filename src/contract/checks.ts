@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { checkHistoryLimit } from "./limits.ts";
 import { DryRunQuery, type Operations, risks } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, Options, optional, Timestamp } from "./schema.ts";
+import { Choice, NullableInteger, Options, optional, Timestamp } from "./schema.ts";
 
 export const checkStatuses = ["pass", "warn", "fail", "skip"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
@@ -20,19 +20,22 @@ const historyResolutions = ["runs", "transitions", "daily"] as const;
 const fixStepStatuses = ["done", "failed", "skipped"] as const;
 
 export const HealthCheckSummary = Type.Object({
-  total: Type.Integer(),
-  passed: Type.Integer(),
-  warned: Type.Integer(),
-  failed: Type.Integer(),
-  skipped: Type.Integer(),
-  duration_ms: Type.Integer(),
+  total: Type.Integer({ description: "All checks: the sum of the other four." }),
+  passed: Type.Integer({ description: "Checks with the status `pass`." }),
+  warned: Type.Integer({ description: "Checks with the status `warn`." }),
+  failed: Type.Integer({ description: "Checks with the status `fail`." }),
+  skipped: Type.Integer({ description: "Checks with the status `skip`: they do not apply to this host." }),
+  duration_ms: Type.Integer({ description: "How long it took until all results were there." }),
 });
 export type HealthCheckSummary = Static<typeof HealthCheckSummary>;
 
 export const HealthCheckResult = Type.Object({
   check_id: Type.String({ description: "Identifier of the check." }),
   name: Type.String({ description: "Display name." }),
-  status: Choice(checkStatuses),
+  status: Choice(
+    checkStatuses,
+    "`pass`, `warn` and `fail` as its thresholds say; `skip` where it does not apply to this host.",
+  ),
   message: Type.String({ description: "Outcome for people." }),
   details: Type.Object(
     {},
@@ -43,15 +46,15 @@ export const HealthCheckResult = Type.Object({
     },
   ),
   duration_ms: Type.Integer(),
-  category: Type.String(),
-  severity: Choice(severities),
+  category: Type.String({ description: "Subject, such as `storage` or `security`." }),
+  severity: Choice(severities, "How bad a failure is: one of severity `critical` makes the host `unhealthy`."),
   checked_at: Timestamp("When the check ran."),
   fixable: Type.Boolean({ description: "Whether there is a fix that can do something about what was found." }),
   fix_id: Type.Optional(
     Type.String({ description: "The fix for what was found; for a check that passes, the usual one." }),
   ),
   since: Timestamp("Since when the check has had this status."),
-  consecutive_failures: Type.Integer(),
+  consecutive_failures: Type.Integer({ description: "Runs in a row that failed, up to the last one." }),
   ...optional({
     state_type: Choice(
       ["soft", "hard"],
@@ -92,7 +95,7 @@ const TimeInStates = Type.Object(
 
 export const HealthCheckDay = Type.Object({
   day: Type.String({ format: "date", description: "Day of UTC. The last one goes on." }),
-  runs: Type.Integer(),
+  runs: Type.Integer({ description: "Runs of that day." }),
   changes: Type.Integer({ description: "Changes of the status." }),
   duration_ms: Type.Object({
     min: NullableInteger("Null without runs."),
@@ -146,6 +149,7 @@ export const CheckMetrics = Type.Object({
       unit: Type.String({ description: "As the plugin wrote it; empty where the name contains it." }),
       points: Type.Array(CheckMetricPoint, { description: "Oldest first; none for times without a run." }),
     }),
+    { description: "One for each figure of the check." },
   ),
 });
 export type CheckMetrics = Static<typeof CheckMetrics>;
@@ -163,13 +167,17 @@ export const FixResult = Type.Object({
     description:
       "Every step did what it should, or there was nothing to do. Whether that was enough is in `message`, and in `check`.",
   }),
-  fix_id: Type.String(),
+  fix_id: Type.String({ description: "The fix that was carried out." }),
   message: Type.String({ description: "Outcome for people." }),
-  steps: Type.Array(FixStepReport),
+  steps: Type.Array(FixStepReport, { description: "What was done, in order." }),
   check: HealthCheckResult,
-  risk: Choice(risks),
+  risk: Choice(risks, "`safe`: without loss. `moderate`: changes something replaceable. `risky`: had to be confirmed."),
 });
 export type FixResult = Static<typeof FixResult>;
+
+export const FixInput = Options({
+  confirm: Type.Boolean({ default: false, description: "Has to be true for a fix whose risk is `risky`." }),
+});
 
 const CheckId = Type.Object({
   check_id: Type.String({
@@ -189,6 +197,7 @@ export const checks = {
     description: "Runs those whose last result is older than their interval, and gives all results.",
     scope: "health:read",
     effect: "read",
+    versioned: true,
     response: HealthCheckList,
     errors: [],
   },
@@ -219,9 +228,7 @@ export const checks = {
     takesLong: true,
     params: CheckId,
     query: DryRunQuery,
-    body: Options({
-      confirm: Type.Boolean({ default: false, description: "Has to be true for a fix whose risk is `risky`." }),
-    }),
+    body: FixInput,
     response: FixResult,
     errors: ["NOT_FOUND", "CONFLICT"],
   },
@@ -235,7 +242,7 @@ export const checks = {
     scope: "health:read",
     effect: "read",
     params: CheckId,
-    query: LooseOptions({
+    query: Options({
       since: Type.String({
         format: "date-time",
         description: "Start of the window, RFC 3339. 24 hours ago unless given; 30 days for `daily`.",

@@ -1,5 +1,6 @@
 import { type Static, Type } from "typebox";
 import { HealthCheckResult } from "./checks.ts";
+import { ErrorBody } from "./error-body.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
 import { Choice, NullableString, NullableTimestamp, Options, Strict } from "./schema.ts";
 
@@ -21,8 +22,11 @@ const ConnectorName = Type.String({
 export const Connector = Type.Object({
   name: Type.String({ description: "Identifier, used in paths and in chat requests." }),
   provider: Type.String({ description: "Display name of the provider." }),
-  model: Type.String(),
-  status: Choice(connectorStatuses),
+  model: Type.String({ description: "Identifier of the model at its provider." }),
+  status: Choice(
+    connectorStatuses,
+    "`disconnected`: it cannot be reached. `error`: it refused. `not_configured`: its key is missing.",
+  ),
   last_checked_at: NullableTimestamp("When it was last used or probed; null before the first time."),
   last_error: NullableString("Why its status is not `connected`, without secrets; null where it is."),
 });
@@ -35,19 +39,19 @@ export const ConnectorList = Type.Object({
 export type ConnectorList = Static<typeof ConnectorList>;
 
 export const ConnectorTest = Type.Object({
-  success: Type.Boolean(),
+  success: Type.Boolean({ description: "Whether the provider answered as it should." }),
   message: Type.String({ description: "What the provider answered, in the words of this service; never a secret." }),
-  latency_ms: Type.Integer(),
+  latency_ms: Type.Integer({ description: "Time until the answer of the provider." }),
 });
 export type ConnectorTest = Static<typeof ConnectorTest>;
 
 export const ChatMessage = Strict({
-  role: Choice(chatRoles),
-  content: Type.String(),
+  role: Choice(chatRoles, "Who says it."),
+  content: Type.String({ description: "What is said." }),
 });
 export type ChatMessage = Static<typeof ChatMessage>;
 
-export const ChatRequest = Strict({
+export const ChatInput = Strict({
   connector: Type.Optional(
     Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
   ),
@@ -56,7 +60,9 @@ export const ChatRequest = Strict({
     description: "Oldest first. Several system messages are kept, in order.",
   }),
   max_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000, description: "Most tokens of the answer." })),
-  temperature: Type.Optional(Type.Number({ minimum: 0, maximum: 2 })),
+  temperature: Type.Optional(
+    Type.Number({ minimum: 0, maximum: 2, description: "How freely words are chosen; with 0 the likeliest ones." }),
+  ),
   stream: Type.Optional(
     Type.Boolean({
       default: false,
@@ -65,19 +71,19 @@ export const ChatRequest = Strict({
     }),
   ),
 });
-export type ChatRequest = Static<typeof ChatRequest>;
+export type ChatInput = Static<typeof ChatInput>;
 
 export const TokenUsage = Type.Object({
-  input_tokens: Type.Integer(),
-  output_tokens: Type.Integer(),
+  input_tokens: Type.Integer({ description: "Tokens of the messages." }),
+  output_tokens: Type.Integer({ description: "Tokens of the answer." }),
   estimated: Type.Optional(
     Type.Literal(true, { description: "The provider did not say: figures made from the length of the texts." }),
   ),
 });
 export type TokenUsage = Static<typeof TokenUsage>;
 
-export const ChatResponse = Type.Object({
-  content: Type.String(),
+export const ChatAnswer = Type.Object({
+  content: Type.String({ description: "What the model says." }),
   model: Type.String({ description: "The model as the provider names it in its answer." }),
   usage: TokenUsage,
   connector: Type.String({ description: "The connector that was used." }),
@@ -89,12 +95,25 @@ export const ChatResponse = Type.Object({
     description: "What of the request the model does not take, such as `temperature`.",
   }),
 });
-export type ChatResponse = Static<typeof ChatResponse>;
+export type ChatAnswer = Static<typeof ChatAnswer>;
+
+export const ChatDelta = Type.Object({ content: Type.String({ description: "The next piece of the text." }) });
+export type ChatDelta = Static<typeof ChatDelta>;
+
+export const ChatDeltaEvent = Type.Object({ event: Type.Literal("delta"), data: ChatDelta });
+export const ChatDoneEvent = Type.Object({
+  event: Type.Literal("done"),
+  data: Type.Object(ChatAnswer.properties, { description: "The answer; its `content` is empty." }),
+});
+export const ChatErrorEvent = Type.Object({ event: Type.Literal("error"), data: ErrorBody });
+
+/** An event of an answer in pieces; `done` and `error` are the last. */
+export const ChatEvent = Type.Union([ChatDeltaEvent, ChatDoneEvent, ChatErrorEvent]);
 
 export const Explanation = Type.Object({
   explanation: Type.String({ description: "The model's words: a claim, not a fact. Nothing acts on them." }),
-  model: Type.String(),
-  connector: Type.String(),
+  model: Type.String({ description: "The model as the provider names it." }),
+  connector: Type.String({ description: "The connector that was used." }),
   usage: TokenUsage,
   cited: Type.Array(Type.String(), { description: "Cursors of the journal entries that the explanation cites." }),
   redactions: Type.Integer({ description: "Secrets that were taken out of what was sent." }),
@@ -106,12 +125,12 @@ export const Explanation = Type.Object({
 export type Explanation = Static<typeof Explanation>;
 
 export const ExplanationPreview = Type.Object({
-  preview: Type.Literal(true),
-  connector: Type.String(),
-  messages: Type.Array(ChatMessage),
+  preview: Type.Literal(true, { description: "Only a preview has it." }),
+  connector: Type.String({ description: "The connector that would be asked." }),
+  messages: Type.Array(ChatMessage, { description: "What would be sent." }),
   bytes: Type.Integer({ description: "Length of the messages in UTF-8." }),
-  redactions: Type.Integer(),
-  omitted: Type.Array(Type.String()),
+  redactions: Type.Integer({ description: "Secrets that were taken out of it." }),
+  omitted: Type.Array(Type.String(), { description: "What would not be sent, and why." }),
 });
 export type ExplanationPreview = Static<typeof ExplanationPreview>;
 
@@ -126,6 +145,18 @@ export const connectors = {
     effect: "read",
     response: ConnectorList,
     errors: [],
+  },
+  getConnector: {
+    method: "GET",
+    path: "/connectors/{name}",
+    tag: "Connectors",
+    summary: "One language-model connector",
+    description: "Asks no provider: its status is that of the last use or probe.",
+    scope: "connectors:read",
+    effect: "read",
+    params: Type.Object({ name: ConnectorName }),
+    response: Connector,
+    errors: ["NOT_FOUND"],
   },
   testConnector: {
     method: "POST",
@@ -155,13 +186,22 @@ export const connectors = {
     effect: "write",
     does: ["ask_models"],
     takesLong: true,
-    streams: true,
+    streams: ChatEvent,
     query: DryRunQuery,
-    body: ChatRequest,
-    response: ChatResponse,
+    body: ChatInput,
+    response: ChatAnswer,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
 } as const satisfies Operations;
+
+export const ExplanationInput = Options({
+  connector: Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+  question: Type.String({
+    minLength: 1,
+    maxLength: 2000,
+    description: "What to ask beside what is wrong and what to do.",
+  }),
+});
 
 /** In the path of the checks, but an operation of the connectors. */
 export const explanations = {
@@ -192,14 +232,7 @@ export const explanations = {
         Type.Boolean({ default: false, description: "Answer with what would be sent, and send nothing." }),
       ),
     }),
-    body: Options({
-      connector: Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
-      question: Type.String({
-        minLength: 1,
-        maxLength: 2000,
-        description: "What to ask beside what is wrong and what to do.",
-      }),
-    }),
+    body: ExplanationInput,
     response: Type.Union([Explanation, ExplanationPreview]),
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },

@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions } from "./schema.ts";
+import { Choice, Options } from "./schema.ts";
 
 export const diskUsageLimit = { minimum: 1, maximum: 1_000, default: 100 } as const;
 export const diskUsageDepth = { minimum: 0, maximum: 16, default: 1 } as const;
@@ -21,7 +21,7 @@ const NamedPaths = Type.Object({
 });
 
 export const DiskUsage = Type.Object({
-  path: Type.String(),
+  path: Type.String({ description: "Folder that was measured." }),
   bytes: Type.Integer({ description: "What it takes with all that was read below it." }),
   entries: Type.Integer({ description: "Files and folders that were read below it." }),
   largest: Type.Array(UsageEntry, { description: "The largest down to `depth`, the largest first." }),
@@ -29,9 +29,7 @@ export const DiskUsage = Type.Object({
     description: "Folders that this service may not or cannot read, and those in whose place it has one of its own.",
   }),
   other_file_systems: Type.Object(NamedPaths.properties, { description: "Folders where another begins; not counted." }),
-  truncated: Type.Unsafe<"time" | "entries" | null>({
-    type: ["string", "null"],
-    enum: ["time", "entries", null],
+  truncated: Type.Union([Choice(["time", "entries"]), Type.Null()], {
     description: "Why the walk ended early; null where it did not. Ask for a folder in `largest` to go on there.",
   }),
   duration_ms: Type.Integer(),
@@ -56,7 +54,7 @@ export const diskUsage = {
         description: "Absolute path of a folder.",
         examples: ["/usr/share/doc"],
       }),
-      ...LooseOptions({
+      ...Options({
         depth: Type.Integer({ ...diskUsageDepth, description: "Levels below it that `largest` has." }),
         limit: Type.Integer({ ...diskUsageLimit, description: "Maximum entries of `largest`." }),
       }).properties,

@@ -33,8 +33,8 @@ export const DiskDevice = Type.Object({
     description:
       "Devices that it is part of or made of, of which an array or a logical volume may have several; empty for a whole disk.",
   }),
-  is_read_only: Type.Boolean(),
-  is_removable: Type.Boolean(),
+  is_read_only: Type.Boolean({ description: "Whether the kernel refuses to write to it." }),
+  is_removable: Type.Boolean({ description: "Whether the kernel takes it for one that can be taken out." }),
   is_rotational: NullableBoolean("Whether the kernel takes it for a disk that turns; null where it is not known."),
   model: NullableString("Null where it is not known."),
   transport: NullableString("`sata`, `nvme`, `usb`, …; null where it is not known."),

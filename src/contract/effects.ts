@@ -45,6 +45,11 @@ export const effects = {
     scope: "packages:hold",
     summary: "Keeps packages at their version, or lets them be updated again. No package changes by it.",
   },
+  cancel_operations: {
+    scope: "self",
+    summary:
+      "Cancels updates, rollbacks and the like that have changed nothing yet, with the scope that each of them takes.",
+  },
   change_snapshots: { scope: "updates:apply", summary: "Takes and deletes snapshots." },
   undo_update: {
     scope: "updates:apply",
@@ -71,6 +76,21 @@ export const effects = {
   },
   run_plugins: { scope: "plugins:run", summary: "Runs an enabled command plugin with arguments of the caller." },
   change_keys: { scope: "keys:admin", summary: "Makes and revokes keys, within the scopes of the caller." },
+  make_sessions: {
+    scope: "self",
+    summary:
+      "Makes sessions of the caller's key and one-time codes for them, and elevates sessions, within the scopes of the key.",
+  },
+  change_passkeys: {
+    scope: "self",
+    summary: "Registers and removes passkeys of the caller's key; with keys:admin removes those of others.",
+  },
+  end_sessions: { scope: "self", summary: "Ends sessions of the caller's key, with keys:admin also those of others." },
+  decide_approvals: {
+    scope: "self",
+    summary:
+      "Approves, denies and takes back calls that wait for approval. What is approved has the effects of its own operation, whose scopes whoever approves has.",
+  },
   make_tokens: { scope: "self", summary: "Makes tokens of the caller's key, within the scopes of the caller." },
 } as const satisfies Readonly<Record<string, EffectRow>>;
 

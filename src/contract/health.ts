@@ -32,16 +32,18 @@ export const HealthStatus = Type.Object({
   ),
   details: Type.Optional(
     Type.Object(
-      { checks: Type.Literal("starting") },
+      { checks: Type.Literal("starting", { description: "Some checks have no result yet." }) },
       { description: "While there is a check that has never run on this host, which `status` cannot count yet." },
     ),
   ),
 });
 export type HealthStatus = Static<typeof HealthStatus>;
 
-export const Liveness = Type.Object({ status: Type.Literal("ok") });
-const Readiness = Type.Object({
-  status: Type.Literal("ok"),
+export const Liveness = Type.Object({
+  status: Type.Literal("ok", { description: "Always this, as long as the process answers." }),
+});
+export const Readiness = Type.Object({
+  status: Type.Literal("ok", { description: "Always this; while it is not ready the answer is 503." }),
   checks: Type.Optional(
     Type.Literal("starting", { description: "While there is a check that has never run on this host." }),
   ),
@@ -57,6 +59,7 @@ export const health = {
       "Always answers 200; `status` and `components` say how the host and the service are. `unhealthy`: a check of severity `critical` fails, or `ops` or `security` is false where the host should have it. `degraded`: another check warns or fails, or another component that there should be is false. By the last results, those from before a restart included: nothing is run for it.",
     scope: "health:read",
     effect: "read",
+    fromMemory: true,
     response: HealthStatus,
     errors: [],
   },
@@ -97,7 +100,16 @@ export const observability = {
     scope: "metrics:read",
     openToLoopback: true,
     effect: "read",
-    response: Type.String(),
+    response: Type.String({
+      examples: [
+        [
+          "# HELP svc_requests_total Requests answered.",
+          "# TYPE svc_requests_total counter",
+          'svc_requests_total{method="GET",endpoint="/api/v1/health",status="200"} 42',
+          "",
+        ].join("\n"),
+      ],
+    }),
     mediaType: "text/plain",
     errors: [],
   },

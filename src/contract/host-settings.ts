@@ -44,6 +44,34 @@ export const longestHostname = 64;
 export const prettyPattern = "^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]*$";
 export const longestPrettyHostname = 200;
 
+export const HostTimeInput = Options(
+  optional({
+    timezone: Type.String({
+      description: "Such as `Europe/Berlin`.",
+      pattern: timezonePattern,
+      maxLength: 100,
+      examples: ["Europe/Berlin"],
+    }),
+    ntp: Type.Boolean({ description: "Whether a time service sets the clock." }),
+  }),
+);
+
+export const HostnameInput = Options(
+  optional({
+    hostname: Type.String({
+      pattern: hostnamePattern,
+      maxLength: longestHostname,
+      description: "A name of RFC 1123 with or without a domain, but not `localhost`, nor one below it.",
+      examples: ["web1"],
+    }),
+    pretty: Type.String({
+      pattern: prettyPattern,
+      maxLength: longestPrettyHostname,
+      description: "A name for people; empty takes it away.",
+    }),
+  }),
+);
+
 export const hostSettings = {
   getTime: {
     method: "GET",
@@ -67,12 +95,7 @@ export const hostSettings = {
     effect: "write",
     does: ["set_time"],
     query: DryRunQuery,
-    body: Options(
-      optional({
-        timezone: Type.String({ pattern: timezonePattern, maxLength: 100, examples: ["Europe/Berlin"] }),
-        ntp: Type.Boolean({ description: "Whether a time service sets the clock." }),
-      }),
-    ),
+    body: HostTimeInput,
     response: HostTimeChange,
     errors: ["UNAVAILABLE"],
   },
@@ -98,21 +121,7 @@ export const hostSettings = {
     effect: "write",
     does: ["set_hostname"],
     query: DryRunQuery,
-    body: Options(
-      optional({
-        hostname: Type.String({
-          pattern: hostnamePattern,
-          maxLength: longestHostname,
-          description: "A name of RFC 1123 with or without a domain, but not `localhost`, nor one below it.",
-          examples: ["web1"],
-        }),
-        pretty: Type.String({
-          pattern: prettyPattern,
-          maxLength: longestPrettyHostname,
-          description: "A name for people; empty takes it away.",
-        }),
-      }),
-    ),
+    body: HostnameInput,
     response: HostnameChange,
     errors: ["UNAVAILABLE"],
   },

@@ -6,17 +6,32 @@ import {
   Notification,
   NotificationList,
   NotificationTest,
+  NotificationTestInput,
   RemovedSilence,
   Silence,
+  SilenceInput,
   SilenceList,
 } from "./alerts.ts";
+import { Approval, ApprovalInput, ApprovalList, approvals, DecisionInput } from "./approvals.ts";
 import { AuditList, AuditRecord, audit } from "./audit.ts";
-import { auth, CreatedKey, Identity, KeyEntry, RevokedKey, Token } from "./auth.ts";
+import {
+  auth,
+  CreatedKey,
+  Identity,
+  Judgement,
+  KeyEntry,
+  KeyInput,
+  KeyList,
+  RevokedKey,
+  Token,
+  TokenInput,
+} from "./auth.ts";
 import { AutomaticUpdates, automaticUpdates } from "./automatic-updates.ts";
 import {
   CheckMetricPoint,
   CheckMetrics,
   checks,
+  FixInput,
   FixResult,
   FixStepReport,
   HealthCheckDay,
@@ -28,30 +43,45 @@ import {
   HealthCheckUptime,
 } from "./checks.ts";
 import {
+  ChatAnswer,
+  ChatDeltaEvent,
+  ChatDoneEvent,
+  ChatErrorEvent,
+  ChatEvent,
+  ChatInput,
   ChatMessage,
-  ChatRequest,
-  ChatResponse,
   Connector,
   ConnectorList,
   ConnectorTest,
   connectors,
   Explanation,
+  ExplanationInput,
   ExplanationPreview,
   explanations,
   TokenUsage,
 } from "./connectors.ts";
 import { DiskUsage, diskUsage } from "./disk-usage.ts";
 import { DiskDevice, DiskFileSystem, DiskList, disks } from "./disks.ts";
-import { ErrorBody } from "./errors.ts";
-import { HealthStatus, health, Liveness, observability } from "./health.ts";
-import { Hostname, HostnameChange, HostTime, HostTimeChange, hostSettings } from "./host-settings.ts";
-import { LogEntry, LogList, logs } from "./logs.ts";
+import { ErrorBody } from "./error-body.ts";
+import { HealthStatus, health, Liveness, observability, Readiness } from "./health.ts";
+import {
+  Hostname,
+  HostnameChange,
+  HostnameInput,
+  HostTime,
+  HostTimeChange,
+  HostTimeInput,
+  hostSettings,
+} from "./host-settings.ts";
+import { LogEntry } from "./log-entry.ts";
+import { LogContext, LogFacets, LogHistogram, LogTemplates } from "./log-exploration.ts";
+import { LogBootList, LogFieldNames, LogFieldValues, LogList, LogUsage, logs } from "./logs.ts";
 import { NetworkLink, NetworkListener, NetworkRoute, NetworkState, network } from "./network.ts";
 import { type Operations, Plan } from "./operation.ts";
 import { OperationDetail, OperationEntry, OperationList } from "./operation-entry.ts";
 import { longOperations } from "./operations.ts";
-import { PackagesChanged, packageChanges } from "./package-changes.ts";
-import { PackageHolds, packageHolds } from "./package-holds.ts";
+import { PackagesChanged, PackagesInput, packageChanges } from "./package-changes.ts";
+import { HoldsInput, PackageHolds, packageHolds } from "./package-holds.ts";
 import {
   PackageDetail,
   PackageEntry,
@@ -60,27 +90,70 @@ import {
   PackageTransaction,
   packages,
 } from "./packages.ts";
-import { Plugin, PluginChange, PluginList, PluginRun, plugins } from "./plugins.ts";
-import { ProcessEntry, ProcessList, ProcessUnit, processes, SignalResult } from "./processes.ts";
-import { CancelledReboot, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
-import { HealthServerFrame, LogFilterFrame, LogServerFrame } from "./streams.ts";
-import { RestartResult, ServiceEntry, ServiceList, SystemInfo, system } from "./system.ts";
+import {
+  Passkey,
+  PasskeyCreationOptions,
+  PasskeyInput,
+  PasskeyList,
+  PasskeyRequestOptions,
+  passkeys,
+  RemovedPasskey,
+} from "./passkeys.ts";
+import { Plugin, PluginChange, PluginInput, PluginList, PluginRun, PluginRunInput, plugins } from "./plugins.ts";
+import { ProcessEntry, ProcessList, ProcessUnit, processes, SignalInput, SignalResult } from "./processes.ts";
+import { CancelledReboot, RebootInput, RebootState, rebooting, ScheduledReboot } from "./reboot.ts";
+import {
+  CreatedCode,
+  CreatedSession,
+  CreatedTicket,
+  EndedSession,
+  SessionEntry,
+  SessionInput,
+  SessionList,
+  sessions,
+} from "./sessions.ts";
+import {
+  DroppedFrame,
+  ErrorFrame,
+  HealthFrame,
+  HealthServerFrame,
+  LogFilterFrame,
+  LogServerFrame,
+  OperationFrame,
+  OperationServerFrame,
+} from "./streams.ts";
+import {
+  RestartResult,
+  ServiceChange,
+  ServiceEntry,
+  ServiceFileChange,
+  ServiceInput,
+  ServiceList,
+  SystemInfo,
+  system,
+} from "./system.ts";
 import { Span, SpanEvent, SpanLink, Trace, TraceList, TraceSummary, traces } from "./traces.ts";
 import { ServiceDetails, UnitEntry, UnitList, units } from "./units.ts";
 import {
   ChangedPackage,
   GuardVerdict,
   RemovedSnapshot,
-  RestartStale,
-  RollbackResult,
+  RollbackInput,
+  RollbackReport,
   Snapshot,
   SnapshotChanges,
+  SnapshotFileChange,
+  SnapshotInput,
   SnapshotList,
   StaleReport,
+  StaleRestart,
   UpdateApply,
   UpdateCheck,
+  UpdateInput,
   updates,
 } from "./updates.ts";
+
+import { Window, WindowList, windows } from "./windows.ts";
 
 /** Every operation of the service. */
 export const operations = {
@@ -95,6 +168,7 @@ export const operations = {
   ...diskUsage,
   ...network,
   ...rebooting,
+  ...windows,
   ...logs,
   ...packages,
   ...packageChanges,
@@ -106,6 +180,9 @@ export const operations = {
   ...explanations,
   ...plugins,
   ...auth,
+  ...sessions,
+  ...passkeys,
+  ...approvals,
   ...audit,
   ...alerts,
   ...observability,
@@ -118,6 +195,7 @@ export type OperationName = keyof typeof operations;
 export const resources = {
   HealthStatus,
   Liveness,
+  Readiness,
   HealthCheckSummary,
   HealthCheckResult,
   HealthCheckList,
@@ -128,15 +206,20 @@ export const resources = {
   CheckMetricPoint,
   CheckMetrics,
   FixResult,
+  FixInput,
   FixStepReport,
   SystemInfo,
   ServiceEntry,
   ServiceList,
   RestartResult,
+  ServiceInput,
+  ServiceChange,
+  ServiceFileChange,
   ProcessEntry,
   ProcessUnit,
   ProcessList,
   SignalResult,
+  SignalInput,
   ServiceDetails,
   UnitEntry,
   UnitList,
@@ -145,8 +228,10 @@ export const resources = {
   LoginList,
   HostTime,
   HostTimeChange,
+  HostTimeInput,
   Hostname,
   HostnameChange,
+  HostnameInput,
   DiskDevice,
   DiskFileSystem,
   DiskList,
@@ -157,26 +242,43 @@ export const resources = {
   NetworkState,
   RebootState,
   ScheduledReboot,
+  RebootInput,
   CancelledReboot,
+  Window,
+  WindowList,
   LogEntry,
   LogList,
+  LogBootList,
+  LogContext,
+  LogFacets,
+  LogTemplates,
+  LogHistogram,
+  LogFieldNames,
+  LogFieldValues,
+  LogUsage,
   PackageEntry,
   PackageEntryList,
   PackageDetail,
   PackageTransaction,
   PackageHistory,
   PackagesChanged,
+  PackagesInput,
   PackageHolds,
+  HoldsInput,
   UpdateCheck,
   UpdateApply,
+  UpdateInput,
   AutomaticUpdates,
   StaleReport,
-  RestartStale,
+  StaleRestart,
   Snapshot,
+  SnapshotInput,
   SnapshotList,
   SnapshotChanges,
+  SnapshotFileChange,
   RemovedSnapshot,
-  RollbackResult,
+  RollbackReport,
+  RollbackInput,
   ChangedPackage,
   GuardVerdict,
   OperationEntry,
@@ -186,11 +288,16 @@ export const resources = {
   ConnectorList,
   ConnectorTest,
   ChatMessage,
-  ChatRequest,
-  ChatResponse,
+  ChatInput,
+  ChatAnswer,
+  ChatDeltaEvent,
+  ChatDoneEvent,
+  ChatErrorEvent,
+  ChatEvent,
   TokenUsage,
   Explanation,
   ExplanationPreview,
+  ExplanationInput,
   TraceSummary,
   TraceList,
   Trace,
@@ -200,25 +307,55 @@ export const resources = {
   Plugin,
   PluginList,
   PluginChange,
+  PluginInput,
   PluginRun,
+  PluginRunInput,
   Alert,
   AlertList,
   Silence,
+  SilenceInput,
   SilenceList,
   RemovedSilence,
   Notification,
   NotificationList,
   NotificationTest,
+  NotificationTestInput,
   Identity,
+  Judgement,
   KeyEntry,
+  KeyInput,
+  KeyList,
   CreatedKey,
   RevokedKey,
   Token,
+  TokenInput,
+  SessionInput,
+  CreatedSession,
+  SessionEntry,
+  SessionList,
+  EndedSession,
+  Passkey,
+  PasskeyCreationOptions,
+  PasskeyInput,
+  PasskeyList,
+  PasskeyRequestOptions,
+  RemovedPasskey,
+  CreatedCode,
+  CreatedTicket,
+  Approval,
+  ApprovalList,
+  ApprovalInput,
+  DecisionInput,
   AuditRecord,
   AuditList,
   Plan,
   ErrorBody,
   LogFilterFrame,
   LogServerFrame,
+  DroppedFrame,
+  ErrorFrame,
+  HealthFrame,
   HealthServerFrame,
+  OperationFrame,
+  OperationServerFrame,
 } as const;

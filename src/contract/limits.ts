@@ -5,8 +5,14 @@ export const defaultRateLimits = { perMinute: 100, perHour: 1000 } as const;
 
 export const maxBodyBytes = 1024 * 1024;
 
+/** A connection on which nothing is sent for so long is closed: an answer, or a refusal, has to come before. */
+export const idleConnectionMs = 60_000;
+
 /** Bounds and default of `limit` on the service listing. Values outside are an error, not cut. */
 export const serviceListLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
+
+/** As many values of a field as an answer can have. */
+export const logFieldValuesLimit = { minimum: 1, maximum: 100_000 } as const;
 
 /** The most is what a host has in all but rare cases. */
 export const processListLimit = { minimum: 1, maximum: 10_000, default: 100 } as const;
@@ -15,6 +21,13 @@ export const packageListLimit = { minimum: 1, maximum: 1000, default: 100 } as c
 export const packageHistoryLimit = { minimum: 1, maximum: 1000, default: 50 } as const;
 
 export const logQueryLimit = { minimum: 1, maximum: 10_000, default: 1000 } as const;
+
+/** Buckets of a histogram, values of a facet, entries on either side of one. */
+export const logBuckets = { minimum: 1, maximum: 1000, default: 60 } as const;
+/** Templates of an answer. */
+export const logTemplateLimit = { minimum: 1, maximum: 1000, default: 100 } as const;
+export const logFacetLimit = { minimum: 1, maximum: 1000, default: 10 } as const;
+export const logContextLimit = { minimum: 0, maximum: 1000, default: 10 } as const;
 
 /** Units that one query of the journal names. */
 export const maxLogUnits = 64;

@@ -1,62 +1,34 @@
 import { type Static, Type } from "typebox";
-import { logQueryLimit, maxLogUnits } from "./limits.ts";
+import {
+  logBuckets,
+  logContextLimit,
+  logFacetLimit,
+  logFieldValuesLimit,
+  logQueryLimit,
+  logTemplateLimit,
+  maxLogUnits,
+} from "./limits.ts";
+import { JournalValue, LogEntry } from "./log-entry.ts";
+import {
+  LogContext,
+  LogFacets,
+  LogHistogram,
+  LogTemplates,
+  logFacets,
+  logTemplateStatuses,
+} from "./log-exploration.ts";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableString, optional, Repeatable, Timestamp } from "./schema.ts";
-
-/** syslog severities by name; the index is the number. */
-export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;
-
-/** A value of a field as it is in the journal: text where it is UTF-8 without control characters but line feeds and tabs, else bytes. */
-const JournalValue = optional({
-  text: Type.String(),
-  base64: Type.String({ description: "The bytes of what is not text, in base64 (RFC 4648, section 4)." }),
-});
-
-const JournalField = Type.Object({
-  name: Type.String(),
-  ...JournalValue,
-  ...optional({
-    next_offset: Type.Integer({
-      minimum: 0,
-      description:
-        "Of a value that is too long for one answer: where it goes on, in bytes. `entry=`, `fields=` with the name and `offset=` with this give the next part of each value of that name.",
-    }),
-  }),
-});
-export type JournalField = Static<typeof JournalField>;
-
-export const LogEntry = Type.Object({
-  timestamp: Timestamp("When the journal received the entry, to the microsecond."),
-  unit: Type.String({
-    description:
-      "systemd unit that the entry is about: what `UNIT` says where systemd itself (process 1) wrote it, `COREDUMP_UNIT` of systemd-coredump or `OBJECT_SYSTEMD_UNIT` where root wrote it, else the unit that wrote the entry. `kernel` for the kernel, empty where there is none. A filter for this unit finds the entry.",
-  }),
-  priority: Type.Integer({ minimum: 0, maximum: 7, description: "syslog severity; 6 (info) where none was given." }),
-  message: Type.String({
-    description:
-      "The message, of a very long one the first 8 MiB (`truncated`); bytes that are not UTF-8 become U+FFFD.",
-  }),
-  cursor: Type.String({ description: "Names the entry, here and in `journalctl --cursor`." }),
-  identifier: Type.String({ description: "SYSLOG_IDENTIFIER; empty where there is none." }),
-  pid: NullableInteger("Process that wrote the entry; null where it is not known."),
-  hostname: Type.String(),
-  boot_id: Type.String({ description: "The boot during which the entry was written, 32 hex digits." }),
-  ...optional({
-    truncated: Type.Boolean({
-      description: "True where a text of the entry is longer than 8 MiB and ends there. Else absent.",
-    }),
-    next_offset: Type.Integer({
-      minimum: 1,
-      description:
-        "Where the message goes on, in bytes: `entry=` with the cursor and `offset=` with this give the next part.",
-    }),
-    fields: Type.Array(JournalField, {
-      description:
-        "With `fields`: those fields, in the order of the journal, one that is there more than once as often. Without what only the cursor says.",
-    }),
-  }),
-});
-export type LogEntry = Static<typeof LogEntry>;
+import {
+  Choice,
+  Cursor,
+  ListShape,
+  NullableString,
+  Options,
+  optional,
+  Repeatable,
+  Strict,
+  Timestamp,
+} from "./schema.ts";
 
 export const LogList = Type.Object({
   logs: Type.Array(LogEntry),
@@ -77,28 +49,107 @@ export const LogBootList = Type.Object({
     }),
     { description: "Oldest first." },
   ),
+  ...ListShape,
 });
 export type LogBootList = Static<typeof LogBootList>;
 
-export const LogFieldNames = Type.Object({ names: Type.Array(Type.String(), { description: "In alphabetic order." }) });
+export const LogFieldNames = Type.Object({
+  names: Type.Array(Type.String(), { description: "In alphabetic order." }),
+  ...ListShape,
+});
 export type LogFieldNames = Static<typeof LogFieldNames>;
 
 export const LogFieldValues = Type.Object({
-  values: Type.Array(Type.Object(JournalValue), { description: "Each once, in no order." }),
+  values: Type.Array(Type.Object(JournalValue), {
+    description:
+      "Each once; in an order that stays the same from page to page where there is a `limit` or `cursor`, else in no order.",
+  }),
   truncated: Type.Boolean({
     description: "Whether there are more: an answer has at most 100 000 values, and 16 MiB of them.",
   }),
+  ...ListShape,
 });
 export type LogFieldValues = Static<typeof LogFieldValues>;
 
 export const LogUsage = Type.Object({
   disk_bytes: Type.Integer({ minimum: 0, description: "Of the files on the disk." }),
   memory_bytes: Type.Integer({ minimum: 0, description: "Of the files in memory, below `/run`." }),
-  files: Type.Integer({ minimum: 0 }),
+  files: Type.Integer({ description: "Files of the journal.", minimum: 0 }),
 });
 export type LogUsage = Static<typeof LogUsage>;
 
 const orders = ["asc", "desc"] as const;
+
+/** How entries are exported. */
+export const logExportFormats = ["journal", "json", "text"] as const;
+
+const exampleCursor = `s=${"a".repeat(32)};i=1;b=${"b".repeat(32)};m=1;t=6474e5d8ea000;x=1`;
+
+/** Filters of queries, which all must match. */
+const window = {
+  unit: Type.String({
+    minLength: 1,
+    maxLength: 255,
+    description:
+      "Unit name or pattern, matched as `journalctl -u` does: what the unit wrote and what systemd wrote about it. `nginx` means `nginx.service`; `kernel` is the kernel.",
+    examples: ["nginx.service"],
+  }),
+  units: Repeatable(Type.String({ minLength: 1, maxLength: 255 }), {
+    maxItems: maxLogUnits,
+    description: "The same for several units, as `units=nginx&units=sshd`: the entries of any of them, and of `unit`.",
+  }),
+  since: Type.String({
+    format: "date-time",
+    description: "Start of the window, RFC 3339. One hour ago unless `cursor` or `boot` is given.",
+  }),
+  until: Type.String({ format: "date-time", description: "End of the window, RFC 3339. Now unless given." }),
+  priority: Type.Integer({
+    minimum: 0,
+    maximum: 7,
+    description: "This severity and more severe ones, 0 (emerg) to 7 (debug).",
+  }),
+};
+const text = {
+  grep: Type.String({
+    minLength: 1,
+    maxLength: 1024,
+    description:
+      "Regular expression over the message, in the syntax of PCRE2 as for `journalctl -g`, without look-around and back references: it finds the same, or is refused with the reason. Case matters only where the expression has one of the letters A to Z.",
+  }),
+};
+const origin = {
+  boot: Type.String({
+    maxLength: 40,
+    description:
+      "A boot id, or an offset as `journalctl -b` takes it: `0` the last boot, `-1` the one before it, `1` the first.",
+  }),
+  identifier: Type.String({ minLength: 1, maxLength: 1024, description: "SYSLOG_IDENTIFIER." }),
+};
+const countsDescription =
+  "Exact counts, from the indexes of the journal's files. A key that is narrowed to units counts only theirs. All filters must match.";
+const fieldsOfEntries = {
+  fields: Type.String({
+    minLength: 1,
+    maxLength: 4096,
+    pattern: "^(\\*|[A-Z0-9_]{1,64}(,[A-Z0-9_]{1,64})*)$",
+    description:
+      "Adds `fields` to each entry: those with these names, separated by commas, or all with `*`, as bytes where they are not text.",
+    examples: ["CODE_FILE,CODE_LINE"],
+  }),
+};
+const countFilters = {
+  ...window,
+  since: Type.String({
+    format: "date-time",
+    description: "Start of the window, RFC 3339. One hour ago; with `boot` its first entry.",
+  }),
+  until: Type.String({
+    format: "date-time",
+    description: "End of the window, RFC 3339. Now; in a histogram with `boot` its last entry.",
+  }),
+  ...text,
+  ...origin,
+};
 
 export const logs = {
   listLogs: {
@@ -111,29 +162,8 @@ export const logs = {
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
-    query: LooseOptions({
-      unit: Type.String({
-        minLength: 1,
-        maxLength: 255,
-        description:
-          "Unit name or pattern, matched as `journalctl -u` does: what the unit wrote and what systemd wrote about it. `nginx` means `nginx.service`; `kernel` is the kernel.",
-        examples: ["nginx.service"],
-      }),
-      units: Repeatable(Type.String({ minLength: 1, maxLength: 255 }), {
-        maxItems: maxLogUnits,
-        description:
-          "The same for several units, as `units=nginx&units=sshd`: the entries of any of them, and of `unit`.",
-      }),
-      since: Type.String({
-        format: "date-time",
-        description: "Start of the window, RFC 3339. One hour ago unless `cursor` or `boot` is given.",
-      }),
-      until: Type.String({ format: "date-time", description: "End of the window, RFC 3339. Now unless given." }),
-      priority: Type.Integer({
-        minimum: 0,
-        maximum: 7,
-        description: "This severity and more severe ones, 0 (emerg) to 7 (debug).",
-      }),
+    query: Options({
+      ...window,
       limit: Type.Integer({
         ...logQueryLimit,
         description: "Maximum entries. An answer over 64 MiB has fewer; `next_cursor` goes on.",
@@ -152,20 +182,8 @@ export const logs = {
         "With `asc` and without a cursor: whether the page has the newest entries of the window, or begins with the oldest.",
         "newest",
       ),
-      fields: Type.String({
-        minLength: 1,
-        maxLength: 4096,
-        pattern: "^(\\*|[A-Z0-9_]{1,64}(,[A-Z0-9_]{1,64})*)$",
-        description:
-          "Adds `fields` to each entry: those with these names, separated by commas, or all with `*`, as bytes where they are not text.",
-        examples: ["CODE_FILE,CODE_LINE"],
-      }),
-      grep: Type.String({
-        minLength: 1,
-        maxLength: 1024,
-        description:
-          "Regular expression over the message, in the syntax of PCRE2 as for `journalctl -g`, without look-around and back references: it finds the same, or is refused with the reason. Case matters only where the expression has one of the letters A to Z.",
-      }),
+      ...fieldsOfEntries,
+      ...text,
       entry: Type.String({
         maxLength: 512,
         description:
@@ -177,14 +195,132 @@ export const logs = {
         description:
           "With `entry`: begin its message, and each value of `fields`, after so many bytes, as `next_offset` said.",
       }),
-      boot: Type.String({
-        maxLength: 40,
-        description:
-          "A boot id, or an offset as `journalctl -b` takes it: `0` the last boot, `-1` the one before it, `1` the first.",
-      }),
-      identifier: Type.String({ minLength: 1, maxLength: 1024, description: "SYSLOG_IDENTIFIER." }),
+      ...origin,
     }),
     response: LogList,
+    errors: ["UNAVAILABLE"],
+  },
+  getLogHistogram: {
+    method: "GET",
+    path: "/system/logs/histogram",
+    tag: "System",
+    summary: "How many entries the journal has over time",
+    description: countsDescription,
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    query: Options({
+      ...countFilters,
+      buckets: Type.Integer({
+        ...logBuckets,
+        description: "At most so many buckets: they are as short as that allows, of a round length.",
+      }),
+    }),
+    response: LogHistogram,
+    errors: ["UNAVAILABLE"],
+  },
+  getLogFacets: {
+    method: "GET",
+    path: "/system/logs/facets",
+    tag: "System",
+    summary: "What the entries of the journal have, and how often",
+    description: countsDescription,
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    query: Options({
+      ...countFilters,
+      fields: Type.String({
+        minLength: 1,
+        maxLength: 256,
+        pattern: "^[a-z]+(,[a-z]+)*$",
+        description: `What to count by, separated by commas: ${logFacets.join(", ")}. All of them when left out.`,
+        examples: ["unit,priority"],
+      }),
+      limit: Type.Integer({ ...logFacetLimit, description: "Maximum values of each field." }),
+    }),
+    response: LogFacets,
+    errors: ["UNAVAILABLE"],
+  },
+  getLogTemplates: {
+    method: "GET",
+    path: "/system/logs/templates",
+    tag: "System",
+    summary: "What programs write to the journal again and again",
+    description:
+      "Groups entries by what their messages have in common: their MESSAGE_ID, else their place in the source, else their words without numbers, addresses, names of files and whatever else differs. Every entry is counted once. A key that is narrowed to units counts only theirs.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    query: Options({
+      ...countFilters,
+      compare: Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description:
+          "Says what is new, gone or more frequent since a moment: `boot` (the start of the last boot), or a time as RFC 3339. `since` is the first entry of the journal then unless given.",
+        examples: ["boot", "2026-01-31T12:00:00Z"],
+      }),
+      status: Choice(logTemplateStatuses, "With `compare`: those alone that have changed so."),
+      limit: Type.Integer({ ...logTemplateLimit, description: "Maximum templates." }),
+    }),
+    response: LogTemplates,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  getLogContext: {
+    method: "GET",
+    path: "/system/logs/context",
+    tag: "System",
+    summary: "What stands around an entry of the journal",
+    description:
+      "The entry and those right before and after it, whoever wrote them. A key that is narrowed to units sees only theirs.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    query: Strict({
+      cursor: Type.String({ minLength: 1, maxLength: 512, description: "The `cursor` of the entry." }),
+      ...optional({
+        before: Type.Integer({ ...logContextLimit, description: "Maximum entries before it." }),
+        after: Type.Integer({ ...logContextLimit, description: "Maximum entries after it." }),
+        ...fieldsOfEntries,
+      }),
+    }),
+    response: LogContext,
+    errors: ["NOT_FOUND", "UNAVAILABLE"],
+  },
+  exportLogs: {
+    method: "GET",
+    path: "/system/logs/export",
+    tag: "System",
+    summary: "All entries of a window of the journal",
+    description:
+      "All entries that match, oldest first, however many they are: those that the journal has when the export begins. The connection is cut where it cannot go on, as the end of an answer says that it is complete. To go on after what has arrived, ask again with the `cursor` of its last entry: `__CURSOR` in `journal` and `json`; in `text` the last line has it, where the answer is complete. A key that is narrowed to units gets only theirs. All filters must match. A key has at most 2 exports at a time.",
+    scope: "logs:read",
+    narrows: "answer",
+    effect: "read",
+    takesLong: true,
+    query: Options({
+      ...window,
+      ...text,
+      ...origin,
+      format: Choice(
+        logExportFormats,
+        "`journal`: the Journal Export Format of systemd, for `systemd-journal-remote`. `json`: its Journal JSON Format, an entry on each line. `text`: as `journalctl -o short-iso --show-cursor`, in local time of the host.",
+        "journal",
+      ),
+      all: Type.Boolean({
+        default: false,
+        description:
+          "As `journalctl --all`: in `json` also values of 4 KiB and more, else null (bytes that are not text up to 16 MiB); in `text` also messages that are not printable. `journal` always has all.",
+      }),
+      cursor: Type.String({ maxLength: 512, description: "Begin after the entry with this cursor." }),
+    }),
+    mediaTypes: {
+      "application/vnd.fdo.journal": `__CURSOR=${exampleCursor}\n__REALTIME_TIMESTAMP=1767225600000000\n__MONOTONIC_TIMESTAMP=1\n_BOOT_ID=${"b".repeat(32)}\nMESSAGE=started\n\n`,
+      "application/x-ndjson": `{"__CURSOR":"${exampleCursor}","__REALTIME_TIMESTAMP":"1767225600000000","__MONOTONIC_TIMESTAMP":"1","_BOOT_ID":"${"b".repeat(32)}","MESSAGE":"started"}\n`,
+      "text/plain": `2026-01-01T00:00:00+0000 web1 app[42]: started\n-- cursor: ${exampleCursor}\n`,
+    },
+    response: Type.String({ description: "Entries, in the format that was asked for." }),
     errors: ["UNAVAILABLE"],
   },
   listLogBoots: {
@@ -222,6 +358,10 @@ export const logs = {
     effect: "read",
     params: Type.Object({
       name: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Name of the field.", examples: ["_COMM"] }),
+    }),
+    query: Options({
+      limit: Type.Integer({ ...logFieldValuesLimit, description: "Maximum results; all without it." }),
+      cursor: Cursor,
     }),
     response: LogFieldValues,
     errors: ["UNAVAILABLE"],

@@ -12,7 +12,7 @@ const LinkAddress = Type.Object({
 });
 
 export const NetworkLink = Type.Object({
-  name: Type.String(),
+  name: Type.String({ description: "Name that the kernel gives it, such as `eth0`." }),
   kind: Type.String({
     description:
       "`ether`, `loopback`, or the kernel's word for what it is: `bridge`, `bond`, `vlan`, `wlan`, `wireguard`, …",
@@ -21,8 +21,8 @@ export const NetworkLink = Type.Object({
     description: "Operational state of the kernel: `up`, `down`, `unknown` for kinds without one, …",
   }),
   is_up: Type.Boolean({ description: "Whether it is switched on." }),
-  has_carrier: Type.Boolean(),
-  mtu: Type.Integer(),
+  has_carrier: Type.Boolean({ description: "Whether something is connected to it." }),
+  mtu: Type.Integer({ description: "Largest packet in bytes." }),
   mac: NullableString("Hardware address; null for none."),
   speed_mbps: NullableInteger("Null where it is not known, as for most virtual links and those without a carrier."),
   master: NullableString("Bridge or bond that it belongs to; null for none."),

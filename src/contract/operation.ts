@@ -1,9 +1,22 @@
 import { type Static, type TSchema, Type } from "typebox";
+import type { Deprecation } from "./deprecation.ts";
 import type { Effect } from "./effects.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Accepted } from "./operation-entry.ts";
-import { Choice, Options } from "./schema.ts";
+import { Choice, NullableTimestamp, Options, Timestamp } from "./schema.ts";
 import type { Scope } from "./scopes.ts";
+
+/** What operations are about, with a description of each. */
+export const tags = {
+  Health: "How the host and the service are.",
+  System: "The host: its services, logs, processes, disks, network and accounts.",
+  Packages: "Packages of the host, and those that could be.",
+  Updates: "Updates, the snapshots that they can be undone with, and operations that go on without their request.",
+  Connectors: "Language models behind one interface.",
+  Plugins: "Checks, commands and hooks that are added to the service.",
+  Access: "Keys, tokens, and who did what with them.",
+  Observability: "Metrics, alerts and traces.",
+} as const;
 
 /**
  * One row of the operations table, from which routes, validation, serialisation, the OpenAPI document, the typed client, the table of
@@ -15,7 +28,7 @@ export interface Operation {
   readonly path: `/${string}`;
   /** `root` puts the path at the root instead of under `/api/v1`. */
   readonly base?: "root";
-  readonly tag: "Health" | "System" | "Packages" | "Updates" | "Connectors" | "Plugins" | "Access" | "Observability";
+  readonly tag: keyof typeof tags;
   readonly summary: string;
   readonly description?: string;
   /** The required scope; `self`: any valid key; `public`: no key. */
@@ -30,16 +43,26 @@ export interface Operation {
   readonly effect: "read" | "write" | "danger";
   /** The effects of a mutation; its scopes cover theirs. */
   readonly does?: readonly Effect[];
-  /** The fix that it runs has further effects, whose scopes the handler requires. */
-  readonly doesMore?: "fix";
+  /** The fix that it runs, or the call that it approves, has further effects, whose scopes the handler requires. */
+  readonly doesMore?: "fix" | "approved";
   /** Whether it outlives its request, so that a caller may prefer the address of the operation to waiting. */
   readonly outlives?: true;
   /** Whether its answer may take minutes without any data. */
   readonly takesLong?: true;
-  /** Whether its answer is available in pieces, as an {@link EventStream}. */
-  readonly streams?: true;
+  /** The schema of its events, where its answer is available in pieces, as an {@link EventStream}. */
+  readonly streams?: TSchema;
+  /** Media types of its answer, where that is a {@link ByteStream}, with an example of each. */
+  readonly mediaTypes?: Readonly<Record<string, string>>;
+  /** Whether its answer is a {@link Versioned} one, so that clients that have it get 304. */
+  readonly versioned?: true;
+  /** A read of what is in memory alone: nothing of the host can be missing, so it is never `UNAVAILABLE`. */
+  readonly fromMemory?: true;
   /** Whether its answer has a secret that is shown once: it is not stored for repetitions, which get `CONFLICT`. */
   readonly answerIsSecret?: true;
+  /** `signsIn`: the credential is in the body. `own`: a session may do it to itself while it is read-only. */
+  readonly session?: "signsIn" | "own";
+  /** Only a session does it: keys and tokens are refused. */
+  readonly forSessions?: true;
   readonly params?: TSchema;
   readonly query?: TSchema;
   /** Optional as a whole when all its members are. */
@@ -47,6 +70,8 @@ export interface Operation {
   readonly response: TSchema;
   readonly status?: 200 | 201;
   readonly mediaType?: "text/plain";
+  /** Says on every answer that it is to go. */
+  readonly deprecated?: Deprecation;
   /** Errors beyond the common ones of {@link errorsOf}. Lists `UNAVAILABLE` where more than files can be missing. */
   readonly errors: readonly ErrorCode[];
 }
@@ -74,19 +99,49 @@ export const WayBack = {
 };
 
 export const Plan = Type.Object({
-  dry_run: Type.Literal(true),
+  dry_run: Type.Literal(true, { description: "Only a plan has it." }),
   steps: Type.Array(Type.String(), { description: "What would be done, in order." }),
   units: Type.Array(Type.String(), { description: "systemd units that would be touched." }),
   packages: Type.Array(Type.String(), { description: "Packages that would be touched." }),
   bytes: Type.Integer({ description: "Bytes that would be downloaded." }),
-  requires_reboot: Type.Boolean(),
+  requires_reboot: Type.Boolean({ description: "Whether the host would have to be rebooted afterwards." }),
   frees_bytes: Type.Optional(Type.Integer({ description: "Bytes on disk that would become free, as far as known." })),
   ...WayBack,
-  fix_id: Type.Optional(Type.String()),
+  fix_id: Type.Optional(Type.String({ description: "The fix that would be carried out." })),
   risk: Type.Optional(Choice(risks, "`risky` needs to be confirmed.")),
+  outside_window: Type.Optional(
+    Type.Object(
+      {
+        window: Type.String({ description: "The window that holds it back." }),
+        next_window: NullableTimestamp("When it is allowed again; null when that is not in sight."),
+        message: Type.String({ description: "What the refusal would say." }),
+      },
+      { description: "The call itself would be refused now, by a window of the settings." },
+    ),
+  ),
+  needs_approval: Type.Optional(
+    Type.Object(
+      {
+        approvers: Type.Integer({ minimum: 1, description: "How many others have to approve." }),
+        message: Type.String({ description: "Why." }),
+      },
+      { description: "The call itself would wait for the approval of others." },
+    ),
+  ),
   reason: Type.Optional(
     Type.String({ description: "Why nothing would be done, where there are no steps; else what would be left alone." }),
   ),
+  plan_token: Type.Optional(
+    Type.String({
+      // It goes into a header.
+      pattern: "^plan_[A-Za-z0-9_.-]{1,250}$",
+      examples: [
+        "plan_q1Zc0p4xY7dKfG2m.mjuoumyo.mjAcZmCwLLTx-xRib9lmj6T_IoSnNUfsVVqxu7xhef8.qjAcZmCwLLTx-xRib9lmj6T_IoSnNUfsVVqxu7xhef8",
+      ],
+      description: "For `X-Plan-Token` of the same call without `dry_run`: it does what this plan says, or is refused.",
+    }),
+  ),
+  plan_expires_at: Type.Optional(Timestamp("Until when the token is good. It is good once.")),
 });
 export type Plan = Static<typeof Plan>;
 
@@ -111,6 +166,20 @@ export class SerializedJson<T> {
   }
 }
 
+/**
+ * An answer that is made only for clients that do not have it yet. Its version is what it is made of: objects, which never
+ * change and of which another one is another version, and values. What is not among them must not change the answer.
+ */
+export class Versioned<T> {
+  readonly parts: readonly unknown[];
+  readonly make: () => T;
+
+  constructor(parts: readonly unknown[], make: () => T) {
+    this.parts = parts;
+    this.make = make;
+  }
+}
+
 export interface ServerSentEvent {
   readonly event: string;
   readonly data: object;
@@ -128,23 +197,57 @@ export class EventStream {
   }
 }
 
-/** The answer of a handler: a {@link Plan} for a dry run, or {@link Accepted} when a mutation goes on without its caller. */
-export type Output<T extends Operation> = T["effect"] extends "read"
-  ? Static<T["response"]> | SerializedJson<Static<T["response"]>>
-  : Static<T["response"]> | Plan | Accepted | (T extends { readonly streams: true } ? EventStream : never);
+/**
+ * An answer of any length, in parts that are made as the client reads them. An error before the first part is an ordinary error
+ * answer; after it the connection is cut, so that what has arrived is not taken for all. The iteration ends early when the client
+ * disconnects. Empty parts are not sent.
+ */
+export class ByteStream {
+  readonly mediaType: string;
+  readonly parts: AsyncIterable<Uint8Array>;
 
-/** A key, a token of it, its client certificate, or the Unix socket that only the administrator can open. */
-export const credentialKinds = ["key", "token", "certificate", "socket"] as const;
+  constructor(mediaType: string, parts: AsyncIterable<Uint8Array>) {
+    this.mediaType = mediaType;
+    this.parts = parts;
+  }
+}
+
+/** The answer of a handler: a {@link Plan} for a dry run, or {@link Accepted} when a mutation goes on without its caller. */
+export type Output<T extends Operation> = T extends { readonly mediaTypes: object }
+  ? ByteStream
+  : T["effect"] extends "read"
+    ?
+        | Static<T["response"]>
+        | SerializedJson<Static<T["response"]>>
+        | (T extends { readonly versioned: true } ? Versioned<Static<T["response"]>> : never)
+    : Static<T["response"]> | Plan | Accepted | (T extends { readonly streams: TSchema } ? EventStream : never);
+
+/** A key, a token of it, its client certificate, the Unix socket that only the administrator can open, or a session of a key. */
+export const credentialKinds = ["key", "token", "certificate", "socket", "session"] as const;
 
 export interface Caller {
   /** Of the key, also for its tokens. Over the administrator's socket `root`, or `owner`. */
   readonly keyId: string;
   readonly keyName: string;
   readonly credential: (typeof credentialKinds)[number];
+  /** What it may do on this host. */
   readonly scopes: readonly string[];
+  /** The scopes as they were given, where those name hosts; else they are `scopes`. */
+  readonly granted?: readonly string[];
   /** Epoch milliseconds; null for never. */
   readonly expiresAt: number | null;
+  /** The session that it calls in. */
+  readonly session?: {
+    readonly id: string;
+    /** Whether it may change something. */
+    readonly isElevated: boolean;
+    /** The end of its key, which may be later than its own. */
+    readonly keyExpiresAt: number | null;
+  };
 }
+
+export const grantedTo = ({ granted, scopes }: Pick<Caller, "granted" | "scopes">): readonly string[] =>
+  granted ?? scopes;
 
 export interface Quota {
   readonly name: string;
@@ -155,6 +258,27 @@ export interface Quota {
   readonly resetSeconds: number;
 }
 
+/** What a caller who sent a plan token has agreed to, right after it was planned again. */
+export interface Planned {
+  /** What a task that outlives the request has to find again before it changes something. */
+  readonly transaction: readonly string[] | undefined;
+  /** For operations that are found again under an idempotency key, whose own changes the plan may lack. @throws DomainError */
+  readonly requireUnchanged: () => void;
+}
+
+/** What only handlers of sessions and passkeys do with a request. */
+export interface Login {
+  readonly remoteAddress: string | null;
+  /** Of the page that asks, which is one of this service; undefined where no page does. */
+  readonly origin: string | undefined;
+  /** Who the call turned out to be by, for its budget and the logs. @throws DomainError `RATE_LIMITED` */
+  readonly by: (caller: Caller) => void;
+  /** The refusal of a credential in the body, counted as a failed login. */
+  readonly refused: (code: "UNAUTHORIZED" | "FORBIDDEN", message: string) => Error;
+  /** Sends the first half of a session; undefined removes it from the browser. */
+  readonly sendCookie: (half: string | undefined) => void;
+}
+
 export interface Context {
   /** Undefined for operations without a key. */
   readonly caller: Caller | undefined;
@@ -162,12 +286,26 @@ export interface Context {
   readonly signal: () => AbortSignal;
   /** RFC 7240, `respond-async`. */
   readonly prefersAsync: () => boolean;
+  /** RFC 7240, `wait`, in milliseconds: how long the caller would wait at most; undefined where it does not say. */
+  readonly prefersWaitMs: () => number | undefined;
   /** Identifies this request; repetitions by a caller with the same rights have the same one. */
   readonly idempotencyKey: () => string | undefined;
+  /**
+   * Has windows of the settings hold back what only the handler knows to be needed, as the scope of a fix or of a package.
+   * @throws DomainError `CONFLICT`; for a dry run the plan says so instead.
+   */
+  readonly checkWindows: (scope: Scope, resource?: string) => void;
+  /** Why the caller overrides windows; undefined where it does not. */
+  readonly windowOverride: () => string | undefined;
+  /** Says that this answer has a secret that is shown once: it is not stored for repetitions. */
+  readonly answerIsSecret: () => void;
   /** Names what the call created or changed, for the audit log; never a secret. A read with targets is recorded too. */
   readonly touched: (target: Readonly<Record<string, string>>) => void;
+  /** The plan that the caller has agreed to; undefined without its token. */
+  readonly planned: () => Planned | undefined;
   /** Reports a further budget, for the headers of any answer. */
   readonly drawsOn: (quota: Quota) => void;
+  readonly login: () => Login;
   /** Runs a task after the answer was sent or its client disconnected, for tasks that would interrupt the answer. */
   readonly afterReply: (task: () => Promise<void>) => void;
 }
@@ -179,9 +317,31 @@ export type Handlers<T extends Operations> = {
 
 /**
  * All error codes of an operation. Every request can be malformed, or have a foreign host or origin, so all have `VALIDATION_ERROR` and
- * `FORBIDDEN`. With a key, a full disk or too many open files cause `UNAVAILABLE`.
+ * `FORBIDDEN`. With a key, a full disk or too many open files cause `UNAVAILABLE`, but for what is read from memory. A mutation may be held back by windows of the
+ * settings, or be sent with a plan that is no longer true: both are `CONFLICT`.
  */
-export function errorsOf({ scope, errors }: Operation): readonly ErrorCode[] {
-  const needsKey: readonly ErrorCode[] = scope === "public" ? [] : ["UNAUTHORIZED", "RATE_LIMITED", "UNAVAILABLE"];
-  return [...new Set<ErrorCode>(["VALIDATION_ERROR", ...needsKey, "FORBIDDEN", ...errors, "INTERNAL_ERROR"])];
+export function errorsOf({ scope, effect, errors, fromMemory }: Operation): readonly ErrorCode[] {
+  const ofHost: readonly ErrorCode[] = fromMemory === true ? [] : ["UNAVAILABLE"];
+  const needsKey: readonly ErrorCode[] = scope === "public" ? [] : ["UNAUTHORIZED", "RATE_LIMITED", ...ofHost];
+  const ofMutations: readonly ErrorCode[] = effect === "read" ? [] : ["CONFLICT"];
+  return [
+    ...new Set<ErrorCode>(["VALIDATION_ERROR", ...needsKey, "FORBIDDEN", ...errors, ...ofMutations, "INTERNAL_ERROR"]),
+  ];
+}
+
+/** Whether calls may wait for the approval of others: those that take a scope, but for approvals themselves. */
+export const canWait = ({ effect, scope }: Pick<Operation, "effect" | "scope">): boolean =>
+  effect !== "read" && scope !== "self" && scope !== "public";
+
+/** Rows about credentials and about what is done with them. */
+const tagsOfSecrets: readonly Operation["tag"][] = ["Access", "Connectors"];
+
+/**
+ * Whether answers may be compressed. The length of a compressed answer tells whoever sees it pass how much two parts of it have
+ * in common (BREACH), so none is that might have a secret beside what a caller chose: only reads that need no more than a
+ * scope for reading, and none about credentials.
+ */
+export function isCompressible({ method, effect, scope, tag, answerIsSecret }: Operation): boolean {
+  const isPlainRead = method === "GET" && effect === "read" && (scope === "public" || scope.endsWith(":read"));
+  return isPlainRead && answerIsSecret === undefined && !tagsOfSecrets.includes(tag);
 }

@@ -11,11 +11,19 @@ export const PackagesChanged = Type.Object({
 });
 export type PackagesChanged = Static<typeof PackagesChanged>;
 
-const PackageSelection = Strict({
-  packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["nginx"] }), {
-    minItems: 1,
-    maxItems: 100,
-  }),
+export const PackagesInput = Strict({
+  packages: Type.Array(
+    Type.String({
+      pattern: packageNamePattern,
+      maxLength: 255,
+      examples: ["nginx"],
+    }),
+    {
+      minItems: 1,
+      maxItems: 100,
+      description: "Names of packages.",
+    },
+  ),
   ...optional({
     create_snapshot: Type.Boolean({
       description: "Take a snapshot first, to which a rollback returns; true unless settings say otherwise.",
@@ -39,7 +47,7 @@ const change = {
   takesLong: true,
   outlives: true,
   query: DryRunQuery,
-  body: PackageSelection,
+  body: PackagesInput,
   response: PackagesChanged,
   errors: ["CONFLICT", "UNAVAILABLE"],
 } as const;

@@ -18,6 +18,15 @@ export const PackageHolds = Type.Object({
 });
 export type PackageHolds = Static<typeof PackageHolds>;
 
+export const HoldsInput = Strict({
+  packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["postgresql-15"] }), {
+    minItems: 1,
+    maxItems: 100,
+    description:
+      "Names of installed packages. A name without an architecture stands for the package in each one that is installed.",
+  }),
+});
+
 const hold = {
   method: "POST",
   tag: "Packages",
@@ -27,14 +36,7 @@ const hold = {
   does: ["hold_packages"],
   takesLong: true,
   query: DryRunQuery,
-  body: Strict({
-    packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["postgresql-15"] }), {
-      minItems: 1,
-      maxItems: 100,
-      description:
-        "Names of installed packages. A name without an architecture stands for the package in each one that is installed.",
-    }),
-  }),
+  body: HoldsInput,
   response: PackageHolds,
   errors: ["UNAVAILABLE"],
 } as const;

@@ -1,7 +1,17 @@
 import { type Static, Type } from "typebox";
 import { packageHistoryLimit, packageListLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableString, NullableTimestamp, Timestamp } from "./schema.ts";
+import {
+  Choice,
+  CountedListShape,
+  Cursor,
+  ListShape,
+  NullableInteger,
+  NullableString,
+  NullableTimestamp,
+  Options,
+  Timestamp,
+} from "./schema.ts";
 import { packageNamePattern } from "./updates.ts";
 
 export const PackageEntry = Type.Object({
@@ -11,8 +21,8 @@ export const PackageEntry = Type.Object({
     description: "The version that would be installed, or the installed one where it is in no list.",
   }),
   installed_version: NullableString("Null when it is not installed."),
-  section: Type.String(),
-  summary: Type.String(),
+  section: Type.String({ description: "Subject that the distribution files it under; empty where it has none." }),
+  summary: Type.String({ description: "The first line of its description." }),
   download_bytes: NullableInteger("Null where the lists do not say."),
   installed_bytes: NullableInteger("Null where the lists do not say."),
 });
@@ -23,8 +33,8 @@ export const PackageEntryList = Type.Object({
     description:
       "The package of that name first, then names that begin with the first word, or have it, then others; each by name.",
   }),
-  total: Type.Integer({ description: "Matches before `limit`." }),
-  package_manager: Type.String(),
+  ...CountedListShape,
+  package_manager: Type.String({ description: "`apt`, `dnf`, `zypper` or `pacman`." }),
 });
 export type PackageEntryList = Static<typeof PackageEntryList>;
 
@@ -60,17 +70,19 @@ export const PackageDetail = Type.Object({
     }),
     { description: "Newest first." },
   ),
-  section: Type.String(),
-  priority: Type.String(),
+  section: Type.String({ description: "Subject that the distribution files it under; empty where it has none." }),
+  priority: Type.String({
+    description: "How much the distribution holds it for needed, such as `optional`; empty where it does not say.",
+  }),
   maintainer: Type.String(),
   homepage: Type.String(),
   summary: Type.String(),
   description: Type.String({ description: "As far as the lists of this host have it." }),
   download_bytes: NullableInteger("Null where the lists do not say."),
   installed_bytes: NullableInteger("Null where the lists do not say."),
-  essential: Type.Boolean(),
+  essential: Type.Boolean({ description: "Whether the host cannot do without it: it is never removed." }),
   depends: Type.Array(Type.String(), { description: "What it needs, in the notation of the package manager." }),
-  provides: Type.Array(Type.String()),
+  provides: Type.Array(Type.String(), { description: "Other names that it can be required by." }),
   required_by: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -117,6 +129,7 @@ export type PackageTransaction = Static<typeof PackageTransaction>;
 
 export const PackageHistory = Type.Object({
   transactions: Type.Array(PackageTransaction, { description: "Newest first." }),
+  ...ListShape,
 });
 export type PackageHistory = Static<typeof PackageHistory>;
 
@@ -146,8 +159,9 @@ export const packages = {
     scope: "packages:read",
     narrows: "answer",
     effect: "read",
+    versioned: true,
     takesLong: true,
-    query: LooseOptions({
+    query: Options({
       search: Type.String({
         maxLength: 256,
         pattern: "^[^\\u0000-\\u001f\\u007f]*$",
@@ -157,6 +171,7 @@ export const packages = {
       }),
       installed: Type.Boolean({ description: "Only packages that are installed, or only others." }),
       limit: limitOf(packageListLimit, "packages"),
+      cursor: Cursor,
     }),
     response: PackageEntryList,
     errors: ["UNAVAILABLE"],
@@ -171,7 +186,7 @@ export const packages = {
     scope: "packages:read",
     narrows: "answer",
     effect: "read",
-    query: LooseOptions({ limit: limitOf(packageHistoryLimit, "transactions") }),
+    query: Options({ limit: limitOf(packageHistoryLimit, "transactions"), cursor: Cursor }),
     response: PackageHistory,
     errors: ["UNAVAILABLE"],
   },
@@ -186,7 +201,7 @@ export const packages = {
     effect: "read",
     takesLong: true,
     params: PackageName,
-    query: LooseOptions({
+    query: Options({
       files: Type.Boolean({ default: false, description: "List the files of the installed package." }),
     }),
     response: PackageDetail,

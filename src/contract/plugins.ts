@@ -26,7 +26,7 @@ export const Plugin = Type.Object({
   version: Type.String({ description: "Empty where its manifest cannot be read." }),
   type: Choice(pluginTypes, "`command` where its manifest cannot be read."),
   enabled: Type.Boolean({ description: "Whether it may run." }),
-  author: Type.String(),
+  author: Type.String({ description: "Who wrote it, by its manifest." }),
   description: Type.String(),
   permissions: Type.Array(Type.String(), {
     description: "What it may do beyond its sandbox, in words: `runs as root`, `reaches the network`, `reads /srv`.",
@@ -51,8 +51,8 @@ export type PluginChange = Static<typeof PluginChange>;
 
 export const PluginRun = Type.Object({
   exit_code: Type.Integer({ description: "As a shell counts: 128 and the signal's number where a signal ended it." }),
-  stdout: Type.String(),
-  stderr: Type.String(),
+  stdout: Type.String({ description: "What it wrote to standard output." }),
+  stderr: Type.String({ description: "What it wrote to standard error." }),
   duration_ms: Type.Integer(),
   truncated: Type.Boolean({ description: "Whether output beyond 1 MiB was dropped." }),
 });
@@ -60,6 +60,19 @@ export type PluginRun = Static<typeof PluginRun>;
 
 const PluginName = Type.Object({
   name: Type.String({ minLength: 1, maxLength: 64, description: "Name of the plugin.", examples: ["certificates"] }),
+});
+
+export const PluginInput = Options({
+  confirm: Type.Boolean({ default: false, description: "Has to be true for a plugin that asks to run as root." }),
+});
+
+export const PluginRunInput = Options({
+  args: Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), {
+    maxItems: 128,
+    default: [],
+    description: "Arguments, as they are.",
+  }),
+  stdin: Type.String({ maxLength: 262_144, description: "What it may read from standard input." }),
 });
 
 export const plugins = {
@@ -74,6 +87,18 @@ export const plugins = {
     response: PluginList,
     errors: [],
   },
+  getPlugin: {
+    method: "GET",
+    path: "/plugins/{name}",
+    tag: "Plugins",
+    summary: "One plugin",
+    description: "As in the list, also where it cannot be loaded.",
+    scope: "plugins:read",
+    effect: "read",
+    params: PluginName,
+    response: Plugin,
+    errors: ["NOT_FOUND"],
+  },
   enablePlugin: {
     method: "POST",
     path: "/plugins/{name}/enable",
@@ -87,9 +112,7 @@ export const plugins = {
     does: ["choose_plugins"],
     params: PluginName,
     query: DryRunQuery,
-    body: Options({
-      confirm: Type.Boolean({ default: false, description: "Has to be true for a plugin that asks to run as root." }),
-    }),
+    body: PluginInput,
     response: PluginChange,
     errors: ["NOT_FOUND"],
   },
@@ -121,10 +144,7 @@ export const plugins = {
     takesLong: true,
     params: PluginName,
     query: DryRunQuery,
-    body: Options({
-      args: Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), { maxItems: 128, default: [] }),
-      stdin: Type.String({ maxLength: 262_144, description: "What it may read from standard input." }),
-    }),
+    body: PluginRunInput,
     response: PluginRun,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },

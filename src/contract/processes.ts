@@ -1,14 +1,14 @@
 import { type Static, Type } from "typebox";
 import { processListLimit } from "./limits.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableString, Strict, Timestamp } from "./schema.ts";
+import { Choice, CountedListShape, Cursor, NullableString, Options, Strict, Timestamp } from "./schema.ts";
 import { serviceUnitName } from "./system.ts";
 
 /** Signals that can be sent: to end a process, to have it read its settings or show what it does, to hold it and let it go on. */
 export const processSignals = ["TERM", "KILL", "HUP", "INT", "USR1", "USR2", "STOP", "CONT"] as const;
 export type ProcessSignal = (typeof processSignals)[number];
 
-export const processOrders = ["cpu", "memory", "io"] as const;
+export const processOrders = ["cpu", "memory", "io", "pid"] as const;
 
 /** What a process can be said to do (proc_pid_stat(5)). */
 export const processStates = [
@@ -25,7 +25,7 @@ export const processStates = [
 ] as const;
 
 /** The longest PID of a 64-bit kernel (PID_MAX_LIMIT). */
-const Pid = Type.Integer({ minimum: 1, maximum: 4_194_304 });
+const Pid = Type.Integer({ minimum: 1, maximum: 4_194_304, description: "Process id." });
 
 const cpuPercent = (of: string) =>
   Type.Number({
@@ -38,7 +38,7 @@ const ProcessIo = Type.Unsafe<{ read_bytes: number; written_bytes: number } | nu
   properties: { read_bytes: { type: "integer" }, written_bytes: { type: "integer" } },
   required: ["read_bytes", "written_bytes"],
   description:
-    "Bytes that it had read from and written to disks since it started; null where the kernel does not show them to this service, which is so for processes of others unless it runs as root.",
+    "Bytes that it had read from and written to disks since it started; null where they are not known. The kernel shows those of others to root alone, so an installed service asks root for them, with `sort=io` alone.",
 });
 
 export const ProcessEntry = Type.Object({
@@ -58,7 +58,7 @@ export const ProcessEntry = Type.Object({
   command: NullableString(
     "Command line, cut and without secrets; empty for threads of the kernel and processes that have ended; null where it cannot be read.",
   ),
-  is_kernel_thread: Type.Boolean(),
+  is_kernel_thread: Type.Boolean({ description: "Whether it is a thread of the kernel and no program." }),
 });
 export type ProcessEntry = Static<typeof ProcessEntry>;
 
@@ -75,7 +75,7 @@ export type ProcessUnit = Static<typeof ProcessUnit>;
 
 export const ProcessList = Type.Object({
   processes: Type.Array(ProcessEntry),
-  total: Type.Integer({ description: "Matches before `limit`." }),
+  ...CountedListShape,
   units: Type.Optional(
     Type.Array(ProcessUnit, { description: "Sums of the matches by unit, in the same order; with `by_unit` alone." }),
   ),
@@ -93,13 +93,18 @@ export const SignalResult = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
   pid: Pid,
-  signal: Choice(processSignals),
+  signal: Choice(processSignals, "The signal that was sent."),
   unit: NullableString("Unit of the process."),
   has_ended: Type.Boolean({
     description: "Whether the process had ended when this was answered, at most a second later.",
   }),
 });
 export type SignalResult = Static<typeof SignalResult>;
+
+export const SignalInput = Strict({
+  signal: Choice(processSignals, "Without `SIG`."),
+  start_time: Type.String({ format: "date-time", description: "`start_time` of the process as it was listed." }),
+});
 
 export const processes = {
   listProcesses: {
@@ -112,8 +117,12 @@ export const processes = {
     scope: "processes:read",
     narrows: "answer",
     effect: "read",
-    query: LooseOptions({
-      sort: Choice(processOrders, "What comes first: the most of it.", "cpu"),
+    query: Options({
+      sort: Choice(
+        processOrders,
+        "What comes first: the most of it; with `pid` the smallest number, an order that stays the same from page to page.",
+        "cpu",
+      ),
       unit: Type.String({
         minLength: 1,
         maxLength: 255,
@@ -128,6 +137,7 @@ export const processes = {
       by_unit: Type.Boolean({ default: false, description: "Also sums by unit." }),
       full_command: Type.Boolean({ default: false, description: "Command lines with their secrets." }),
       limit: Type.Integer({ ...processListLimit, description: "Maximum results." }),
+      cursor: Cursor,
     }),
     response: ProcessList,
     errors: [],
@@ -145,10 +155,7 @@ export const processes = {
     does: ["signal_processes"],
     params: Type.Object({ pid: Pid }),
     query: DryRunQuery,
-    body: Strict({
-      signal: Choice(processSignals, "Without `SIG`."),
-      start_time: Type.String({ format: "date-time", description: "`start_time` of the process as it was listed." }),
-    }),
+    body: SignalInput,
     response: SignalResult,
     errors: ["NOT_FOUND", "CONFLICT", "UNAVAILABLE"],
   },

@@ -4,7 +4,7 @@ import { NullableString, NullableTimestamp, Options, Timestamp } from "./schema.
 
 export const RebootState = Type.Object({
   scheduled_at: NullableTimestamp(
-    "When logind reboots the host, whoever asked for it; null when nothing is scheduled.",
+    "When logind, or systemd for it, reboots the host, whoever asked for it; null when nothing is scheduled.",
   ),
   users: Type.Array(Type.String(), { description: "Who is logged in." }),
   inhibitors: Type.Array(
@@ -33,6 +33,21 @@ export const CancelledReboot = Type.Object({
 });
 export type CancelledReboot = Static<typeof CancelledReboot>;
 
+export const RebootInput = Options({
+  at: Type.String({ format: "date-time", description: "When, within 30 days, RFC 3339; at once by default." }),
+  message: Type.String({
+    maxLength: 200,
+    pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
+    default: "",
+    description: "For those who are logged in.",
+  }),
+  ignore_inhibitors: Type.Boolean({
+    default: false,
+    description:
+      "Also while a program inhibits it. From systemd 257 on logind refuses that, and the timer `steward-reboot.timer` does it past logind: it waits for no program, and who is logged in is told when the host goes down.",
+  }),
+});
+
 export const rebooting = {
   getReboot: {
     method: "GET",
@@ -55,16 +70,7 @@ export const rebooting = {
     effect: "danger",
     does: ["reboot_host"],
     query: DryRunQuery,
-    body: Options({
-      at: Type.String({ format: "date-time", description: "When, within 30 days, RFC 3339; at once by default." }),
-      message: Type.String({
-        maxLength: 200,
-        pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
-        default: "",
-        description: "For those who are logged in.",
-      }),
-      ignore_inhibitors: Type.Boolean({ default: false, description: "Also while a program inhibits it." }),
-    }),
+    body: RebootInput,
     response: ScheduledReboot,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },

@@ -59,5 +59,15 @@ export const optional = <T extends TProperties>(members: T) =>
 export const Options = <T extends TProperties>(members: T, options: TObjectOptions = {}) =>
   Strict(optional(members), options);
 
-/** An object whose members may all be left out, and that may have others. */
-export const LooseOptions = <T extends TProperties>(members: T) => Type.Object(optional(members));
+/** What a list says of itself beside its members. Services of earlier versions do not say all of it. */
+export const ListShape = optional({
+  total: Type.Integer({ description: "Matches before `limit`; left out where counting them would take reading all." }),
+  limit: NullableInteger("Most members of this answer; null where all are answered."),
+  next_cursor: NullableString("`cursor` of the next page; null on the last one."),
+});
+
+/** {@link ListShape} of a list that has always said how many there are. */
+export const CountedListShape = { ...ListShape, total: Type.Integer({ description: "Matches before `limit`." }) };
+
+/** Query parameter that leads to the next page of a list. */
+export const Cursor = Type.String({ minLength: 1, maxLength: 512, description: "`next_cursor` of the page before." });

@@ -1,9 +1,11 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { checkStatuses, HealthCheckResult } from "./checks.ts";
-import { ErrorBody, type ErrorCode } from "./errors.ts";
-import { LogEntry, priorityNames } from "./logs.ts";
+import { ErrorBody } from "./error-body.ts";
+import type { ErrorCode } from "./errors.ts";
+import { LogEntry, priorityNames } from "./log-entry.ts";
 import type { Caller, Operation } from "./operation.ts";
-import { Choice, LooseOptions } from "./schema.ts";
+import { OperationEntry } from "./operation-entry.ts";
+import { Choice, Options } from "./schema.ts";
 import type { Scope } from "./scopes.ts";
 
 /**
@@ -20,6 +22,8 @@ export interface Stream {
   readonly query: TSchema;
   readonly clientFrame: TSchema;
   readonly serverFrame: TSchema;
+  /** Errors that refuse a connection beyond those that all streams have. */
+  readonly errors?: readonly ErrorCode[];
 }
 
 export type Streams = Readonly<Record<string, Stream>>;
@@ -112,7 +116,7 @@ export const LogFilterFrame = Type.Object({
 });
 export type LogFilterFrame = Static<typeof LogFilterFrame>;
 
-const DroppedFrame = Type.Object({
+export const DroppedFrame = Type.Object({
   type: Type.Literal("dropped"),
   message: Type.String(),
   dropped: Type.Integer({ minimum: 1, description: "Frames that were dropped at this place." }),
@@ -120,7 +124,7 @@ const DroppedFrame = Type.Object({
 export type DroppedFrame = Static<typeof DroppedFrame>;
 
 /** What a client is told of a message that was refused, or of a stream that is interrupted; the connection stays. */
-const ErrorFrame = Type.Object({
+export const ErrorFrame = Type.Object({
   type: Type.Literal("error"),
   message: Type.String(),
   ...ErrorBody.properties,
@@ -131,7 +135,7 @@ export type ErrorFrame = Static<typeof ErrorFrame>;
 export const LogServerFrame = Type.Union([LogEntry, DroppedFrame, ErrorFrame]);
 export type LogServerFrame = Static<typeof LogServerFrame>;
 
-const HealthFrame = Type.Object({
+export const HealthFrame = Type.Object({
   ...HealthCheckResult.properties,
   previous_status: Type.Optional(Choice(checkStatuses, "Status of the run before; absent for the first run ever.")),
 });
@@ -140,6 +144,16 @@ export type HealthFrame = Static<typeof HealthFrame>;
 /** What `/ws/health` sends: results of checks, a count of what a slow client lost, the refusal of a message. */
 export const HealthServerFrame = Type.Union([HealthFrame, DroppedFrame, ErrorFrame]);
 export type HealthServerFrame = Static<typeof HealthServerFrame>;
+
+export const OperationFrame = Type.Object({
+  ...OperationEntry.properties,
+  cursor: Type.String({ description: "Where to go on after a lost connection." }),
+});
+export type OperationFrame = Static<typeof OperationFrame>;
+
+/** What `/ws/operations` sends: operations, a count of what a slow client lost, the refusal of a message. */
+export const OperationServerFrame = Type.Union([OperationFrame, DroppedFrame, ErrorFrame]);
+export type OperationServerFrame = Static<typeof OperationServerFrame>;
 
 export const streams = {
   logs: {
@@ -152,7 +166,7 @@ export const streams = {
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "logs:read",
-    query: LooseOptions({
+    query: Options({
       unit: Type.String({ ...unitText, examples: ["nginx.service"] }),
       priority: Type.Unsafe<string>({
         type: "string",
@@ -178,5 +192,27 @@ export const streams = {
     query: Type.Object({}),
     clientFrame: Type.Never(),
     serverFrame: HealthServerFrame,
+  },
+  operations: {
+    path: "/ws/operations",
+    tag: "Updates",
+    summary: "Operations as they come along",
+    description: [
+      "A WebSocket. First every operation that has not ended; then one frame for each change of status or progress, of all operations or of the one in `id`. A frame is an operation without its log, with a `cursor`. What ended before comes only for `id`, or after a `cursor`.",
+      "There is nothing for a client to say: a message gets a frame `{type: error, message, error}`. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place. After a lost connection pass the `cursor` of the last frame: what has begun or ended meanwhile comes first, as it is by then.",
+      "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
+    ].join("\n\n"),
+    scope: "updates:read",
+    query: Options({
+      id: Type.String({ minLength: 1, maxLength: 64, description: "Only this operation." }),
+      cursor: Type.String({
+        minLength: 1,
+        maxLength: 1024,
+        description: "Begin with what was missed after this frame.",
+      }),
+    }),
+    clientFrame: Type.Never(),
+    serverFrame: OperationServerFrame,
+    errors: ["NOT_FOUND"],
   },
 } as const satisfies Streams;

@@ -1,7 +1,8 @@
 import { type Static, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableTimestamp, Options } from "./schema.ts";
+import { Choice, NullableInteger, NullableTimestamp, Options } from "./schema.ts";
+import { unitSuffix } from "./scopes.ts";
 
 const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
 
@@ -96,15 +97,13 @@ export const ServiceName = Type.Object({
   }),
 });
 
-const ConfirmBody = Options({
+export const ServiceInput = Options({
   confirm: Type.Boolean({
     default: false,
     description:
       "Has to be true for the system bus and systemd-logind, with which programs and sessions end. A dry run tells the danger.",
   }),
 });
-
-const unitSuffix = /\.(service|socket|device|mount|automount|swap|target|path|timer|slice|scope)$/;
 
 /**
  * The canonical name of a service unit: `nginx` means `nginx.service`.
@@ -134,7 +133,8 @@ export const system = {
       "Loaded units and installed unit files together, ordered by name. An alias is not listed beside the unit that it names, nor a unit that others refer to and that does not exist. On a host where systemd is not running: the unit files that are installed.",
     scope: "system:read",
     effect: "read",
-    query: LooseOptions({
+    versioned: true,
+    query: Options({
       status: Choice(unitStates, "Only services in this ActiveState.", "all"),
       limit: Type.Integer({ ...serviceListLimit, description: "Maximum results." }),
     }),
@@ -154,7 +154,7 @@ export const system = {
     does: ["restart_units"],
     params: ServiceName,
     query: DryRunQuery,
-    body: ConfirmBody,
+    body: ServiceInput,
     response: RestartResult,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -171,7 +171,7 @@ export const system = {
     does: ["start_units"],
     params: ServiceName,
     query: DryRunQuery,
-    body: ConfirmBody,
+    body: ServiceInput,
     response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -188,7 +188,7 @@ export const system = {
     does: ["stop_units"],
     params: ServiceName,
     query: DryRunQuery,
-    body: ConfirmBody,
+    body: ServiceInput,
     response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -205,7 +205,7 @@ export const system = {
     does: ["reload_units"],
     params: ServiceName,
     query: DryRunQuery,
-    body: ConfirmBody,
+    body: ServiceInput,
     response: ServiceChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -222,7 +222,7 @@ export const system = {
     does: ["enable_units"],
     params: ServiceName,
     query: DryRunQuery,
-    body: ConfirmBody,
+    body: ServiceInput,
     response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },
@@ -232,7 +232,7 @@ export const system = {
     tag: "System",
     summary: "Have a service not start at boot",
     description:
-      "Removes the links that enabled it, and has systemd read its units again. The service is not stopped by it. The same services are refused as for a restart, and Steward itself; none can be confirmed, since a reboot does not undo it.",
+      "Removes the links that enabled it, that by which `systemctl link` made its file known among them, and has systemd read its units again. The service is not stopped by it. The same services are refused as for a restart, and Steward itself; none can be confirmed, since a reboot does not undo it.",
     scope: "services:enable",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
@@ -248,7 +248,7 @@ export const system = {
     tag: "System",
     summary: "Make a service impossible to start",
     description:
-      "Links its unit to /dev/null, so that nothing can start it, neither by hand nor as a dependency. It is not stopped by it. A unit whose file is in /etc/systemd/system is refused by systemd. The same services are refused as for a restart, and Steward itself; none can be confirmed, since a reboot does not undo it.",
+      "Links its unit to /dev/null, so that nothing can start it, neither by hand nor as a dependency. It is not stopped by it. A unit whose file, or a link to it, is in /etc/systemd/system is refused by systemd. The same services are refused as for a restart, and Steward itself; none can be confirmed, since a reboot does not undo it.",
     scope: "services:mask",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "danger",
@@ -270,7 +270,7 @@ export const system = {
     does: ["mask_units"],
     params: ServiceName,
     query: DryRunQuery,
-    body: ConfirmBody,
+    body: ServiceInput,
     response: ServiceFileChange,
     errors: ["NOT_FOUND", "UNAVAILABLE"],
   },

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { traceListLimit } from "./limits.ts";
 import type { Operations } from "./operation.ts";
-import { Choice, Options, Timestamp } from "./schema.ts";
+import { Choice, Cursor, ListShape, Options, Timestamp } from "./schema.ts";
 
 export const spanKinds = ["unspecified", "internal", "server", "client", "producer", "consumer"] as const;
 export type SpanKindName = (typeof spanKinds)[number];
@@ -32,7 +32,7 @@ export const TraceSummary = Type.Object({
 });
 export type TraceSummary = Static<typeof TraceSummary>;
 
-export const TraceList = Type.Object({ traces: Type.Array(TraceSummary) });
+export const TraceList = Type.Object({ traces: Type.Array(TraceSummary), ...ListShape });
 export type TraceList = Static<typeof TraceList>;
 
 const Attributes = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
@@ -60,11 +60,11 @@ export const Span = Type.Object({
   origin: Origin("the span"),
   parent_span_id: Type.String({ description: "16 hex digits; empty for a root." }),
   name: Type.String(),
-  kind: Choice(spanKinds),
+  kind: Choice(spanKinds, "Role of the span in the call (OpenTelemetry)."),
   start: Timestamp("To the nanosecond."),
   duration_ms: Type.Number(),
-  status: Choice(spanStatuses),
-  status_message: Type.String(),
+  status: Choice(spanStatuses, "Whether what it stands for succeeded."),
+  status_message: Type.String({ description: "What went wrong; empty unless `status` is `error`." }),
   trace_state: Type.String({ description: "As W3C Trace Context writes it." }),
   scope: Type.String({ description: "Name of the library that made the span." }),
   attributes: Attributes(
@@ -112,6 +112,7 @@ export const traces = {
       }),
       since: Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
       limit: Type.Integer({ ...traceListLimit, description: "Maximum traces." }),
+      cursor: Cursor,
     }),
     response: TraceList,
     errors: ["UNAVAILABLE"],
@@ -127,7 +128,7 @@ export const traces = {
       trace_id: Type.String({
         pattern: "^[0-9a-fA-F]{32}$",
         examples: ["4bf92f3577b34da6a3ce929d0e0e4736"],
-        description: "32 hex digits.",
+        description: "Id of the trace: 32 hexadecimal digits.",
       }),
     }),
     response: Trace,

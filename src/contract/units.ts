@@ -1,8 +1,17 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
-import { LogEntry } from "./logs.ts";
+import { LogEntry } from "./log-entry.ts";
 import type { Operations } from "./operation.ts";
-import { Choice, LooseOptions, NullableInteger, NullableString, NullableTimestamp, optional } from "./schema.ts";
+import {
+  Choice,
+  CountedListShape,
+  Cursor,
+  NullableInteger,
+  NullableString,
+  NullableTimestamp,
+  Options,
+  optional,
+} from "./schema.ts";
 import { ServiceEntry, ServiceName, unitStates } from "./system.ts";
 
 const Text = (description: string) => Type.String({ description });
@@ -57,7 +66,7 @@ export type UnitEntry = Static<typeof UnitEntry>;
 
 export const UnitList = Type.Object({
   units: Type.Array(UnitEntry),
-  total: Type.Integer({ description: "Matches before `limit`." }),
+  ...CountedListShape,
 });
 
 const UnitFile = Type.Object({
@@ -212,7 +221,7 @@ export const units = {
     scope: "system:read",
     effect: "read",
     params: ServiceName,
-    query: LooseOptions({
+    query: Options({
       listening: Type.Boolean({ default: false, description: "With the sockets that it waits at (starts `ss`)." }),
       security: Type.Boolean({
         default: false,
@@ -231,10 +240,11 @@ export const units = {
       "Loaded units and installed unit files of these types together, ordered by name, without aliases. Timers say when they start what, sockets where they listen, mounts what is mounted where. On a host where systemd is not running: the unit files that are installed.",
     scope: "system:read",
     effect: "read",
-    query: LooseOptions({
+    query: Options({
       type: Choice(["all", ...unitTypes], "Only units of this type.", "all"),
       status: Choice(unitStates, "Only units in this ActiveState.", "all"),
       limit: Type.Integer({ ...serviceListLimit, description: "Maximum results." }),
+      cursor: Cursor,
     }),
     response: UnitList,
     errors: ["UNAVAILABLE"],

@@ -1,15 +1,6 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations, WayBack } from "./operation.ts";
-import {
-  Choice,
-  LooseOptions,
-  NullableInteger,
-  NullableString,
-  NullableTimestamp,
-  Options,
-  optional,
-  Timestamp,
-} from "./schema.ts";
+import { Choice, NullableInteger, NullableString, NullableTimestamp, Options, optional, Timestamp } from "./schema.ts";
 
 const PackageUpdate = Type.Object({
   name: Type.String(),
@@ -23,17 +14,17 @@ export const UpdateCheck = Type.Object({
   system: Type.Object({
     available: Type.Boolean({ description: "Whether the distribution has a newer release inside the installed one." }),
     version: Type.String(),
-    release_date: Type.String({ description: "Date, YYYY-MM-DD; empty when there is none." }),
+    release_date: Type.String({ description: "Date, YYYY-MM-DD; empty when unknown." }),
     is_security: Type.Boolean(),
-    changelog: Type.String(),
+    changelog: Type.String({ description: "Notes of the distribution about the release; empty when unknown." }),
   }),
   packages: Type.Object({
-    total: Type.Integer(),
-    security: Type.Integer(),
-    updates: Type.Array(PackageUpdate),
+    total: Type.Integer({ description: "Packages that can be updated." }),
+    security: Type.Integer({ description: "Security updates among them." }),
+    updates: Type.Array(PackageUpdate, { description: "Each package that can be updated." }),
   }),
   held: Type.Array(Type.String(), { description: "Packages that are kept from being updated." }),
-  package_manager: Type.String(),
+  package_manager: Type.String({ description: "`apt`, `dnf`, `zypper` or `pacman`." }),
   security_known: Type.Boolean({ description: "Whether the package manager tells security updates from others." }),
   checked_at: NullableTimestamp("When the lists of packages were last brought up to date; null when there are none."),
   cache_age_seconds: NullableInteger("How long ago that was."),
@@ -54,7 +45,7 @@ const guardOutcomes = ["kept", "rolled_back", "rolled_back_still_worse", "rollba
 export const GuardVerdict = Type.Object({
   outcome: Choice(
     guardOutcomes,
-    "`rolled_back`: the host was looked at again, and nothing is worse any more; where the rollback needs a reboot, it was not looked at.",
+    "`rolled_back`: the host was looked at again, and nothing is worse any more. `rollback_failed`: also where there is no snapshot to return to.",
   ),
   message: Type.String(),
   worse: Type.Array(Type.String(), {
@@ -67,7 +58,7 @@ export const GuardVerdict = Type.Object({
     }),
     remaining: Type.Array(Type.String(), {
       description:
-        "What is still worse after the rollback; missing when nothing was rolled back, or a reboot is needed.",
+        "What is worse now, after the rollback or after the failure of one; missing when nothing was to be rolled back, or the host was not looked at before the update.",
     }),
   }),
 });
@@ -111,18 +102,18 @@ export const StaleReport = Type.Object({
 });
 export type StaleReport = Static<typeof StaleReport>;
 
-export const RestartStale = Type.Object({
+export const StaleRestart = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
-  operation_id: Type.String(),
+  operation_id: Type.String({ description: "Id of the operation that did it." }),
   restarted: Type.Array(UnitRestart, { description: "In order." }),
-  left: Type.Array(LeftUnit),
+  left: Type.Array(LeftUnit, { description: "Services that were left alone." }),
   still_stale: Type.Array(Type.String(), {
     description: "Restarted services of which processes run replaced code all the same.",
   }),
-  requires_reboot: Type.Boolean(),
+  requires_reboot: Type.Boolean({ description: "Whether a reboot is needed for what a restart does not change." }),
 });
-export type RestartStale = Static<typeof RestartStale>;
+export type StaleRestart = Static<typeof StaleRestart>;
 
 const KeptConfig = Type.Object({
   file: Type.String({ examples: ["/etc/app.conf"] }),
@@ -131,12 +122,12 @@ const KeptConfig = Type.Object({
 export type KeptConfig = Static<typeof KeptConfig>;
 
 export const UpdateApply = Type.Object({
-  success: Type.Boolean(),
+  success: Type.Boolean({ description: "Whether all of it went as planned." }),
   snapshot_id: Type.String({ description: "Snapshot from before; empty when none was taken." }),
   packages_updated: Type.Integer({ description: "Packages that are at their new version, whatever became of others." }),
-  requires_reboot: Type.Boolean(),
-  operation_id: Type.String(),
-  packages: Type.Array(ChangedPackage),
+  requires_reboot: Type.Boolean({ description: "Whether the host has to be rebooted for it to take effect." }),
+  operation_id: Type.String({ description: "Id of the operation that did it." }),
+  packages: Type.Array(ChangedPackage, { description: "Packages that changed." }),
   requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
   error: NullableString("Why it did not succeed."),
   ...optional({
@@ -156,7 +147,7 @@ export type SnapshotKind = (typeof snapshotKinds)[number];
 
 export const Snapshot = Type.Object({
   id: Type.String({ description: "`YYYYMMDD-HHMMSS`." }),
-  description: Type.String(),
+  description: Type.String({ description: "What whoever took it wrote, or what it was taken before." }),
   created_at: Timestamp("When the snapshot was taken."),
   size_bytes: Type.Integer({ description: "What it takes on disk." }),
   kind: Choice(snapshotKinds, "What it was taken for."),
@@ -194,6 +185,7 @@ export const SnapshotChanges = Type.Object({
           "Whether something else than an update changed it: a rollback leaves it alone unless `etc` is `all`.",
       }),
     }),
+    { description: "Files of /etc that differ." },
   ),
 });
 export type SnapshotChanges = Static<typeof SnapshotChanges>;
@@ -208,7 +200,7 @@ const FileState = Type.Union([
   Type.Null({ description: "It was not, or is not, there." }),
 ]);
 
-const SnapshotFileChange = Type.Object({
+export const SnapshotFileChange = Type.Object({
   snapshot_id: Type.String(),
   path: Type.String(),
   before: FileState,
@@ -221,29 +213,86 @@ const SnapshotFileChange = Type.Object({
   ),
 });
 
-export const RollbackResult = Type.Object({
+export const RollbackReport = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
-  snapshot_id: Type.String(),
+  snapshot_id: Type.String({ description: "Snapshot that the host returned to." }),
   safety_snapshot_id: Type.String({ description: "Snapshot of how it was; empty when none could be taken." }),
-  requires_reboot: Type.Boolean(),
-  packages_changed: Type.Integer(),
-  packages: Type.Array(ChangedPackage),
-  files_restored: Type.Integer(),
+  requires_reboot: Type.Boolean({ description: "Whether the host has to be rebooted for it to take effect." }),
+  packages_changed: Type.Integer({ description: "Packages that are at the version of the snapshot again." }),
+  packages: Type.Array(ChangedPackage, { description: "Packages that changed." }),
+  files_restored: Type.Integer({ description: "Files that have the content of the snapshot again." }),
   files_left: Type.Array(Type.String(), {
     description: "Files of /etc that something else than an update has changed since, and that were left alone.",
   }),
-  operation_id: Type.String(),
+  operation_id: Type.String({ description: "Id of the operation that did it." }),
 });
-export type RollbackResult = Static<typeof RollbackResult>;
+export type RollbackReport = Static<typeof RollbackReport>;
 
 const SnapshotId = Type.Object({
-  snapshot_id: Type.String({ minLength: 1, maxLength: 64, examples: ["20260131-120000"] }),
+  snapshot_id: Type.String({
+    minLength: 1,
+    maxLength: 64,
+    description: "Id of the snapshot.",
+    examples: ["20260131-120000"],
+  }),
 });
 const updateTypes = ["packages", "system", "all"] as const;
 
 /** A name of a package in the notation of every package manager; a leading dash would be an option. */
 export const packageNamePattern = "^[A-Za-z0-9][A-Za-z0-9+._:~-]*$";
+
+export const UpdateInput = Options({
+  type: Choice(
+    updateTypes,
+    "`packages` removes none but old kernels; `system` and `all` upgrade as the distribution does inside its release.",
+    "packages",
+  ),
+  security_only: Type.Boolean({
+    default: false,
+    description: "Exactly the security updates, never anything else.",
+  }),
+  packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
+    minItems: 1,
+    maxItems: 1000,
+    description: "Only these packages, and what they need.",
+  }),
+  create_snapshot: Type.Unsafe<boolean | "required">({
+    type: ["boolean", "string"],
+    pattern: "^required$",
+    examples: ["required"],
+    description:
+      "Take a snapshot first; true unless settings say otherwise. `required`: refuse the update where the snapshot could not be returned to in full, as `guard` does.",
+  }),
+  guard: Type.Boolean({
+    default: false,
+    description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
+  }),
+  restart_stale: Type.Boolean({
+    default: false,
+    description:
+      "Restart services that then run replaced code, as `POST /updates/restart-stale` does, before the guard looks.",
+  }),
+});
+
+export const SnapshotInput = Options({
+  description: Type.String({ maxLength: 200, default: "", description: "What it is taken for, for people." }),
+});
+
+export const RollbackInput = Options({
+  etc: Choice(
+    etcScopes,
+    "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
+  ),
+  partial: Type.Boolean({
+    default: false,
+    description: "Leave packages as they are of which no old file can be had, and return the rest.",
+  }),
+  allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
+    maxItems: 1000,
+    description: "Packages that may be downgraded although their data may not survive it: databases and the like.",
+  }),
+});
 
 export const updates = {
   checkUpdates: {
@@ -257,7 +306,7 @@ export const updates = {
     effect: "read",
     does: ["refresh_package_lists"],
     takesLong: true,
-    query: LooseOptions({
+    query: Options({
       refresh: Type.Boolean({ default: false, description: "Bring the lists up to date first." }),
     }),
     response: UpdateCheck,
@@ -276,38 +325,7 @@ export const updates = {
     takesLong: true,
     outlives: true,
     query: DryRunQuery,
-    body: Options({
-      type: Choice(
-        updateTypes,
-        "`packages` removes none but old kernels; `system` and `all` upgrade as the distribution does inside its release.",
-        "packages",
-      ),
-      security_only: Type.Boolean({
-        default: false,
-        description: "Exactly the security updates, never anything else.",
-      }),
-      packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
-        minItems: 1,
-        maxItems: 1000,
-        description: "Only these packages, and what they need.",
-      }),
-      create_snapshot: Type.Unsafe<boolean | "required">({
-        type: ["boolean", "string"],
-        pattern: "^required$",
-        examples: ["required"],
-        description:
-          "Take a snapshot first; true unless settings say otherwise. `required`: refuse the update where the snapshot could not be returned to in full, as `guard` does.",
-      }),
-      guard: Type.Boolean({
-        default: false,
-        description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
-      }),
-      restart_stale: Type.Boolean({
-        default: false,
-        description:
-          "Restart services that then run replaced code, as `POST /updates/restart-stale` does, before the guard looks.",
-      }),
-    }),
+    body: UpdateInput,
     response: UpdateApply,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },
@@ -339,7 +357,7 @@ export const updates = {
     takesLong: true,
     outlives: true,
     query: DryRunQuery,
-    response: RestartStale,
+    response: StaleRestart,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },
   listSnapshots: {
@@ -351,6 +369,17 @@ export const updates = {
     effect: "read",
     response: SnapshotList,
     errors: [],
+  },
+  getSnapshot: {
+    method: "GET",
+    path: "/updates/snapshots/{snapshot_id}",
+    tag: "Updates",
+    summary: "One snapshot",
+    scope: "updates:read",
+    effect: "read",
+    params: SnapshotId,
+    response: Snapshot,
+    errors: ["NOT_FOUND"],
   },
   createSnapshot: {
     method: "POST",
@@ -364,7 +393,7 @@ export const updates = {
     outlives: true,
     status: 201,
     query: DryRunQuery,
-    body: Options({ description: Type.String({ maxLength: 200, default: "" }) }),
+    body: SnapshotInput,
     response: Snapshot,
     errors: ["CONFLICT", "UNAVAILABLE"],
   },
@@ -430,21 +459,8 @@ export const updates = {
     outlives: true,
     params: SnapshotId,
     query: DryRunQuery,
-    body: Options({
-      etc: Choice(
-        etcScopes,
-        "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
-      ),
-      partial: Type.Boolean({
-        default: false,
-        description: "Leave packages as they are of which no old file can be had, and return the rest.",
-      }),
-      allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
-        maxItems: 1000,
-        description: "Packages that may be downgraded although their data may not survive it: databases and the like.",
-      }),
-    }),
-    response: RollbackResult,
+    body: RollbackInput,
+    response: RollbackReport,
     errors: ["NOT_FOUND", "CONFLICT", "UNAVAILABLE"],
   },
 } as const satisfies Operations;

@@ -1,5 +1,5 @@
-import { expect, it } from "vitest";
-import { lazy } from "./async.ts";
+import { describe, expect, it } from "vitest";
+import { lazy, withinTime } from "./async.ts";
 
 it("does lazy work once, and again where it failed", async () => {
   const results = [Promise.reject(new Error("not yet")), Promise.resolve("result")];
@@ -12,4 +12,50 @@ it("does lazy work once, and again where it failed", async () => {
   await expect(load()).rejects.toThrow("not yet");
   expect(await Promise.all([load(), load()])).toEqual(["result", "result"]);
   expect(calls).toBe(2);
+});
+
+describe("work within a time", () => {
+  /** A clock whose time is over when it is told. */
+  const clockUntil = (over: Promise<void>) => ({
+    sleep: (_: number, signal?: AbortSignal): Promise<void> =>
+      Promise.race([over, new Promise<void>((resolve) => signal?.addEventListener("abort", () => resolve()))]),
+  });
+  const never = new Promise<void>(() => undefined);
+  const { signal } = new AbortController();
+
+  it("gives what the work gives, without asking what there is when the time is up", async () => {
+    let asked = 0;
+    const timeUp = () => {
+      asked += 1;
+      return "late";
+    };
+    expect(await withinTime(clockUntil(never), 5, signal, () => Promise.resolve("done"), timeUp)).toBe("done");
+    const failing = withinTime(clockUntil(never), 5, signal, () => Promise.reject(new Error("broken")), timeUp);
+    await expect(failing).rejects.toThrow("broken");
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(asked).toBe(0);
+  });
+
+  it("is told when the time is up, or when nobody waits any longer", async () => {
+    const outer = new AbortController();
+    for (const [over, end] of [
+      [Promise.resolve(), () => undefined],
+      [never, () => outer.abort()],
+    ] as const) {
+      let during: AbortSignal | undefined;
+      const result = withinTime(
+        clockUntil(over),
+        5,
+        outer.signal,
+        (given) => {
+          during = given;
+          return new Promise<string>(() => undefined);
+        },
+        (limitMs) => `late after ${limitMs}`,
+      );
+      end();
+      expect(await result).toBe("late after 5");
+      expect(during?.aborted).toBe(true);
+    }
+  });
 });

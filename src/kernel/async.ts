@@ -33,8 +33,8 @@ export function createSlots(count: number): <T>(work: () => Promise<T>) => Promi
 /** A signal that fires after a time, or with another signal. */
 export type TimeLimit = ReturnType<typeof createTimeLimit>;
 
-/** Made once: what ends in time is told to nobody, and a stack for each would cost more than most of the work. */
-const isOver = new DOMException("the work is over, or its time is", "AbortError");
+/** Why a signal fires where work has ended, made once: it is told to nobody, and a stack for each would cost more than most of the work. */
+export const isOver = new DOMException("the work is over, or its time is", "AbortError");
 
 /** @param timeUp makes what the signal fires with when the time is over. */
 export function createTimeLimit(
@@ -70,10 +70,11 @@ export async function withinTime<T>(
 ): Promise<T> {
   const over = new AbortController();
   const signal = AbortSignal.any([outer, over.signal]);
-  const late = clock.sleep(limitMs, signal).then(() => timeUp(limitMs));
-  late.catch(() => undefined);
   try {
-    return await Promise.race([work(signal), late]);
+    const result = work(signal);
+    const late = clock.sleep(limitMs, signal).then(() => (over.signal.aborted ? result : timeUp(limitMs)));
+    late.catch(() => undefined);
+    return await Promise.race([result, late]);
   } finally {
     over.abort(isOver);
   }

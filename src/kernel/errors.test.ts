@@ -1,5 +1,13 @@
 import { describe, expect, it } from "vitest";
-import { errnoCode, errorMessage, isNotFound, isPermissionDenied, isProcessGone, toError } from "./errors.ts";
+import {
+  errnoCode,
+  errorMessage,
+  isDeviceGone,
+  isNotFound,
+  isPermissionDenied,
+  isProcessGone,
+  toError,
+} from "./errors.ts";
 
 const withCode = (code: unknown): Error => Object.assign(new Error("failed"), { code });
 
@@ -24,15 +32,17 @@ it("gives the code of an error that has one", () => {
 });
 
 describe.each([
-  ["ENOENT", true, true, false],
-  ["ENOTDIR", true, true, false],
-  ["ESRCH", false, true, false],
-  ["EACCES", false, false, true],
-  ["EPERM", false, false, true],
-  ["EIO", false, false, false],
-])("%s", (code, notFound, gone, denied) => {
+  { code: "ENOENT", isMissing: true, isProcess: true, isDevice: true, isDenied: false },
+  { code: "ENOTDIR", isMissing: true, isProcess: true, isDevice: true, isDenied: false },
+  { code: "ESRCH", isMissing: false, isProcess: true, isDevice: false, isDenied: false },
+  { code: "ENODEV", isMissing: false, isProcess: false, isDevice: true, isDenied: false },
+  { code: "EACCES", isMissing: false, isProcess: false, isDevice: false, isDenied: true },
+  { code: "EPERM", isMissing: false, isProcess: false, isDevice: false, isDenied: true },
+  { code: "EIO", isMissing: false, isProcess: false, isDevice: false, isDenied: false },
+])("$code", ({ code, isMissing, isProcess, isDevice, isDenied }) => {
   it("is distinguished", () => {
     const error = withCode(code);
-    expect([isNotFound(error), isProcessGone(error), isPermissionDenied(error)]).toEqual([notFound, gone, denied]);
+    const answers = [isNotFound(error), isProcessGone(error), isDeviceGone(error), isPermissionDenied(error)];
+    expect(answers).toEqual([isMissing, isProcess, isDevice, isDenied]);
   });
 });

@@ -17,6 +17,9 @@ export function isNotFound(error: unknown): boolean {
 /** Whether a file of a process cannot be read since the process has ended: procfs says ESRCH where it was open already. */
 export const isProcessGone = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "ESRCH";
 
+/** Whether a file of a device or control group cannot be read since it was removed: sysfs says ENODEV where it was open already. */
+export const isDeviceGone = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "ENODEV";
+
 /** Whether the system forbids it to this user. */
 export function isPermissionDenied(error: unknown): boolean {
   const code = errnoCode(error);

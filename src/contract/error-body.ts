@@ -1,0 +1,35 @@
+import { type Static, Type } from "typebox";
+import { type ErrorCode, errorStatus } from "./errors.ts";
+
+/** One thing that is wrong with a request. */
+const InputFault = Type.Object({
+  field: Type.String({ description: "The member at fault." }),
+  issue: Type.String({ description: "What is wrong with it." }),
+  did_you_mean: Type.Optional(
+    Type.String({ description: "The name that an unknown one was most likely meant to be." }),
+  ),
+});
+export type InputFault = Static<typeof InputFault>;
+
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    code: Type.Unsafe<ErrorCode>({ type: "string", enum: Object.keys(errorStatus) }),
+    message: Type.String(),
+    details: Type.Optional(
+      Type.Object(
+        {
+          field: Type.Optional(Type.String({ description: "The member at fault." })),
+          issue: Type.Optional(Type.String({ description: "What is wrong with it." })),
+          faults: Type.Optional(
+            Type.Array(InputFault, {
+              description:
+                "Everything that is wrong with the request, at most 32; first what `field` and `issue` name.",
+            }),
+          ),
+        },
+        { additionalProperties: true },
+      ),
+    ),
+  }),
+});
+export type ErrorBody = Static<typeof ErrorBody>;
