@@ -109,7 +109,7 @@ export const NotificationsSettings = Options({
   events: Type.Array(Choice(notificationEvents), {
     uniqueItems: true,
     description:
-      "Events that people are told of, all unless given: operations that failed or were rolled back, plugins that do not run since they changed, uses of expired keys.",
+      "Events that people are told of, all unless given: operations that failed or were rolled back, plugins that do not run since they changed, uses of expired keys, calls that wait for approval, an audit log that was changed.",
   }),
   checks: Choice(
     notifyLevels,

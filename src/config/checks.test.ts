@@ -1,6 +1,11 @@
 import { expect, it } from "vitest";
 import { backupTargets, checkFaults, checkPlan, pluginSettings } from "./checks.ts";
 
+it("knows a host that is meant to be isolated, and checks that are told otherwise", () => {
+  const health = { isolated: true, checks: { dns_resolution: { isolated: false } } };
+  expect(checkPlan({ health })).toEqual({ isIsolated: true, checks: { dns_resolution: { isIsolated: false } } });
+});
+
 it("turns the settings of checks into milliseconds and leaves out what is not said", () => {
   expect(checkPlan({})).toEqual({ checks: {} });
   const health = {
@@ -125,7 +130,12 @@ it.each([
     "must be a number",
   ],
   ["memory", { over: "5m" as const }, "memory.over", "is for cpu_load alone"],
-  ["memory", { isolated: true }, "memory.isolated", "is for network_connectivity alone"],
+  [
+    "memory",
+    { isolated: true },
+    "memory.isolated",
+    "is for network_connectivity and dns_resolution and time_sync and security_updates alone",
+  ],
   ["memory", { mounts: {} }, "memory.mounts", "is for disk_space and inode_usage alone"],
   ["memory", { free_below: {} }, "memory.free_below", "is for disk_space and inode_usage alone"],
 ])("finds the fault of %s: %j", (id, settings, path, message) => {

@@ -23,10 +23,10 @@ function mountPlan({ free_below: below, mounts }: Pick<CheckEntry, "free_below" 
 }
 
 export function checkPlan({ health = {} }: Pick<Settings, "health">) {
-  const { interval, attempts: usual, checks = {} } = health;
+  const { interval, attempts: usual, isolated: isIsolated, checks = {} } = health;
   return {
     ...(interval !== undefined && { intervalMs: toMs(interval) }),
-    ...defined({ attempts: usual }),
+    ...defined({ attempts: usual, isIsolated }),
     checks: Object.fromEntries(
       Object.entries(checks).map(
         ([id, { enabled, interval: own, timeout, attempts, warn, fail, ignore, margin, over, isolated, ...rest }]) => [
@@ -126,7 +126,7 @@ const idsOfSetting: Readonly<Record<(typeof ownSettings)[number], readonly strin
   mounts: Object.keys(leftForms),
   targets: [backupCheckId],
   over: ["cpu_load"],
-  isolated: ["network_connectivity"],
+  isolated: ["network_connectivity", "dns_resolution", "time_sync", "security_updates"],
 };
 
 function ownFaults(id: string, settings: CheckEntry, faultAt: FaultAt): readonly Fault[] {

@@ -72,6 +72,30 @@ describe("metrics without a key", () => {
   });
 });
 
+describe("origins of pages elsewhere", () => {
+  it("are none unless given, and exact", () => {
+    expect(load("").corsOrigins).toEqual([]);
+    const origins = ["https://console.example.org", "http://localhost:5173", "https://[::1]:8443", "http://192.0.2.1"];
+    expect(load(`cors: { origins: ${JSON.stringify(origins)} }`).corsOrigins).toEqual(origins);
+  });
+
+  it.each([
+    ["*", "must be of the form"],
+    ["null", "must be of the form"],
+    ["https://*.example.org", "must be of the form"],
+    ["https://a.example/", "must be of the form"],
+    ["https://A.example", "must be of the form"],
+    ["a.example", "must be of the form"],
+    ["https://a.example:443", "browsers send https://a.example"],
+    ["http://a.example:80", "browsers send http://a.example"],
+    ["http://[0:0::1]", "browsers send http://[::1]"],
+    ["https://127.1", "browsers send https://127.0.0.1"],
+    ["https://a.example:99999", "browsers send no such origin"],
+  ])("are refused otherwise: %s", (origin, message) => {
+    expect(() => load(`cors: { origins: ["${origin}"] }`)).toThrow(message);
+  });
+});
+
 describe("the file", () => {
   it("may be the example of the documentation, whole", () => {
     const readme = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
@@ -138,7 +162,7 @@ describe("the file", () => {
       "config.yaml:8:6: tls: must be an object, or must be one of off, auto",
       "config.yaml:11:28: connectors.list.0.provider: must be one of openai, anthropic, google, mistral, ollama, openai-compatible",
       "config.yaml:12:7: connectors.list.1: must have model",
-      "config.yaml:13:35: health.checks.disk_space.warm: unknown setting",
+      "config.yaml:13:35: health.checks.disk_space.warm: unknown setting (did you mean warn?)",
     ]);
   });
 

@@ -1,4 +1,5 @@
 import { defaultRateLimits } from "#contract/limits.ts";
+import { approvalFaults } from "./approvals.ts";
 import { automaticFaults } from "./automatic.ts";
 import { checkFaults } from "./checks.ts";
 import { connectorFaults } from "./connectors.ts";
@@ -6,10 +7,13 @@ import { configFile, defaultListen, defaultStateDir, type Environment } from "./
 import { type Fault, type FaultAt, SettingsFaulty } from "./faults.ts";
 import { notificationFaults } from "./notifications.ts";
 import { probeFaults } from "./probes.ts";
+import { type PublicAddress, publicAddressOf, publicUrlFaults } from "./public-url.ts";
 import { readSettings, type SettingsFile } from "./read-file.ts";
+import { sessionFaults, sessionSettings } from "./sessions.ts";
 import { logLevels, type Settings } from "./settings.ts";
 import { isAddressOrNetwork, isLoopbackAddress, parseListen } from "./text.ts";
 import { tracingFaults } from "./tracing.ts";
+import { windowFaults } from "./windows.ts";
 
 export interface Config {
   readonly file: string | undefined;
@@ -19,8 +23,13 @@ export interface Config {
   readonly logLevel: string;
   readonly rateLimits: "off" | { readonly perMinute: number; readonly perHour: number };
   readonly allowedHosts: readonly string[];
+  /** Undefined where no reverse proxy is known to be in front. */
+  readonly publicAddress: PublicAddress | undefined;
+  readonly corsOrigins: readonly string[];
   readonly trustedProxies: readonly string[];
   readonly metricsPublic: "loopback" | "always" | "never";
+  /** Of sessions in a browser. */
+  readonly sessions: ReturnType<typeof sessionSettings>;
   readonly warnings: readonly string[];
   /** Makes a fault that is found later, with the place of its setting. */
   readonly faultAt: FaultAt;
@@ -53,6 +62,9 @@ function readEnvironment(environment: Environment): { overrides: Partial<Setting
   return { overrides, faults };
 }
 
+/** An origin as browsers send it; undefined for what none is. */
+const originOf = (text: string): string | undefined => (URL.canParse(text) ? new URL(text).origin : undefined);
+
 /** Settings that are well-formed but contradictory or unusable. */
 function usageFaults(settings: Settings, builtInCheckIds: readonly string[], faultAt: FaultAt): readonly Fault[] {
   const faults: Fault[] = [];
@@ -72,20 +84,31 @@ function usageFaults(settings: Settings, builtInCheckIds: readonly string[], fau
     if (!isAddressOrNetwork(proxy))
       faults.push(faultAt(["trusted_proxies", String(index)], "must be an IP address or a network such as 10.0.0.0/8"));
   }
+  for (const [index, origin] of (settings.cors?.origins ?? []).entries()) {
+    const sent = originOf(origin);
+    if (sent !== origin)
+      faults.push(faultAt(["cors", "origins", String(index)], `browsers send ${sent ?? "no such origin"}`));
+  }
   faults.push(
     ...automaticFaults(settings, faultAt),
     ...checkFaults(settings, builtInCheckIds, faultAt),
     ...connectorFaults(settings, faultAt),
     ...probeFaults(settings, faultAt),
+    ...sessionFaults(settings, faultAt),
     ...notificationFaults(settings, faultAt),
     ...tracingFaults(settings, faultAt),
+    ...windowFaults(settings, faultAt),
+    ...publicUrlFaults(settings, faultAt),
+    ...approvalFaults(settings, faultAt),
   );
   return faults;
 }
 
 /** Whether a local proxy is configured: explicitly, or by names under which a service on loopback could not be reached. */
-const isBehindProxy = ({ trusted_proxies: proxies = [], allowed_hosts: hosts = [] }: Settings, host: string): boolean =>
-  proxies.length > 0 || (isLoopbackAddress(host) && hosts.length > 0);
+const isBehindProxy = (settings: Settings, host: string): boolean => {
+  const { trusted_proxies: proxies = [], allowed_hosts: hosts = [], public_url: publicUrl } = settings;
+  return proxies.length > 0 || publicUrl !== undefined || (isLoopbackAddress(host) && hosts.length > 0);
+};
 
 /** Loads the settings: file, overridden by environment, then defaults. @throws SettingsFaulty with every fault and its place. */
 export function loadConfig(input: {
@@ -118,7 +141,7 @@ export function loadConfig(input: {
       : []),
     ...(isMetricsClosed && settings.metrics?.public !== undefined
       ? [
-          "metrics.public is loopback, but trusted_proxies or allowed_hosts say that a proxy is in front: /metrics needs a key with metrics:read",
+          "metrics.public is loopback, but trusted_proxies, public_url or allowed_hosts say that a proxy is in front: /metrics needs a key with metrics:read",
         ]
       : []),
   ];
@@ -136,8 +159,11 @@ export function loadConfig(input: {
             perHour: limits.per_hour ?? defaultRateLimits.perHour,
           },
     allowedHosts: settings.allowed_hosts ?? [],
+    publicAddress: publicAddressOf(settings),
+    corsOrigins: settings.cors?.origins ?? [],
     trustedProxies: settings.trusted_proxies ?? [],
     metricsPublic: isMetricsClosed ? "never" : metricsPublic,
+    sessions: sessionSettings(settings),
     warnings,
     faultAt: at,
     settings,

@@ -3,6 +3,7 @@ import { type Document, isMap, isNode, isScalar, LineCounter, parseDocument, vis
 import { readRegularFile } from "#adapters/files/index.ts";
 import { ownSchemas } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
+import { didYouMean } from "#kernel/closest.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Fault, FaultAt } from "./faults.ts";
 import { Settings } from "./settings.ts";
@@ -53,10 +54,13 @@ interface SettingFault {
 }
 
 function toSettingFault(error: ErrorObject): SettingFault {
-  const { keyword, instancePath, params } = error;
+  const { keyword, instancePath, params, parentSchema } = error;
   const path = pointer(instancePath);
   if (keyword === "additionalProperties") {
-    return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
+    const name = String(params["additionalProperty"]);
+    // The validator knows of the settings at the top only those that are there.
+    const known: object = path.length === 0 ? Settings.properties : (parentSchema?.["properties"] ?? {});
+    return { path: [...path, name], message: `unknown setting${didYouMean(name, Object.keys(known))}`, isKey: true };
   }
   return { path, message: describeSchemaFault(error), isKey: false };
 }

@@ -16,6 +16,8 @@ const duration = Type.String({
   examples: ["30s"],
   description: "A time such as `30s`, `5m`, `1h`.",
 });
+const describedDuration = (description: string) =>
+  Type.String({ pattern: "^[1-9][0-9]*(ms|s|m|h|d)$", examples: ["30m"], description });
 export const logLevels = ["trace", "debug", "info", "warn", "error", "fatal"] as const;
 
 const Quota = Type.Integer({ minimum: 1, maximum: 1_000_000_000 });
@@ -96,7 +98,9 @@ const CheckSettings = Options({
     { description: "Of `disk_space` and `inode_usage`: thresholds by mount point.", ...strict },
   ),
   over: Choice(["1m", "5m", "10m"], "Of `cpu_load`: over which time its figure is the average; `1m` unless given."),
-  isolated: flag("Of `network_connectivity`: whether this host is meant to have no way out."),
+  isolated: flag(
+    "Of `network_connectivity`, `dns_resolution`, `time_sync` and `security_updates`: whether this host is meant to have no way out; what `health.isolated` says unless given.",
+  ),
   targets: Type.Array(BackupTarget, {
     maxItems: 64,
     description:
@@ -157,6 +161,9 @@ const Budgets = Options({
   }),
 });
 
+const WindowScopes = (description: string) =>
+  Type.Array(Type.String({ minLength: 1, maxLength: 600 }), { maxItems: 100, description });
+
 /** The settings file. Unknown keys are faults. */
 export const Settings = Options(
   {
@@ -197,6 +204,24 @@ export const Settings = Options(
       description:
         "Names under which clients may reach the service, besides IP addresses, localhost and the host's own name.",
     }),
+    cors: Options({
+      origins: Type.Array(
+        Type.String({
+          pattern: "^https?://([a-z0-9_]([a-z0-9_.-]*[a-z0-9_])?|\\[[0-9a-f:.]+\\])(:[1-9][0-9]{0,4})?$",
+          examples: ["https://console.example.org"],
+          description: "An origin as browsers send it: scheme, name, and the port unless it is that of the scheme.",
+        }),
+        {
+          maxItems: 100,
+          uniqueItems: true,
+          description:
+            "Origins of pages elsewhere that may use the interface, with a key of their own. None unless given.",
+        },
+      ),
+    }),
+    public_url: text(
+      "Where clients reach the service behind a reverse proxy: `https://hosts.example.org`, or with a path, `https://hosts.example.org/web1`. Its name needs no place in `allowed_hosts`.",
+    ),
     trusted_proxies: Type.Array(Type.String({ minLength: 1 }), {
       description: "Addresses of reverse proxies whose X-Forwarded-For is believed.",
     }),
@@ -219,9 +244,56 @@ export const Settings = Options(
       },
       { description: "Which services may be restarted; `docs/reference/services.md` has the default." },
     ),
+    windows: Type.Array(
+      Strict({
+        name: Type.String({
+          pattern: "^[A-Za-z0-9][A-Za-z0-9._-]{0,56}$",
+          examples: ["nightly"],
+          description: "Its name, of which there is one.",
+        }),
+        cron: CronText("When it opens: minute, hour, day of the month, month, day of the week, by local time."),
+        duration,
+        ...optional({
+          timezone: Timezone,
+          allow: WindowScopes(
+            "Scopes that are good only inside a window that names them here, by the rules of keys: `updates:apply`, `services:restart:nginx.service`, `services:control`.",
+          ),
+          deny: WindowScopes("Scopes that are not good inside it; stands above `allow` of any window."),
+          silence: flag("Whether nobody is told of alerts and health checks while it is open; `false` unless given."),
+          jitter: Type.String({
+            pattern: "^[1-9][0-9]*(ms|s|m|h|d)$",
+            examples: ["15m"],
+            description: "By how much at most a host opens it later; by how much is always the same on a host.",
+          }),
+        }),
+      }),
+      { maxItems: 1000, description: "Windows in which changes are allowed or forbidden; see `docs/windows.md`." },
+    ),
+    sessions: Options(
+      {
+        idle: describedDuration("After so long without a request a session ends; `30m` unless given."),
+        absolute: describedDuration("After so long it ends, however much it is used; `12h` unless given."),
+        elevated: describedDuration("For so long it may change something; `15m` unless given."),
+      },
+      { description: "Sessions in a browser; see `docs/sessions.md`." },
+    ),
+    approvals: Options({
+      require_for: WindowScopes(
+        "Scopes, by the rules of keys: calls that need one of them wait until another key has approved them, whoever makes them.",
+      ),
+      approvers: Type.Integer({
+        minimum: 1,
+        maximum: 2,
+        description: "How many others have to approve; 1 unless given.",
+      }),
+      expire: duration,
+    }),
     journal: Options({ dir: text("Journal folder.") }),
     health: Options({
       interval: duration,
+      isolated: flag(
+        "Whether this host is meant to have no way out: checks then take for no trouble what comes of that.",
+      ),
       attempts: attempts(
         "3 unless given; once for a critical check that fails, and where a check runs every five minutes or less often.",
       ),

@@ -1,10 +1,13 @@
 import { type auth, tokenLifetime } from "#contract/auth.ts";
-import type { Caller, Context, Handlers } from "#contract/operation.ts";
+import { type Caller, type Context, grantedTo, type Handlers, type Plan } from "#contract/operation.ts";
 import { parseTimestamp } from "#contract/schema.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
+import { wholeList } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { KeyRecord } from "#domain/ports/access.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { counted } from "#kernel/text.ts";
+import { requireCredential } from "./credential-refusal.ts";
 import type { Keyring } from "./keyring.ts";
 import { allows, expandScopes, knownScopes, notCovered } from "./scopes.ts";
 
@@ -27,9 +30,10 @@ const callerOf = ({ caller }: Context): Caller => {
 function grantable(wanted: readonly string[], caller: Caller): readonly string[] {
   const expanded = expandScopes(wanted);
   if ("unknown" in expanded) throw invalid("scopes", `unknown scope or role: ${expanded.unknown}`);
-  const [missing] = notCovered(caller.scopes, expanded.scopes);
+  const granted = grantedTo(caller);
+  const [missing] = notCovered(granted, expanded.scopes);
   if (missing !== undefined) {
-    throw missingScope(missing, caller.scopes, `cannot grant ${missing}: this key does not have it itself`);
+    throw missingScope(missing, granted, `cannot grant ${missing}: this key does not have it itself`);
   }
   return expanded.scopes;
 }
@@ -38,8 +42,10 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
 function expiryFor(wanted: string | null | undefined, caller: Caller, now: number): number | null {
   const expiresAt = wanted == null ? null : (parseTimestamp(wanted) ?? null);
   if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "lies in the past");
-  if (caller.expiresAt !== null && (expiresAt === null || expiresAt > caller.expiresAt)) {
-    const end = toTimestamp(caller.expiresAt);
+  // An elevated session has shown its key.
+  const latest = caller.session === undefined ? caller.expiresAt : caller.session.keyExpiresAt;
+  if (latest !== null && (expiresAt === null || expiresAt > latest)) {
+    const end = toTimestamp(latest);
     throw invalid("expires_at", `must not lie beyond ${end}, when the credential that asks ends`);
   }
   return expiresAt;
@@ -57,14 +63,35 @@ function certificateFor(fingerprint: string | undefined, keyring: Pick<Keyring, 
   throw invalid("client_cert_sha256", issue);
 }
 
+function listKeys(keyring: Pick<Keyring, "list">) {
+  const all = keyring.list();
+  return { keys: all.map(keyEntry), ...wholeList(all.length) };
+}
+
+/** @throws DomainError `NOT_FOUND`. */
+function requireKey(keyring: Pick<Keyring, "find">, id: string, doing: "find" | "revoke"): KeyRecord {
+  const key = keyring.find(id);
+  if (key === undefined) throw new DomainError("NOT_FOUND", `cannot ${doing} key: no key has this id`);
+  return key;
+}
+
+const keyPlan = (name: string, scopes: readonly string[]): Plan =>
+  createPlan([`make a key named ${name} with ${counted(scopes.length, "scope")}: ${scopes.join(", ")}`]);
+
+const tokenPlan = (keyId: string, scopes: readonly string[], expiresAt: number): Plan =>
+  createPlan([`make a token of key ${keyId} that ends at ${toTimestamp(expiresAt)}`], {}, { digested: scopes });
+
 export function accessHandlers(ports: {
-  keyring: Pick<Keyring, "list" | "find" | "certified" | "create" | "revoke" | "createToken">;
+  keyring: Pick<Keyring, "list" | "find" | "certified" | "create" | "revoke" | "createToken" | "scopesHere">;
   clock: Pick<Clock, "now">;
-}): Handlers<typeof auth> {
+  hostName: () => string;
+}): Omit<Handlers<typeof auth>, "canI"> {
   const { keyring, clock } = ports;
 
-  const canMakeKeys = ({ scopes, revokedAt, expiresAt }: KeyRecord): boolean =>
-    revokedAt === null && (expiresAt === null || expiresAt > clock.now()) && allows(scopes, "keys:admin");
+  const canMakeKeys = (key: KeyRecord): boolean => {
+    const isGood = key.revokedAt === null && (key.expiresAt === null || key.expiresAt > clock.now());
+    return isGood && allows(keyring.scopesHere(key), "keys:admin");
+  };
   const isLastAdmin = (key: KeyRecord): boolean =>
     canMakeKeys(key) && !keyring.list().some((other) => other.id !== key.id && canMakeKeys(other));
 
@@ -75,19 +102,22 @@ export function accessHandlers(ports: {
         key_id: caller.keyId,
         name: caller.keyName,
         credential: caller.credential,
-        scopes: [...caller.scopes],
+        scopes: [...grantedTo(caller)],
         expires_at: toNullableTimestamp(caller.expiresAt),
+        host: ports.hostName(),
       };
     },
 
-    listKeys: () => ({ keys: keyring.list().map(keyEntry) }),
+    listKeys: () => listKeys(keyring),
+
+    getKey: ({ params: { id } }) => keyEntry(requireKey(keyring, id, "find")),
 
     createKey({ body, query }, context) {
       const caller = callerOf(context);
       const scopes = grantable(body.scopes, caller);
       const expiresAt = expiryFor(body.expires_at, caller, clock.now());
       const certificate = certificateFor(body.client_cert_sha256, keyring);
-      if (query.dry_run) return createPlan([`make a key named ${body.name} with ${scopes.length} scopes`]);
+      if (query.dry_run) return keyPlan(body.name, scopes);
       const { text, record } = keyring.create({ name: body.name, scopes, expiresAt, ...certificate });
       context.touched({
         id: record.id,
@@ -106,12 +136,12 @@ export function accessHandlers(ports: {
 
     revokeKey({ params, query }, context) {
       const caller = callerOf(context);
-      const known = keyring.find(params.id);
-      if (known === undefined) throw new DomainError("NOT_FOUND", "cannot revoke key: no key has this id");
-      const [missing] = notCovered(caller.scopes, knownScopes(known.scopes));
+      const known = requireKey(keyring, params.id, "revoke");
+      const granted = grantedTo(caller);
+      const [missing] = notCovered(granted, knownScopes(known.scopes));
       if (missing !== undefined) {
         const message = `cannot revoke key ${known.id}: it has the scope ${missing}, and this key does not`;
-        throw missingScope(missing, caller.scopes, message);
+        throw missingScope(missing, granted, message);
       }
       const isLast = isLastAdmin(known);
       if (query.dry_run) {
@@ -128,19 +158,12 @@ export function accessHandlers(ports: {
 
     createToken({ body, query }, context) {
       const caller = callerOf(context);
-      if (caller.credential === "socket") {
-        throw invalid(
-          "X-API-Key",
-          "Required",
-          "cannot make a token: tokens belong to a key, and this caller has none (send one, or make one with POST /auth/keys)",
-        );
-      }
-      const scopes = body.scopes === undefined ? caller.scopes : grantable(body.scopes, caller);
+      requireCredential(caller, "createToken");
+      const scopes = body.scopes === undefined ? grantedTo(caller) : grantable(body.scopes, caller);
       const now = clock.now();
       const wantedEnd = now + (body.expires_in ?? tokenLifetime.default) * 1000;
       const expiresAt = Math.min(wantedEnd, caller.expiresAt ?? wantedEnd);
-      if (query.dry_run)
-        return createPlan([`make a token of key ${caller.keyId} that ends at ${toTimestamp(expiresAt)}`]);
+      if (query.dry_run) return tokenPlan(caller.keyId, scopes, expiresAt);
       context.touched({ scopes: scopes.join(" "), expires_at: toTimestamp(expiresAt) });
       return {
         access_token: keyring.createToken(caller.keyId, scopes, expiresAt),

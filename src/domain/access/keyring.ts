@@ -1,6 +1,7 @@
 import type { Caller } from "#contract/operation.ts";
 import type { ClientCertificate, CredentialCodec, KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
+import { scopesOn } from "./scopes.ts";
 
 /** Times are epoch milliseconds. */
 export interface KeyRequest {
@@ -28,13 +29,12 @@ export type Keyring = ReturnType<typeof createKeyring>;
 /** Tokens of one key; the one that expires first is dropped. */
 const maxTokensPerKey = 100;
 
-/** Compared where no credential exists, so that both cases take the same time. */
-const noDigest = "0".repeat(64);
-
 interface State {
   readonly store: KeyStore;
   readonly codec: CredentialCodec;
   readonly clock: Clock;
+  /** Of this host, now. */
+  readonly hostName: () => string;
   readonly keys: Map<string, KeyRecord>;
   readonly tokens: Map<string, TokenRecord>;
   /** Ids by certificate: the newest key of each. */
@@ -47,13 +47,26 @@ interface State {
 const isGood = (key: KeyRecord | undefined, now: number): key is KeyRecord =>
   key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > now);
 
-const toCaller = (key: KeyRecord, token: TokenRecord | undefined): Caller => ({
-  keyId: key.id,
-  keyName: key.name,
-  credential: token === undefined ? "key" : "token",
-  scopes: token?.scopes ?? key.scopes,
-  expiresAt: token?.expiresAt ?? key.expiresAt,
-});
+/** Made for each request otherwise. Records are replaced, never changed. */
+const callers = new WeakMap<KeyRecord | TokenRecord, Caller>();
+
+function toCaller({ hostName }: State, key: KeyRecord, token: TokenRecord | undefined): Caller {
+  const granted = token?.scopes ?? key.scopes;
+  const scopes = scopesOn(granted, hostName);
+  const known = callers.get(token ?? key);
+  // The list is another one when the host has another name.
+  if (known?.scopes === scopes) return known;
+  const caller: Caller = {
+    keyId: key.id,
+    keyName: key.name,
+    credential: token === undefined ? "key" : "token",
+    scopes,
+    ...(scopes !== granted && { granted }),
+    expiresAt: token?.expiresAt ?? key.expiresAt,
+  };
+  callers.set(token ?? key, caller);
+  return caller;
+}
 
 const keyOfCertificate = ({ keys, byCertificate }: State, sha256: string): KeyRecord | undefined =>
   keys.get(byCertificate.get(sha256) ?? "");
@@ -84,18 +97,17 @@ function forgetTokens({ store, tokens }: State, gone: readonly TokenRecord[]): v
 function authenticate(state: State, credential: string, sender?: object): Caller | undefined {
   const { codec, clock, keys, tokens } = state;
   const presented = codec.parse(credential, sender);
-  if (presented === undefined) return undefined;
+  if (presented?.kind !== "key" && presented?.kind !== "token") return undefined;
   const now = clock.now();
   const token = presented.kind === "token" ? tokens.get(presented.id) : undefined;
   const key = keys.get(presented.kind === "token" ? (token?.keyId ?? "") : presented.id);
-  const expected = (presented.kind === "token" ? token?.digest : key?.digest) ?? noDigest;
-  if (!codec.sameDigest(expected, presented.digest)) return undefined;
+  if (!codec.proves(presented, presented.kind === "token" ? token?.digest : key?.digest)) return undefined;
   if (!isGood(key, now) || (token !== undefined && token.expiresAt <= now)) {
     reportExpired(state, key, now);
     return undefined;
   }
   noteUse(state, key, now);
-  return toCaller(key, token);
+  return toCaller(state, key, token);
 }
 
 function identify(state: State, { sha256, validTo }: ClientCertificate): CertifiedKey | undefined {
@@ -108,7 +120,16 @@ function identify(state: State, { sha256, validTo }: ClientCertificate): Certifi
   }
   noteUse(state, key, now);
   const expiresAt = Math.min(validTo, key.expiresAt ?? validTo);
-  return { keyId: key.id, caller: { ...toCaller(key, undefined), credential: "certificate", expiresAt } };
+  return { keyId: key.id, caller: { ...toCaller(state, key, undefined), credential: "certificate", expiresAt } };
+}
+
+/** The caller that a key stands for, without what proves it. */
+function callerOf(state: State, keyId: string): Caller | undefined {
+  const key = state.keys.get(keyId);
+  const now = state.clock.now();
+  if (!isGood(key, now)) return undefined;
+  noteUse(state, key, now);
+  return toCaller(state, key, undefined);
 }
 
 function createKey(state: State, request: KeyRequest, keep?: (text: string) => void) {
@@ -156,7 +177,12 @@ function createToken(state: State, keyId: string, scopes: readonly string[], exp
   return text;
 }
 
-export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; clock: Clock }) {
+export function createKeyring(ports: {
+  store: KeyStore;
+  codec: CredentialCodec;
+  clock: Clock;
+  hostName: () => string;
+}) {
   const { store, clock } = ports;
   const state: State = {
     ...ports,
@@ -173,6 +199,8 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
   return {
     /** Undefined for every credential that is not valid, without the reason. */
     authenticate: (credential: string, sender?: object): Caller | undefined => authenticate(state, credential, sender),
+    /** What a session of the key may do; undefined when the key has ended. */
+    callerOf: (keyId: string): Caller | undefined => callerOf(state, keyId),
     /** Undefined when the certificate belongs to no key. */
     identify: (certificate: ClientCertificate): CertifiedKey | undefined => identify(state, certificate),
     /** The valid key of a certificate. */
@@ -180,6 +208,8 @@ export function createKeyring(ports: { store: KeyStore; codec: CredentialCodec; 
       const key = keyOfCertificate(state, sha256);
       return isGood(key, clock.now()) ? key : undefined;
     },
+    /** What a key may do on this host. */
+    scopesHere: ({ scopes }: Pick<KeyRecord, "scopes">): readonly string[] => scopesOn(scopes, state.hostName),
     list: (): readonly KeyRecord[] => [...keys.values()],
     find: (id: string): KeyRecord | undefined => keys.get(id),
     /** @param keep is called with the key before it is stored, so that a crash leaves no key that nobody knows. */

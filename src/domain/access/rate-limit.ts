@@ -1,3 +1,4 @@
+import { DomainError } from "#domain/common/error.ts";
 import type { StoredWindow, WindowStore } from "#domain/ports/access.ts";
 import type { Clock } from "#kernel/clock.ts";
 
@@ -30,6 +31,19 @@ interface Counter {
   endsAtMs: number;
   /** The stored count: `used` or somewhat more. */
   stored: number;
+}
+
+export const wholeSeconds = (durationMs: number): number => Math.max(1, Math.ceil(durationMs / 1000));
+
+/** The refusal of a key whose budget is used up. */
+export function budgetRefusal({ tightest: { window, endsInMs } }: Decision): DomainError {
+  const retryAfter = wholeSeconds(endsInMs);
+  const message = `too many requests: ${window.quota} in ${window.seconds} s are allowed for this key (try again in ${retryAfter} s)`;
+  return new DomainError("RATE_LIMITED", message, {
+    limit: window.quota,
+    window_seconds: window.seconds,
+    retry_after_seconds: retryAfter,
+  });
 }
 
 export type RateLimiter = ReturnType<typeof createRateLimiter>;
@@ -109,24 +123,28 @@ export function createRateLimiter(ports: RateLimiterPorts) {
     }
   };
 
+  const decide = (subject: string, isCounted: boolean): Decision => {
+    const nowMs = clock.monotonicMs();
+    const [owner, counters] = countersOf(subject, nowMs);
+    let allowed = true;
+    for (const counter of counters) {
+      const { quota, seconds } = counter.window;
+      if (counter.endsAtMs <= nowMs) Object.assign(counter, { used: 0, stored: 0, endsAtMs: nowMs + seconds * 1000 });
+      if (counter.used >= quota) allowed = false;
+    }
+    if (allowed && isCounted) count(owner, counters, nowMs);
+    const states = counters.map(({ window, used, endsAtMs }) => ({
+      window,
+      remaining: Math.max(0, window.quota - used),
+      endsInMs: endsAtMs - nowMs,
+    }));
+    return { allowed, tightest: tightest(states), windows: states };
+  };
+
   return {
-    take: (subject: string): Decision => {
-      const nowMs = clock.monotonicMs();
-      const [owner, counters] = countersOf(subject, nowMs);
-      let allowed = true;
-      for (const counter of counters) {
-        const { quota, seconds } = counter.window;
-        if (counter.endsAtMs <= nowMs) Object.assign(counter, { used: 0, stored: 0, endsAtMs: nowMs + seconds * 1000 });
-        if (counter.used >= quota) allowed = false;
-      }
-      if (allowed) count(owner, counters, nowMs);
-      const states = counters.map(({ window, used, endsAtMs }) => ({
-        window,
-        remaining: Math.max(0, window.quota - used),
-        endsInMs: endsAtMs - nowMs,
-      }));
-      return { allowed, tightest: tightest(states), windows: states };
-    },
+    take: (subject: string): Decision => decide(subject, true),
+    /** What a request would be told now, without counting one. */
+    look: (subject: string): Decision => decide(subject, false),
     flush: (): void => {
       const nowMs = clock.monotonicMs();
       const changed: StoredWindow[] = [];

@@ -1,7 +1,16 @@
 import * as fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { scopes } from "#contract/scopes.ts";
-import { allows, expandScopes, matchesPattern, notCovered, resourcesOf } from "./scopes.ts";
+import { parseScope, type Scope, scopes } from "#contract/scopes.ts";
+import {
+  allows,
+  expandScopes,
+  knownScopes,
+  matchesPattern,
+  notCovered,
+  resourcesOf,
+  scopesOn,
+  withProposals,
+} from "./scopes.ts";
 
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "*", "-", "."), maxLength: 8 });
 const names = fc.string({ unit: fc.constantFrom("a", "b", "-", "."), maxLength: 8 });
@@ -79,5 +88,180 @@ describe("scopes", () => {
     expect(
       notCovered(["services:restart:app-*"], ["services:restart:app-1.service", "services:restart", "system:read"]),
     ).toEqual(["services:restart", "system:read"]);
+  });
+});
+
+const on = (hostName: string, granted: readonly string[]): readonly string[] => scopesOn(granted, () => hostName);
+
+describe("scopes of hosts", () => {
+  it.each([
+    ["services:restart:nginx.service@web-*", "nginx.service", "web-*"],
+    ["services:restart:getty@tty1.service@WEB-1", "getty@tty1.service", "web-1"],
+    ["services:restart:*.service@web-1", "*.service", "web-1"],
+    ["services:restart@web-1.example.org", undefined, "web-1.example.org"],
+    ["system:reboot@web-*", undefined, "web-*"],
+    ["logs:read:kernel@web-*", "kernel", "web-*"],
+    ["packages:install:libc6:amd64@db", "libc6:amd64", "db"],
+    ["health:fix:disk_space@db", "disk_space", "db"],
+    // Instances of templates stay what they are.
+    ["services:restart:getty@tty1", "getty@tty1", undefined],
+    ["services:restart:getty@*", "getty@*", undefined],
+    ["services:restart:getty@tty1.service", "getty@tty1.service", undefined],
+    ["logs:read:user@*.service", "user@*.service", undefined],
+  ])("are read from %s", (text, resource, host) => {
+    expect(parseScope(text)).toMatchObject({ resource, host });
+  });
+
+  it.each([
+    "services:restart:nginx.service@",
+    "services:restart:nginx.service@web 1",
+    "services:restart:nginx.service@web/1",
+    "system:reboot@",
+    "system:reboot@@web",
+    "system:reboot:x@web",
+    "system:reboot@web\n",
+    "services:restart@web@db",
+    "nonsense@web",
+    "@web",
+  ])("are refused as %j", (text) => {
+    expect(parseScope(text)).toBeUndefined();
+    expect(expandScopes([text])).toEqual({ unknown: text });
+    expect(knownScopes([text])).toEqual([]);
+  });
+
+  it("hold on hosts of that name, whole or up to the first dot, in any case", () => {
+    const granted = ["services:restart:nginx.service@web-*", "system:reboot@db"];
+    expect(on("web-1", granted)).toEqual(["services:restart:nginx.service"]);
+    expect(on("WEB-1.example.org.", granted)).toEqual(["services:restart:nginx.service"]);
+    expect(on("db.example.org", granted)).toEqual(["system:reboot"]);
+    expect(on("db-2", granted)).toEqual([]);
+    expect(on("", granted)).toEqual([]);
+  });
+
+  it("mean nothing before it is known which host this is", () => {
+    expect(allows(["system:reboot@*"], "system:reboot")).toBe(false);
+    expect(resourcesOf(["logs:read:a.service@*"], "logs:read")).toEqual([]);
+  });
+
+  it("are one list for one host, and the given one where it names none", () => {
+    const plain = ["system:read"];
+    expect(on("a", plain)).toBe(plain);
+    const narrowed = ["system:read@a*", "logs:read"];
+    expect(on("a", narrowed)).toBe(on("a", narrowed));
+    expect(on("b", narrowed)).toEqual(["logs:read"]);
+    expect(on("a2", narrowed)).toEqual(["system:read", "logs:read"]);
+  });
+
+  it("expand with roles and sets", () => {
+    expect(expandScopes(["operator@web-*"])).toMatchObject({
+      scopes: expect.arrayContaining(["services:restart@web-*", "system:read@web-*"]) as unknown,
+    });
+    expect(expandScopes(["services:control:nginx.service@Web-*"])).toMatchObject({
+      scopes: expect.arrayContaining(["services:stop:nginx.service@web-*"]) as unknown,
+    });
+    expect(expandScopes(["services:control@web"])).toMatchObject({
+      scopes: expect.arrayContaining(["services:mask@web"]) as unknown,
+    });
+  });
+
+  it("cannot be handed on to further hosts", () => {
+    const held = ["services:restart:*.service@web-*"];
+    expect(notCovered(held, ["services:restart:a.service@web-1"])).toEqual([]);
+    const wider = [
+      "services:restart:a.service",
+      "services:restart:a.service@*",
+      "services:restart:a.service@db",
+      "services:restart@web-1",
+    ];
+    expect(notCovered(held, wider)).toEqual(wider);
+    expect(notCovered(["services:restart"], wider)).toEqual([]);
+  });
+
+  const word = fc.string({ unit: fc.constantFrom("a", "b", "*", "-"), minLength: 1, maxLength: 4 });
+  const plain = fc.string({ unit: fc.constantFrom("a", "b", "-", "."), minLength: 1, maxLength: 5 });
+  const entries = fc
+    .tuple(
+      fc.constantFrom<Scope>("services:restart", "plugins:run", "system:reboot"),
+      fc.option(word, { nil: undefined }),
+      fc.option(word, { nil: undefined }),
+    )
+    .map(([scope, resource, host]) => {
+      const suffix = scope === "services:restart" ? ".service" : "";
+      const narrowed = resource === undefined || scope === "system:reboot" ? "" : `:${resource}${suffix}`;
+      return `${scope}${narrowed}${host === undefined ? "" : `@${host}`}`;
+    });
+
+  it("never widen what they are handed on from, on any host", () => {
+    fc.assert(
+      fc.property(fc.array(entries, { maxLength: 4 }), entries, plain, plain, (held, wanted, hostName, name) => {
+        const expanded = expandScopes([wanted]);
+        if ("unknown" in expanded || notCovered(held, expanded.scopes).length > 0) return;
+        for (const scope of ["services:restart", "plugins:run", "system:reboot"] as const) {
+          for (const resource of [undefined, name, `${name}.service`]) {
+            if (!allows(on(hostName, expanded.scopes), scope, resource)) continue;
+            expect(allows(on(hostName, held), scope, resource)).toBe(true);
+          }
+        }
+      }),
+      { numRuns: 5000 },
+    );
+  });
+
+  it("never allow more with a host than without", () => {
+    fc.assert(
+      fc.property(entries, plain, plain, (entry, hostName, name) => {
+        const everywhere = [entry.replace(/@[^@]*$/, "")];
+        for (const scope of ["services:restart", "plugins:run", "system:reboot"] as const) {
+          for (const resource of [undefined, name, `${name}.service`]) {
+            if (allows(on(hostName, [entry]), scope, resource)) expect(allows(everywhere, scope, resource)).toBe(true);
+          }
+        }
+      }),
+      { numRuns: 2000 },
+    );
+  });
+});
+
+describe("scopes that may only be proposed", () => {
+  it("allow nothing, and are the scope itself where a call is proposed", () => {
+    const granted = ["propose:services:restart:nginx", "propose:updates:apply@web-*", "system:read"];
+    expect(allows(granted, "services:restart", "nginx.service")).toBe(false);
+    expect(resourcesOf(granted, "services:restart")).toEqual([]);
+    const wide = withProposals(scopesOn(granted, () => "web-1"));
+    expect([allows(wide, "services:restart", "nginx.service"), allows(wide, "services:restart")]).toEqual([
+      true,
+      false,
+    ]);
+    expect([allows(wide, "updates:apply"), allows(wide, "system:read")]).toEqual([true, true]);
+    expect(allows(withProposals(scopesOn(granted, () => "db-1")), "updates:apply")).toBe(false);
+    const plain = ["system:read"];
+    expect(withProposals(plain)).toBe(plain);
+  });
+
+  it("are covered by the scope itself, and do not cover it", () => {
+    expect(notCovered(["updates:apply"], ["propose:updates:apply"])).toEqual([]);
+    expect(notCovered(["propose:updates:apply"], ["propose:updates:apply", "updates:apply"])).toEqual([
+      "updates:apply",
+    ]);
+  });
+
+  it("stand before sets and roles, without what changes nothing", () => {
+    expect(expandScopes(["propose:operator@web-1"])).toEqual({
+      scopes: [
+        "propose:health:fix@web-1",
+        "propose:services:restart@web-1",
+        "propose:connectors:test@web-1",
+        "propose:connectors:chat@web-1",
+        "propose:plugins:run@web-1",
+      ],
+    });
+    for (const text of [
+      "propose:viewer",
+      "propose:health:read",
+      "propose:windows:override",
+      "propose:propose:updates:apply",
+      "propose:",
+    ])
+      expect(expandScopes([text])).toEqual({ unknown: text });
   });
 });

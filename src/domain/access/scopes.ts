@@ -1,7 +1,5 @@
-import { type ParsedScope, parseScope, roles, type Scope, scopeSets } from "#contract/scopes.ts";
+import { type ParsedScope, parseScope, proposing, type Scope, scopesBehind } from "#contract/scopes.ts";
 import { serviceUnitName } from "#contract/system.ts";
-
-const isRole = (name: string): name is keyof typeof roles => Object.hasOwn(roles, name);
 
 /** `services:restart:nginx` means `services:restart:nginx.service`, as it does in a path; so does `logs:read:nginx`. */
 function canonical(parsed: ParsedScope): ParsedScope {
@@ -9,20 +7,15 @@ function canonical(parsed: ParsedScope): ParsedScope {
   if (resource === undefined || resource.includes("*")) return parsed;
   // The kernel's messages belong to no unit.
   const isUnit = /^(?:services|processes):/.test(scope) || (scope === "logs:read" && resource !== "kernel");
-  return isUnit ? { scope, resource: serviceUnitName(resource) } : parsed;
+  return isUnit ? { ...parsed, resource: serviceUnitName(resource) } : parsed;
 }
 
-const toText = ({ scope, resource }: ParsedScope): string => (resource === undefined ? scope : `${scope}:${resource}`);
+/** The name of a resource as scopes have it: `nginx` of a service is `nginx.service`. */
+export const canonicalResource = (scope: string, resource: string): string =>
+  canonical({ scope: scope as Scope, resource, host: undefined, isProposal: false }).resource ?? resource;
 
-/** The scopes of a role or a set, narrowed as the set is; else the entry itself. */
-function scopesBehind(entry: string): readonly string[] {
-  if (isRole(entry)) return roles[entry];
-  for (const [set, scopes] of Object.entries(scopeSets)) {
-    if (entry === set) return scopes;
-    if (entry.startsWith(`${set}:`)) return scopes.map((scope) => scope + entry.slice(set.length));
-  }
-  return [entry];
-}
+const toText = ({ scope, resource, host, isProposal }: ParsedScope): string =>
+  `${isProposal ? proposing : ""}${scope}${resource === undefined ? "" : `:${resource}`}${host === undefined ? "" : `@${host}`}`;
 
 /** Replaces roles and sets by their scopes and drops repetitions; `unknown` is the first entry that is neither. */
 export function expandScopes(list: readonly string[]): { scopes: readonly string[] } | { unknown: string } {
@@ -52,11 +45,9 @@ export function matchesPattern(pattern: string, name: string): boolean {
   return name.length - tail.length >= at && name.endsWith(tail);
 }
 
-const satisfies = (granted: ParsedScope, scope: Scope, resource: string | undefined): boolean => {
-  if (granted.scope !== scope) return false;
-  if (granted.resource === undefined) return true;
-  return resource !== undefined && matchesPattern(granted.resource, resource);
-};
+/** Whether one of the narrowed parts covers another; undefined stands for everything. */
+const coversPart = (granted: string | undefined, wanted: string | undefined): boolean =>
+  granted === undefined || (wanted !== undefined && matchesPattern(granted, wanted));
 
 const parsedLists = new WeakMap<readonly string[], readonly ParsedScope[]>();
 
@@ -68,14 +59,56 @@ function parsedOf(granted: readonly string[]): readonly ParsedScope[] {
   return parsed;
 }
 
-/** Whether the granted scopes allow the scope on the resource; undefined means on everything. */
+/** Whether a host has a name, by its whole name or by the part before the first dot. */
+function isOnHost(pattern: string, hostName: string): boolean {
+  const name = hostName.toLowerCase().replace(/\.$/, "");
+  return [name, name.split(".", 1)[0] ?? ""].some((each) => matchesPattern(pattern, each));
+}
+
+const resolvedLists = new WeakMap<readonly string[], { readonly hostName: string; readonly here: readonly string[] }>();
+
+/**
+ * What scopes come to on one host: those of other hosts are left out, and the others no longer name any. The same list each
+ * time, and the one given where it names no host.
+ */
+export function scopesOn(granted: readonly string[], nameOfHost: () => string): readonly string[] {
+  if (parsedOf(granted).every(({ host }) => host === undefined)) return granted;
+  const hostName = nameOfHost();
+  const known = resolvedLists.get(granted);
+  if (known?.hostName === hostName) return known.here;
+  const here = parsedOf(granted)
+    .filter(({ host }) => host === undefined || isOnHost(host, hostName))
+    .map((each) => toText({ ...each, host: undefined }));
+  resolvedLists.set(granted, { hostName, here });
+  return here;
+}
+
+const proposedLists = new WeakMap<readonly string[], readonly string[]>();
+
+/** The scopes with those that may only be proposed in full; the list itself where it has none. */
+export function withProposals(granted: readonly string[]): readonly string[] {
+  if (!parsedOf(granted).some(({ isProposal }) => isProposal)) return granted;
+  const known = proposedLists.get(granted);
+  if (known !== undefined) return known;
+  const full = parsedOf(granted).map((each) => toText({ ...each, isProposal: false }));
+  proposedLists.set(granted, full);
+  return full;
+}
+
+/** Whether the granted scopes, as {@link scopesOn} has them, allow the scope on the resource; undefined means on everything. */
 export function allows(granted: readonly string[], scope: Scope, resource?: string): boolean {
-  return parsedOf(granted).some((entry) => satisfies(entry, scope, resource));
+  // An entry that names hosts means nothing before it is known which host this is.
+  return parsedOf(granted).some(
+    (entry) =>
+      entry.scope === scope && !entry.isProposal && entry.host === undefined && coversPart(entry.resource, resource),
+  );
 }
 
 /** The resources that the scope is granted on: `all`, or names and patterns. */
 export function resourcesOf(granted: readonly string[], scope: Scope): "all" | readonly string[] {
-  const entries = parsedOf(granted).filter((entry) => entry.scope === scope);
+  const entries = parsedOf(granted).filter(
+    (entry) => entry.scope === scope && !entry.isProposal && entry.host === undefined,
+  );
   const narrowed = entries.flatMap(({ resource }) => resource ?? []);
   return narrowed.length < entries.length ? "all" : narrowed;
 }
@@ -84,10 +117,16 @@ export function resourcesOf(granted: readonly string[], scope: Scope): "all" | r
 export const knownScopes = (list: readonly string[]): readonly string[] =>
   list.filter((entry) => parseScope(entry) !== undefined);
 
-/** The wanted scopes beyond the granted ones, which a caller may not give or revoke. */
+/** The wanted scopes beyond the granted ones, on whatever host, which a caller may not give or revoke. */
 export function notCovered(granted: readonly string[], wanted: readonly string[]): readonly string[] {
   return wanted.filter((entry) => {
-    const parsed = parseScope(entry);
-    return parsed === undefined || !allows(granted, parsed.scope, parsed.resource);
+    const [parsed] = parsedOf([entry]);
+    return !parsedOf(granted).some(
+      ({ scope, resource, host, isProposal }) =>
+        scope === parsed?.scope &&
+        (!isProposal || parsed.isProposal) &&
+        coversPart(resource, parsed.resource) &&
+        coversPart(host, parsed.host),
+    );
   });
 }

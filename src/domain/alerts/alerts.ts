@@ -1,5 +1,6 @@
 import type { Alert, AlertName } from "#contract/alerts.ts";
 import type { AlertStore, StoredAlert, Tracked } from "#domain/ports/alerts.ts";
+import { isOver } from "#kernel/async.ts";
 import { type Clock, type Dispose, toTimestamp } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
 import { type AlertCondition, type AlertMetric, alertConditions } from "./conditions.ts";
@@ -65,7 +66,7 @@ function createMeasuring(ports: {
         onTrouble(error);
         return undefined;
       } finally {
-        over.abort();
+        over.abort(isOver);
         hanging.delete(metric);
       }
     })();

@@ -31,7 +31,7 @@ export async function listEntries(
     cursor,
   };
   const page = await onLog(() => log.list(wanted, signal));
-  return { entries: [...page.entries], next_cursor: page.nextCursor ?? null, unreadable: page.unreadable };
+  return { entries: [...page.entries], limit, next_cursor: page.nextCursor ?? null, unreadable: page.unreadable };
 }
 
 export const auditHandlers = ({ log }: { log: Pick<AuditLog, "list"> }): Handlers<typeof audit> => ({

@@ -10,3 +10,11 @@ export function unitOfControlGroup(path: string): string | null {
   const unit = name?.replace(/^_/, "") ?? "";
   return unitPattern.test(unit) ? unit : null;
 }
+
+/** The unit of a process by its `/proc/PID/cgroup` (cgroups(7)). Null for none. */
+export function unitOfProcess(cgroup: string): string | null {
+  // Where both versions of control groups are mounted, only that of systemd's own names the unit.
+  const lines = cgroup.split("\n");
+  const line = lines.find((each) => each.includes(":name=systemd:")) ?? lines.find((each) => each.startsWith("0::"));
+  return line === undefined ? null : unitOfControlGroup(line.slice(line.indexOf("/")));
+}

@@ -34,6 +34,12 @@ export const missingScope = (
   message = `this key lacks the scope ${required}`,
 ): DomainError => new DomainError("FORBIDDEN", message, { required_scope: required, granted });
 
+/** `details.reason` of what a window of the settings holds back. */
+export const outsideWindow = "outside_window";
+
+export const isWindowRefusal = (error: unknown): boolean =>
+  error instanceof DomainError && error.details?.["reason"] === outsideWindow;
+
 /** @returns epoch milliseconds. @throws DomainError for anything else than RFC 3339. */
 export function readTime(field: string, text: string): number {
   const millis = parseTimestamp(text);

@@ -1,4 +1,4 @@
-import type { ChatMessage, ChatResponse, TokenUsage } from "#contract/connectors.ts";
+import type { ChatAnswer, ChatMessage, TokenUsage } from "#contract/connectors.ts";
 import type { Context, ServerSentEvent } from "#contract/operation.ts";
 import {
   type ChatEnd,
@@ -70,7 +70,7 @@ export interface ChatInput {
   readonly temperature?: number | undefined;
 }
 
-export type ChatContext = Pick<Context, "caller" | "signal" | "touched" | "drawsOn">;
+export type ChatContext = Pick<Context, "caller" | "checkWindows" | "signal" | "touched" | "drawsOn">;
 
 export interface ChosenConnector {
   readonly definition: ConnectorDefinition;
@@ -84,7 +84,7 @@ export interface ChatCallPorts {
   readonly onCall: (report: CallReport) => void;
 }
 
-const toResponse = (end: ChatEnd, connector: string, usage: TokenUsage, content: string): ChatResponse => ({
+const toResponse = (end: ChatEnd, connector: string, usage: TokenUsage, content: string): ChatAnswer => ({
   content,
   model: end.model,
   usage,
@@ -141,7 +141,7 @@ export function beginCall(
       }),
     /** The connector works, however the call ends. */
     begun: (): void => connectors.used(definition, undefined),
-    succeed(end: ChatEnd, outputBytes: number, content: string): ChatResponse {
+    succeed(end: ChatEnd, outputBytes: number, content: string): ChatAnswer {
       const usage = usageOf(end.usage, messages, outputBytes);
       connectors.used(definition, undefined);
       finish("success", tokensIn(usage), usage);

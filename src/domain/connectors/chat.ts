@@ -1,5 +1,5 @@
-import type { ChatResponse } from "#contract/connectors.ts";
-import type { Caller, ServerSentEvent } from "#contract/operation.ts";
+import type { ChatAnswer } from "#contract/connectors.ts";
+import type { Caller, Context, ServerSentEvent } from "#contract/operation.ts";
 import { DomainError, missingScope } from "#domain/common/error.ts";
 import { type ChatPart, ProviderFailed } from "#domain/ports/connectors.ts";
 import { untilAborted } from "#kernel/async.ts";
@@ -19,13 +19,17 @@ export function createChat(
   const { connectors, covers } = ports;
 
   /** The named connector, or the default. @throws DomainError FORBIDDEN, NOT_FOUND, UNAVAILABLE where it cannot be used. */
-  const choose = async (named: string | undefined, caller: Caller | undefined): Promise<ChosenConnector> => {
+  const choose = async (
+    named: string | undefined,
+    { caller, checkWindows }: Pick<Context, "caller" | "checkWindows">,
+  ): Promise<ChosenConnector> => {
     await connectors.ready();
     const name = named ?? connectors.defaultName();
     if (name === null) throw noDefault(connectors.defaultState().name);
     // Before it can be seen whether the connector exists.
     if (caller === undefined || !covers(caller, name))
       throw missingScope(`connectors:chat:${name}`, caller?.scopes ?? []);
+    checkWindows("connectors:chat", name);
     const definition = connectors.find(name);
     if (definition === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${name}`);
     if ("missing" in definition.access) throw notConfigured(definition, definition.access.missing);
@@ -35,8 +39,8 @@ export function createChat(
   const toCall = ({ messages, maxTokens, temperature }: ChatInput) => ({ messages, maxTokens, temperature });
 
   /** @throws DomainError as `choose`, RATE_LIMITED for a used-up budget, UNAVAILABLE when the provider fails. */
-  const ask = async (input: ChatInput, context: ChatContext): Promise<ChatResponse> => {
-    const chosen = await choose(input.connector, context.caller);
+  const ask = async (input: ChatInput, context: ChatContext): Promise<ChatAnswer> => {
+    const chosen = await choose(input.connector, context);
     context.touched({ connector: chosen.definition.name });
     const call = beginCall(ports, chosen, input, context);
     try {
@@ -48,7 +52,7 @@ export function createChat(
   };
 
   async function* stream(input: ChatInput, context: ChatContext): AsyncGenerator<ServerSentEvent> {
-    const chosen = await choose(input.connector, context.caller);
+    const chosen = await choose(input.connector, context);
     context.touched({ connector: chosen.definition.name });
     const call = beginCall(ports, chosen, input, context);
     let outputBytes = 0;

@@ -24,6 +24,12 @@ export function connectorHandlers(ports: {
       await connectors.ready();
       return connectors.list();
     },
+    async getConnector({ params: { name } }) {
+      await connectors.ready();
+      const connector = connectors.list().connectors.find((each) => each.name === name);
+      if (connector === undefined) throw new DomainError("NOT_FOUND", `cannot find connector ${name}`);
+      return connector;
+    },
     async testConnector({ params, query }, context) {
       await connectors.ready();
       const definition = connectors.find(params.name);
@@ -34,7 +40,7 @@ export function connectorHandlers(ports: {
     async chat({ query, body }, context) {
       const { connector, messages, max_tokens: maxTokens, temperature, stream = false } = body;
       const input = { connector, messages, maxTokens, temperature };
-      if (query.dry_run) return createPlan([chatStep(await chat.choose(connector, context.caller), messages.length)]);
+      if (query.dry_run) return createPlan([chatStep(await chat.choose(connector, context), messages.length)]);
       return stream ? new EventStream(chat.stream(input, context)) : chat.ask(input, context);
     },
   };

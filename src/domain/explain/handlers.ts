@@ -16,11 +16,16 @@ const mostExplanationBytes = 16 * 1024;
 
 type Prepared = Omit<ExplanationPreview, "preview">;
 
-const planOf = (checkId: string, { connector, bytes, redactions, omitted }: Prepared): Plan =>
-  createPlan(
+type Chosen = Awaited<ReturnType<Asking["choose"]>>;
+
+const planOf = (checkId: string, { name, provider, model }: Chosen, prepared: Prepared): Plan => {
+  const { connector, bytes, redactions, omitted } = prepared;
+  return createPlan(
     [`send ${bytes} bytes about ${checkId} to connector ${connector}, less ${redactions} redacted secrets`],
     omitted.length === 0 ? {} : { reason: `not sent: ${omitted.join("; ")}` },
+    { digested: [checkId, name, provider, model] },
   );
+};
 
 const cursorsOf = ({ journal }: Bundle, text: string): string[] =>
   citedLines(text, journal.length).flatMap((line) => journal[line - 1]?.cursor ?? []);
@@ -57,7 +62,8 @@ export function explainHandlers(ports: {
       const running = sources.check(id);
       if (running === undefined) throw unknownCheck(id);
       const result = await running;
-      const connector = await asking.choose(body.connector, caller);
+      const chosen = await asking.choose(body.connector, context);
+      const { name: connector } = chosen;
       context.touched({ connector });
       const bundle = await makeBundle(sources, { result, nowMs: clock.now(), caller }, context.signal());
       const prompt = writePrompt(bundle, body.question);
@@ -69,7 +75,7 @@ export function explainHandlers(ports: {
         redactions: bundle.redactions + prompt.redactions,
         omitted: [...bundle.omitted],
       };
-      if (query.dry_run) return planOf(id, prepared);
+      if (query.dry_run) return planOf(id, chosen, prepared);
       if (query.preview) return { preview: true, ...prepared };
 
       const answer = await asking.ask({ connector, messages, maxTokens: mostAnswerTokens }, context);

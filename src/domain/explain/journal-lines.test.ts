@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { utf8Length } from "#kernel/text.ts";
 import { journalLines } from "./journal-lines.ts";

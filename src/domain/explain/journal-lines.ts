@@ -1,5 +1,6 @@
 import { logWindowMs } from "#contract/limits.ts";
-import { type LogEntry, type LogList, priorityNames } from "#contract/logs.ts";
+import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { Caller } from "#contract/operation.ts";
 import { redactLines } from "#domain/common/redact.ts";
 import { errorMessage } from "#kernel/errors.ts";

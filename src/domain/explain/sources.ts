@@ -1,8 +1,9 @@
 import type { HealthCheckResult } from "#contract/checks.ts";
-import type { ChatMessage, ChatResponse } from "#contract/connectors.ts";
+import type { ChatAnswer, ChatMessage } from "#contract/connectors.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
 import type { StoredRun } from "#domain/ports/check-history.ts";
+import type { ConnectorDefinition } from "#domain/ports/connectors.ts";
 import type { Unit } from "#domain/ports/units.ts";
 
 export type PastRun = Omit<StoredRun, "durationMs">;
@@ -35,10 +36,13 @@ export interface ExplainSources {
 
 export interface Asking {
   /** The connector for a call. @throws DomainError for an unknown one, or one that the caller may not use. */
-  readonly choose: (connector: string | undefined, caller: Caller | undefined) => Promise<string>;
+  readonly choose: (
+    connector: string | undefined,
+    context: Pick<Context, "caller" | "checkWindows">,
+  ) => Promise<Pick<ConnectorDefinition, "name" | "provider" | "model">>;
   /** @throws DomainError as `choose`, and without an answer of the provider. */
   readonly ask: (
     input: { readonly connector: string; readonly messages: readonly ChatMessage[]; readonly maxTokens: number },
     context: Context,
-  ) => Promise<Pick<ChatResponse, "content" | "model" | "connector" | "usage">>;
+  ) => Promise<Pick<ChatAnswer, "content" | "model" | "connector" | "usage">>;
 }

@@ -1,5 +1,6 @@
 import { type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
 import type { Hooks, Veto } from "#domain/common/hooks.ts";
+import { isOver } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import type { Check, CheckSettings, Outcome } from "./check.ts";
@@ -51,8 +52,8 @@ export function createContainedRun(clock: Pick<Clock, "sleep">, shutdown: AbortS
       });
     const late = clock.sleep(timeoutMs, AbortSignal.any([ended.signal, shutdown])).then(() => undefined);
     const outcome = await Promise.race([settled, late]);
-    ended.abort();
-    over.abort();
+    ended.abort(isOver);
+    over.abort(isOver);
     if (outcome !== undefined) return outcome;
     if (!isSettled) {
       leftBehind.set(check.id, behind + 1);

@@ -89,6 +89,9 @@ export interface Check {
   readonly run: (settings: CheckSettings, signal: AbortSignal, askedAtMs?: number) => Promise<Outcome>;
 }
 
+/** The end of a sentence about what is no trouble there. */
+export const asIsolated = "as on a host that is meant to have no way out (isolated)";
+
 export const skip = (message: string): Outcome => ({ status: "skip", message, details: {} });
 
 interface Thresholds {

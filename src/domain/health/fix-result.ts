@@ -3,6 +3,7 @@ import type { Plan } from "#contract/operation.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
 import type { Fix, FixPlan, FixStep, OnOperation } from "./fix.ts";
 
 interface During {
@@ -81,24 +82,35 @@ export function verdict(
   return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
 }
 
+const actionOf = ({ action }: Pick<FixStep, "action">): string => action;
+
+/** What has to be as it was agreed to. */
+export const agreedOf = ({ digested, steps }: FixPlan<Pick<FixStep, "action">>): readonly string[] =>
+  digested ?? steps.map(actionOf);
+
 /**
  * What a fix would do, for a dry run.
  * @param questions what is asked of others before its steps.
  */
 export function planOf(fix: Fix, plan: FixPlan<Pick<FixStep, "action">>, questions: readonly string[]): Plan {
   const reason = plan.reason ?? (plan.steps.length > 0 ? undefined : nothingPossible);
-  return {
-    dry_run: true,
-    steps: [...questions, ...plan.steps.map(({ action }) => action)],
-    units: [...(plan.units ?? [])],
-    packages: [...(plan.packages ?? [])],
-    bytes: plan.downloadBytes ?? 0,
-    requires_reboot: plan.requiresReboot ?? false,
-    ...(plan.freesBytes !== undefined && { frees_bytes: plan.freesBytes }),
-    fix_id: fix.id,
-    risk: fix.risk,
-    ...(reason !== undefined && { reason }),
-  };
+  return createPlan(
+    [...questions, ...plan.steps.map(actionOf)],
+    {
+      units: [...(plan.units ?? [])],
+      packages: [...(plan.packages ?? [])],
+      bytes: plan.downloadBytes ?? 0,
+      requires_reboot: plan.requiresReboot ?? false,
+      ...defined({ frees_bytes: plan.freesBytes }),
+      fix_id: fix.id,
+      risk: fix.risk,
+      ...defined({ reason }),
+    },
+    {
+      ...defined({ digested: plan.digested && [...questions, ...plan.digested] }),
+      transaction: agreedOf(plan),
+    },
+  );
 }
 
 export function nothingToDo(fix: Fix, check: HealthCheckResult, isDryRun: boolean): FixResult | Plan {

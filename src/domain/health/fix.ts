@@ -24,6 +24,11 @@ export interface FixPlan<Step = FixStep> {
   readonly steps: readonly Step[];
   /** Beside steps: what is left alone, and why. */
   readonly reason?: string;
+  /**
+   * What is compared with the plan that somebody agreed to, in place of steps and reason: needed where these have sizes, or do not
+   * name all that is touched, with its version.
+   */
+  readonly digested?: readonly string[];
   /** All units and packages that are touched: narrowed scopes are compared with these. */
   readonly units?: readonly string[];
   readonly packages?: readonly string[];
@@ -64,6 +69,9 @@ export interface OpenFix {
   /** Ends it, done or not. */
   readonly close: () => Promise<void>;
 }
+
+/** How many files or packages a step names, these with their versions; of the others it says how many there are. */
+export const namedInSteps = 10;
 
 /** The fix of a problem, if there is one. */
 export const fixIdOf = ({ fixes: [usual] = [] }: Pick<Check, "fixes">, { fixId }: Outcome): string | undefined =>

@@ -5,12 +5,14 @@ import type { Plan } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
 import { DomainError, invalid, missingScope } from "#domain/common/error.ts";
 import { askingSteps, type Hooks, refusedBy } from "#domain/common/hooks.ts";
+import { requireAsPlanned } from "#domain/common/plan.ts";
 import { createTimeLimit } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
 import type { Check } from "./check.ts";
 import type { Fix, FixPlan, FixStep, OnOperation, OpenFix } from "./fix.ts";
-import { carryOutSteps, nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
+import { agreedOf, carryOutSteps, nothingPossible, nothingToDo, planOf, verdict } from "./fix-result.ts";
 import type { CheckRunner } from "./runner.ts";
 
 export interface Rights {
@@ -20,17 +22,25 @@ export interface Rights {
 
 export type Fixer = ReturnType<typeof createFixer>;
 
+type CheckWindows = (scope: Scope, resource?: string) => void;
+
 interface FixOptions {
   /** The scopes of the caller, which are checked also for a dry run. */
   readonly granted: readonly string[];
+  /** @throws DomainError where a window holds a scope back. */
+  readonly checkWindows: CheckWindows;
   readonly isDryRun: boolean;
   readonly isConfirmed: boolean;
+  /** What the caller has agreed to. */
+  readonly planned?: readonly string[];
   readonly onOperation?: OnOperation;
 }
 
 interface Asked {
   readonly checkId: string;
   readonly granted: readonly string[];
+  readonly planned?: readonly string[];
+  readonly checkWindows: CheckWindows;
 }
 
 export interface FixerPorts {
@@ -69,15 +79,17 @@ const planningMs = 30_000;
 
 const noFix = (checkId: string, why: string): DomainError => invalid("check_id", why, `cannot fix ${checkId}: ${why}`);
 
-function lacking({ id }: Fix, { checkId, granted }: Asked, required: string): DomainError {
+function lacking({ id }: Fix, { checkId, granted }: Pick<Asked, "checkId" | "granted">, required: string): DomainError {
   const message = `cannot fix ${checkId}: this key lacks the scope ${required}, which the fix ${id} takes`;
   return missingScope(required, granted, message);
 }
 
-/** An error where the caller has a scope of the fix on no resource. `health:fix` was checked before. */
-function fixRefusal({ rights }: State, fix: Fix, asked: Asked): DomainError | undefined {
-  const others = scopesOf(fix.does).filter((scope) => scope !== "health:fix");
-  const required = others.find((scope) => !rights.allowsSome(asked.granted, scope));
+/** `health:fix` was checked before. */
+const otherScopes = ({ does }: Fix): readonly Scope[] => scopesOf(does).filter((scope) => scope !== "health:fix");
+
+/** An error where the caller has a scope of the fix on no resource. */
+function fixRefusal({ rights }: State, fix: Fix, asked: Pick<Asked, "checkId" | "granted">): DomainError | undefined {
+  const required = otherScopes(fix).find((scope) => !rights.allowsSome(asked.granted, scope));
   return required && lacking(fix, asked, required);
 }
 
@@ -87,8 +99,9 @@ function authorizePlan({ rights }: State, fix: Fix, plan: Planned, asked: Asked)
   const { units = [] } = plan;
   // A plan without units may touch any.
   for (const unit of units.length === 0 ? [undefined] : units) {
-    if (rights.allows(asked.granted, "services:restart", unit)) continue;
-    throw lacking(fix, asked, unit === undefined ? "services:restart" : `services:restart:${unit}`);
+    if (!rights.allows(asked.granted, "services:restart", unit))
+      throw lacking(fix, asked, unit === undefined ? "services:restart" : `services:restart:${unit}`);
+    asked.checkWindows("services:restart", unit);
   }
 }
 
@@ -134,6 +147,7 @@ async function carryOut(state: State, found: Found, asked: Asked, onOperation: O
   };
   try {
     const plan = await planFor(found, signal);
+    requireAsPlanned(asked.planned, agreedOf(plan), `fix ${asked.checkId}`);
     if (plan.steps.length === 0) return nothingDone(plan.reason ?? nothingPossible);
     authorizePlan(state, fix, plan, asked);
     await requireConsent(state, fix, before);
@@ -147,7 +161,7 @@ async function carryOut(state: State, found: Found, asked: Asked, onOperation: O
     const { success, message } = verdict(fixId, reports, before, after);
     return { ...rest, success, message: [message, ...(plan.reason === undefined ? [] : [plan.reason])].join("; ") };
   } catch (error) {
-    if (error instanceof DomainError && error.code === "FORBIDDEN") throw error;
+    if (error instanceof DomainError && (error.code === "FORBIDDEN" || error.code === "CONFLICT")) throw error;
     // Steps report their own failures; this is a plan that could not be made.
     return nothingDone(errorMessage(error));
   } finally {
@@ -202,16 +216,26 @@ async function runForFix({ runner, openElsewhere, shutdown }: State, check: Chec
   return { found, open };
 }
 
+/** The fixes that there are for what a check may find. */
+const fixesOf = ({ runner, fixes }: State, checkId: string): readonly Fix[] =>
+  (runner.find(checkId)?.fixes ?? []).flatMap((id) => fixes.find((fix) => fix.id === id) ?? []);
+
+/** An error where the caller lacks the scopes of each fix of the check. */
+function refusalOfEach(state: State, asked: Pick<Asked, "checkId" | "granted">): DomainError | undefined {
+  const possible = fixesOf(state, asked.checkId);
+  const refusals = possible.flatMap((fix) => fixRefusal(state, fix, asked) ?? []);
+  return refusals.length === possible.length ? refusals[0] : undefined;
+}
+
 /** Runs the check, and does something about what it finds with the fix for that. */
 async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Promise<T>): Promise<T> {
   const { runner, fixes } = state;
   const { checkId } = asked;
   const check = runner.find(checkId);
   const fixOf = (fixId: string): Fix | undefined => fixes.find(({ id }) => id === fixId);
-  const possible = (check?.fixes ?? []).flatMap((id) => fixOf(id) ?? []);
   // Without the scopes of any fix, not even the check is run.
-  const refusals = possible.flatMap((fix) => fixRefusal(state, fix, asked) ?? []);
-  if (refusals[0] !== undefined && refusals.length === possible.length) throw refusals[0];
+  const refusalOfAll = refusalOfEach(state, asked);
+  if (refusalOfAll !== undefined) throw refusalOfAll;
   // A run that is under way may have begun before what is to be fixed was so.
   const { found, open } = check === undefined ? {} : await runForFix(state, check);
   try {
@@ -225,6 +249,7 @@ async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Pro
     if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
     const refusal = fixRefusal(state, fix, asked);
     if (refusal !== undefined) throw refusal;
+    for (const scope of otherScopes(fix)) if (scope !== "services:restart") asked.checkWindows(scope);
     return await use({ check: found, fix, open });
   } finally {
     await open?.close();
@@ -238,10 +263,20 @@ export function createFixer(ports: FixerPorts) {
   const state: State = { ...ports, shutdown, running: new Map() };
 
   return {
+    /** Why a caller may carry out no fix of a check, whatever it finds. Nothing is run. */
+    refusal: (checkId: string, granted: readonly string[]): DomainError | undefined =>
+      refusalOfEach(state, { checkId, granted }),
+
+    /** The scopes on all resources that each fix of a check takes, whatever it finds. */
+    scopesOf: (checkId: string): readonly Scope[] => {
+      const [first = [], ...others] = fixesOf(state, checkId).map(otherScopes);
+      return first.filter((scope) => scope !== "services:restart" && others.every((each) => each.includes(scope)));
+    },
+
     /** @throws DomainError `NOT_FOUND`, `VALIDATION_ERROR` without a fix or a confirmation, `CONFLICT` of the kind, `FORBIDDEN`. */
     fix(checkId: string, options: FixOptions): Promise<FixResult | Plan> {
-      const { granted, isDryRun, isConfirmed, onOperation = () => undefined } = options;
-      const asked = { checkId, granted };
+      const { granted, checkWindows, isDryRun, isConfirmed, onOperation = () => undefined } = options;
+      const asked = { checkId, granted, checkWindows, ...defined({ planned: options.planned }) };
       return withFix<FixResult | Plan>(state, asked, async (found) => {
         const { check, fix } = found;
         if (!isUnhealthy(check)) return nothingToDo(fix, check, isDryRun);

@@ -1,8 +1,9 @@
 import type { checks } from "#contract/checks.ts";
 import type { HealthStatus, health } from "#contract/health.ts";
-import type { Handlers } from "#contract/operation.ts";
+import { type Handlers, Versioned } from "#contract/operation.ts";
 import { DomainError, unknownCheck } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import type { Fixer } from "./fixer.ts";
 import { historyHandlers } from "./history/handlers.ts";
 import type { Components, Prober } from "./prober.ts";
@@ -82,20 +83,27 @@ export function checkHandlers(ports: {
   };
 
   return {
-    listChecks: () => whenReady(runner.list),
+    listChecks: () =>
+      whenReady(async () => {
+        const list = await runner.list();
+        // Not how long it took: that is of this request.
+        return new Versioned(list.results, () => list);
+      }),
     getCheck: ({ params: { check_id: id } }) =>
       whenReady(() => {
         const result = runner.run(id);
         if (result === undefined) throw unknownCheck(id);
         return result;
       }),
-    async fixCheck({ params: { check_id: id }, query, body }, { caller, touched }) {
+    async fixCheck({ params: { check_id: id }, query, body }, { caller, touched, planned, checkWindows }) {
       await ready?.();
       const operation: { operation_id?: string } = {};
       const answer = await fixer.fix(id, {
         granted: caller?.scopes ?? [],
+        checkWindows,
         isDryRun: query.dry_run ?? false,
         isConfirmed: body.confirm ?? false,
+        ...defined({ planned: planned()?.transaction }),
         onOperation(operationId) {
           operation.operation_id = operationId;
           // At once: the operation goes on even if the fix fails.

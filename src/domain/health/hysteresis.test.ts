@@ -101,6 +101,14 @@ describe("the outcome of a run", () => {
     expect(createGrader({ previous: { status: "fail" } }).grade(94, thresholds)).toBe("fail");
   });
 
+  it("grades nothing that is no number, which would pass", () => {
+    expect(() => createGrader({}).grade(Number.NaN, thresholds)).toThrow("cannot grade a figure: it is no number");
+    expect(() => createGrader({}).gradeLow(Number.NaN, thresholds, "/srv")).toThrow(
+      "cannot grade /srv: it is no number",
+    );
+    expect(createGrader({}).grade(Number.POSITIVE_INFINITY, thresholds)).toBe("fail");
+  });
+
   it("takes no name for anything but a name", () => {
     const previous: PreviousGrades = { status: "warn", objects: {} };
     expect(createGrader({ previous }).grade(79, thresholds, "constructor")).toBe("pass");

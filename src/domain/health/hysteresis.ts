@@ -18,6 +18,11 @@ interface Thresholds {
   readonly fail: number;
 }
 
+/** @throws RangeError: a comparison with it is false, so that it would pass. */
+function requireNumber(value: number, object: string): void {
+  if (Number.isNaN(value)) throw new RangeError(`cannot grade ${object === "" ? "a figure" : object}: it is no number`);
+}
+
 type Reaches = (threshold: number, isHeld: boolean) => boolean;
 
 function gradeBy(reaches: Reaches, { warn, fail }: Thresholds, before: Grade): Grade {
@@ -54,6 +59,7 @@ export function createGrader(settings: Pick<CheckSettings, "margin" | "previous"
 
   return {
     grade(value, thresholds, object = "") {
+      requireNumber(value, object);
       const leaving = (threshold: number): number => threshold * (1 - share);
       const reaches: Reaches = (threshold, isHeld) => value >= (isHeld ? leaving(threshold) : threshold);
       const status = gradeBy(reaches, thresholds, before(object));
@@ -62,6 +68,7 @@ export function createGrader(settings: Pick<CheckSettings, "margin" | "previous"
       return remember(object, status);
     },
     gradeLow(value, thresholds, object) {
+      requireNumber(value, object);
       const leaving = (threshold: number): number => threshold * (1 + share);
       const reaches: Reaches = (threshold, isHeld) => value < (isHeld ? leaving(threshold) : threshold);
       const status = gradeBy(reaches, thresholds, before(object));

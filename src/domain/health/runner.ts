@@ -13,6 +13,8 @@ export interface CheckPlan {
   readonly intervalMs?: number;
   /** Runs in a row until a problem is hard. */
   readonly attempts?: number;
+  /** Whether the host is meant to have no way out; a check can be told otherwise. */
+  readonly isIsolated?: boolean;
   readonly checks: Readonly<
     Record<
       string,
@@ -75,7 +77,8 @@ interface Entry {
 export const isSwitchedOn = ({ id }: Check, plan: CheckPlan): boolean => plan.checks[id]?.isEnabled !== false;
 
 export function settingsOf({ id }: Check, plan: CheckPlan): CheckSettings {
-  const { warn, fail, ignore = [], margin, freeBelow, mounts, overMs, isIsolated } = plan.checks[id] ?? {};
+  const { warn, fail, ignore = [], margin, freeBelow, mounts, overMs } = plan.checks[id] ?? {};
+  const isIsolated = plan.checks[id]?.isIsolated ?? plan.isIsolated;
   return { ignore, ...defined({ warn, fail, margin, freeBelow, mounts, overMs, isIsolated }) };
 }
 

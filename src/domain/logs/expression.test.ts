@@ -41,7 +41,7 @@ describe("an expression", () => {
     expect(compared).toBeGreaterThan(1_000);
   });
 
-  // journal-expressions.test.ts compares with journalctl itself.
+  // journal-expressions.long.test.ts compares with journalctl itself.
   it.each([
     ["[[:digit:]]", ["5"], ["d", ":]"]],
     ["a[[:^digit:]]b", ["a-b"], ["a5b"]],

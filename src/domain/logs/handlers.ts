@@ -2,13 +2,21 @@ import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
-import type { JournalLists, JournalStorage } from "#domain/ports/journal.ts";
+import type {
+  JournalExploration,
+  JournalExport,
+  JournalLists,
+  JournalStorage,
+  LogFilters,
+} from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { type AskedFilters, explorationHandlers } from "./exploration.ts";
+import { exportHandlers } from "./export.ts";
 import { checkExpression } from "./expression.ts";
 import { listHandlers } from "./lists.ts";
 import type { LogReader } from "./reader.ts";
 import { canonicalUnit, isWithin } from "./unit-pattern.ts";
-import { isCursor, logWindow } from "./window.ts";
+import { isCursor, logWindow, namesOf } from "./window.ts";
 
 /** Asking for the least severe means all entries, also those without a severity, as with `journalctl -p`. */
 const leastSevere = 7;
@@ -24,12 +32,10 @@ function parseBoot(text: string): string {
   throw invalid("boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1");
 }
 
-const namesOf = (text: string): "all" | readonly string[] => (text === "*" ? "all" : text.split(","));
-
 export function logsHandlers(ports: {
   reader: LogReader;
-  journal: JournalLists & Pick<JournalStorage, "size">;
-  clock: Pick<Clock, "now">;
+  journal: JournalExploration & JournalExport & JournalLists & Pick<JournalStorage, "size">;
+  clock: Pick<Clock, "now" | "sleep">;
   /** Names and patterns of the units whose entries a caller may read. */
   unitsOf: (caller: Caller) => "all" | readonly string[];
 }): Handlers<typeof logs> {
@@ -51,22 +57,30 @@ export function logsHandlers(ports: {
 
   const readingOf = (context: Context) => ({ owner: context.caller?.keyId ?? "", signal: context.signal() });
 
+  const filtersOf = (query: AskedFilters & Parameters<typeof logWindow>[0], { caller }: Context): LogFilters => ({
+    units: visibleUnits(query, caller),
+    ...logWindow(query, clock.now()),
+    priority: query.priority === leastSevere ? undefined : query.priority,
+    identifier: query.identifier,
+    boot: query.boot === undefined ? undefined : parseBoot(query.boot),
+    grep: query.grep === undefined ? undefined : checkExpression(query.grep),
+  });
+
+  const common = { reader, journal, readingOf, visibleTo: ({ caller }: Context) => visibleUnits({}, caller) };
+
   return {
-    ...listHandlers({ reader, journal, readingOf, visibleTo: ({ caller }) => visibleUnits({}, caller) }),
+    ...listHandlers(common),
+    ...explorationHandlers({ ...common, filtersOf }),
+    ...exportHandlers({ ...common, filtersOf, clock }),
 
     async listLogs({ query }, context) {
-      const { cursor, boot, entry, grep, offset = 0, priority } = query;
+      const { cursor, entry, offset = 0 } = query;
       for (const [field, value] of Object.entries({ cursor, entry })) {
         if (value !== undefined && !isCursor(value)) throw invalid(field, "Not the cursor of an entry");
       }
       if (entry === undefined && query.offset !== undefined) throw invalid("offset", "Goes with entry only");
       const request = {
-        units: visibleUnits(query, context.caller),
-        ...logWindow(query, clock.now()),
-        priority: priority === leastSevere ? undefined : priority,
-        identifier: query.identifier,
-        boot: boot === undefined ? undefined : parseBoot(boot),
-        grep: grep === undefined ? undefined : checkExpression(grep),
+        ...filtersOf(query, context),
         cursor,
         order: query.order ?? "asc",
         limit: query.limit ?? logQueryLimit.default,

@@ -1,13 +1,35 @@
-import type { logs } from "#contract/logs.ts";
+import { logFieldValuesLimit } from "#contract/limits.ts";
+import type { LogFieldValues, logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { missingScope } from "#domain/common/error.ts";
+import { pageOf, wholeList } from "#domain/common/page.ts";
 import type { JournalLists, JournalStorage, LogQuery } from "#domain/ports/journal.ts";
 import type { LogReader, Reading } from "./reader.ts";
+import { momentText } from "./window.ts";
 
-const momentText = (micros: number): string => {
-  const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19);
-  return `${seconds}.${String(Math.floor(micros % 1_000_000)).padStart(6, "0")}Z`;
+type FieldValue = LogFieldValues["values"][number];
+
+const valueText = ({ text, base64 }: FieldValue): string => (text === undefined ? `b${base64 ?? ""}` : `t${text}`);
+const maxKeyLength = 300;
+/** Values may be long, cursors not. */
+const valueKey = (value: FieldValue): string => {
+  const text = valueText(value);
+  return `${text.length}.${text.slice(0, maxKeyLength).toWellFormed()}`;
 };
+
+/** Values in an order that a cursor can go on in, which they do not have by themselves. */
+function pageOfValues(
+  { values, truncated }: Pick<LogFieldValues, "values" | "truncated">,
+  { limit, cursor }: { readonly limit?: number | undefined; readonly cursor?: string | undefined },
+): LogFieldValues {
+  const isWhole = limit === undefined && cursor === undefined;
+  const texts = new Map(values.map((value) => [value, valueText(value)]));
+  const ordered = isWhole ? values : values.toSorted((a, b) => ((texts.get(a) ?? "") < (texts.get(b) ?? "") ? -1 : 1));
+  const page = pageOf(ordered, { limit: limit ?? logFieldValuesLimit.maximum, cursor }, valueKey);
+  const { total, next_cursor } = page.shape;
+  // Of what is truncated nobody knows how many there are.
+  return { values: [...page.items], truncated, ...(!truncated && { total }), limit: limit ?? null, next_cursor };
+}
 
 /** What the journal says beside its entries: boots, fields and sizes. */
 export function listHandlers(ports: {
@@ -16,7 +38,7 @@ export function listHandlers(ports: {
   readonly readingOf: (context: Context) => Reading;
   /** The units whose entries a caller may read; undefined: all. */
   readonly visibleTo: (context: Context) => LogQuery["units"];
-}): Omit<Handlers<typeof logs>, "listLogs"> {
+}): Pick<Handlers<typeof logs>, "listLogBoots" | "listLogFields" | "listLogFieldValues" | "getLogUsage"> {
   const { reader, journal, readingOf, visibleTo } = ports;
   return {
     async listLogBoots(_, context) {
@@ -29,16 +51,18 @@ export function listHandlers(ports: {
           first: momentText(first),
           last: momentText(last),
         })),
+        ...wholeList(boots.length),
       };
     },
     async listLogFields(_, context) {
       const units = visibleTo(context);
       const names = await reader.ask((signal) => journal.fieldNames(units, signal), readingOf(context));
-      return { names: [...names] };
+      return { names: [...names], ...wholeList(names.length) };
     },
-    async listLogFieldValues({ params: { name } }, context) {
+    async listLogFieldValues({ params: { name }, query }, context) {
       const units = visibleTo(context);
-      return reader.ask((signal) => journal.fieldValues(name, units, signal), readingOf(context));
+      const found = await reader.ask((signal) => journal.fieldValues(name, units, signal), readingOf(context));
+      return pageOfValues(found, query);
     },
     async getLogUsage(_, context) {
       if (visibleTo(context) !== undefined) throw missingScope("logs:read", context.caller?.scopes ?? []);

@@ -1,3 +1,4 @@
+import { idleConnectionMs } from "#contract/limits.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
@@ -14,8 +15,8 @@ const searchLimits: FairQueueLimits = { atOnce: searchesAtOnce, atOncePerOwner: 
 /** Other queries use indexes, and mostly take milliseconds. */
 export const queriesAtOnce = 3;
 const queryLimits: FairQueueLimits = { atOnce: queriesAtOnce, atOncePerOwner: 2, waitingPerOwner: 64 };
-/** From request to answer, including the wait for a turn. Idle connections are closed after a minute. */
-const answerWithinMs = 45_000;
+/** From request to answer, including the wait for a turn. */
+const answerWithinMs = idleConnectionMs - 15_000;
 const longestRetrySeconds = 30;
 
 export interface Reading {
@@ -30,6 +31,8 @@ export interface LogReader {
   readonly read: (query: LogQuery, reading: Reading) => Promise<SerializedJson<LogList>>;
   /** The same of whatever else is read of the journal. */
   readonly ask: <T>(question: (signal: AbortSignal) => Promise<T>, reading: Reading) => Promise<T>;
+  /** The same of what searches messages. */
+  readonly search: <T>(question: (signal: AbortSignal) => Promise<T>, reading: Reading) => Promise<T>;
 }
 
 const tookTooLong = (limitMs: number): DomainError =>
@@ -116,5 +119,6 @@ export function createLogReader(ports: {
     read: (query, reading) =>
       inTime(query.grep === undefined ? querying : searching, (signal) => journal.query(query, signal), reading),
     ask: (question, reading) => inTime(querying, question, reading),
+    search: (question, reading) => inTime(searching, question, reading),
   };
 }

@@ -1,4 +1,5 @@
 import { logWindowMs } from "#contract/limits.ts";
+import { parseTimestamp } from "#contract/schema.ts";
 import { invalid, readTime } from "#domain/common/error.ts";
 
 /** systemd takes no later one for a time: the year 3111. */
@@ -25,6 +26,22 @@ function parseMoment(field: "since" | "until", text: string): Moment {
 const isAfter = (a: Moment, b: Moment): boolean => (a.micros === b.micros ? a.rest > b.rest : a.micros > b.micros);
 const clamped = (micros: number): number => Math.min(Math.max(micros, 0), latestMicros);
 
+/** Names of fields as a query has them. */
+export const namesOf = (text: string): "all" | readonly string[] => (text === "*" ? "all" : text.split(","));
+
+/** Microseconds since the epoch as RFC 3339, with all six decimals. */
+export function momentText(micros: number): string {
+  const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19);
+  return `${seconds}.${String(Math.floor(micros % 1_000_000)).padStart(6, "0")}Z`;
+}
+
+/** @returns microseconds since the epoch; undefined for anything else than RFC 3339. */
+export function readMoment(text: string): number | undefined {
+  if (parseTimestamp(text) === undefined) return undefined;
+  const { micros, rest } = parseMoment("since", text);
+  return clamped(micros + (rest === "" ? 0 : 1));
+}
+
 /** First and last time of a query, both included, in microseconds since the epoch. */
 export interface LogWindow {
   /** One more than `until` when both lie between the same two microseconds: the window is empty. */
@@ -33,15 +50,15 @@ export interface LogWindow {
 }
 
 /**
- * The window of a query. It begins one hour ago, or at the epoch where cursor, entry or boot say where to look, and ends now; one
+ * The window of a query. It begins one hour ago, or at the epoch where cursor, entry, boot or compare say where to look, and ends now; one
  * entry may also be of a time to come.
  * @throws DomainError VALIDATION_ERROR when it ends before it begins.
  */
 export function logWindow(
-  query: Readonly<Partial<Record<"since" | "until" | "cursor" | "entry" | "boot", string>>>,
+  query: Readonly<Partial<Record<"since" | "until" | "cursor" | "entry" | "boot" | "compare", string>>>,
   nowMs: number,
 ): LogWindow {
-  const isPlaced = query.cursor !== undefined || query.entry !== undefined || query.boot !== undefined;
+  const isPlaced = [query.cursor, query.entry, query.boot, query.compare].some((place) => place !== undefined);
   const beginning = isPlaced ? 0 : (nowMs - logWindowMs) * 1000;
   const since = query.since === undefined ? { micros: beginning, rest: "" } : parseMoment("since", query.since);
   // The clock has milliseconds: entries of this one are included.

@@ -3,6 +3,7 @@ import { type CheckLevel, type HealthCheckResult, isUnhealthy, severities } from
 import type { NotificationStore, StoredCheck, StoredNotification } from "#domain/ports/notifications.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
+import { subjectsOf } from "./grouping.ts";
 
 /** Within this time people are told of a check at most {@link mostTold} times. */
 export const toldWindowMs = 60 * 60_000;
@@ -52,8 +53,8 @@ function seen(
   return { watched: { told: level, seen: level, toldAgesMs: [...before.toldAgesMs, 0], changes: 0 }, tell: changes };
 }
 
-const isOfCheck = ({ kind, subject }: StoredNotification, name: string): boolean =>
-  subject === name && kind.startsWith("check_");
+const isOfCheck = (sent: StoredNotification, name: string): boolean =>
+  sent.kind.startsWith("check_") && subjectsOf(sent).includes(name);
 
 /**
  * What to say of a check that is not there any more: with the severity of what was sent last, so that the same channels hear of it. Where

@@ -67,7 +67,7 @@ describe("events", () => {
     posted = [];
   });
 
-  const open = (reported: readonly NotificationEvent[] = ["operations", "plugins", "keys"]) =>
+  const open = (reported: readonly NotificationEvent[] = ["operations", "plugins", "keys", "approvals", "audit"]) =>
     createEvents({
       outbox: {
         post: (draft, channels) => void posted.push({ draft, channels }),
@@ -90,10 +90,49 @@ describe("events", () => {
       isReported: (event) => reported.includes(event),
       has: () => true,
       host: "host",
+      publicUrl: "https://hosts.example.org/web1",
       clock,
     });
   const key = { id: "key-1", name: "backup", expiresAt: at - 1_000 };
   const kinds = () => posted.map(({ draft: { kind, subject } }) => `${kind} ${subject}`);
+
+  it("say where the audit log was changed, which is critical", () => {
+    const broken = { file: "/var/lib/steward/audit/audit-000000000001.log", line: 17, seq: 17, what: "it was changed" };
+    open().auditBroken(broken);
+    open().auditBroken(broken);
+    expect(posted.map(({ draft }) => draft)).toMatchObject([
+      { kind: "audit_broken", subject: "entry 17", severity: "critical", title: "The audit log was changed on host" },
+    ]);
+    expect(posted[0]?.draft.facts).toContainEqual(["Where", "/var/lib/steward/audit/audit-000000000001.log:17"]);
+    open(["operations"]).auditBroken({ ...broken, seq: 18 });
+    expect(posted).toHaveLength(1);
+  });
+
+  it("say of a call that waits who wants what, and where it is decided", () => {
+    const plan = { dry_run: true, steps: ["restart nginx.service"], units: [], packages: [], requires_reboot: false };
+    const news = {
+      id: "approval-1",
+      operation: "restartService",
+      proposer: { keyId: "key-1", keyName: "deploy", credential: "key", granted: [], expiresAt: null },
+      reason: "it hangs",
+      plan: { ...plan, bytes: 0, rollback: "none" },
+      expiresAt: at + 3_600_000,
+    } as const;
+    open().approvalWanted(news as never);
+    expect(posted[0]?.draft).toMatchObject({
+      kind: "approval_wanted",
+      subject: "approval-1",
+      title: "deploy wants restartService to be approved on host",
+      facts: expect.arrayContaining([
+        ["Plan", "restart nginx.service"],
+        ["Reason", "it hangs"],
+        ["Decide with", "steward approve approval-1"],
+        ["Address", "https://hosts.example.org/web1/api/v1/approvals/approval-1"],
+      ]),
+    });
+    open(["operations"]).approvalWanted({ ...news, id: "approval-2" } as never);
+    expect(posted).toHaveLength(1);
+  });
 
   it("are reported once an hour for each subject, over restarts", async () => {
     const events = open();

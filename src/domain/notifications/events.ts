@@ -1,5 +1,8 @@
 import type { AlertSeverity, NotificationChannel, NotificationEvent } from "#contract/alerts.ts";
+import { apiBase } from "#contract/limits.ts";
 import { isUnsuccessful, type OperationError } from "#contract/operation-entry.ts";
+import type { ApprovalRecord } from "#domain/ports/approvals.ts";
+import type { AuditBreak } from "#domain/ports/audit.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { toTimestamp } from "#kernel/clock.ts";
 import { isRecord, isString } from "#kernel/values.ts";
@@ -105,6 +108,42 @@ const expiredKeyDraft = ({ id, name, expiresAt }: ExpiredKeyNews, host: string, 
   ]),
 });
 
+export type ApprovalNews = Pick<ApprovalRecord, "id" | "operation" | "proposer" | "reason" | "plan" | "expiresAt">;
+
+const approvalDraft = (news: ApprovalNews, host: string, publicUrl: string | undefined, at: number): EventDraft => ({
+  kind: "approval_wanted",
+  subject: news.id,
+  at,
+  isGood: false,
+  severity: "warning",
+  title: plainLine(`${news.proposer.keyName} wants ${news.operation} to be approved on ${host}`, 200),
+  facts: factsOf([
+    ["Call", news.operation],
+    ["Plan", news.plan.steps.join("; ")],
+    ["Proposed by", `${news.proposer.keyName} (key ${news.proposer.keyId})`],
+    ["Reason", news.reason ?? undefined],
+    ["Decide with", `steward approve ${news.id}`],
+    ["Address", publicUrl && `${publicUrl}${apiBase}/approvals/${news.id}`],
+    ["Until", toTimestamp(news.expiresAt)],
+    ["Time", toTimestamp(at)],
+  ]),
+});
+
+const auditDraft = ({ file, line, seq, what }: AuditBreak, host: string, at: number): EventDraft => ({
+  kind: "audit_broken",
+  subject: `entry ${seq}`,
+  at,
+  isGood: false,
+  severity: "critical",
+  title: plainLine(`The audit log was changed on ${host}`, 200),
+  facts: factsOf([
+    ["Found", what],
+    ["Where", line === 0 ? file : `${file}:${line}`],
+    ["See", "steward audit verify"],
+    ["Time", toTimestamp(at)],
+  ]),
+});
+
 /** Operations have a subject each: those of a kind that end alike are one event. */
 function identityOf({ kind, subject, title, facts }: Pick<Draft, "kind" | "subject" | "title" | "facts">): string {
   const result = facts.find(([name]) => name === "Result")?.[1] ?? "";
@@ -117,9 +156,11 @@ export function createEvents(ports: {
   readonly isReported: (event: NotificationEvent) => boolean;
   readonly has: (channel: NotificationChannel) => boolean;
   readonly host: string;
+  /** Where clients reach the service, where that is known. */
+  readonly publicUrl?: string | undefined;
   readonly clock: Pick<Clock, "now" | "monotonicMs">;
 }) {
-  const { outbox, isReported, has, host, clock } = ports;
+  const { outbox, isReported, has, host, publicUrl, clock } = ports;
   const reportedAtMs = new Map<string, number>();
 
   const isRepeated = (draft: EventDraft): boolean => {
@@ -147,6 +188,9 @@ export function createEvents(ports: {
       report("operations", operationDraft(news, host, now));
     },
     pluginDisabled: (news: PluginNews): void => report("plugins", pluginDraft(news, host, clock.now())),
+    approvalWanted: (news: ApprovalNews): void =>
+      report("approvals", approvalDraft(news, host, publicUrl, clock.now())),
+    auditBroken: (news: AuditBreak): void => report("audit", auditDraft(news, host, clock.now())),
     expiredKeyUsed: (news: ExpiredKeyNews): void => report("keys", expiredKeyDraft(news, host, clock.now())),
   };
 }

@@ -2,6 +2,7 @@ import type { alerts, Notification, NotificationChannel, NotificationTest } from
 import { notificationChannels, notificationListLimit } from "#contract/alerts.ts";
 import type { Handlers } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
+import { pageOf } from "#domain/common/page.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import type { StoredNotification } from "#domain/ports/notifications.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
@@ -55,9 +56,9 @@ export function notificationHandlers(ports: {
 
   return {
     listNotifications({ query }) {
-      const all = outbox.list();
-      const limit = query.limit ?? notificationListLimit.default;
-      return { notifications: all.slice(0, limit).map(toNotification), total: all.length };
+      const { limit = notificationListLimit.default, cursor } = query;
+      const { items, shape } = pageOf(outbox.list(), { limit, cursor }, ({ id, channel }) => `${id} ${channel}`);
+      return { notifications: items.map(toNotification), ...shape };
     },
 
     async testNotifications({ body, query }, context) {

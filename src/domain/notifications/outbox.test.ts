@@ -38,6 +38,7 @@ const open = (channels?: ReadonlyMap<NotificationChannel, FakeNotifier>) => {
       ids += 1;
       return `n${ids}`;
     },
+    host: "web1",
     onEnd: (channel, outcome, error) => void ended.push([channel, outcome, error ?? ""].join(" ").trim()),
     onTrouble: (error) => void troubles.push(error),
   });

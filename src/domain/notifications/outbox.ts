@@ -8,6 +8,7 @@ import {
 import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
+import { grouped, groupMs, groupOf, isGrouped, isOfGroup } from "./grouping.ts";
 import type { Draft } from "./messages.ts";
 import { channelsFor, draftFor, endsIncident, isSameIncident } from "./routing.ts";
 import { createTurns, type Turns } from "./turns.ts";
@@ -51,6 +52,7 @@ export interface OutboxPorts {
   readonly channels: Channels;
   readonly clock: Clock;
   readonly createId: () => string;
+  readonly host: string;
   readonly onEnd: (channel: NotificationChannel, outcome: NotificationOutcome, error: string | null) => void;
   readonly onTrouble: (error: unknown) => void;
 }
@@ -134,6 +136,29 @@ function isOwed({ clock }: State, notification: StoredNotification, others: read
   return !others.slice(at + 1).some((each) => isSameIncident(each, notification));
 }
 
+/** Puts one in the place of those that are sent together, at once in the store as well. */
+function groupFrom(state: State, next: StoredNotification): StoredNotification {
+  const { all, host, store, turns, onTrouble } = state;
+  const group = isGrouped(next) ? groupOf(next, queued(state, next.channel)) : [];
+  const whole = grouped(group, host);
+  if (whole === undefined || group.length === 1) return next;
+  all.set(whole.id, whole);
+  const others = group.slice(1);
+  for (const { id } of others) {
+    all.delete(id);
+    turns.ended(id);
+  }
+  orReport(
+    () =>
+      store.together(() => {
+        store.saveNotification(whole);
+        for (const { id } of others) store.forgetNotification(id);
+      }),
+    onTrouble,
+  );
+  return whole;
+}
+
 async function sendOne(state: State, notification: StoredNotification, notifier: Notifier): Promise<void> {
   const { clock, sending, shutdown, turns } = state;
   const { id, channel } = notification;
@@ -167,7 +192,7 @@ async function deliverAll(state: State, channel: NotificationChannel, notifier: 
       state.pumping.delete(channel);
       return;
     }
-    if ("next" in turn) await sendOne(state, turn.next, notifier);
+    if ("next" in turn) await sendOne(state, groupFrom(state, turn.next), notifier);
     else await wait(state, channel, turn.waitMs);
   }
 }
@@ -199,9 +224,11 @@ function post(state: State, draft: Draft, channel: NotificationChannel, notifier
   for (const each of queued(state, channel))
     if (each.attempts >= maxAttempts && isSameIncident(each, added) && !state.sending.has(each.id))
       end(state, each, "dropped", "a later event replaced it");
-  turns.added(added, queued(state, channel));
-  pump(state, channel);
+  const others = queued(state, channel);
+  if (isGrouped(added)) turns.hold(added, others.find((each) => isOfGroup(added, each)) ?? added, groupMs);
+  turns.added(added, others);
   waiting.get(channel)?.abort();
+  pump(state, channel);
 }
 
 async function sendNow(
@@ -223,7 +250,7 @@ async function sendNow(
 
 /**
  * Stored notifications, sent one after the other in each channel, with growing pauses after failures, and none behind the pause of
- * another. The memory is authoritative: a full disk is a reason to notify.
+ * another. Checks that change within a short time are one. The memory is authoritative: a full disk is a reason to notify.
  */
 export function createOutbox(ports: OutboxPorts) {
   const { store, channels, clock, onTrouble } = ports;

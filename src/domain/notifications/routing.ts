@@ -17,6 +17,8 @@ const isResolvable: Readonly<Record<NotificationKind, boolean>> = {
   operation_rolled_back: false,
   plugin_disabled: false,
   expired_key_used: false,
+  approval_wanted: false,
+  audit_broken: false,
   digest: false,
   updates_installed: false,
   updates_not_installed: false,

@@ -36,6 +36,41 @@ it("where all pause, it is that of the first that is due, at its time", () => {
   expect(turns.turn(queued)).toEqual({ next: queued[1] });
 });
 
+it("one that waits is not overtaken by a later one of its subject, only by others", () => {
+  let nowMs = 0;
+  const turns = createTurns(() => nowMs);
+  const [failed, later, other] = [notification("1", "a", 1), notification("2", "a", 1), notification("3", "b", 1)];
+  const queued = [failed, later, other];
+  expect(turns.turn(queued)).toEqual({ next: failed });
+  turns.pause(failed, queued, 10);
+  expect(turns.turn(queued)).toEqual({ next: other });
+  expect(turns.turn([failed, later])).toEqual({ waitMs: 10 });
+  nowMs = 10;
+  expect(turns.turn([failed, later])).toEqual({ next: failed });
+});
+
+it("one that was not taken for long holds up no other", () => {
+  const turns = createTurns(() => 0);
+  const [failed, later] = [notification("1", "a", 7), notification("2", "a")];
+  turns.pause(failed, [failed], 10);
+  turns.added(later, [failed, later]);
+  expect(turns.turn([failed, later])).toEqual({ next: failed });
+  turns.pause(failed, [failed, later], 10);
+  expect(turns.turn([failed, later])).toEqual({ next: later });
+});
+
+it("what shares a check with a group, and through it with another, goes after both", () => {
+  const turns = createTurns(() => 0);
+  const checks = (id: string, subject: string, attempts: number): StoredNotification => ({
+    ...notification(id, subject, attempts),
+    kind: "check_failed",
+  });
+  const queued = [checks("1", "a", 1), checks("2", "a, b", 1), checks("3", "b", 0)];
+  expect(turns.turn(queued)).toEqual({ next: queued[0] });
+  turns.pause(queued[0] ?? checks("1", "a", 1), queued, 10);
+  expect(turns.turn(queued)).toEqual({ waitMs: 10 });
+});
+
 it("one that ended and is there again is due", () => {
   const turns = createTurns(() => 0);
   const queued = [notification("1", "a", 1)];

@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { Accepted } from "#contract/operation-entry.ts";
+import { DomainError } from "#domain/common/error.ts";
+import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { beginOperation } from "./handlers.ts";
 import type { StartRequest } from "./operations.ts";
 import type { Operation } from "./state.ts";
@@ -21,9 +23,18 @@ function ending(state: Partial<Operation["state"]>) {
       return { spec, state: queuedState };
     },
     wait: () => Promise.resolve({ spec, state: { ...queuedState, ...state } }),
+    get: (): Operation => ({ spec, state: queuedState }),
   };
 }
-const options = { caller, signal, touched: () => undefined, prefersAsync: false, idempotencyKey: undefined };
+const clock = createFakeClock();
+const options = { caller, signal, clock, touched: () => undefined, prefersAsync: false, idempotencyKey: undefined };
+
+const untilAborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const stop = (): void => reject(new DomainError("UNAVAILABLE", "cannot wait any longer"));
+    if (signal.aborted) stop();
+    signal.addEventListener("abort", stop);
+  });
 
 describe("an operation begun for a request", () => {
   it("is waited for", async () => {
@@ -36,6 +47,23 @@ describe("an operation begun for a request", () => {
     const answer = await beginOperation(ending({}), work, { ...options, prefersAsync: true });
     expect(answer).toBeInstanceOf(Accepted);
     expect(answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
+  });
+
+  it("is waited for as long as the request would wait, and then goes on", async () => {
+    const stays = { ...ending({}), wait: (_: string, over: AbortSignal) => untilAborted(over) };
+    const answer = beginOperation(stays, work, { ...options, waitMs: 10_000 });
+    await clock.advance(0);
+    await clock.advance(9_000);
+    expect(await Promise.race([answer, Promise.resolve("waits")])).toBe("waits");
+    await clock.advance(1_000);
+    expect(await answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
+    for (const prefersAsync of [true, false]) {
+      const preferred = { ...options, prefersAsync, waitMs: 10_000 };
+      expect(await beginOperation(ending({ status: "done", result: 1 }), work, preferred)).toBe(1);
+      expect(await beginOperation(stays, work, { ...preferred, waitMs: 0 })).toBeInstanceOf(Accepted);
+      const stopped = AbortSignal.abort();
+      expect(await beginOperation(stays, work, { ...preferred, signal: () => stopped })).toBeInstanceOf(Accepted);
+    }
   });
 
   it("is inspected before it is written down, and not again when it was begun before", async () => {

@@ -2,21 +2,23 @@ import type { OperationStatus } from "#contract/operation-entry.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { OperationSpec } from "#domain/ports/operations.ts";
 import { orReport } from "#kernel/errors.ts";
-import { defined } from "#kernel/values.ts";
+import { canonicalJson, defined } from "#kernel/values.ts";
+import { cancelOperation } from "./cancel.ts";
+import { createOperationFeed, type OperationFeed } from "./feed.ts";
 import { inspect, launch, notBegun, type Tracked } from "./reconcile.ts";
-import { canonicalJson, isFinished, kindOf, type Operation, queuedState } from "./state.ts";
+import { isFinished, kindOf, type Operation, queuedState } from "./state.ts";
 
 export interface StartRequest {
   readonly kind: string;
   readonly input: unknown;
   readonly keyId: string | null;
   readonly idempotencyKey: string | null;
+  readonly planned?: readonly string[];
 }
 
 export type Operations = ReturnType<typeof createOperations>;
 
-/** Polling intervals: of operations with a waiting caller, and of other unfinished ones. */
-const waitIntervalMs = 200;
+/** How often unfinished operations are inspected that nobody follows. */
 const sweepIntervalMs = 5_000;
 const keptOperations = 200;
 const keptForMs = 30 * 24 * 60 * 60 * 1000;
@@ -67,17 +69,15 @@ function admit(tracked: Tracked, request: StartRequest): Operation | undefined {
   return earlier;
 }
 
-async function wait(tracked: Tracked, id: string, signal: AbortSignal): Promise<Operation> {
-  for (;;) {
-    const operation = inspect(tracked, id);
-    if (operation === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
-    if (isFinished(operation.state.status)) return operation;
-    if (signal.aborted) {
-      const message = `cannot wait for ${operation.spec.kind} any longer: it goes on as operation ${id}`;
-      throw new DomainError("UNAVAILABLE", message, { operation_id: id, retryable: true });
-    }
-    await tracked.clock.sleep(waitIntervalMs, signal);
-  }
+const hasEnded = (operation: Operation | undefined): boolean =>
+  operation === undefined || isFinished(operation.state.status);
+
+async function wait({ until }: OperationFeed, id: string, signal: AbortSignal): Promise<Operation> {
+  const operation = await until(id, hasEnded, signal);
+  if (operation === undefined) throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
+  if (isFinished(operation.state.status)) return operation;
+  const message = `cannot wait for ${operation.spec.kind} any longer: it goes on as operation ${id}`;
+  throw new DomainError("UNAVAILABLE", message, { operation_id: id, retryable: true });
 }
 
 /**
@@ -92,7 +92,9 @@ export function createOperations(
 ) {
   const { store, clock, createId } = ports;
   const tracked: Tracked = { ...ports, unfinished: new Set(), launches: new Map(), endings: new Map() };
-  const { unfinished } = tracked;
+  const { unfinished, onTrouble } = tracked;
+  const read = (id: string): Operation | undefined => inspect(tracked, id);
+  const feed = createOperationFeed({ clock, inspect: read, unfinished: () => unfinished, onTrouble });
 
   // Reconciles what an earlier process left.
   orReport(() => pruneFinished(tracked), tracked.onTrouble);
@@ -119,12 +121,17 @@ export function createOperations(
       store.create(spec);
       unfinished.add(spec.id);
       launch(tracked, spec.id, 0);
+      feed.changed(spec.id);
       orReport(() => pruneFinished(tracked), tracked.onTrouble);
       return { spec, state: queuedState };
     },
     /** Waits for the end. @throws DomainError `UNAVAILABLE` when the signal fires first, `NOT_FOUND`. */
-    wait: (id: string, signal: AbortSignal): Promise<Operation> => wait(tracked, id, signal),
-    get: (id: string): Operation | undefined => inspect(tracked, id),
+    wait: (id: string, signal: AbortSignal): Promise<Operation> => wait(feed, id, signal),
+    /** Cancels one that has changed nothing yet, see {@link cancelOperation}. */
+    cancel: (id: string, signal: AbortSignal): Promise<Operation> => cancelOperation(tracked, feed, id, signal),
+    until: feed.until,
+    follow: feed.follow,
+    get: read,
     list: (status?: OperationStatus): readonly Operation[] =>
       all(tracked).filter(({ state }) => status === undefined || state.status === status),
     log: store.tail,

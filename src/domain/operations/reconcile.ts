@@ -65,7 +65,7 @@ export function launch({ clock, launcher, launches, onTrouble }: Tracked, id: st
  * Records the failure of an operation without a task. The claim keeps a late task from beginning meanwhile. Once it is ours the
  * failure is final, and writing it is repeated until it succeeds.
  */
-function fail(tracked: Tracked, id: string, claim: number, error: OperationError): Operation | undefined {
+export function fail(tracked: Tracked, id: string, claim: number, error: OperationError): Operation | undefined {
   const { store, clock, self, endings, onTrouble } = tracked;
   if (!endings.has(id) && store.claim(id, claim + 1, self)) endings.set(id, error);
   const stored = store.read(id);

@@ -33,6 +33,9 @@ export const queuedState: OperationState = {
   error: null,
 };
 
+/** `details.reason` of an operation that was cancelled. */
+export const cancelledReason = "cancelled";
+
 export const isFinished = (status: OperationStatus): boolean => status === "done" || status === "failed";
 
 /** The state; with a claim it is running. */
@@ -48,12 +51,3 @@ export const failedState = (state: OperationState, error: OperationError, at: nu
   result: null,
   error,
 });
-
-/** JSON with sorted members, for comparison. */
-export function canonicalJson(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map((each) => canonicalJson(each ?? null)).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value ?? null);
-  const members = Object.entries(value).filter(([, member]) => member !== undefined);
-  members.sort(([a], [b]) => (a < b ? -1 : 1));
-  return `{${members.map(([name, member]) => `${JSON.stringify(name)}:${canonicalJson(member)}`).join(",")}}`;
-}

@@ -9,7 +9,15 @@ import type {
 } from "#domain/ports/operations.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { orReport } from "#kernel/errors.ts";
-import { failedState, isFinished, kindOf, maxAttempts, type OperationKinds, stateOf } from "./state.ts";
+import {
+  cancelledReason,
+  failedState,
+  isFinished,
+  kindOf,
+  maxAttempts,
+  type OperationKinds,
+  stateOf,
+} from "./state.ts";
 
 export interface VerbContext {
   readonly id: string;
@@ -18,10 +26,14 @@ export interface VerbContext {
     readonly step: (percent: number, what: string) => void;
     readonly line: (text: string) => void;
   };
+  /** What the caller has agreed to, which is what the verb does or nothing; undefined where there was no plan. */
+  readonly planned: readonly string[] | undefined;
   /** What an earlier attempt saved last; null in the first one. */
   readonly phase: unknown;
   /** Saves where a later attempt continues. @throws Error when it cannot be written. */
   readonly savePhase: (phase: unknown) => void;
+  /** From here on it cannot be cancelled. @throws DomainError when that has been requested before. */
+  readonly pointOfNoReturn: () => void;
   readonly signal: AbortSignal;
 }
 
@@ -47,12 +59,51 @@ const errorOf = (error: unknown, kind: string, isStopped: boolean): OperationErr
   return { code: "INTERNAL_ERROR", message: `cannot finish ${kind}: internal error (the log of the operation has it)` };
 };
 
+const cancelCheckMs = 500;
+
+const cancelledError = (kind: string): DomainError =>
+  new DomainError("CONFLICT", `cannot finish ${kind}: it was cancelled before anything was changed`, {
+    reason: cancelledReason,
+    retryable: true,
+  });
+
+/** Heeds requests to cancel an operation until it changes something. */
+function createCancellation({ id, store, clock, onTrouble }: TaskPorts, report: Report, kind: string) {
+  const cancelled = new AbortController();
+  const isOpen = (): boolean => report.state().cancel === "open";
+  const check = (): void => {
+    if (store.isCancelRequested(id) && !cancelled.signal.aborted) cancelled.abort(cancelledError(kind));
+  };
+  const stop = clock.every(cancelCheckMs, () => {
+    if (isOpen()) orReport(check, onTrouble);
+  });
+  return {
+    signal: cancelled.signal,
+    /** At its start: in an earlier attempt it may have got beyond the point. */
+    begin: (): void => {
+      if (!isOpen()) return;
+      check();
+      cancelled.signal.throwIfAborted();
+    },
+    // A request is written before its state is read, and the state here before requests are: one of both is seen.
+    pointOfNoReturn: (): void => {
+      cancelled.signal.throwIfAborted();
+      if (!isOpen()) return;
+      report.setCancel("closing");
+      check();
+      cancelled.signal.throwIfAborted();
+      report.setCancel("closed");
+    },
+    stop,
+  };
+}
+
 const stackText = (error: unknown): string => (error instanceof Error ? (error.stack ?? error.message) : String(error));
 
 /** Fails here for values without JSON, not when the end is written. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value ?? null));
 
-type Store = Pick<OperationStore, "read" | "claim" | "write" | "appendLog">;
+type Store = Pick<OperationStore, "read" | "claim" | "write" | "appendLog" | "isCancelRequested">;
 
 interface TaskPorts {
   readonly id: string;
@@ -67,6 +118,8 @@ interface TaskPorts {
   readonly isHostStopping?: () => Promise<boolean>;
   readonly onTrouble: (error: unknown) => void;
 }
+
+type Report = ReturnType<typeof createReport>;
 
 function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: OperationState) {
   let state = begun;
@@ -107,6 +160,11 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
     },
     savePhase: (phase: unknown): void => {
       state = { ...state, phase };
+      write();
+    },
+    /** @throws Error when it cannot be written. */
+    setCancel: (cancel: NonNullable<OperationState["cancel"]>): void => {
+      state = { ...state, cancel };
       write();
     },
     begin: write,
@@ -163,20 +221,40 @@ export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
   const { spec } = taken;
   const { kind } = spec;
   const before = stateOf(taken);
-  const report = createReport(ports, { ...before, status: "running", startedAt: before.startedAt ?? clock.now() });
+  const report = createReport(ports, {
+    ...before,
+    status: "running",
+    startedAt: before.startedAt ?? clock.now(),
+    cancel: before.cancel === "closed" || before.phase !== null ? (before.cancel ?? "closed") : "open",
+  });
+  const cancellation = createCancellation(ports, report, kind);
   const ended = (error: OperationError): OperationState => failedState(report.state(), error, clock.now());
   try {
     report.begin();
+    cancellation.begin();
     const verb = Object.hasOwn(verbs, kind) ? verbs[kind] : undefined;
     if (verb === undefined) throw new DomainError("UNAVAILABLE", `cannot do ${kind}: this version does not know it`);
     const { step, line, savePhase } = report;
-    const context = { id: spec.id, progress: { step, line }, phase: before.phase, savePhase, signal };
+    const context = {
+      id: spec.id,
+      progress: { step, line },
+      planned: spec.planned,
+      phase: before.phase,
+      savePhase,
+      pointOfNoReturn: cancellation.pointOfNoReturn,
+      signal: AbortSignal.any([signal, cancellation.signal]),
+    };
     const result = asJson(await verb(spec.input, context));
     const finishedAt = clock.now();
     await report.end({ ...report.state(), status: "done", percent: 100, finishedAt, result, error: null });
     return "done";
   } catch (error) {
     if (isFinished(report.state().status)) throw error;
+    if (cancellation.signal.aborted) {
+      report.line("cancelled");
+      await report.end(ended(errorOf(cancellation.signal.reason, kind, false)));
+      return "failed";
+    }
     if (!(error instanceof DomainError)) report.line(stackText(error));
     if (!(error instanceof DomainError) && (await goesOnLater(taken, ports))) {
       report.line("the host stops: it goes on after the boot");
@@ -185,5 +263,7 @@ export async function runTask(ports: TaskPorts): Promise<TaskOutcome> {
     }
     await report.end(ended(errorOf(error, kind, signal.aborted)));
     return "failed";
+  } finally {
+    cancellation.stop();
   }
 }

@@ -10,7 +10,7 @@ import { isFinished, queuedState, stateOf } from "./state.ts";
  * from the service's record only that something is requested, or is not any more.
  */
 
-type Read = Pick<OperationStore, "read">;
+type Asked = Pick<OperationStore, "read" | "isCancelRequested">;
 
 const claimNumber = (operation: Pick<StoredOperation, "claim"> | undefined): number => operation?.claim?.number ?? 0;
 
@@ -40,9 +40,10 @@ export function serviceSide(own: OperationStore, root: Pick<OperationStore, "rea
  * Root's operations. A request is copied once into root's own record, and only that is run, whatever happens to the other. A claim or
  * an end on the other side only makes root leave it alone. @param asked validated requests of the other side.
  */
-export function rootSide(own: OperationStore, asked: Read): OperationStore {
+export function rootSide(own: OperationStore, asked: Asked): OperationStore {
   return {
     ...own,
+    isCancelRequested: asked.isCancelRequested,
     read(id) {
       const theirs = asked.read(id);
       const mine = own.read(id);

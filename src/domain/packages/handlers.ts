@@ -1,13 +1,15 @@
 import { packageHistoryLimit, packageListLimit } from "#contract/limits.ts";
-import type { Caller, Handlers } from "#contract/operation.ts";
+import { type Caller, type Handlers, Versioned } from "#contract/operation.ts";
 import {
   type PackageDetail,
   type PackageEntry,
+  type PackageEntryList,
   type PackageTransaction,
   packageOf,
   type packages,
 } from "#contract/packages.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { membersUpTo, pageOf } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type {
   FoundPackage,
@@ -118,6 +120,10 @@ const toTransaction = (logged: LoggedTransaction, showsCommand: boolean): Packag
   })),
 });
 
+/** Tells the transactions of a log apart. */
+const transactionKey = ({ started_at: at, command }: PackageTransaction): string =>
+  `${at} ${command ?? ""}`.slice(0, 100);
+
 /** What is known of packages. */
 export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Handlers<typeof packages> {
   return {
@@ -132,29 +138,34 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
       const isWanted = (name: string): boolean =>
         (query.installed === undefined || isPresent.has(name) === query.installed) && maySee(caller, name);
       const places = found.names.flatMap((name, at) => (isWanted(name) ? [{ name, at }] : []));
-      const limit = query.limit ?? packageListLimit.default;
-      const entries = inOrder(places, words[0])
-        .slice(0, limit)
-        .map(({ at }) => found.read(at));
-      return {
-        packages: entries.map((each) => toEntry(each, versionOf(each))),
-        total: places.length,
-        package_manager: managerName,
+      const { limit = packageListLimit.default, cursor } = query;
+      const { items, shape } = pageOf(inOrder(places, words[0]), { limit, cursor }, ({ name }) => name);
+      const toList = (): PackageEntryList => {
+        const entries = items.map(({ at }) => found.read(at));
+        return {
+          packages: entries.map((each) => toEntry(each, versionOf(each))),
+          ...shape,
+          package_manager: managerName,
+        };
       };
+      return found.version === undefined ? toList() : new Versioned([found.version], toList);
     },
 
     async listPackageHistory({ query }, context) {
       const { catalog } = await cataloguedBy(manager);
       const { caller } = context;
       const showsAll = seesAll(caller);
-      const limit = query.limit ?? packageHistoryLimit.default;
-      const transactions: PackageTransaction[] = [];
+      const { limit = packageHistoryLimit.default, cursor } = query;
+      // One more tells whether there is a next page.
+      const most = membersUpTo({ limit, cursor }) + 1;
+      const all: PackageTransaction[] = [];
       for await (const logged of catalog.history(context.signal())) {
         const seen = logged.packages.filter(({ name }) => maySee(caller, name));
-        if (seen.length > 0 || showsAll) transactions.push(toTransaction({ ...logged, packages: seen }, showsAll));
-        if (transactions.length === limit) break;
+        if (seen.length > 0 || showsAll) all.push(toTransaction({ ...logged, packages: seen }, showsAll));
+        if (all.length === most) break;
       }
-      return { transactions };
+      const { items, shape } = pageOf(all, { limit, cursor }, transactionKey);
+      return { transactions: [...items], limit, next_cursor: shape.next_cursor };
     },
 
     async getPackage({ params: { name }, query }, context) {

@@ -4,19 +4,22 @@ import { DomainError } from "#domain/common/error.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import { type PluginEnd, PluginNotRun } from "#domain/ports/plugins.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import type { PluginStep, Plugins } from "./plugins.ts";
 
 /** Concurrent runs of commands: each takes a process with memory. */
 const maxConcurrentRuns = 8;
 
-const plan = (steps: readonly string[], reason?: string): Plan =>
-  createPlan(steps, reason === undefined ? {} : { reason });
+const plan = (steps: readonly string[], reason?: string, digested?: readonly string[]): Plan =>
+  createPlan(steps, defined({ reason }), defined({ digested }));
 
 const toChange = ({ plugin, success, message }: PluginStep): PluginChange => ({ ...plugin, success, message });
 
-/** The plan of a step; empty where it is impossible or done already. */
-const toPlan = (step: PluginStep, isThere: boolean): Plan =>
-  step.success && !isThere ? plan([step.message]) : plan([], step.message);
+/** The plan of a step; empty where it is impossible or done already. A version says little of what a plugin is. */
+function toPlan({ success, message, plugin, digest }: PluginStep, isThere: boolean): Plan {
+  if (!success || isThere) return plan([], message);
+  return plan([message], undefined, digest === undefined ? undefined : [message, plugin.path, digest]);
+}
 
 /** Words quoted for people. */
 const words = (argv: readonly string[]): string => argv.map((word) => JSON.stringify(word)).join(" ");
@@ -50,6 +53,11 @@ export function pluginHandlers(ports: {
   return {
     async listPlugins() {
       return { plugins: [...(await plugins.list())] };
+    },
+    async getPlugin({ params: { name } }) {
+      const plugin = (await plugins.list()).find((each) => each.name === name);
+      if (plugin !== undefined) return plugin;
+      throw new DomainError("NOT_FOUND", `cannot find the plugin ${name}: no plugin folder has one`, { name });
     },
     async enablePlugin({ params: { name }, query, body }, { touched }) {
       const isDryRun = query.dry_run ?? false;

@@ -39,22 +39,29 @@ export interface KeyStore {
   readonly touchKeys: (uses: ReadonlyMap<string, number>) => void;
 }
 
+/** `cookie` and `session` are the halves of a session; `code` and `ticket` are good once. */
+export type CredentialKind = "key" | "token" | "cookie" | "session" | "code" | "ticket";
+
 /** A parsed credential of a client; not verified. */
 export interface PresentedCredential {
-  readonly kind: "key" | "token";
+  readonly kind: CredentialKind;
   readonly id: string;
   readonly digest: string;
 }
 
 export interface CredentialCodec {
-  readonly mint: (kind: "key" | "token") => { readonly text: string; readonly id: string; readonly digest: string };
+  /** @param id of what there is already; a new one unless given. */
+  readonly mint: (
+    kind: CredentialKind,
+    id?: string,
+  ) => { readonly text: string; readonly id: string; readonly digest: string };
   /**
    * Undefined when the text is malformed.
-   * @param sender what sends credentials again and again, such as a connection: its last one is remembered for as long as it is there.
+   * @param sender what sends credentials again and again, such as a connection: its last one of each kind is remembered for as long as it is there.
    */
   readonly parse: (text: string, sender?: object) => PresentedCredential | undefined;
-  /** Compares in constant time. */
-  readonly sameDigest: (a: string, b: string) => boolean;
+  /** Whether the credential has this digest, in constant time; false, and in the same time, where one of them is missing. */
+  readonly proves: (presented: PresentedCredential | undefined, digest: string | undefined) => boolean;
 }
 
 /** The use of a window that has not ended. */

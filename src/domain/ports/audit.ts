@@ -31,6 +31,15 @@ export interface AuditPage {
   readonly unreadable: number;
 }
 
+/** The first place at which the chain is broken. */
+export interface AuditBreak {
+  readonly file: string;
+  /** From 1; 0 where it is not a line. */
+  readonly line: number;
+  readonly seq: number;
+  readonly what: string;
+}
+
 /** An append-only log; each entry has the hash of the previous one. */
 export interface AuditLog {
   /**
@@ -44,6 +53,8 @@ export interface AuditLog {
   readonly left: readonly BegunCall[];
   /** @throws AuditQueryRefused for an unknown cursor, AuditUnavailable when the log cannot be read. */
   readonly list: (query: AuditQuery, signal: AbortSignal) => Promise<AuditPage>;
+  /** Reads all of it, slowly, so that others are answered meanwhile. @throws when it cannot be read. */
+  readonly verify: (signal: AbortSignal) => Promise<AuditBreak | undefined>;
 }
 
 /** The query has a fault. */

@@ -7,11 +7,13 @@ export interface ClockOffset {
   /** Positive where the clock is behind. */
   readonly offsetMs: number;
   readonly stratum: number;
+  /** When its source answered last, by the clock of the host then, epoch milliseconds; undefined where the program does not say. */
+  readonly answeredAt: number | undefined;
 }
 
 export interface ClockOffsets {
   /** Whether such a program runs; no rights are needed to tell. */
   readonly canRead: () => Promise<boolean>;
-  /** Undefined where no such program runs, or it has no source yet. */
+  /** Undefined where no such program runs, or it has no source yet. @throws when what it says is nonsense. */
   readonly read: (signal: AbortSignal) => Promise<ClockOffset | undefined>;
 }

@@ -1,4 +1,6 @@
-import type { LogEntry, LogFieldValues, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogContext, LogFacet, LogTemplateStatus } from "#contract/log-exploration.ts";
+import type { LogFieldValues, LogList, logExportFormats } from "#contract/logs.ts";
 import type { SerializedJson } from "#contract/operation.ts";
 
 /** Times are microseconds since the epoch, as in the journal. */
@@ -32,6 +34,145 @@ export interface LogQuery {
   readonly isFromOldest?: boolean | undefined;
   /** Fields that come with each entry as they are. Undefined: none. */
   readonly fields?: "all" | readonly string[] | undefined;
+}
+
+/** Which entries are counted. */
+export type LogFilters = Pick<LogQuery, "units" | "since" | "until" | "priority" | "identifier" | "boot" | "grep">;
+
+/** Entries over time. */
+export interface HistogramQuery extends LogFilters {
+  /** At most so many buckets. */
+  readonly buckets: number;
+  /** Whether it begins, or ends, with the first, or last, entry of the boot, instead of `since` and `until`. */
+  readonly isFitted: { readonly since: boolean; readonly until: boolean };
+}
+
+/** Times are microseconds since the epoch. */
+export interface LogCounts {
+  readonly since: number;
+  readonly until: number;
+  readonly bucketSeconds: number;
+  /** In the order of time, without gaps. The first and the last one reach beyond the window. */
+  readonly buckets: readonly {
+    readonly at: number;
+    readonly total: number;
+    /** Entries of each severity, from 0 on; those without one are in `total` only. */
+    readonly priorities: readonly number[];
+  }[];
+}
+
+export interface FacetQuery extends LogFilters {
+  readonly fields: readonly LogFacet[];
+  /** At most so many values of each. */
+  readonly limit: number;
+}
+
+/** The values that entries have. */
+export interface LogFacetCounts {
+  readonly total: number;
+  readonly facets: readonly {
+    readonly field: LogFacet;
+    /** The most frequent ones first. */
+    readonly values: readonly { readonly value: string; readonly count: number }[];
+    /** How many there are; null where they are too many to be told apart, of which only the first are counted. */
+    readonly distinct: number | null;
+  }[];
+}
+
+export interface TemplateQuery extends LogFilters {
+  /** At most so many templates. */
+  readonly limit: number;
+  /** Compare what is before this moment with what is from then on; undefined: nothing is compared. */
+  readonly splitAt: number | undefined;
+  /** Those alone that have changed so. */
+  readonly status: LogTemplateStatus | undefined;
+}
+
+/** Messages that are alike but for what differs from entry to entry, from one origin. */
+export interface MessageClass {
+  readonly unit: string;
+  readonly identifier: string;
+  /** MESSAGE_ID, else CODE_FILE:CODE_LINE; empty where the entries have neither. */
+  readonly origin: string;
+  /** The masked message. */
+  readonly text: string;
+}
+
+/** What programs write again and again. */
+export interface LogTemplate extends MessageClass {
+  /** 16 hex digits. */
+  readonly id: string;
+}
+
+/** A template, and how often it occurs. */
+export interface CountedTemplate extends LogTemplate {
+  /** The severity of its most severe entry; null where its entries state no severity. */
+  readonly priority: number | null;
+  readonly count: number;
+  /** Times of its first and last entry, in microseconds since the epoch. */
+  readonly first: number;
+  readonly last: number;
+  /** Of its last entry; null where that cannot be read any more. */
+  readonly cursor: string | null;
+  /** Where two windows are compared: how many entries the first one has, and what came of it. */
+  readonly before: number | undefined;
+  readonly status: LogTemplateStatus | undefined;
+}
+
+/** What programs write again and again, and how often. */
+export interface LogTemplateCounts {
+  readonly total: number;
+  /** The most frequent ones first. */
+  readonly templates: readonly CountedTemplate[];
+  /** How many there are. */
+  readonly distinct: number;
+  /** Entries that are of no template: of programs that write too many different messages, and those that cannot be read. */
+  readonly other: number;
+}
+
+/** What stands around an entry. */
+export interface ContextQuery {
+  readonly cursor: string;
+  /** Of these alone, as of a query. */
+  readonly units: LogQuery["units"];
+  readonly before: number;
+  readonly after: number;
+  readonly fields?: LogQuery["fields"];
+}
+
+/** How entries are written: systemd's export format, its JSON with a line for each entry, lines as `journalctl -o short-iso`. */
+export type ExportFormat = (typeof logExportFormats)[number];
+
+/** Where an export goes on: made by the part before. */
+export interface ExportPosition {
+  /** The last entry that was looked at. */
+  readonly cursor: string;
+  /** The last entry that was written; undefined where there was none. */
+  readonly written: string | undefined;
+  /** The boot that an offset of the query meant at the beginning. */
+  readonly boot: string | undefined;
+  /** Ids of the files that had more entries. */
+  readonly files: readonly string[];
+}
+
+/** All entries that match, oldest first, in parts. */
+export interface ExportQuery extends LogFilters {
+  readonly format: ExportFormat;
+  /** Whether values are written that are very long or not printable, as `journalctl --all` does. */
+  readonly all: boolean;
+  /** Begin after this entry. */
+  readonly cursor: string | undefined;
+  /** `next` of the part before; undefined for the first part. */
+  readonly position: ExportPosition | undefined;
+}
+
+export interface ExportPart {
+  /** Whole entries; may be empty where many were looked at. */
+  readonly bytes: Uint8Array;
+  /** The last entry that was written, in this part or before; undefined where there was none. */
+  readonly written: string | undefined;
+  /** Undefined at the end. */
+  readonly next: ExportPosition | undefined;
 }
 
 /** The newest entries of all; what a query narrows is put over it. */
@@ -93,6 +234,19 @@ export interface Journal {
     options: { readonly cursor: string | undefined },
     signal: AbortSignal,
   ) => AsyncIterable<readonly LiveEntry[]>;
+  /** Counts entries over time, exactly. @throws as `query`. */
+  readonly histogram: (query: HistogramQuery, signal: AbortSignal) => Promise<LogCounts>;
+  /** Counts entries by the values that they have, exactly. @throws as `query`. */
+  readonly facets: (query: FacetQuery, signal: AbortSignal) => Promise<LogFacetCounts>;
+  /** Counts entries by the templates of their messages. @throws as `query`. */
+  readonly templates: (query: TemplateQuery, signal: AbortSignal) => Promise<LogTemplateCounts>;
+  /** @returns JSON; undefined where the entry is not there. @throws as `query`. */
+  readonly context: (query: ContextQuery, signal: AbortSignal) => Promise<SerializedJson<LogContext> | undefined>;
+  /**
+   * Writes a part of all entries that match, large enough to be worth a turn.
+   * @throws as `query`; JournalUnavailable where files with further entries were removed since the part before.
+   */
+  readonly export: (query: ExportQuery, signal: AbortSignal) => Promise<ExportPart>;
   /** Undefined where the host keeps no journal. */
   readonly size: (signal: AbortSignal) => Promise<JournalSize | undefined>;
   /** Whether journald writes there; not so in a folder of journals from elsewhere. */
@@ -116,6 +270,12 @@ export interface MessageSearch {
 
 /** What the journal lists beside entries. */
 export type JournalLists = Pick<Journal, "boots" | "fieldNames" | "fieldValues">;
+
+/** What is counted in the journal, and what stands around an entry. */
+export type JournalExploration = Pick<Journal, "histogram" | "facets" | "templates" | "context">;
+
+/** Writes whole windows of the journal. */
+export type JournalExport = Pick<Journal, "export">;
 
 /** The files of the journal. */
 export type JournalStorage = Pick<Journal, "size" | "canRotate" | "rotate" | "vacuum">;

@@ -63,13 +63,28 @@ export interface OpenPort {
   readonly inode: number;
 }
 
+/** A port at which programs wait, on loopback too. */
+export interface ListeningPort extends Omit<OpenPort, "families"> {
+  readonly isLoopback: boolean;
+  /** Whether the kernel may have given it out to a program that asked for none. */
+  readonly mayBeGivenOut: boolean;
+}
+
+export interface SocketOwner {
+  readonly program: string;
+  /** Null for none. */
+  readonly unit: string | null;
+  /** Whether systemd itself started it, or is it: else it is a process that another one of its unit started. */
+  readonly isMain: boolean;
+}
+
 export interface ListeningSockets {
-  /** As `open`, those on loopback included, without ports that the kernel gave out. */
-  readonly listening: () => Promise<readonly (Omit<OpenPort, "families"> & { readonly isLoopback: boolean })[]>;
+  /** As `open`, those on loopback included. */
+  readonly listening: () => Promise<readonly ListeningPort[]>;
   /** Those beyond loopback: listening TCP, and UDP at a fixed port without a peer. */
   readonly open: () => Promise<readonly OpenPort[]>;
-  /** Programs by socket, without those of other containers and of the kernel. */
-  readonly owners: (inodes: readonly number[]) => Promise<ReadonlyMap<number, string>>;
+  /** By socket, without those of other containers and of the kernel. */
+  readonly owners: (inodes: readonly number[]) => Promise<ReadonlyMap<number, SocketOwner>>;
 }
 
 /** A chain of rules for packets to this host. */

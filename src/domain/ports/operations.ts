@@ -9,6 +9,8 @@ export interface OperationSpec {
   /** Null without a key. */
   readonly keyId: string | null;
   readonly idempotencyKey: string | null;
+  /** What the caller has agreed to, in the words of the plan of this kind; absent where there was no plan. */
+  readonly planned?: readonly string[];
   /** W3C Trace Context of the request, if it was traced. */
   readonly traceparent?: string;
 }
@@ -25,6 +27,11 @@ export interface OperationState {
   readonly phase: unknown;
   readonly result: unknown;
   readonly error: OperationError | null;
+  /**
+   * Whether a request to cancel it is still heeded. `closing`: it is about to look for one for the last time. Absent: as `closed`,
+   * as in records of earlier versions.
+   */
+  readonly cancel?: "open" | "closing" | "closed";
 }
 
 /** A process, distinct from all others with its number. */
@@ -61,6 +68,10 @@ export interface OperationStore {
   readonly claim: (id: string, number: number, process: ProcessIdentity) => boolean;
   /** @throws Error when it cannot be written; the previous state remains. */
   readonly write: (id: string, state: OperationState) => void;
+  /** Records that it is to be cancelled. @throws Error when it cannot be written. */
+  readonly requestCancel: (id: string) => void;
+  readonly withdrawCancel: (id: string) => void;
+  readonly isCancelRequested: (id: string) => boolean;
   /** Adds a line to its log; the oldest ones are dropped. */
   readonly appendLog: (id: string, line: string) => void;
   /** Oldest first. */

@@ -16,6 +16,8 @@ export type FoundPackages = {
   readonly names: readonly string[];
   /** @param at the place of its name. */
   readonly read: (at: number) => FoundPackage;
+  /** Another one where lists or installed packages have changed; undefined where that is not known. */
+  readonly version?: string;
 };
 
 export interface PackageOrigin {

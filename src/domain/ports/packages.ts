@@ -23,6 +23,8 @@ export interface PackageChange {
   readonly isSecurity: boolean;
   /** Whether it was named to be installed, and is not marked as a dependency then. */
   readonly isRequested?: true;
+  /** Whether it was removed before, and its configuration goes as well. */
+  readonly isLeftover?: true;
 }
 
 export interface AvailableUpdates {

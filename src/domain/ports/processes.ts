@@ -62,6 +62,8 @@ export interface Processes {
   readonly users: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessUser>>;
   /** What the kernel lets this process see: that of its own user, or of everybody for root. */
   readonly io: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessIo>>;
+  /** The same with that of others, a few seconds old, where root can be asked. Dear: it may start a process of root. */
+  readonly ioOfAll: (processes: readonly SampledProcess[]) => Promise<ReadonlyMap<number, ProcessIo>>;
   /** Command lines by process id, their words with spaces between; cut at 32 KiB. Without those that cannot be read in time. */
   readonly commands: (
     processes: readonly Pick<Process, keyof ProcessId | "isKernelThread">[],

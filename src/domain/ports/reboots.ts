@@ -17,11 +17,18 @@ export interface RebootSchedule {
   readonly inhibitors: readonly Inhibitor[];
 }
 
+export interface RebootOptions {
+  /** For those who are logged in. */
+  readonly message: string;
+  /** Whether it happens also while a program forbids it. */
+  readonly ignoresInhibitors: boolean;
+}
+
 /** Every method throws {@link RebootsUnavailable} without an answer of logind. */
 export interface Reboots {
   readonly state: (signal: AbortSignal) => Promise<RebootSchedule>;
   /** Replaces what is scheduled. @param at epoch milliseconds. */
-  readonly schedule: (at: number, message: string, signal: AbortSignal) => Promise<void>;
+  readonly schedule: (at: number, options: RebootOptions, signal: AbortSignal) => Promise<void>;
   /** Whatever is scheduled. */
   readonly cancel: (signal: AbortSignal) => Promise<void>;
 }

@@ -59,6 +59,8 @@ export class SnapshotUnusable extends Error {
 }
 
 export interface SnapshotBackend {
+  /** An existing folder on the file system that snapshots take room of. */
+  readonly folder: () => Promise<string>;
   readonly list: (signal: AbortSignal) => Promise<readonly StoredSnapshot[]>;
   /**
    * Takes a snapshot, with what is needed to undo the planned changes. What no file can be had of is noted, and the snapshot partial.

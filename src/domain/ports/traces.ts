@@ -43,6 +43,8 @@ export interface TraceQuery {
   readonly minDurationUs: number;
   /** Microseconds since the epoch; 0 for all. */
   readonly sinceUs: number;
+  /** Only what is listed behind this trace: earlier ones, and of those of the same time the ones with a smaller id. */
+  readonly after: { readonly startUs: number; readonly traceId: string } | undefined;
   readonly limit: number;
 }
 
@@ -50,7 +52,7 @@ export interface TraceQuery {
 export interface TraceStore {
   /** Replaces the oldest by arrival, of the largest source. */
   readonly add: (groups: readonly SpanGroup[], source: SpanSource) => Promise<Keeping>;
-  /** Newest first. */
+  /** Newest first; of the same time by their ids, from the greatest. */
   readonly list: (query: TraceQuery) => Promise<readonly TraceSummary[]>;
   /** JSON of a trace, its spans sorted by start. */
   readonly trace: (traceId: string) => Promise<Uint8Array | undefined>;

@@ -87,6 +87,10 @@ export interface FoundUnit extends Unit {
   readonly isConditionMet: boolean;
   /** systemd's Restart=; empty for a unit that is not a service. */
   readonly restart: string;
+  /** The path of its unit file; empty where it has none. */
+  readonly file: string;
+  /** Where that leads, if it is a link (`systemctl link`); empty where it is not one, or masks the unit. */
+  readonly linkedFile: string;
 }
 
 /** `result` is empty for kinds without one. */
@@ -101,6 +105,10 @@ export interface UnitState extends Pick<Unit, "name" | "loadState" | "activeStat
   readonly staysActive: boolean;
   /** Whether a call of its bus name or a connection starts it: it may end while nobody needs it, also where something wants it. */
   readonly isOnDemand?: true;
+  /** Whether it is active by a file of its own, not by one that systemd keeps for a program that asked for the unit. */
+  readonly hasFile?: true;
+  /** Ports at which systemd waits for a socket unit that is active. */
+  readonly waitsAt?: readonly { readonly protocol: "tcp" | "udp"; readonly port: number }[];
 }
 
 export type UnitFileJob = (name: string, confirmation?: Confirmation) => Promise<readonly UnitFileChange[]>;
@@ -116,7 +124,7 @@ export interface Units {
   readonly failed: () => Promise<readonly FailedUnit[] | undefined>;
   /**
    * Loaded units of every kind, and those named, which systemd may have unloaded; undefined where systemd does not run.
-   * `staysActive` is found out for active units alone.
+   * What comes after the state is found out for active units alone.
    */
   readonly states: (also: readonly string[]) => Promise<readonly UnitState[] | undefined>;
   /** The current state, loading the unit if needed; loadState `not-found` for an unknown one. */
@@ -163,6 +171,12 @@ export class UnitsUnavailable extends HostUnavailable {
     super(message, { missing: "systemd", retryable }, cause);
   }
 }
+
+/** Why a unit cannot be enabled that no target asks for. */
+export const notInstallable = {
+  reason: "its unit file has no [Install] section for it, so only other units start it",
+  remedy: "start it, or enable what starts it: its socket, timer or another service",
+} as const;
 
 /** systemd refuses the action for this unit. */
 export class UnitRefused extends Error {

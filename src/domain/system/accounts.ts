@@ -3,6 +3,7 @@ import type { LogList } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { findUnavailable } from "#domain/common/host-unavailable.ts";
+import { pageOf } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Account, Accounts } from "#domain/ports/accounts.ts";
 import { anyEntries } from "#domain/ports/journal.ts";
@@ -15,6 +16,7 @@ import type { ReadLogs } from "./unit-log.ts";
 const weekUs = 7 * 24 * 60 * 60 * 1_000_000;
 const ofRoot = 0;
 const usualLogins = 50;
+const usualUsers = 1000;
 
 /** Those that end a login at once. */
 const refusesLogin = (shell: string): boolean => /\/(nologin|false|sync|shutdown|halt)$/.test(shell);
@@ -94,9 +96,11 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
       const users = all
         .map((account) => show(account, now))
         .filter(({ can_sign_in: can }) => !query.sign_in || can !== false);
+      const { limit = usualUsers, cursor } = query;
+      const { items, shape } = pageOf(users, { limit, cursor }, ({ name }) => name);
       return {
-        users: users.slice(0, query.limit),
-        total: users.length,
+        users: [...items],
+        ...shape,
         not_shown: notShown.map((each) => ({ ...each })),
       };
     },

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { failedLoginIn, failedPattern } from "./failed-logins.ts";
 
 const at = "2026-01-01T00:00:00.000000Z";

@@ -1,5 +1,5 @@
 import type { FailedLogin } from "#contract/accounts.ts";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 
 /** Who writes of failed logins, by SYSLOG_IDENTIFIER; the second since OpenSSH 9.8. */
 export const loginIdentifiers = ["sshd", "sshd-session", "login"] as const;

@@ -1,5 +1,5 @@
 import { serviceListLimit } from "#contract/limits.ts";
-import type { Handlers } from "#contract/operation.ts";
+import { type Handlers, Versioned } from "#contract/operation.ts";
 import type { ServiceEntry, system } from "#contract/system.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import { isPresent, type Unit } from "#domain/ports/units.ts";
@@ -31,7 +31,9 @@ export function systemHandlers(
       const status = query.status ?? "all";
       const matching = all.filter((unit) => isPresent(unit) && (status === "all" || unit.activeState === status));
       const limit = query.limit ?? serviceListLimit.default;
-      return { services: matching.slice(0, limit).map(cachedEntry), total: matching.length };
+      const shown = matching.slice(0, limit);
+      const total = matching.length;
+      return new Versioned([total, ...shown], () => ({ services: shown.map(cachedEntry), total }));
     },
 
     restartService: (input, context) => change("restart", input, context),

@@ -83,7 +83,7 @@ function timeSteps({ timezone, ntp }: TimeChange, state: TimeState): readonly St
   const steps: Step<TimeChange>[] = [];
   if (timezone !== undefined && timezone !== state.timezone) {
     const what = `time zone from ${state.timezone} to ${timezone}`;
-    steps.push({ member: "timezone", doing: `change the ${what}`, done: what, change: { timezone } });
+    steps.push({ member: "timezone", doing: `change the ${what}`, done: `changed the ${what}`, change: { timezone } });
   }
   if (ntp !== undefined && ntp !== state.isSyncEnabled) {
     const how = ntp ? "on" : "off";
@@ -108,7 +108,7 @@ function nameSteps({ hostname, pretty }: HostNameChange, state: HostNameState): 
   }
   if (pretty !== undefined && pretty !== state.pretty) {
     const what = `pretty name from ${quoted(state.pretty)} to ${quoted(pretty)}`;
-    steps.push({ member: "pretty", doing: `change the ${what}`, done: what, change: { pretty } });
+    steps.push({ member: "pretty", doing: `change the ${what}`, done: `changed the ${what}`, change: { pretty } });
   }
   return steps;
 }
@@ -132,7 +132,7 @@ export function hostSettingsHandlers({
     if (change.ntp === true && !state.canSync)
       throw new HostSettingsUnavailable(
         "time service",
-        "no time service is installed that could be switched on (such as systemd-timesyncd or chrony)",
+        "no time service is there that systemd could switch on (install systemd-timesyncd or chrony)",
         { retryable: false },
       );
     return { state, steps };

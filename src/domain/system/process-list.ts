@@ -1,6 +1,7 @@
 import type { Context } from "#contract/operation.ts";
 import type { ProcessEntry, ProcessList, ProcessUnit } from "#contract/processes.ts";
 import { missingScope } from "#domain/common/error.ts";
+import { cursorBehind, pageStart } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type { Process, Processes, ProcessIo, SampledProcess } from "#domain/ports/processes.ts";
 import { toTimestamp } from "#kernel/clock.ts";
@@ -51,6 +52,7 @@ function sorted(
   order: NonNullable<Query["sort"]>,
   io: ReadonlyMap<number, ProcessIo>,
 ): readonly SampledProcess[] {
+  if (order === "pid") return found.toSorted((a, b) => a.pid - b.pid);
   const value = (process: SampledProcess): number => {
     if (order === "io") return bytesOf(io.get(process.pid));
     return order === "memory" ? process.memoryBytes : process.cpuPercent;
@@ -59,12 +61,33 @@ function sorted(
   return found.toSorted((a, b) => value(b) - value(a) || rank(b) - rank(a) || a.pid - b.pid);
 }
 
+const processKey = ({ pid, startTicks }: SampledProcess): string => `${pid}@${startTicks}`;
+
 /** A command line for people: on one line, cut. */
 const cut = (text: string, most: number): string => (text.length <= most ? text : `${text.slice(0, most - 1)}…`);
 
+/** Command lines that are remembered without their secrets, and the longest of them. */
+const maxRemembered = 512;
+const maxRememberedChars = 2048;
+
+/** Secrets are looked for once in each command line: from one look at the processes to the next they are the same. */
+function createRedaction(): (text: string) => string {
+  const known = new Map<string, string>();
+  return (text) => {
+    const before = known.get(text);
+    if (before !== undefined) return before;
+    const shown = cut(redact(text).text, maxCommand);
+    if (text.length > maxRememberedChars) return shown;
+    if (known.size >= maxRemembered) known.clear();
+    known.set(text, shown);
+    return shown;
+  };
+}
+
 const hiddenNote =
   "processes of other users are hidden from this service (ProtectProc= of its unit, or the mount option hidepid= of /proc)";
-const ioNote = "the kernel shows the input and output of processes to their own user and to root alone";
+const ioNote =
+  "the input and output of some processes is not known: the kernel shows it to their own user and to root, who could not be asked or was asked before they started";
 const userNote = "users of some processes are hidden from this service, which runs in a user namespace of its own";
 const commandNote = "some command lines could not be read";
 
@@ -72,6 +95,7 @@ const commandNote = "some command lines could not be read";
 export function createProcessList(ports: { readonly processes: Processes; readonly rights: UnitRights }) {
   const { processes, rights } = ports;
   const { select, complete } = createSelection(ports);
+  const withoutSecrets = createRedaction();
 
   const toEntry = (
     process: ShownProcess,
@@ -90,19 +114,23 @@ export function createProcessList(ports: { readonly processes: Processes; readon
     cpu_percent: round(process.cpuPercent),
     memory_bytes: process.memoryBytes,
     io: io === undefined ? null : { read_bytes: io.readBytes, written_bytes: io.writtenBytes },
-    command: text === undefined ? null : isFull ? cut(text, maxFullCommand) : cut(redact(text).text, maxCommand),
+    command: text === undefined ? null : isFull ? cut(text, maxFullCommand) : withoutSecrets(text),
     is_kernel_thread: process.isKernelThread,
   });
 
   return async (query: Query, { caller, touched }: Pick<Context, "caller" | "touched">): Promise<ProcessList> => {
-    const { sort = "cpu", limit = 100, by_unit: byUnit = false, full_command: wantsFull = false } = query;
+    const { sort = "cpu", limit = 100, cursor, by_unit: byUnit = false, full_command: wantsFull = false } = query;
     const scopes = caller?.scopes ?? [];
     if (wantsFull && caller !== undefined && rights.unitsOf(caller, "processes:commands").length === 0)
       throw missingScope("processes:commands", scopes);
     const sample = await processes.sample();
     const { found, unitOf } = await select(sample.processes, query, caller);
-    const ioOfAll = sort === "io" ? await processes.io(found) : new Map<number, ProcessIo>();
-    const { shown, ended } = await complete(sorted(found, sort, ioOfAll), limit);
+    const ioOfAll = sort === "io" ? await processes.ioOfAll(found) : new Map<number, ProcessIo>();
+    const ordered = sorted(found, sort, ioOfAll);
+    const start = pageStart(ordered, cursor, processKey);
+    const { shown, ended } = await complete(ordered.slice(start), limit);
+    const last = start + shown.length + ended - 1;
+    const next = last + 1 < ordered.length ? ordered[last] : undefined;
     const io = sort === "io" ? ioOfAll : await processes.io(shown);
     const commands = await processes.commands(shown);
     const isFull = ({ unit }: Process): boolean => wantsFull && mayUse(rights, caller, "processes:commands", unit);
@@ -111,13 +139,15 @@ export function createProcessList(ports: { readonly processes: Processes; readon
     if (wantsFull) touched({ full_command: "true", ...(query.unit !== undefined && { unit: query.unit }) });
     const notes = [
       ...(sample.hidesOthers ? [hiddenNote] : []),
-      ...(entries.some((entry) => entry.io === null && !entry.is_kernel_thread) ? [ioNote] : []),
+      ...(sort === "io" && entries.some((entry) => entry.io === null && !entry.is_kernel_thread) ? [ioNote] : []),
       ...(entries.some(({ user }) => user === null) ? [userNote] : []),
       ...(entries.some(({ command }) => command === null) ? [commandNote] : []),
     ];
     return {
       processes: entries,
       total: found.length - ended,
+      limit,
+      next_cursor: next === undefined ? null : cursorBehind(last, processKey(next)),
       ...(byUnit && unitOf !== undefined && { units: sumsByUnit(found, unitOf, sort) }),
       sampled_at: toTimestamp(sample.takenAt),
       cpu_seconds: sample.spanMs / 1000,

@@ -142,6 +142,7 @@ export function createSignals(ports: SignalPorts) {
     const process = await onHost(() => find(pid, readTime("start_time", startTime), doing));
     if (!mayUse(rights, caller, "processes:signal", process.unit))
       throw missingScope("processes:signal", caller?.scopes ?? []);
+    context.checkWindows("processes:signal", process.unit ?? "");
     const unit = await onHost(() => requireSignallable(process, { units, own, doing }));
     if (query.dry_run) {
       const reason = afterwards(process, unit, signal);

@@ -63,7 +63,7 @@ export function rebootHandlers(ports: RebootPorts) {
     const obstacle = obstacleTo(state, ignoresInhibitors, busyWith());
     if (obstacle !== undefined)
       throw new DomainError("CONFLICT", `cannot reboot: ${obstacle.reason}`, obstacle.details);
-    await reboots.schedule(at, message, signal);
+    await reboots.schedule(at, { message, ignoresInhibitors }, signal);
   };
 
   const handlers: Handlers<typeof rebooting> = {
@@ -86,10 +86,12 @@ export function rebootHandlers(ports: RebootPorts) {
         const obstacle = obstacleTo(state, ignoresInhibitors, busyWith());
         if (obstacle !== undefined) return createPlan([], { reason: obstacle.reason });
         const { users, inhibitors } = state;
+        // Where logind is passed by, it waits for nobody.
+        const isForced = inhibitors.some(({ blocks }) => blocks);
         return createPlan([
           ...(users.length > 0 ? [`end the sessions of ${users.join(", ")}`] : []),
           ...inhibitors.map(
-            ({ who, why, blocks }) => `${blocks ? "interrupt" : "wait some seconds for"} ${who}: ${why}`,
+            ({ who, why, blocks }) => `${blocks || isForced ? "interrupt" : "wait some seconds for"} ${who}: ${why}`,
           ),
           body.at === undefined ? "reboot at once" : `reboot at ${toTimestamp(at)}`,
         ]);

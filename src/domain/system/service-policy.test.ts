@@ -15,6 +15,7 @@ it.each([
   "debug-shell",
   "rescue",
   "initrd-switch-root",
+  "steward-reboot",
   "steward-task@ask-0",
   "steward-task-20260101-000000-000-00000000-abc",
   "systemd-poweroff",

@@ -32,7 +32,7 @@ export const protectedUnits: readonly ProtectedUnits[] = [
   {
     reason: "ends the host or boots it again",
     names: [
-      ...["halt", "poweroff", "reboot", "single", "kexec", "system-update-cleanup"],
+      ...["halt", "poweroff", "reboot", "single", "kexec", "system-update-cleanup", "steward-reboot"],
       ...["systemd-halt", "systemd-poweroff", "systemd-reboot", "systemd-kexec", "systemd-soft-reboot"],
       ...["*-offline-update", "*-offline-transaction*", "dnf-system-upgrade*"],
     ],

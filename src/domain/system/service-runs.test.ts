@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { runsOf } from "./service-runs.ts";
 
 const unit = "job.service";

@@ -1,4 +1,4 @@
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import type { ServiceRun } from "#contract/units.ts";
 
 interface OpenRun {

@@ -5,6 +5,7 @@ import { createPlan } from "#domain/common/plan.ts";
 import {
   type Confirmation,
   type FoundUnit,
+  notInstallable,
   refusalOf,
   type Unit,
   type UnitFileVerb,
@@ -25,8 +26,27 @@ const isEnabled = ({ unitFileState }: Unit): boolean => /^enabled(-runtime)?$/.t
 const isMasked = ({ unitFileState, loadState }: Unit): boolean =>
   /^masked(-runtime)?$/.test(unitFileState) || loadState === "masked";
 
+const isLinked = ({ unitFileState }: Unit): boolean => /^linked(-runtime)?$/.test(unitFileState);
+
 /** Files that systemd makes itself, or that it cannot read. */
 const unchangeable = ["transient", "generated", "bad"];
+
+/** Where administrators put unit files, and systemd the links that mask units. */
+const adminFolder = "/etc/systemd/system";
+
+/** Why systemd would not mask it, whose link to /dev/null would be at this very path: it puts none in the place of a file or link. */
+function maskObstacle({ name, file, linkedFile }: FoundUnit): UnitObstacle | undefined {
+  if (file !== `${adminFolder}/${name}`) return undefined;
+  if (linkedFile !== "")
+    return {
+      reason: `its unit file is ${file}, a link to ${linkedFile}, where the link that masks it would be`,
+      remedy: `stop and disable it instead, which removes that link; if systemd then still has a file of it elsewhere, mask it`,
+    };
+  return {
+    reason: `its unit file is ${file}, where the link that masks it would be`,
+    remedy: `stop and disable it instead, or move the file to /usr/local/lib/systemd/system, run systemctl daemon-reload and mask it then`,
+  };
+}
 
 /** Why the file of a unit cannot be changed so. */
 function unitFileObstacle(
@@ -45,12 +65,10 @@ function unitFileObstacle(
     };
   if (verb !== "unmask" && unchangeable.includes(unitFileState))
     return { reason: `its unit file is ${unitFileState}, so it cannot be changed` };
+  const maskRefusal = verb === "mask" && !isMasked(unit) ? maskObstacle(unit) : undefined;
+  if (maskRefusal !== undefined) return maskRefusal;
   if (verb === "enable" && isMasked(unit)) return { reason: "unit is masked", remedy: "unmask it first" };
-  if (verb === "enable" && ["static", "indirect", ""].includes(unitFileState))
-    return {
-      reason: "its unit file has no [Install] section for it, so only other units start it",
-      remedy: "start it, or enable what starts it: its socket, timer or another service",
-    };
+  if (verb === "enable" && ["static", "indirect", ""].includes(unitFileState)) return notInstallable;
   return undefined;
 }
 
@@ -62,7 +80,9 @@ function isSoAlready(verb: UnitFileVerb, unit: Unit): string | undefined {
       // Not one that is so until the next boot.
       return unitFileState === "enabled" ? `${name} is enabled already` : undefined;
     case "disable":
-      return isEnabled(unit) ? undefined : `${name} is not enabled (${unitFileState || "without a unit file"})`;
+      return isEnabled(unit) || isLinked(unit)
+        ? undefined
+        : `${name} is not enabled (${unitFileState || "without a unit file"})`;
     case "mask":
       return isMasked(unit) && unitFileState !== "masked-runtime" ? `${name} is masked already` : undefined;
     case "unmask":
@@ -84,17 +104,26 @@ const done: Readonly<Record<UnitFileVerb, string>> = {
   unmask: "unmasked",
 };
 
+/** systemd takes such a link for one that enables the unit (systemctl(1), `disable`). */
+const losesLink = (verb: UnitFileVerb, { linkedFile, file }: FoundUnit): boolean =>
+  verb === "disable" && linkedFile !== "" && /^\/(etc|run)\//.test(file);
+
 function unitFilePlan(verb: UnitFileVerb, unit: FoundUnit): Plan {
   const reason = isSoAlready(verb, unit);
   if (reason !== undefined) return createPlan([], { units: [], reason });
-  return createPlan([`${verb} ${unit.name}, ${effect[verb]}`, "have systemd read its units again"], {
+  const link = losesLink(verb, unit)
+    ? [
+        `remove its link ${unit.file} to ${unit.linkedFile} too, as systemctl does: with no other file of it systemd does not know it any more`,
+      ]
+    : [];
+  return createPlan([`${verb} ${unit.name}, ${effect[verb]}`, ...link, "have systemd read its units again"], {
     units: [unit.name],
     ...dangerOf(unit),
   });
 }
 
-/** The result for people, with what it did not change. @param after the unit as it is then. */
-function unitFileMessage(verb: UnitFileVerb, { name, activeState }: Unit): string {
+/** The result for people, with what it did not change. */
+function unitFileMessage(verb: UnitFileVerb, before: FoundUnit, { name, activeState, loadState }: Unit): string {
   const isActive = activeState !== "inactive" && activeState !== "failed";
   const left = {
     enable: isActive ? "" : "; it is not started by that",
@@ -102,7 +131,9 @@ function unitFileMessage(verb: UnitFileVerb, { name, activeState }: Unit): strin
     mask: isActive ? "; it still runs" : "",
     unmask: "",
   }[verb];
-  return `${name} ${done[verb]}${left}`;
+  const isUnknown = losesLink(verb, before) && loadState === "not-found";
+  const gone = `; systemd does not know it any more, since ${before.file} was its only link (systemctl link ${before.linkedFile} makes it known again)`;
+  return `${name} ${done[verb]}${left}${isUnknown ? gone : ""}`;
 }
 
 /** Enables, disables, masks and unmasks services. */
@@ -122,7 +153,7 @@ export function createUnitFileChanges({ units, ownUnit }: ServicePorts) {
     return onHost(doing, async () => {
       const changes = await units[verb](unit.name, confirmation);
       const after = await units.read(unit.name);
-      const message = unitFileMessage(verb, after);
+      const message = unitFileMessage(verb, unit, after);
       return { ...toServiceEntry(after), success: true, message, changes: changes.map((each) => ({ ...each })) };
     });
   };

@@ -1,6 +1,7 @@
 import { serviceListLimit } from "#contract/limits.ts";
 import type { Handlers } from "#contract/operation.ts";
 import type { units } from "#contract/units.ts";
+import { membersUpTo, pageOf } from "#domain/common/page.ts";
 import { unitKinds } from "#domain/ports/unit-details.ts";
 import { onHost } from "./service.ts";
 import { createServiceDetails, type DetailPorts } from "./service-details.ts";
@@ -11,11 +12,13 @@ export function unitHandlers(ports: DetailPorts): Handlers<typeof units> {
     getService: createServiceDetails(ports),
 
     async listUnits({ query }) {
-      const { type = "all", status = "all", limit = serviceListLimit.default } = query;
+      const { type = "all", status = "all", limit = serviceListLimit.default, cursor } = query;
       const kinds = type === "all" ? unitKinds : [type];
       const activeState = status === "all" ? undefined : status;
-      const { units, total } = await onHost("list units", () => ports.details.list({ kinds, activeState, limit }));
-      return { units: units.map(toUnitEntry), total };
+      const wanted = { kinds, activeState, limit: membersUpTo({ limit, cursor }) };
+      const { units, total } = await onHost("list units", () => ports.details.list(wanted));
+      const { items, shape } = pageOf(units, { limit, cursor }, ({ name }) => name, total);
+      return { units: items.map(toUnitEntry), ...shape };
     },
   };
 }

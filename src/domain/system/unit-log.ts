@@ -1,4 +1,5 @@
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { Caller, Context, SerializedJson } from "#contract/operation.ts";
 import type { ServiceDetails, ServiceRun } from "#contract/units.ts";
 import { anyEntries, type LogQuery } from "#domain/ports/journal.ts";

@@ -20,6 +20,10 @@ export function timestampOfUs(us: number): string {
   return `${seconds}.${String(us % 1_000_000).padStart(6, "0")}Z`;
 }
 
+/** The microseconds of what {@link timestampOfUs} wrote. */
+export const usOfTimestamp = (text: string): number =>
+  Date.parse(`${text.slice(0, 19)}Z`) * 1000 + Number(text.slice(20, 26));
+
 const usOfNs = (ns: bigint): number => Number(ns / nsPerUs);
 
 const msBetween = (startNs: bigint, endNs: bigint): number =>

@@ -1,5 +1,6 @@
 import type { UnitRestart } from "#contract/updates.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
+import { requireAsPlanned } from "#domain/common/plan.ts";
 import type {
   ChangeRequest,
   ConfigFiles,
@@ -17,7 +18,7 @@ import type { Clock } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
-import { doingOf, isChange, planFor } from "./change-plan.ts";
+import { changeTexts, doingOf, isChange, planFor } from "./change-plan.ts";
 import type { Condition, HostCondition } from "./condition.ts";
 import type { DowngradeRules } from "./downgrades.ts";
 import type { GuardTimes } from "./guard.ts";
@@ -26,7 +27,7 @@ import type { Work } from "./rollback.ts";
 import { requireRoom } from "./room.ts";
 import { freeSnapshotId } from "./snapshot.ts";
 import { findStale, restartUnits, type StaleHost } from "./stale.ts";
-import { doneOf } from "./transaction.ts";
+import { doneOf, packagesNow } from "./transaction.ts";
 
 export interface ApplyInput<Request = UpdateRequest> {
   readonly request: Request;
@@ -97,6 +98,7 @@ export async function makePlan(update: Update): Promise<ApplyPhase> {
   const { input, manager, backend, progress, signal } = update;
   progress.step(0, "plan");
   const plan = await refusedAsInvalid(() => planFor(manager, input.request, signal), doingOf(input.request));
+  requireAsPlanned(update.planned, changeTexts(plan), doingOf(input.request));
   await requireRoom(plan, { ...update, takesSnapshot: input.takesSnapshot }, signal);
   const hasSnapshot = input.takesSnapshot && plan.changes.length > 0;
   const snapshotId = hasSnapshot ? await freeSnapshotId(backend, update.clock, signal) : "";
@@ -148,7 +150,7 @@ async function resume(
 ): Promise<TransactionResult> {
   await manager.settle(id, signal);
   const repaired = await manager.repair(during, signal);
-  const done = doneOf(plan, await manager.installed(signal));
+  const done = doneOf(plan, await packagesNow(plan, manager, signal));
   const rest = plan.changes.filter((change) => !done.includes(change));
   if (rest.length === 0 || !repaired.isDone) return repaired;
   return manager.commit({ ...plan, changes: rest }, during, signal);
@@ -205,6 +207,7 @@ export async function commit(update: Update, last: ApplyPhase): Promise<ApplyPha
   if (last.plan.changes.length === 0) return save(update, { ...last, is: "committed" });
   progress.step(30, `change ${counted(last.plan.changes.length, "package")}`);
   const isResumed = last.is === "committing";
+  if (!isResumed) update.pointOfNoReturn?.();
   if (!isResumed) committing = save(update, { ...last, is: "committing" });
   try {
     const result = isResumed ? await resume(update, last, changing) : await begin(update, last, changing);

@@ -1,87 +1,21 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { PackageFileMissing, TransactionUnseen, UpdateRefused } from "#domain/ports/packages.ts";
-import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
-import { fakeCondition } from "../../../test/api/conditions.ts";
-import { createFakeClock } from "../../../test/fakes/clock.ts";
-import { createFakeConfigFiles } from "../../../test/fakes/config-files.ts";
-import { createFakeFileSystems } from "../../../test/fakes/file-systems.ts";
-import { createFakePackageManager, type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
-import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
+import { PackageFileMissing, type TransactionPlan, TransactionUnseen } from "#domain/ports/packages.ts";
+import { type FakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createSnapshotsOf } from "../../../test/fakes/snapshot-backend.ts";
-import { createFakeStaleCode, fakeStaleProcess } from "../../../test/fakes/stale-code.ts";
-import { createFakeUnits, runningUnit } from "../../../test/fakes/units.ts";
-import { applyUpdates } from "./apply.ts";
-import type { ApplyInput, ApplyPhase, ApplyPorts } from "./apply-steps.ts";
-import type { Condition } from "./condition.ts";
-import { downgradeRules } from "./downgrades.ts";
-
-const { signal } = new AbortController();
-const quiet = { step: () => undefined, line: () => undefined };
-
-const unitsWhenWell = { "server.service": "active", "peer.service": "active", "old.service": "failed" };
-const well = fakeCondition({ units: unitsWhenWell });
-const withServer = (activeState: string) =>
-  fakeCondition({ units: { ...unitsWhenWell, "server.service": activeState } });
-
-function setUp() {
-  const manager = createFakePackageManager([
-    fakePackage("editor", "1.0"),
-    fakePackage("library", "2.0"),
-    fakePackage("server", "3.0"),
-  ]);
-  manager.repository.set("editor", { version: "1.1", isSecurity: false });
-  manager.repository.set("library", { version: "2.1", isSecurity: true });
-  manager.repository.set("server", { version: "3.1", isSecurity: false });
-  const clock = createFakeClock();
-  const configFiles = createFakeConfigFiles();
-  const units = createFakeUnits([
-    runningUnit("web.service"),
-    { ...runningUnit("frail.service"), jobResult: "failed", after: { activeState: "failed" } },
-  ]);
-  const staleCode = createFakeStaleCode([], (unit) => units.actions.includes(`restart ${unit}`));
-  let condition: () => Condition = () => well;
-  const ports: ApplyPorts = {
-    manager,
-    backend: createSnapshotsOf(manager),
-    condition: { look: () => Promise.resolve(condition()), restart: () => Promise.resolve() },
-    // Time passes by itself.
-    clock: { now: clock.now, monotonicMs: clock.monotonicMs, sleep: (durationMs) => clock.advance(durationMs) },
-    guard: { guardMs: 60_000, enoughMs: 60_000 },
-    configFiles,
-    stale: { code: staleCode, units, reboot: createFakeRebootNeed() },
-    rules: downgradeRules(),
-    fileSystems: createFakeFileSystems(),
-  };
-  const wanted = (rest: Partial<ApplyInput> = {}): ApplyInput => ({
-    request: { type: "packages", isSecurityOnly: false, names: undefined },
-    takesSnapshot: true,
-    isGuarded: false,
-    ...rest,
-  });
-  return {
-    manager,
-    units,
-    staleCode,
-    ports,
-    configFiles,
-    wanted,
-    becomes: (next: () => Condition): void => {
-      condition = next;
-    },
-  };
-}
-
-const work = (phase?: ApplyPhase, savePhase: (phase: ApplyPhase) => void = () => undefined) => ({
-  id: "op-1",
-  progress: quiet,
-  phase,
-  savePhase,
+import { fakeStaleProcess } from "../../../test/fakes/stale-code.ts";
+import {
+  guarded,
+  quiet,
+  setUp,
   signal,
-});
-const versions = ({ packages }: FakePackageManager) =>
-  Object.fromEntries([...packages].map(([name, { version }]) => [name, version]));
-const guarded = { isGuarded: true };
+  versions,
+  well,
+  withServer,
+  work,
+} from "../../../test/support/applied-updates.ts";
+import { applyUpdates } from "./apply.ts";
+import type { ApplyPhase } from "./apply-steps.ts";
 
 describe("an update", () => {
   it("takes a snapshot and makes the changes of the plan", async () => {
@@ -267,202 +201,6 @@ describe("an update of which something cannot be found out or done", () => {
   });
 });
 
-describe("a guarded update", () => {
-  it("is rolled back when the host cannot be inspected any more", async () => {
-    const { manager, ports, wanted } = setUp();
-    const look = () =>
-      versions(manager)["server"] === "3.1" ? Promise.reject(new Error("gone")) : Promise.resolve(well);
-    const unreachable = { ...ports, condition: { ...ports.condition, look } };
-    expect(await applyUpdates(wanted(guarded), unreachable, work())).toMatchObject({
-      success: false,
-      guard: { outcome: "rolled_back", worse: ["the host cannot be looked at"] },
-    });
-    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
-  });
-
-  it("does not watch for ever what is worse now here and now there", async () => {
-    const { manager, ports, wanted, becomes } = setUp();
-    let looks = 0;
-    becomes(() => {
-      looks += 1;
-      if (looks > 1000) throw new Error("watched for ever");
-      if (versions(manager)["server"] !== "3.1") return well;
-      return fakeCondition({ units: { ...unitsWhenWell, [`unit-${looks}.service`]: "failed" } });
-    });
-    const result = await applyUpdates(wanted(guarded), ports, work());
-    expect(result.guard).toMatchObject({ outcome: "rolled_back", worse: [expect.stringMatching(/^unit unit-\d+/)] });
-    expect(looks).toBeLessThan(1000);
-  });
-
-  it("reports that it could not be rolled back, and what it is now", async () => {
-    const { manager, ports, wanted } = setUp();
-    manager.broken.add("server");
-    const backend = {
-      ...createSnapshotsOf(manager),
-      verify: () => Promise.reject(new SnapshotUnusable("it is damaged")),
-    };
-    expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
-      success: false,
-      snapshot_id: "20260101-000000",
-      packages_updated: 2,
-      guard: {
-        outcome: "rollback_failed",
-        message: "the update failed: cannot configure server: cannot return to 20260101-000000: it is damaged",
-      },
-    });
-  });
-
-  it("says that its rollback is complete only after a reboot", async () => {
-    const { manager, ports, wanted } = setUp();
-    manager.broken.add("server");
-    const later = { isDone: true, reason: "", packages: [], filesRestored: 0, filesLeft: [], requiresReboot: true };
-    const backend = { ...createSnapshotsOf(manager), rollback: () => Promise.resolve(later) };
-    expect(await applyUpdates(wanted(guarded), { ...ports, backend }, work())).toMatchObject({
-      guard: { outcome: "rolled_back" },
-      requires_reboot: true,
-      packages_updated: 2,
-    });
-  });
-
-  it("rolls nothing back when nothing was changed", async () => {
-    const { manager, ports, wanted } = setUp();
-    const commit = () => Promise.reject(new UpdateRefused("there is no room"));
-    expect(await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit } }, work())).toMatchObject({
-      success: false,
-      error: "there is no room",
-      guard: { outcome: "kept", message: "nothing was changed" },
-    });
-    expect(await ports.backend?.list(signal)).toHaveLength(1);
-  });
-
-  it("is kept when nothing is worse", async () => {
-    const { manager, ports, wanted } = setUp();
-    const result = await applyUpdates(wanted(guarded), ports, work());
-    expect(result).toMatchObject({ success: true, guard: { outcome: "kept", worse: [] } });
-    expect(versions(manager)).toEqual({ editor: "1.1", library: "2.1", server: "3.1" });
-  });
-
-  it("is rolled back when a check or a unit is worse, and says which", async () => {
-    const { manager, ports, wanted, becomes } = setUp();
-    becomes(() => (manager.packages.get("server")?.version === "3.1" ? withServer("failed") : well));
-    const result = await applyUpdates(wanted(guarded), ports, work());
-    expect(result).toMatchObject({
-      success: false,
-      packages_updated: 0,
-      packages: [],
-      guard: {
-        outcome: "rolled_back",
-        worse: ["unit server.service: was active (running), now failed, result exit-code"],
-        restarted: [],
-        remaining: [],
-      },
-    });
-    expect(result.error).toContain("unit server.service: was active");
-    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
-  });
-
-  it("does not mind what is bad for a moment only", async () => {
-    const { ports, wanted, becomes } = setUp();
-    let looks = 0;
-    becomes(() => {
-      looks += 1;
-      return looks === 3 ? withServer("failed") : well;
-    });
-    expect(await applyUpdates(wanted(guarded), ports, work())).toMatchObject({
-      success: true,
-      guard: { outcome: "kept" },
-    });
-  });
-
-  it("is compared with the host as it is right before packages change", async () => {
-    const { manager, ports, wanted, becomes } = setUp();
-    let isReady = false;
-    becomes(() => {
-      expect(isReady || versions(manager)["server"] === "3.1").toBe(true);
-      return well;
-    });
-    const { commit } = manager;
-    const slow: FakePackageManager["commit"] = (plan, options, stop) => {
-      const ready = async () => {
-        isReady = true;
-        await options.ready?.();
-      };
-      return commit(plan, { ...options, ready }, stop);
-    };
-    const result = await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit: slow } }, work());
-    expect(result).toMatchObject({ success: true, guard: { outcome: "kept" } });
-    expect(isReady).toBe(true);
-  });
-
-  it("is not judged where nothing was seen before, and says so", async () => {
-    const { manager, ports, wanted } = setUp();
-    const { commit } = manager;
-    const blind: FakePackageManager["commit"] = (plan, { id, progress }, stop) => commit(plan, { id, progress }, stop);
-    expect(
-      await applyUpdates(wanted(guarded), { ...ports, manager: { ...manager, commit: blind } }, work()),
-    ).toMatchObject({
-      success: true,
-      guard: { outcome: "kept", message: expect.stringContaining("was not looked at before") },
-    });
-  });
-
-  it("starts what ran before once it is rolled back, and looks again", async () => {
-    const { manager, ports, wanted, becomes } = setUp();
-    let server = "active";
-    becomes(() => {
-      if (versions(manager)["server"] === "3.1") server = "inactive";
-      return withServer(server);
-    });
-    const restart = (unit: string) => {
-      expect([unit, versions(manager)["server"]]).toEqual(["server.service", "3.0"]);
-      server = "active";
-      return Promise.resolve();
-    };
-    expect(
-      await applyUpdates(wanted(guarded), { ...ports, condition: { ...ports.condition, restart } }, work()),
-    ).toMatchObject({
-      success: false,
-      guard: {
-        outcome: "rolled_back",
-        worse: ["unit server.service: was active (running), now inactive"],
-        restarted: ["server.service"],
-        remaining: [],
-      },
-    });
-  });
-
-  it("says what is still worse after its rollback", async () => {
-    const { manager, ports, wanted, becomes } = setUp();
-    let server = "active";
-    becomes(() => {
-      if (versions(manager)["server"] === "3.1") server = "failed";
-      return withServer(server);
-    });
-    const restart = () => Promise.reject(new Error("its start ended with failed"));
-    const lines: string[] = [];
-    const told = { ...work(), progress: { ...quiet, line: (text: string) => void lines.push(text) } };
-    const result = await applyUpdates(wanted(guarded), { ...ports, condition: { ...ports.condition, restart } }, told);
-    const remaining = ["unit server.service: was active (running), now failed, result exit-code"];
-    expect(result).toMatchObject({
-      success: false,
-      packages_updated: 0,
-      guard: { outcome: "rolled_back_still_worse", restarted: [], remaining },
-    });
-    expect(result.error).toContain("still worse than before: unit server.service");
-    expect(lines).toContain("cannot start server.service: its start ended with failed");
-  });
-
-  it("is rolled back when the transaction fails", async () => {
-    const { manager, ports, wanted } = setUp();
-    manager.broken.add("server");
-    expect(await applyUpdates(wanted(guarded), ports, work())).toMatchObject({
-      success: false,
-      guard: { outcome: "rolled_back", worse: ["the update failed: cannot configure server"] },
-    });
-    expect(versions(manager)).toEqual({ editor: "1.0", library: "2.0", server: "3.0" });
-  });
-});
-
 describe("an update that is interrupted", () => {
   /** Ends the process at the so-manieth call of anything outside. */
   function mortal<T extends object>(port: T, tick: () => void): T {
@@ -521,6 +259,46 @@ describe("an update that is interrupted", () => {
       ),
       { numRuns: 300 },
     );
+  });
+});
+
+describe("a purge of what was removed before", () => {
+  it("that was interrupted is gone on with, and is no success while the configuration is there", async () => {
+    const { manager, ports } = setUp();
+    const left = { ...fakePackage("old", "1.0"), state: "configuration" as const };
+    manager.files.packages = [left];
+    const change = {
+      name: "old",
+      architecture: "amd64",
+      from: "1.0",
+      to: null,
+      isSecurity: false,
+      isLeftover: true,
+    } as const;
+    const plan = { changes: [change], downloadBytes: 0, diskBytes: 0, isPurge: true } as const;
+    const phase = { is: "committing", plan, snapshotId: "" } as const;
+    const request = { change: "purge", names: ["old"], removesOnlyNamed: false } as const;
+    const input = { request, takesSnapshot: false, isGuarded: false };
+    const stuck = { ...manager, commit: () => Promise.resolve({ isDone: false, reason: "apt-get was killed" }) };
+    expect(await applyUpdates(input, { ...ports, manager: stuck }, work(phase))).toMatchObject({
+      success: false,
+      packages_updated: 0,
+      packages: [],
+      error: "apt-get was killed",
+    });
+    const purging = {
+      ...manager,
+      commit({ changes, isPurge }: TransactionPlan) {
+        expect([changes, isPurge]).toEqual([[change], true]);
+        manager.files.packages = [];
+        return Promise.resolve({ isDone: true, reason: "" });
+      },
+    };
+    expect(await applyUpdates(input, { ...ports, manager: purging }, work(phase))).toMatchObject({
+      success: true,
+      packages_updated: 1,
+      packages: [{ name: "old", from: "1.0", to: null }],
+    });
   });
 });
 

@@ -13,11 +13,12 @@ import {
   type Update,
   within,
 } from "./apply-steps.ts";
-import { activeUnitsOf, type Condition, worseThan } from "./condition.ts";
-import { timesAfterRollback, watchAfter } from "./guard.ts";
+import { isChange } from "./change-plan.ts";
+import { activeUnitsOf, type Condition, type Removal, worseThan } from "./condition.ts";
+import { timesAfterRollback, type Watch, watchAfter } from "./guard.ts";
 import { isKernelPackage } from "./kernel-packages.ts";
 import { type RollbackPhase, rollBack, type Work } from "./rollback.ts";
-import { changedOf, doneOf } from "./transaction.ts";
+import { changedOf, doneOf, packagesNow } from "./transaction.ts";
 
 interface Guarded {
   readonly verdict: GuardVerdict;
@@ -36,7 +37,7 @@ async function restoreUnits(
   progress.step(95, "start what ran before");
   try {
     const now = await condition.look(activeUnitsOf(before), signal);
-    for (const { unit, mustLast } of worseThan(before, now, false)) {
+    for (const { unit, mustLast } of worseThan(before, now, "none")) {
       if (unit === undefined || mustLast) continue;
       try {
         await condition.restart(unit, signal);
@@ -51,18 +52,38 @@ async function restoreUnits(
     progress.line(`cannot look at the host: ${errorMessage(error)}`);
   }
   progress.step(97, "look at the host again");
-  const watch = { before, removesPackages: false, ...timesAfterRollback(guard) };
+  const watch: Watch = { before, removal: "none", ...timesAfterRollback(guard) };
   const remaining = await watchAfter(watch, { condition, clock }, signal);
   return { restarted, remaining: remaining.map(({ text }) => text) };
 }
 
+/** Starts what ran before, and says what the host is then, whether or not the way back succeeded. */
+async function lookAfterwards(update: Update, last: ApplyPhase, verdict: GuardVerdict): Promise<GuardVerdict> {
+  if (last.baseline === undefined) {
+    const unknown = "the host was not looked at before the update, so nothing can be compared";
+    const message = verdict.outcome === "rolled_back" ? verdict.message : `${verdict.message}; ${unknown}`;
+    return { ...verdict, message };
+  }
+  const { restarted, remaining } = await restoreUnits(update, last.baseline);
+  const found = { restarted: [...restarted], remaining: [...remaining] };
+  if (remaining.length === 0) return { ...verdict, ...found };
+  const message = `${verdict.message}; still worse than before: ${remaining.join("; ")}`;
+  const outcome = verdict.outcome === "rolled_back" ? "rolled_back_still_worse" : verdict.outcome;
+  return { ...verdict, ...found, outcome, message };
+}
+
 async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly string[]): Promise<Guarded> {
   const { backend, id, clock, rules, progress } = update;
-  if (last.snapshotId === "") {
-    const message = "there is no snapshot to return to";
-    return { verdict: { outcome: "rollback_failed", message, worse: [...worse] }, needsReboot: false };
-  }
+  const verdictOf = (isBack: boolean, message: string): GuardVerdict => ({
+    outcome: isBack ? "rolled_back" : "rollback_failed",
+    message: `${worse.join("; ")}: ${message}`,
+    worse: [...worse],
+  });
   const rolling = save(update, { ...last, is: "rolling_back", worse });
+  if (last.snapshotId === "") {
+    const failed = verdictOf(false, "there is no snapshot to return to");
+    return { verdict: await lookAfterwards(update, rolling, failed), needsReboot: false };
+  }
   progress.step(80, "roll back, since the host is worse than before");
   const { safetySnapshotId, baseline } = rolling;
   const back: Work<RollbackPhase> = {
@@ -79,32 +100,21 @@ async function rollBackTo(update: Update, last: ApplyPhase, worse: readonly stri
       requires_reboot: false,
     }),
   );
-  const needsReboot = result.requires_reboot;
-  const message = `${worse.join("; ")}: ${result.message}`;
-  const verdict: GuardVerdict = {
-    outcome: result.success ? "rolled_back" : "rollback_failed",
-    message,
-    worse: [...worse],
-  };
-  if (baseline === undefined) return { verdict, needsReboot };
   // What was restarted runs what was just replaced again.
-  await restartReplaced(update, { ...rolling, restarted: [] }, 95);
-  const { restarted, remaining } = await restoreUnits(update, baseline);
-  const found = { restarted: [...restarted], remaining: [...remaining] };
-  if (remaining.length === 0) return { verdict: { ...verdict, ...found }, needsReboot };
-  return {
-    verdict: {
-      ...verdict,
-      ...found,
-      outcome: result.success ? "rolled_back_still_worse" : "rollback_failed",
-      message: `${message}; still worse than before: ${remaining.join("; ")}`,
-    },
-    needsReboot,
-  };
+  if (baseline !== undefined) await restartReplaced(update, { ...rolling, restarted: [] }, 95);
+  const verdict = await lookAfterwards(update, rolling, verdictOf(result.success, result.message));
+  return { verdict, needsReboot: result.requires_reboot };
 }
 
 async function isUntouched({ manager, signal }: Update, { plan }: ApplyPhase): Promise<boolean> {
-  return changedOf(plan, await manager.installed(signal)).length === 0 && (await manager.audit(signal)).length === 0;
+  return (
+    changedOf(plan, await packagesNow(plan, manager, signal)).length === 0 && (await manager.audit(signal)).length === 0
+  );
+}
+
+function removalOf({ input }: Update, { changes }: ApplyPhase["plan"]): Removal {
+  if (!changes.some(({ name, to }) => to === null && !isKernelPackage(name))) return "none";
+  return isChange(input.request) ? "asked" : "along";
 }
 
 async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefined> {
@@ -115,8 +125,7 @@ async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefi
   if (reason !== undefined) return rollBackTo(update, last, [`the update failed: ${reason}`]);
   if (baseline === undefined) return kept("the host was not looked at before the update, so nothing can be compared");
   update.progress.step(70, "watch units, ports and checks");
-  const removesPackages = plan.changes.some(({ name, to }) => to === null && !isKernelPackage(name));
-  const watch = { before: baseline, removesPackages, ...update.guard };
+  const watch = { before: baseline, removal: removalOf(update, plan), ...update.guard };
   const worse = await watchAfter(watch, update, update.signal);
   if (worse.length === 0) return kept("nothing is worse than before");
   return rollBackTo(
@@ -147,15 +156,15 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
       return otherwise;
     }
   };
-  const installed = await orUnknown("which packages are installed", () => manager.installed(signal), undefined);
+  const now = await orUnknown("which packages are installed", () => packagesNow(plan, manager, signal), undefined);
   const leftOver = await orUnknown("what is left half-done", () => manager.audit(signal), []);
   const noNeeds = { requiresReboot: false, units: [] };
   const needs = await orUnknown("what has to be restarted", () => manager.restartNeeds(signal), noNeeds);
   const keptFiles = await orUnknown("which configuration files were kept", () => findKeptFiles(update, last), []);
   const verdict = guarded?.verdict;
   const isRolledBack = verdict !== undefined && verdict.outcome !== "kept";
-  const done = installed === undefined ? [] : doneOf(plan, installed);
-  const missing = installed === undefined ? 0 : plan.changes.length - done.length;
+  const done = now === undefined ? [] : doneOf(plan, now);
+  const missing = now === undefined ? 0 : plan.changes.length - done.length;
   const reasons = [
     ...(reason === undefined ? [] : [reason]),
     ...leftOver,
@@ -175,7 +184,7 @@ async function report(update: Update, last: ApplyPhase, guarded: Guarded | undef
     packages_updated: done.length,
     requires_reboot: needs.requiresReboot || (guarded?.needsReboot ?? false),
     operation_id: id,
-    packages: installed === undefined ? [] : [...changedOf(plan, installed)],
+    packages: now === undefined ? [] : [...changedOf(plan, now)],
     requires_restart: [...needs.units],
     error: reasons.length === 0 ? null : reasons.join("; "),
     ...(verdict !== undefined && { guard: verdict }),

@@ -1,6 +1,7 @@
 import type { AutomaticOutcome, AutomaticUpdates, automaticReboots } from "#contract/automatic-updates.ts";
+import type { Scope } from "#contract/scopes.ts";
 import type { UpdateApply } from "#contract/updates.ts";
-import { DomainError } from "#domain/common/error.ts";
+import { DomainError, isWindowRefusal } from "#domain/common/error.ts";
 import type { AutomaticRun, AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import { noProgress, type UpdateRequest } from "#domain/ports/packages.ts";
@@ -62,7 +63,8 @@ function installed(result: UpdateApply): Found {
   );
 }
 
-const isRetryable = (error: unknown): boolean => error instanceof DomainError && error.details?.["retryable"] === true;
+const isRetryable = (error: unknown): boolean =>
+  isWindowRefusal(error) || (error instanceof DomainError && error.details?.["retryable"] === true);
 
 /** What else installs updates on this host, and how to end that; undefined where nothing does. */
 async function findRival({ manager }: HostUpdates, units: Pick<Units, "states">, signal: AbortSignal) {
@@ -85,6 +87,8 @@ export interface AutomaticPorts {
   readonly spread: (opensAt: number) => number;
   /** Begins the operation of a window, or finds the one that it began before, and waits for its result. */
   readonly apply: (input: ApplyInput, windowOpenedAt: number, signal: AbortSignal) => Promise<UpdateApply>;
+  /** Why windows of the settings hold a scope back now; undefined where none does. */
+  readonly heldBack: (scope: Scope) => DomainError | undefined;
   /** Whether an operation was begun for this window. */
   readonly hasBegun: (windowOpenedAt: number) => boolean;
   /** @throws DomainError when the host cannot be rebooted then. */
@@ -106,7 +110,7 @@ async function update(
   { opensAt }: Window,
   signal: AbortSignal,
 ): Promise<Found> {
-  const { plan, apply, hasBegun, units } = ports;
+  const { plan, apply, hasBegun, heldBack, units } = ports;
   const { manager } = host;
   const input = inputOf(plan);
   if (!hasBegun(opensAt)) {
@@ -117,6 +121,8 @@ async function update(
     await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
     const { changes } = await refusedAsInvalid(() => manager.simulate(input.request, signal));
     if (changes.length === 0) return found("nothing", "nothing to update");
+    const held = heldBack("updates:apply");
+    if (held !== undefined) throw held;
   }
   return installed(await apply(input, opensAt, signal));
 }
@@ -147,7 +153,7 @@ async function rebootAfter(
   window: Window,
   signal: AbortSignal,
 ): Promise<{ readonly at: number | null; readonly message: string }> {
-  const { plan, host, clock, reboot } = ports;
+  const { plan, host, clock, heldBack, reboot } = ports;
   const none = { at: null, message: "" };
   if (outcome !== "installed" && outcome !== "nothing") return none;
   const needs = await (await host())?.manager.restartNeeds(signal);
@@ -156,6 +162,8 @@ async function rebootAfter(
   const at = clock.now() + rebootNoticeMs;
   if (plan.reboot === "in_window" && at > window.closesAt)
     return { at: null, message: "; a reboot completes it, in the next window" };
+  const held = heldBack("system:reboot");
+  if (held !== undefined) return { at: null, message: `; a reboot completes it, but ${held.message}` };
   try {
     await reboot(at, "Steward reboots this host to complete updates", signal);
     return { at, message: `; the host reboots at ${toTimestamp(at)} to complete it` };

@@ -18,6 +18,15 @@ type Manager = Pick<PackageManager, "name" | "simulate" | "planChange" | "unremo
 export const doingOf = (request: UpdateRequest | ChangeRequest): string =>
   isChange(request) ? `${request.change} ${request.names.join(", ")}` : "update";
 
+const changeText = ({ name, from, to }: TransactionPlan["changes"][number], isPurge = false): string => {
+  if (from === null) return `install ${name} ${to ?? ""}`;
+  return to === null ? `${isPurge ? "purge" : "remove"} ${name} ${from}` : `update ${name} from ${from} to ${to}`;
+};
+
+/** What a transaction changes, in the words of its plan. */
+export const changeTexts = ({ changes, isPurge }: TransactionPlan): readonly string[] =>
+  changes.map((each) => changeText(each, isPurge));
+
 /** Plans updates, or that packages come or go. @throws UpdateRefused also where what must stay would be removed. */
 export async function planFor(
   manager: Manager,

@@ -1,8 +1,9 @@
 import type { CheckStatus } from "#contract/checks.ts";
 import { statusRank } from "#contract/checks.ts";
 import type { GuardedBy } from "#domain/common/guarded-by.ts";
-import type { ListeningSockets } from "#domain/ports/network.ts";
+import type { ListeningSockets, SocketOwner } from "#domain/ports/network.ts";
 import { type UnitState, type Units, UnitsUnavailable } from "#domain/ports/units.ts";
+import { defined } from "#kernel/values.ts";
 
 /** A TCP port, or a UDP port that somebody chose, at which programs wait. */
 export interface Listener {
@@ -10,6 +11,10 @@ export interface Listener {
   readonly port: number;
   readonly isLoopback: boolean;
   readonly program: string;
+  /** The unit with which it goes: of ports at which systemd itself waits, the socket unit. Absent for programs outside of units, and where the unit is not known. */
+  readonly unit?: string;
+  /** Whose it is, of a port that the kernel may have given out. */
+  readonly holder?: Omit<SocketOwner, "program">;
 }
 
 /** What an update may break, as it is at one moment. */
@@ -21,7 +26,14 @@ export interface Condition {
   /** By name; undefined without an answer of systemd. */
   readonly units:
     | Readonly<
-        Record<string, { readonly state: string } & Pick<UnitState, "activeState" | "staysActive" | "isOnDemand">>
+        Record<
+          string,
+          {
+            readonly state: string;
+            /** Whether systemd has no file for it, or one that says that it is not to be started. */
+            readonly isAbsent?: true;
+          } & Pick<UnitState, "activeState" | "staysActive" | "isOnDemand" | "hasFile">
+        >
       >
     | undefined;
   readonly failedUnits: Readonly<Record<string, { readonly result: string }>>;
@@ -38,30 +50,57 @@ export interface HostCondition {
 const labelOf = ({ protocol, port, isLoopback }: Listener): string =>
   `${port}/${protocol}${isLoopback ? " on loopback" : ""}`;
 
-async function readListeners(sockets: ListeningSockets): Promise<readonly Listener[]> {
+/** The unit of systemd itself, which listens only where it is told to. */
+const managerUnit = "init.scope";
+
+/** Where systemd waits, by socket units. */
+type Waiting = readonly Required<Pick<UnitState, "name" | "waitsAt">>[];
+
+async function readSockets(sockets: ListeningSockets) {
   const listening = await sockets.listening();
-  const owners = await sockets.owners(listening.map(({ inode }) => inode));
+  return { listening, owners: await sockets.owners(listening.map(({ inode }) => inode)) };
+}
+
+function listenersOf(
+  { listening, owners }: Awaited<ReturnType<typeof readSockets>>,
+  waiting: Waiting,
+): readonly Listener[] {
+  const socketUnitAt = (at: Pick<Listener, "protocol" | "port">): string | null =>
+    waiting.find(({ waitsAt }) => waitsAt.some((each) => each.protocol === at.protocol && each.port === at.port))
+      ?.name ?? null;
   // Those of other containers and of the kernel do not change with the packages of this host.
-  const own = listening.flatMap(({ protocol, port, isLoopback, inode }): readonly Listener[] => {
-    const program = owners.get(inode);
-    return program === undefined ? [] : [{ protocol, port, isLoopback, program }];
+  const own = listening.flatMap(({ protocol, port, isLoopback, mayBeGivenOut, inode }): readonly Listener[] => {
+    const owner = owners.get(inode);
+    if (owner === undefined) return [];
+    const { program, ...holder } = owner;
+    const unit = holder.unit === managerUnit ? socketUnitAt({ protocol, port }) : holder.unit;
+    return [{ protocol, port, isLoopback, program, ...(unit !== null && { unit }), ...(mayBeGivenOut && { holder }) }];
   });
-  return [...new Map(own.map((each) => [`${labelOf(each)} ${each.program}`, each])).values()];
+  return [...new Map(own.map((each) => [JSON.stringify(each), each])).values()];
 }
 
 async function readUnits(units: Pick<Units, "states" | "failed">, also: readonly string[]) {
   try {
     const [states, failed = []] = await Promise.all([units.states(also), units.failed()]);
-    const entries = states?.map(({ name, loadState, activeState, subState, staysActive, isOnDemand }) => {
+    const entries = states?.map(({ name, loadState, activeState, subState, staysActive, isOnDemand, hasFile }) => {
       const state = loadState === "not-found" ? "not found" : `${activeState} (${subState})`;
-      return [name, { state, activeState, staysActive, ...(isOnDemand && { isOnDemand }) }] as const;
+      // Packages of an older make mask their units when they are removed.
+      const isAbsent = loadState === "not-found" || loadState === "masked";
+      return [
+        name,
+        { state, activeState, staysActive, ...defined({ isOnDemand, hasFile }), ...(isAbsent && { isAbsent }) },
+      ] as const;
     });
+    const waiting: Waiting = (states ?? []).flatMap(({ name, waitsAt }) =>
+      waitsAt === undefined ? [] : [{ name, waitsAt }],
+    );
     return {
+      waiting,
       units: entries && Object.fromEntries(entries),
       failedUnits: Object.fromEntries(failed.map(({ name, result }) => [name, { result }])),
     };
   } catch (error) {
-    if (error instanceof UnitsUnavailable) return { units: undefined, failedUnits: {} };
+    if (error instanceof UnitsUnavailable) return { waiting: [], units: undefined, failedUnits: {} };
     throw error;
   }
 }
@@ -75,12 +114,12 @@ export function createHostCondition(ports: {
   const { units, sockets, report } = ports;
   return {
     async look(also, signal) {
-      const [checks, ofUnits, listeners] = await Promise.all([
+      const [checks, { waiting, ...ofUnits }, found] = await Promise.all([
         report(signal),
         readUnits(units, also),
-        readListeners(sockets),
+        readSockets(sockets),
       ]);
-      return { checks, ...ofUnits, listeners };
+      return { checks, ...ofUnits, listeners: listenersOf(found, waiting) };
     },
     async restart(unit, signal) {
       if ((await units.read(unit)).activeState === "failed") await units.resetFailed(unit);
@@ -103,19 +142,35 @@ export interface Worsening {
   readonly mayHaveEnded?: true;
 }
 
+/**
+ * Whether a change removes packages: `asked` where somebody has asked for these packages to come or go, `along` where an update does
+ * it, after which something else is to serve in their place.
+ */
+export type Removal = "none" | "along" | "asked";
+
 /** Units that were active and are to be active again. */
 export const activeUnitsOf = ({ units = {} }: Condition): readonly string[] =>
   Object.keys(units).filter((name) => units[name]?.staysActive === true);
 
+/** Units of which each look has to tell, also when systemd has unloaded them. */
+export const watchedUnitsOf = (condition: Condition): readonly string[] => [
+  ...new Set([...activeUnitsOf(condition), ...condition.listeners.flatMap(({ unit = [] }) => unit)]),
+];
+
 const isActive = (state: string): boolean => ["active", "reloading", "refreshing"].includes(state);
 
-function worseUnits(before: Condition, now: Condition, removesPackages: boolean): readonly Worsening[] {
+/** Whether systemd says of a unit that it can be started no more, as of those of packages that were removed. */
+const isGone = (unit: string, before: Condition, now: Condition): boolean =>
+  before.units?.[unit]?.isAbsent !== true && now.units?.[unit]?.isAbsent === true;
+
+function worseUnits(before: Condition, now: Condition, removal: Removal): readonly Worsening[] {
   if (now.units === undefined)
     return before.units === undefined ? [] : [{ key: "systemd", text: "systemd does not answer", mustLast: false }];
   const known = activeUnitsOf(before);
+  const isRemoved = (unit: string): boolean => removal !== "none" && isGone(unit, before, now);
   const stopped = known.flatMap((unit): readonly Worsening[] => {
     const { state, activeState } = now.units?.[unit] ?? { state: "not found", activeState: "inactive" };
-    if (isActive(activeState) || (removesPackages && state === "not found")) return [];
+    if (isActive(activeState) || (removal !== "none" && state === "not found") || isRemoved(unit)) return [];
     const result = now.failedUnits[unit]?.result;
     const text = `unit ${unit}: was ${before.units?.[unit]?.state}, now ${state}${result ? `, result ${result}` : ""}`;
     // `auto-restart` comes between two runs of a service that ends again and again.
@@ -125,7 +180,7 @@ function worseUnits(before: Condition, now: Condition, removesPackages: boolean)
     return [{ key: `unit ${unit}`, text, mustLast, unit, ...(mayHaveEnded && { mayHaveEnded }) }];
   });
   const failed = Object.entries(now.failedUnits)
-    .filter(([unit]) => before.failedUnits[unit] === undefined && !known.includes(unit))
+    .filter(([unit]) => before.failedUnits[unit] === undefined && !known.includes(unit) && !isRemoved(unit))
     .map(([unit, { result }]) => ({
       key: `unit ${unit}`,
       text: `unit ${unit}: had not failed, now failed${result ? `, result ${result}` : ""}`,
@@ -141,25 +196,47 @@ const isSameProgram = (one: string, other: string): boolean => {
   return first === second || first === "systemd" || second === "systemd";
 };
 
-function worseListeners(before: Condition, now: Condition): readonly Worsening[] {
-  return before.listeners.flatMap((was): readonly Worsening[] => {
+const reachesAsFar = (was: Listener, is: Listener): boolean => was.isLoopback || !is.isLoopback;
+
+/**
+ * Whether the loss of a port tells of a broken service. Of those that the kernel gives out a service gets another one at each start, and what
+ * other programs are at comes and goes: there it tells only where the main process of a service that stays has none of them left.
+ */
+function isMissed(was: Listener, staying: ReadonlySet<string>, now: Condition): boolean {
+  const { unit, isMain } = was.holder ?? { unit: managerUnit, isMain: true };
+  if (unit === managerUnit) return true;
+  if (unit === null || !isMain || !staying.has(unit)) return false;
+  return !now.listeners.some((is) => is.holder?.unit === unit && reachesAsFar(was, is));
+}
+
+/** A unit without a file was no package's: whoever made it may end it at any time. */
+const wentAlong = ({ unit }: Listener, before: Condition, now: Condition): boolean =>
+  unit !== undefined && before.units?.[unit]?.hasFile === true && isGone(unit, before, now);
+
+function worseListeners(before: Condition, now: Condition, removal: Removal): readonly Worsening[] {
+  const staying = new Set(activeUnitsOf(before));
+  const found = before.listeners.flatMap((was): readonly Worsening[] => {
+    if (!isMissed(was, staying, now)) return [];
+    if (removal === "asked" && wentAlong(was, before, now)) return [];
     const there = now.listeners.filter(
-      ({ protocol, port, isLoopback }) =>
-        protocol === was.protocol && port === was.port && (was.isLoopback || !isLoopback),
+      (is) => is.protocol === was.protocol && is.port === was.port && reachesAsFar(was, is),
     );
     const label = labelOf(was);
     const finding = (text: string): readonly Worsening[] => [{ key: `port ${label}`, text, mustLast: false }];
     if (there.length === 0) return finding(`port ${label}: ${was.program} listened, now nothing does`);
     if (there.some(({ program }) => isSameProgram(program, was.program))) return [];
-    return finding(`port ${label}: ${was.program} listened, now ${there.map(({ program }) => program).join(" and ")}`);
+    const programs = new Set(there.map(({ program }) => program));
+    return finding(`port ${label}: ${was.program} listened, now ${[...programs].join(" and ")}`);
   });
+  // At one port several units may have listened, each at an address of its own.
+  return [...new Map(found.map((each) => [each.text, each])).values()];
 }
 
 /** A check that cannot look any more is worse too, unless its subject may have been removed. */
-function worseChecks(before: Condition, now: Condition, removesPackages: boolean): readonly Worsening[] {
+function worseChecks(before: Condition, now: Condition, removal: Removal): readonly Worsening[] {
   return Object.entries(now.checks).flatMap(([id, { status, message, guardedBy }]): readonly Worsening[] => {
     const was = before.checks[id]?.status ?? "skip";
-    const isGone = status === "skip" && (was === "pass" || was === "warn") && !removesPackages;
+    const isGone = status === "skip" && (was === "pass" || was === "warn") && removal === "none";
     const isWorse = statusRank[status] > statusRank[was] && status !== "skip";
     const counts = guardedBy === "failure" ? isWorse && status === "fail" : isWorse || isGone;
     if (!counts) return [];
@@ -174,8 +251,8 @@ function worseChecks(before: Condition, now: Condition, removesPackages: boolean
 }
 
 /** What is worse than before: a closed list of what an update may cause. */
-export const worseThan = (before: Condition, now: Condition, removesPackages: boolean): readonly Worsening[] => [
-  ...worseUnits(before, now, removesPackages),
-  ...worseListeners(before, now),
-  ...worseChecks(before, now, removesPackages),
+export const worseThan = (before: Condition, now: Condition, removal: Removal): readonly Worsening[] => [
+  ...worseUnits(before, now, removal),
+  ...worseListeners(before, now, removal),
+  ...worseChecks(before, now, removal),
 ];

@@ -31,7 +31,7 @@ async function watched(looks: readonly State[], minutes?: number) {
     return Promise.resolve(states[state]);
   };
   const worse = await watchAfter(
-    { before, removesPackages: false, ...guardTimesOf(minutes) },
+    { before, removal: "none", ...guardTimesOf(minutes) },
     {
       condition: { look, restart: () => Promise.reject(new Error("nothing is started here")) },
       clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) },
@@ -98,7 +98,7 @@ describe("a unit that something starts on demand", () => {
     let [count, isUp] = [0, true];
     const restarted: string[] = [];
     const worse = await watchAfter(
-      { before: onDemand, removesPackages: false, ...guardTimesOf(undefined) },
+      { before: onDemand, removal: "none", ...guardTimesOf(undefined) },
       {
         condition: {
           look() {

@@ -1,5 +1,12 @@
 import type { Clock } from "#kernel/clock.ts";
-import { activeUnitsOf, type Condition, type HostCondition, type Worsening, worseThan } from "./condition.ts";
+import {
+  type Condition,
+  type HostCondition,
+  type Removal,
+  type Worsening,
+  watchedUnitsOf,
+  worseThan,
+} from "./condition.ts";
 
 const lookIntervalMs = 15_000;
 /** Daemons that were restarted come up meanwhile. */
@@ -31,7 +38,7 @@ export const timesAfterRollback = ({ guardMs, enoughMs }: GuardTimes): GuardTime
 
 export interface Watch extends GuardTimes {
   readonly before: Condition;
-  readonly removesPackages: boolean;
+  readonly removal: Removal;
 }
 
 /**
@@ -40,21 +47,21 @@ export interface Watch extends GuardTimes {
  * over, or after `enoughMs` without problems.
  */
 export async function watchAfter(
-  { before, removesPackages, guardMs, enoughMs }: Watch,
+  { before, removal, guardMs, enoughMs }: Watch,
   ports: { readonly condition: HostCondition; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
   signal: AbortSignal,
 ): Promise<readonly Worsening[]> {
   const { condition, clock } = ports;
   const startedAtMs = clock.monotonicMs();
   const mustLastMs = Math.min(lastingMs, guardMs);
-  const known = activeUnitsOf(before);
+  const known = watchedUnitsOf(before);
   let wasWorse = false;
   let late = 0;
   /** Since when each problem has been there in every look. */
   let since: ReadonlyMap<string, number> = new Map();
   const look = async (): Promise<readonly Worsening[]> => {
     try {
-      return worseThan(before, await condition.look(known, signal), removesPackages);
+      return worseThan(before, await condition.look(known, signal), removal);
     } catch {
       signal.throwIfAborted();
       return [{ key: "host", text: "the host cannot be looked at", mustLast: false }];

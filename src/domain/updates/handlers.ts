@@ -15,15 +15,16 @@ import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput, TransactionInput } from "./apply-steps.ts";
-import { doingOf, planFor } from "./change-plan.ts";
+import { changeTexts, doingOf, planFor } from "./change-plan.ts";
 import { type DowngradeRules, harmfulDowngrades, refuseDowngrades } from "./downgrades.ts";
 import { isKernelPackage } from "./kernel-packages.ts";
 import { requireReboot } from "./reboot.ts";
 import { notRefreshed, refusedAsInvalid } from "./refusals.ts";
+import { returnTexts } from "./rollback.ts";
 import { requireRoom } from "./room.ts";
 import { createSharedRun } from "./shared-run.ts";
 import { isSnapshotId, toSnapshot, wayBack } from "./snapshot.ts";
-import { findStale, type StaleHost } from "./stale.ts";
+import { findStale, restartText, type StaleHost } from "./stale.ts";
 import { requireSnapshot, type UpdateKind, type UpdateWork } from "./verbs.ts";
 
 /** Runs work in a process that outlives this one. */
@@ -44,11 +45,6 @@ export interface LongWork {
 const unsupported = (missing: string, message: string): DomainError =>
   new DomainError("UNAVAILABLE", message, { missing, retryable: false });
 const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
-
-const changeText = ({ name, from, to }: TransactionPlan["changes"][number], isPurge = false): string => {
-  if (from === null) return `install ${name} ${to ?? ""}`;
-  return to === null ? `${isPurge ? "purge" : "remove"} ${name} ${from}` : `update ${name} from ${from} to ${to}`;
-};
 
 async function findUpdates(
   manager: PackageManager,
@@ -122,7 +118,7 @@ export async function applyPlan(
 ): Promise<Plan> {
   const planned = await refusedAsInvalid(() => planFor(manager, request, signal), doingOf(request));
   const { changes, downloadBytes } = planned;
-  await requireRoom(planned, { manager, fileSystems, takesSnapshot }, signal);
+  await requireRoom(planned, { manager, backend, fileSystems, takesSnapshot }, signal);
   const hasSnapshot = takesSnapshot && changes.length > 0;
   const lacks = hasSnapshot ? await findLacks(backend, changes, signal) : [];
   if (lacks.length > 0 && (isGuarded || requiresFull)) throw lacking(lacks);
@@ -134,7 +130,7 @@ export async function applyPlan(
   const oneWay = isGuarded ? harmfulDowngrades(changes, rules) : [];
   const noWayBack = oneWay.map(({ name, reason }) => `not roll back by itself, because of ${name}: ${reason}`);
   return createPlan(
-    [...snapshot, ...changes.map((each) => changeText(each, planned.isPurge)), ...restart, ...watch, ...noWayBack],
+    [...snapshot, ...changeTexts(planned), ...restart, ...watch, ...noWayBack],
     {
       packages: changes.map(({ name }) => name),
       bytes: downloadBytes,
@@ -142,10 +138,9 @@ export async function applyPlan(
       requires_reboot: requireReboot(changes.filter(({ name, to }) => to !== null || !isKernelPackage(name))),
       ...(hasSnapshot && wayBack(namesOf(lacks))),
     },
+    { transaction: changeTexts(planned) },
   );
 }
-
-const undone = { added: "remove", removed: "put back", modified: "restore" } as const;
 
 async function rollbackPlan(
   backend: SnapshotBackend,
@@ -163,17 +158,17 @@ async function rollbackPlan(
   const stays = ({ name, architecture, from }: (typeof packages)[number]): boolean =>
     lacks.some((each) => each.name === name && each.architecture === architecture && each.version === from);
   const returned = packages.filter((each) => !stays(each));
-  const back = returned.map(({ name, from, to }) => {
-    if (from === null) return `remove ${name} ${to ?? ""}`;
-    return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
-  });
   const left = etc === "all" ? [] : files.filter(({ isForeign = false }) => isForeign);
-  const restored = files.filter((file) => !left.includes(file)).map(({ path, change }) => `${undone[change]} ${path}`);
-  const plan = createPlan(["verify the snapshot", "take a safety snapshot", ...back, ...restored], {
-    packages: returned.map(({ name }) => name),
-    requires_reboot: requireReboot(returned),
-    ...wayBack(namesOf(lacks)),
-  });
+  const restored = files.filter((file) => !left.includes(file));
+  const plan = createPlan(
+    ["verify the snapshot", "take a safety snapshot", ...returnTexts({ packages: returned, files: restored })],
+    {
+      packages: returned.map(({ name }) => name),
+      requires_reboot: requireReboot(returned),
+      ...wayBack(namesOf(lacks)),
+    },
+    { transaction: returnTexts({ packages, files }) },
+  );
   const reason = `left alone, since something else than an update changed it: ${left.map(({ path }) => path).join(", ")}`;
   const reasons = [
     ...(left.length === 0 ? [] : [reason]),
@@ -212,10 +207,14 @@ function staleHandlers({
       if (!(query.dry_run ?? false)) return work.begin("updates.restart_stale", {}, context);
       const { restartable, left, requires_reboot: requiresReboot } = await find(context.signal());
       const reason = left.map((each) => `${each.unit} is left alone: ${each.reason}`).join("; ");
-      const steps = restartable.map((unit) => `restart ${unit}`);
+      const steps = restartable.map(restartText);
       const nothing = steps.length === 0 && reason === "" ? "no service runs replaced code" : undefined;
       const rest = defined({ reason: reason === "" ? nothing : reason });
-      return createPlan(steps, { units: restartable, requires_reboot: requiresReboot, ...rest });
+      return createPlan(
+        steps,
+        { units: restartable, requires_reboot: requiresReboot, ...rest },
+        { transaction: steps },
+      );
     },
   };
 }
@@ -318,6 +317,10 @@ export function updatesHandlers(ports: {
       const signal = context.signal();
       const snapshots = (await (await host())?.backend.list(signal)) ?? [];
       return { snapshots: snapshots.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(toSnapshot) };
+    },
+
+    async getSnapshot({ params: { snapshot_id: snapshotId } }, context) {
+      return toSnapshot((await findSnapshot(host, snapshotId, context.signal())).snapshot);
     },
 
     async createSnapshot({ query, body }, context) {

@@ -16,17 +16,16 @@ import { refusedAsInvalid } from "./refusals.ts";
 /** Whether scopes cover one for a package, or for all. */
 export type Covers = (granted: readonly string[], scope: Scope, name?: string) => boolean;
 
-/** @throws DomainError `FORBIDDEN` with the first package for which a scope is missing. */
+/** @throws DomainError `FORBIDDEN` with the first package for which a scope is missing, `CONFLICT` where a window holds one back. */
 export function requirePackageScopes(
   covers: Covers,
-  {
-    scopes,
-    scope,
-    names,
-  }: { readonly scopes: readonly string[]; readonly scope: Scope; readonly names: readonly string[] },
+  { caller, checkWindows }: Pick<Context, "caller" | "checkWindows">,
+  { scope, names }: { readonly scope: Scope; readonly names: readonly string[] },
 ): void {
+  const { scopes = [] } = caller ?? {};
   const foreign = names.find((name) => !covers(scopes, scope, packageOf(name)));
   if (foreign !== undefined) throw missingScope(`${scope}:${packageOf(foreign)}`, scopes);
+  for (const name of names) checkWindows(scope, packageOf(name));
 }
 
 interface Ports {
@@ -47,7 +46,7 @@ export function packageChangeHandlers(ports: Ports): Handlers<typeof packageChan
     async ({ query, body }: Input<typeof packageChanges.installPackages>, context: Context) => {
       const { packages: names, guard = false, create_snapshot: takesSnapshot = ports.takesSnapshot } = body;
       const { scopes = [] } = context.caller ?? {};
-      requirePackageScopes(covers, { scopes, scope, names });
+      requirePackageScopes(covers, context, { scope, names });
       if (guard && !takesSnapshot) throw invalid("guard", "A guarded change needs a snapshot to return to");
       const updates = await managedHost(host);
       // What comes along goes beyond the names that a narrowed key has.

@@ -118,7 +118,7 @@ export function packageHoldHandlers({ host, covers }: Ports): Handlers<typeof pa
       { query, body: { packages: names } }: Input<typeof packageHolds.holdPackages>,
       context: Context,
     ): Promise<PackageHolds | Plan> => {
-      requirePackageScopes(covers, { scopes: context.caller?.scopes ?? [], scope: "packages:hold", names });
+      requirePackageScopes(covers, context, { scope: "packages:hold", names });
       const doing = `${isHeld ? "hold" : "unhold"} ${names.join(", ")}`;
       const { manager } = await managedHost(host);
       await demandSupport(manager, isHeld);

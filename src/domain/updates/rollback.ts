@@ -1,6 +1,7 @@
-import type { EtcScope, RollbackResult } from "#contract/updates.ts";
+import type { EtcScope, RollbackReport } from "#contract/updates.ts";
+import { requireAsPlanned } from "#domain/common/plan.ts";
 import { type PackageChange, type Progress, TransactionUnseen } from "#domain/ports/packages.ts";
-import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
+import type { SnapshotBackend, SnapshotDiff } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
 import { type DowngradeRules, refuseDowngrades } from "./downgrades.ts";
@@ -11,7 +12,7 @@ export interface RollbackPhase {
   /** Chosen before the safety snapshot is taken, so that there is only one. */
   readonly safetySnapshotId: string;
   /** Set at the end: only cleaning up is left. */
-  readonly result?: RollbackResult;
+  readonly result?: RollbackReport;
 }
 
 /** The context of an operation of the updates part. */
@@ -19,11 +20,25 @@ export interface Work<Phase> {
   /** Id of the operation, also of its transactions. */
   readonly id: string;
   readonly progress: Progress;
+  /** What the caller has agreed to; absent where there was no plan. */
+  readonly planned?: readonly string[] | undefined;
   /** Where an earlier process got to. */
   readonly phase: Phase | undefined;
   readonly savePhase: (phase: Phase) => void;
+  /** From here on it cannot be cancelled. Absent in a part of another operation, which is beyond that. @throws DomainError */
+  readonly pointOfNoReturn?: () => void;
   readonly signal: AbortSignal;
 }
+
+/** What a return to a snapshot changes, in the words of its plan. */
+export const returnTexts = ({ packages, files }: SnapshotDiff): readonly string[] => [
+  ...packages.map(({ name, from, to }) => {
+    if (from === null) return `remove ${name} ${to ?? ""}`;
+    return to === null ? `install ${name} ${from}` : `return ${name} from ${to} to ${from}`;
+  }),
+  ...files.map(({ path, change }) => `${undone[change]} ${path}`),
+];
+const undone = { added: "remove", removed: "put back", modified: "restore" } as const;
 
 /** The reverse of the coming changes: what a safety snapshot must be able to undo. */
 const changesBetween = (
@@ -53,11 +68,15 @@ interface RollbackPorts {
 export async function rollBack(
   { snapshotId, etc = "touched", allowDowngrade: allowed, partial: isPartial = false }: RollbackInput,
   { backend, clock, rules }: RollbackPorts,
-  { id, progress, phase, savePhase, signal }: Work<RollbackPhase>,
-): Promise<RollbackResult> {
+  { id, progress, phase, planned, savePhase, pointOfNoReturn, signal }: Work<RollbackPhase>,
+): Promise<RollbackReport> {
   progress.step(0, "verify the snapshot");
   await backend.verify(snapshotId, signal);
-  if (phase === undefined) refuseDowngrades((await backend.diff(snapshotId, signal)).packages, { rules, allowed });
+  if (phase === undefined) {
+    const diff = await backend.diff(snapshotId, signal);
+    refuseDowngrades(diff.packages, { rules, allowed });
+    requireAsPlanned(planned, returnTexts(diff), "roll back");
+  }
   const safetySnapshotId = phase?.safetySnapshotId ?? (await freeSnapshotId(backend, clock, signal));
   if (phase === undefined) savePhase({ safetySnapshotId });
   if (!(await backend.list(signal)).some(({ id: taken }) => taken === safetySnapshotId)) {
@@ -67,6 +86,7 @@ export async function rollBack(
     const changes = changesBetween(packages);
     await backend.create({ id: safetySnapshotId, description, kind: "before_rollback", changes, progress }, signal);
   }
+  pointOfNoReturn?.();
   progress.step(40, "return to the snapshot");
   const goBack = () => backend.rollback(snapshotId, { id, progress, etc, isPartial }, signal);
   const outcome = await goBack().catch((error: unknown) => {

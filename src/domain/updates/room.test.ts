@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { createFakeFileSystems, fakeFileSystem } from "../../../test/fakes/file-systems.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
+import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
 import { requireRoom } from "./room.ts";
 
 const megabyte = 2 ** 20;
@@ -14,17 +15,22 @@ const change = (name: string, from: string | null = "1") => ({
   isSecurity: false,
 });
 const ask = async (
-  given: { readonly boot?: number; readonly root?: number; readonly takesSnapshot?: boolean },
+  given: { readonly boot?: number; readonly root?: number; readonly data?: number; readonly takesSnapshot?: boolean },
   ...names: readonly (readonly [name: string, from?: string | null])[]
 ): Promise<string> => {
-  const { boot = 1000, root = 1000, takesSnapshot = true } = given;
+  const { boot = 1000, root = 1000, data, takesSnapshot = true } = given;
   const fileSystems = createFakeFileSystems([
     fakeFileSystem({ path: "/", freeBytes: root * megabyte }),
     fakeFileSystem({ path: "/boot", totalBytes: (300 + boot) * megabyte, freeBytes: boot * megabyte }),
+    ...(data === undefined ? [] : [fakeFileSystem({ path: "/srv", freeBytes: data * megabyte })]),
   ]);
   const plan = { changes: names.map(([name, from]) => change(name, from)), downloadBytes: 50 * megabyte, diskBytes: 0 };
   const manager = createFakePackageManager(installed);
-  return requireRoom(plan, { manager, fileSystems, takesSnapshot }, signal).then(
+  const backend = {
+    ...createFakeSnapshotBackend(),
+    ...(data !== undefined && { folder: () => Promise.resolve("/srv/steward/snapshots") }),
+  };
+  return requireRoom(plan, { manager, backend, fileSystems, takesSnapshot }, signal).then(
     () => "",
     (error: Error) => error.message,
   );
@@ -46,5 +52,15 @@ describe("room for an update", () => {
     expect(await ask({ root: 163 }, ["editor"])).toMatch(/\/ has 163.* the downloads and the snapshot need about 164/);
     expect(await ask({ root: 82, takesSnapshot: false }, ["editor"])).toBe("");
     expect(await ask({ root: 0 })).toBe("");
+  });
+
+  it("is demanded for the snapshot where snapshots are kept", async () => {
+    expect(await ask({ root: 82, data: 82 }, ["editor"])).toBe("");
+    expect(await ask({ root: 1000, data: 81 }, ["editor"])).toMatch(
+      /\/srv has 81.* free, and the snapshot need about 82/,
+    );
+    expect(await ask({ root: 81, data: 1000 }, ["editor"])).toMatch(
+      /\/ has 81.* free, and the downloads need about 82/,
+    );
   });
 });

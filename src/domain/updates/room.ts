@@ -1,5 +1,6 @@
 import { DomainError } from "#domain/common/error.ts";
 import type { InstalledPackage, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
+import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 
@@ -22,6 +23,7 @@ const cleanUp = "the fix disk_cleanup removes what can go without loss";
 interface Room {
   readonly manager: Pick<PackageManager, "installed" | "files">;
   readonly fileSystems: FileSystems;
+  readonly backend: Pick<SnapshotBackend, "folder">;
   readonly takesSnapshot: boolean;
 }
 
@@ -44,7 +46,7 @@ async function bootDemand(
 /** Refuses an update that would run out of space on the way. @throws DomainError `UNAVAILABLE` with figures and a remedy. */
 export async function requireRoom(
   plan: TransactionPlan,
-  { manager, fileSystems, takesSnapshot }: Room,
+  { manager, backend, fileSystems, takesSnapshot }: Room,
   signal: AbortSignal,
 ): Promise<void> {
   if (plan.changes.length === 0) return;
@@ -57,7 +59,7 @@ export async function requireRoom(
     ["/boot", await bootDemand(plan, boot, () => manager.installed(signal))],
     ["/usr", { what: "the packages", bytes: Math.max(plan.diskBytes, 0), remedy: cleanUp }],
     ["/var/cache", { what: "the downloads", bytes: plan.downloadBytes + spareBytes, remedy: cleanUp }],
-    ["/var/lib", { what: "the snapshot", bytes: snapshotBytes, remedy: "delete snapshots" }],
+    [await backend.folder(), { what: "the snapshot", bytes: snapshotBytes, remedy: "delete snapshots" }],
   ];
   const demands = new Map<string, Demand[]>();
   for (const [path, demand] of wanted) {

@@ -21,34 +21,38 @@ function setUp({ takesSnapshot = true, answer = updated }) {
   const manager = createFakePackageManager([fakePackage("library", "1.0")]);
   manager.repository.set("library", { version: "1.1", isSecurity: true });
   const inputs: ApplyInput[] = [];
+  const agreed: (readonly string[])[] = [];
   const updater = createSecurityUpdater({
     host: () => Promise.resolve({ manager, backend: createFakeSnapshotBackend() }),
-    apply(input) {
+    apply({ input, planned }) {
       inputs.push(input);
+      agreed.push(planned);
       return Promise.resolve(answer);
     },
     takesSnapshot,
   });
-  return { updater, inputs };
+  return { updater, inputs, agreed };
 }
 
 it.each([
   ["guarded where a snapshot can be taken", {}, true],
   ["not guarded where settings forbid the snapshot", { takesSnapshot: false }, false],
 ])("is %s", async (_, options, isGuarded) => {
-  const { updater, inputs } = setUp(options);
-  expect(await updater.plan(["library"], signal)).toMatchObject({ packages: ["library"], isGuarded });
-  await updater.apply(["library"], signal);
+  const { updater, inputs, agreed } = setUp(options);
+  const planned = await updater.plan(["library"], signal);
+  expect(planned).toMatchObject({ packages: ["library"], isGuarded });
+  await updater.apply(["library"], planned, signal);
+  expect(agreed).toEqual([["update library from 1.0 to 1.1"]]);
   expect(inputs).toMatchObject([{ isGuarded, request: { isSecurityOnly: true, names: ["library"] } }]);
 });
 
 it("says what the guard found", async () => {
   const guard: GuardVerdict = { outcome: "kept", message: "nothing is worse than before", worse: [] };
   const kept = setUp({ answer: { ...updated, guard } });
-  expect(await kept.updater.apply(["library"], signal)).toBe(
+  expect(await kept.updater.apply(["library"], { changes: [] }, signal)).toBe(
     "1 package updated behind the snapshot 20260101-000000; nothing is worse than before",
   );
   const error = "rolled_back: unit web.service failed";
   const back = setUp({ answer: { ...updated, success: false, packages_updated: 0, error } });
-  await expect(back.updater.apply(["library"], signal)).rejects.toThrow(error);
+  await expect(back.updater.apply(["library"], { changes: [] }, signal)).rejects.toThrow(error);
 });

@@ -3,6 +3,7 @@ import type { UpdateRequest } from "#domain/ports/packages.ts";
 import type { HostUpdates } from "#domain/ports/snapshots.ts";
 import { counted } from "#kernel/text.ts";
 import type { ApplyInput } from "./apply-steps.ts";
+import { changeTexts } from "./change-plan.ts";
 
 const requestFor = (names: readonly string[]): UpdateRequest => ({ type: "packages", isSecurityOnly: true, names });
 
@@ -11,7 +12,7 @@ export function createSecurityUpdater(ports: {
   readonly host: () => Promise<HostUpdates | undefined>;
   /** Runs an operation, reports its id at once, and waits for its result. @throws Error when it failed. */
   readonly apply: (
-    input: ApplyInput,
+    work: { readonly input: ApplyInput; readonly planned: readonly string[] },
     signal: AbortSignal,
     onOperation: (operationId: string) => void,
   ) => Promise<UpdateApply>;
@@ -22,16 +23,22 @@ export function createSecurityUpdater(ports: {
     async plan(names: readonly string[], signal: AbortSignal) {
       const manager = (await host())?.manager;
       if (manager === undefined) throw new Error("this host has no package manager that is supported");
-      const { changes, downloadBytes } = await manager.simulate(requestFor(names), signal);
-      return { packages: changes.map(({ name }) => name), downloadBytes, isGuarded: takesSnapshot };
+      const plan = await manager.simulate(requestFor(names), signal);
+      return {
+        packages: plan.changes.map(({ name }) => name),
+        changes: changeTexts(plan),
+        downloadBytes: plan.downloadBytes,
+        isGuarded: takesSnapshot,
+      };
     },
     async apply(
       names: readonly string[],
+      { changes: planned }: { readonly changes: readonly string[] },
       signal: AbortSignal,
       onOperation: (operationId: string) => void = () => undefined,
     ): Promise<string> {
       const input = { request: requestFor(names), takesSnapshot, isGuarded: takesSnapshot };
-      const result = await apply(input, signal, onOperation);
+      const result = await apply({ input, planned }, signal, onOperation);
       const { packages_updated: updated, snapshot_id: snapshot, requires_reboot: needsReboot } = result;
       const { success, error, guard } = result;
       const behind = snapshot === "" ? "" : ` behind the snapshot ${snapshot}`;

@@ -1,5 +1,6 @@
-import type { RestartStale, StaleReport, UnitRestart } from "#contract/updates.ts";
+import type { StaleReport, StaleRestart, UnitRestart } from "#contract/updates.ts";
 import { newerKernel } from "#domain/common/newer-kernel.ts";
+import { requireAsPlanned } from "#domain/common/plan.ts";
 import type { RebootNeed } from "#domain/ports/host.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
 import { changeUnit, type FoundUnit, hasCrashed, isRunning, type Units, unitObstacle } from "#domain/ports/units.ts";
@@ -108,9 +109,13 @@ export interface RestartPhase {
   readonly restarted: readonly UnitRestart[];
 }
 
-export async function restartStale(host: StaleHost, work: Work<RestartPhase>): Promise<RestartStale> {
-  const { id, phase, savePhase, signal } = work;
+export const restartText = (unit: string): string => `restart ${unit}`;
+
+export async function restartStale(host: StaleHost, work: Work<RestartPhase>): Promise<StaleRestart> {
+  const { id, phase, planned, savePhase, signal } = work;
   const { restartable } = await findStale(host, signal);
+  if (phase === undefined) requireAsPlanned(planned, restartable.map(restartText), "restart services");
+  work.pointOfNoReturn?.();
   const save = (all: readonly UnitRestart[]): void => savePhase({ restarted: all });
   const restarted = await restartUnits(host, restartable, work, save, phase?.restarted);
   const { left, requires_reboot: requiresReboot, processes } = await findStale(host, signal);

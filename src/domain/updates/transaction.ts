@@ -1,5 +1,5 @@
 import type { ChangedPackage } from "#contract/updates.ts";
-import type { InstalledPackage, PackageChange, TransactionPlan } from "#domain/ports/packages.ts";
+import type { InstalledPackage, PackageChange, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
 
 /** Packages of several architectures may have one name. */
 const packageKey = ({ name, architecture }: Pick<InstalledPackage, "name" | "architecture">): string =>
@@ -11,21 +11,49 @@ function allVersionsOf(installed: readonly InstalledPackage[]): (change: Package
   return (change) => (versions.get(packageKey(change)) ?? []).map(({ version }) => version);
 }
 
+type Named = Pick<InstalledPackage, "name" | "architecture">;
+
+/** The packages that a plan is compared with. */
+export interface PackagesNow {
+  readonly installed: readonly InstalledPackage[];
+  /** Removed, but for their configuration. */
+  readonly configurationOnly: readonly Named[];
+}
+
+/** Asks what a plan is compared with afterwards. */
+export async function packagesNow(
+  { isPurge }: TransactionPlan,
+  manager: Pick<PackageManager, "installed" | "files">,
+  signal: AbortSignal,
+): Promise<PackagesNow> {
+  const installed = await manager.installed(signal);
+  const present = isPurge ? await manager.files.present(signal) : [];
+  return { installed, configurationOnly: present.filter(({ state }) => state === "configuration") };
+}
+
 /** The changes of a plan that are in effect, whoever made them. */
-export function doneOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly PackageChange[] {
+export function doneOf(plan: TransactionPlan, { installed, configurationOnly }: PackagesNow): readonly PackageChange[] {
+  const anyVersions = allVersionsOf(installed);
   const versions = allVersionsOf(installed.filter(({ isUnfinished = false }) => !isUnfinished));
+  const kept = new Set(plan.isPurge ? configurationOnly.map(packageKey) : []);
   return plan.changes.filter((change) => {
     const { from, to } = change;
-    const now = versions(change);
-    return to === null ? from === null || !now.includes(from) : now.includes(to);
+    if (to !== null) return versions(change).includes(to);
+    // What was interrupted while it was removed is there still.
+    return !kept.has(packageKey(change)) && (from === null || !anyVersions(change).includes(from));
   });
 }
 
-export function changedOf(plan: TransactionPlan, installed: readonly InstalledPackage[]): readonly ChangedPackage[] {
+export function changedOf(
+  plan: TransactionPlan,
+  { installed, configurationOnly }: PackagesNow,
+): readonly ChangedPackage[] {
   const versions = allVersionsOf(installed);
+  const kept = new Set(configurationOnly.map(packageKey));
   const becomeOf = (change: PackageChange): string | null => {
     const { from, to } = change;
     const now = versions(change);
+    if (change.isLeftover && kept.has(packageKey(change))) return from;
     if (to !== null && now.includes(to)) return to;
     // It was to be installed beside other versions, and is not.
     return from === null || now.includes(from) ? from : (now.at(-1) ?? null);

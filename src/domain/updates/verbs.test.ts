@@ -8,7 +8,7 @@ import { createFakeFileSystems } from "../../../test/fakes/file-systems.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeRebootNeed } from "../../../test/fakes/reboot-need.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
-import { createFakeStaleCode } from "../../../test/fakes/stale-code.ts";
+import { createFakeStaleCode, fakeStaleProcess } from "../../../test/fakes/stale-code.ts";
 import { createFakeUnits } from "../../../test/fakes/units.ts";
 import { downgradeRules } from "./downgrades.ts";
 import type { RollbackPhase } from "./rollback.ts";
@@ -22,6 +22,11 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
   manager.repository.set("editor", { version: "1.1", isSecurity: false });
   const fake = createFakeSnapshotBackend({}, clock);
   const backend = { ...fake, ...change(fake) };
+  const staleCode = createFakeStaleCode();
+  const units = createFakeUnits([
+    { name: "web.service", activeState: "active", subState: "running" },
+    { name: "cron.service", activeState: "active", subState: "running" },
+  ]);
   const condition = { look: () => Promise.resolve(fakeCondition()), restart: () => Promise.resolve() };
   const verbs = updateVerbs({
     manager,
@@ -31,14 +36,14 @@ function setUp(change: (backend: SnapshotBackend) => Partial<SnapshotBackend> = 
     guard: { guardMs: 0, enoughMs: 0 },
     configFiles: createFakeConfigFiles(),
     keepSnapshots: 1,
-    stale: { code: createFakeStaleCode(), units: createFakeUnits(), reboot: createFakeRebootNeed() },
+    stale: { code: staleCode, units, reboot: createFakeRebootNeed() },
     rules: downgradeRules(),
     fileSystems: createFakeFileSystems(),
   });
   const lines: string[] = [];
   const progress = { step: () => undefined, line: (text: string) => void lines.push(text) };
   const work = { id: "op", progress, phase: undefined, savePhase: () => undefined, signal };
-  return { clock, fake, manager, verbs, work, lines };
+  return { clock, fake, manager, units, staleCode, verbs, work, lines };
 }
 const input = {
   request: { type: "packages", isSecurityOnly: false, names: undefined },
@@ -95,6 +100,46 @@ describe("what an interrupted rollback has left", () => {
     const { verbs, work, lines } = setUp(() => ({ tidy: () => Promise.reject(new Error("read-only")) }));
     expect(await verbs["updates.apply"](input, work)).toMatchObject({ success: true });
     expect(lines).toContain("cannot remove leftovers of rollbacks: read-only");
+  });
+});
+
+describe("what was agreed to", () => {
+  const refusal = { code: "CONFLICT", details: { reason: "plan_changed" } };
+
+  it("is what an update does, or nothing", async () => {
+    const { fake, manager, verbs, work } = setUp();
+    const planned = ["update editor from 1.0 to 1.05"];
+    await expect(verbs["updates.apply"](input, { ...work, planned })).rejects.toMatchObject({
+      ...refusal,
+      details: { added: ["update editor from 1.0 to 1.1"], missing: planned },
+    });
+    expect([manager.packages.get("editor")?.version, await fake.list(signal)]).toEqual(["1.0", []]);
+    const agreed = { ...work, planned: ["update editor from 1.0 to 1.1"] };
+    expect(await verbs["updates.apply"](input, agreed)).toMatchObject({ success: true, packages_updated: 1 });
+  });
+
+  it("is what a rollback does, or nothing", async () => {
+    const { clock, fake, verbs, work } = setUp();
+    fake.host.packages = [fakePackage("editor", "1.0")];
+    const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
+    fake.host.packages = [fakePackage("editor", "1.2")];
+    await clock.advance(1000);
+    const planned = ["return editor from 1.1 to 1.0"];
+    await expect(verbs["updates.rollback"]({ snapshotId }, { ...work, planned })).rejects.toMatchObject(refusal);
+    expect(fake.host.packages[0]?.version).toBe("1.2");
+    const agreed = { ...work, planned: ["return editor from 1.2 to 1.0"] };
+    expect(await verbs["updates.rollback"]({ snapshotId }, agreed)).toMatchObject({ success: true });
+  });
+
+  it("is what is restarted, or nothing", async () => {
+    const { units, staleCode, verbs, work } = setUp();
+    staleCode.processes = [fakeStaleProcess("web.service"), fakeStaleProcess("cron.service")];
+    const planned = ["restart web.service"];
+    await expect(verbs["updates.restart_stale"]({}, { ...work, planned })).rejects.toMatchObject({
+      ...refusal,
+      details: { added: ["restart cron.service"], missing: [] },
+    });
+    expect(units.actions).toEqual([]);
   });
 });
 

@@ -1,5 +1,5 @@
 import type { PackagesChanged } from "#contract/package-changes.ts";
-import type { RemovedSnapshot, RestartStale, RollbackResult, Snapshot, UpdateApply } from "#contract/updates.ts";
+import type { RemovedSnapshot, RollbackReport, Snapshot, StaleRestart, UpdateApply } from "#contract/updates.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { ChangeRequest, ConfigFiles, PackageManager } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, StoredSnapshot } from "#domain/ports/snapshots.ts";
@@ -30,7 +30,7 @@ export interface UpdateWork {
   readonly "updates.rollback": {
     readonly input: RollbackInput;
     readonly phase: RollbackPhase;
-    readonly result: RollbackResult;
+    readonly result: RollbackReport;
   };
   readonly "snapshots.create": {
     readonly input: { readonly description: string };
@@ -45,7 +45,7 @@ export interface UpdateWork {
   readonly "updates.restart_stale": {
     readonly input: Readonly<Record<never, never>>;
     readonly phase: RestartPhase;
-    readonly result: RestartStale;
+    readonly result: StaleRestart;
   };
 }
 export type UpdateKind = keyof UpdateWork;
@@ -158,7 +158,7 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
     },
     "updates.rollback": async (input, work) => {
       const { snapshotId } = input;
-      const doIt = async (): Promise<RollbackResult> => {
+      const doIt = async (): Promise<RollbackReport> => {
         const found = await requireSnapshot(backend, snapshotId, work.signal);
         return refusedAsInvalid(() => rollBack(input, { ...ports, backend: found.backend }, work));
       };
@@ -179,11 +179,13 @@ export function updateVerbs(ports: UpdateWorkPorts): UpdateVerbs {
         return backend.create({ id, description, kind: "manual", changes, progress }, signal);
       };
       const snapshot = taken ?? (await refusedAsInvalid(create));
+      work.pointOfNoReturn?.();
       await removeExpired(work, [snapshot.id]);
       return toSnapshot(snapshot);
     },
     "snapshots.delete": async ({ snapshotId }, work) => {
       const found = await requireSnapshot(backend, snapshotId, work.signal);
+      work.pointOfNoReturn?.();
       await found.backend.remove(snapshotId, work.signal);
       await tidy(work);
       return { success: true, message: `snapshot ${snapshotId} deleted`, snapshot_id: snapshotId };

@@ -1,18 +1,38 @@
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/fakes/clock.ts";
 import { createFakeClockOffsets } from "../../../../test/fakes/clock-offsets.ts";
+import type { CheckSettings, Outcome } from "../check.ts";
 import { clockOffsetCheck } from "./clock-offset.ts";
 
 const { signal } = new AbortController();
-const run = (offsetMs: number, settings: { readonly warn?: number; readonly fail?: number } = {}) =>
+const clock = createFakeClock();
+const minuteMs = 60_000;
+const hourMs = 60 * minuteMs;
+
+/** @param agoMs how long ago the source answered last; below zero in the future. */
+const run = (offsetMs: number, settings: Partial<CheckSettings> = {}, agoMs = minuteMs) =>
   clockOffsetCheck({
-    clockOffsets: createFakeClockOffsets({ program: "chrony", server: "192.0.2.1", offsetMs, stratum: 3 }),
+    clockOffsets: createFakeClockOffsets({
+      program: "chrony",
+      server: "192.0.2.1",
+      offsetMs,
+      stratum: 3,
+      answeredAt: clock.now() - agoMs,
+    }),
+    clock,
   }).run({ ignore: [], ...settings }, signal);
 
 it("grades how far the clock is away, in either direction", async () => {
   expect(await run(-0.0123)).toEqual({
     status: "pass",
     message: "The clock is 0.012 ms ahead of 192.0.2.1",
-    details: { offset_ms: -0.012, program: "chrony", server: "192.0.2.1", stratum: 3 },
+    details: {
+      offset_ms: -0.012,
+      program: "chrony",
+      server: "192.0.2.1",
+      stratum: 3,
+      last_answer_at: "2025-12-31T23:59:00.000Z",
+    },
   });
   expect(await run(99)).toMatchObject({ status: "pass" });
   expect(await run(100)).toMatchObject({
@@ -24,7 +44,84 @@ it("grades how far the clock is away, in either direction", async () => {
 });
 
 it("skips without a program that knows", async () => {
-  const check = clockOffsetCheck({ clockOffsets: createFakeClockOffsets() });
+  const check = clockOffsetCheck({ clockOffsets: createFakeClockOffsets(), clock });
   expect(await check.absent?.()).toMatchObject({ status: "skip" });
   expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
+});
+
+it("has no distance that is neither ahead nor behind", async () => {
+  for (const offsetMs of [0, -0, -0.0001])
+    expect(await run(offsetMs)).toMatchObject({
+      status: "pass",
+      message: "The clock is that of 192.0.2.1",
+      details: { offset_ms: 0 },
+    });
+});
+
+it("fails for a distance of hours and of decades, and lets no figure pass that is no number", async () => {
+  for (const offsetMs of [3 * hourMs, -3 * hourMs, 56 * 365 * 24 * hourMs])
+    expect(await run(offsetMs)).toMatchObject({ status: "fail", details: { offset_ms: offsetMs } });
+  await expect(run(Number.NaN)).rejects.toThrow("it is no number");
+});
+
+it("stays what it is while a clock swings from one side to the other", async () => {
+  let found: Outcome = await run(120);
+  for (const offsetMs of [-120, 99, -98, 99]) {
+    found = await run(offsetMs, {
+      previous: { status: found.status, ...(found.graded && { objects: found.graded }) },
+    });
+    expect([offsetMs, found.status]).toEqual([offsetMs, "warn"]);
+  }
+  expect(found.message).toBe(
+    "The clock is 99 ms behind 192.0.2.1 (look at chrony and its source) (this counts as warn until it is below 97.5 again)",
+  );
+});
+
+describe("after the clock was set back since the last answer", () => {
+  it.each([
+    ["that found it right", 0.2],
+    ["that found it away a little", 150],
+    // The program that found it may have set it back itself.
+    ["that found it ahead by as much", -3 * hourMs],
+  ])("%s, it warns that nobody knows how far it is away", async (_, offsetMs) => {
+    const found = await run(offsetMs, {}, -3 * hourMs);
+    expect(found).toEqual({
+      status: "warn",
+      message:
+        "The clock was set back since 192.0.2.1 answered last, 180 min in the future: how far away it is now is not known (look at chrony and its source)",
+      details: expect.objectContaining({ offset_ms: offsetMs, last_answer_at: "2026-01-01T03:00:00.000Z" }),
+      graded: {},
+    });
+  });
+
+  it("that found it too far behind, it fails: it is further behind", async () => {
+    expect(await run(2000, {}, -3 * hourMs)).toMatchObject({
+      status: "fail",
+      message: "The clock is 2000 ms behind 192.0.2.1 (look at chrony and its source)",
+    });
+  });
+
+  it("it passes once there is a new answer, though the figure is near to the threshold", async () => {
+    const { status, graded = {} } = await run(0.2, {}, -3 * hourMs);
+    expect(await run(99, { previous: { status, objects: graded } }, 0)).toMatchObject({ status: "pass" });
+  });
+
+  it("by less than a minute, it says nothing of that; nor where nobody tells of the last answer", async () => {
+    expect(await run(0.2, {}, -minuteMs)).toMatchObject({ status: "pass" });
+    const check = clockOffsetCheck({
+      clockOffsets: createFakeClockOffsets({
+        program: "ntpd",
+        server: "",
+        offsetMs: 1,
+        stratum: 2,
+        answeredAt: undefined,
+      }),
+      clock,
+    });
+    expect(await check.run({ ignore: [] }, signal)).toMatchObject({
+      status: "pass",
+      message: "The clock is 1 ms behind its source",
+      details: { last_answer_at: null },
+    });
+  });
 });

@@ -1,16 +1,26 @@
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
+import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { type Check, skip, thresholdsFor } from "../check.ts";
 import { createGrader } from "../hysteresis.ts";
 
-const milliseconds = (value: number): number => Number(value.toFixed(3));
+const minuteMs = 60_000;
+
+/** With three decimals, and without -0. */
+const milliseconds = (value: number): number => Number(value.toFixed(3)) + 0;
+
+function distance(offsetMs: number, source: string): string {
+  if (offsetMs === 0) return `The clock is that of ${source}`;
+  return `The clock is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? "behind" : "ahead of"} ${source}`;
+}
 
 const none = skip("No program sets this clock by NTP, or it has no source yet");
 
 /**
  * How far the clock is from the time of its source, in milliseconds, as chrony, systemd-timesyncd or ntpd says: by default 100 warns,
- * 1000 fails. Whether there is a source at all is in `time_sync`.
+ * 1000 fails. A last answer that is more than a minute in the future warns as well: the clock was set back since. Whether there is a
+ * source at all is in `time_sync`.
  */
-export const clockOffsetCheck = (ports: { clockOffsets: ClockOffsets }): Check => ({
+export const clockOffsetCheck = (ports: { clockOffsets: ClockOffsets; clock: Pick<Clock, "now"> }): Check => ({
   id: "clock_offset",
   name: "Offset of the clock",
   category: "system",
@@ -20,16 +30,26 @@ export const clockOffsetCheck = (ports: { clockOffsets: ClockOffsets }): Check =
   async run(settings, signal) {
     const found = await ports.clockOffsets.read(signal);
     if (found === undefined) return none;
-    const { program, server, stratum } = found;
+    const { program, server, stratum, answeredAt } = found;
     const offsetMs = milliseconds(found.offsetMs);
+    const source = server === "" ? "its source" : server;
+    const details = {
+      offset_ms: offsetMs,
+      program,
+      server,
+      stratum,
+      last_answer_at: answeredAt === undefined ? null : toTimestamp(answeredAt),
+    };
     const grader = createGrader(settings);
     const status = grader.grade(Math.abs(offsetMs), thresholdsFor({ warn: 100, fail: 1000 }, settings));
-    const side = offsetMs > 0 ? "behind" : "ahead of";
+    const setBackMs = answeredAt === undefined ? 0 : answeredAt - ports.clock.now();
+    // What was behind is further behind since, and what was ahead may be right.
+    const isCertain = status === "fail" && offsetMs > 0;
+    if (setBackMs > minuteMs && !isCertain) {
+      const message = `The clock was set back since ${source} answered last, ${Math.round(setBackMs / minuteMs)} min in the future: how far away it is now is not known (look at ${program} and its source)`;
+      return { status: "warn", message, details, graded: {} };
+    }
     const remedy = status === "pass" ? "" : ` (look at ${program} and its source)`;
-    return grader.finish({
-      status,
-      message: `The clock is ${Math.abs(offsetMs)} ms ${side} ${server === "" ? "its source" : server}${remedy}`,
-      details: { offset_ms: offsetMs, program, server, stratum },
-    });
+    return grader.finish({ status, message: `${distance(offsetMs, source)}${remedy}`, details });
   },
 });

@@ -2,8 +2,15 @@ import { expect, it } from "vitest";
 import { createFakeNameServers } from "../../../../test/fakes/name-servers.ts";
 import { dnsResolutionCheck } from "./dns-resolution.ts";
 
-const run = (servers: Parameters<typeof createFakeNameServers>[0], ignore: readonly string[] = []) =>
-  dnsResolutionCheck({ servers: createFakeNameServers(servers) }).run({ ignore }, new AbortController().signal);
+const run = (
+  servers: Parameters<typeof createFakeNameServers>[0],
+  ignore: readonly string[] = [],
+  settings: { readonly isIsolated?: boolean } = {},
+) =>
+  dnsResolutionCheck({ servers: createFakeNameServers(servers) }).run(
+    { ignore, ...settings },
+    new AbortController().signal,
+  );
 
 it("passes when all servers answer", async () => {
   expect(await run({ "192.0.2.1": undefined })).toMatchObject({
@@ -23,4 +30,14 @@ it("warns when some are silent, and fails when all are", async () => {
 it("is skipped without servers to ask", async () => {
   expect(await run({})).toMatchObject({ status: "skip" });
   expect(await run({ "192.0.2.1": "ETIMEOUT" }, ["192.0.2.1"])).toMatchObject({ status: "skip" });
+});
+
+it("is skipped where none answers on a host that is meant to be isolated, and where one does takes all of them as usual", async () => {
+  const silent = { "192.0.2.1": "ETIMEOUT", "192.0.2.2": "ESERVFAIL" };
+  expect(await run(silent, [], { isIsolated: true })).toMatchObject({
+    status: "skip",
+    message: "No name server answers, as on a host that is meant to have no way out (isolated)",
+    details: { servers: [{ code: "ETIMEOUT" }, { code: "ESERVFAIL" }] },
+  });
+  expect(await run({ ...silent, "192.0.2.3": undefined }, [], { isIsolated: true })).toMatchObject({ status: "warn" });
 });

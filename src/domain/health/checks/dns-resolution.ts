@@ -1,10 +1,11 @@
 import type { NameServers } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, skip } from "../check.ts";
+import { asIsolated, type Check, createIgnore, skip } from "../check.ts";
 
 /**
  * Whether each name server of resolv.conf answers. By default the question is for the servers of the root zone, which reveals
- * nothing and which every recursive resolver knows. `ignore` takes addresses of servers.
+ * nothing and which every recursive resolver knows. With `isolated: true` it is skipped where none answers. `ignore` takes addresses of
+ * servers.
  */
 export const dnsResolutionCheck = ({ servers, name = "." }: { servers: NameServers; name?: string }): Check => ({
   id: "dns_resolution",
@@ -12,7 +13,7 @@ export const dnsResolutionCheck = ({ servers, name = "." }: { servers: NameServe
   category: "network",
   severity: "medium",
   guardedBy: "change",
-  async run({ ignore }, signal) {
+  async run({ ignore, isIsolated = false }, signal) {
     const isIgnored = createIgnore(ignore);
     const listed = (await servers.list()).filter((server) => !isIgnored(server));
     if (listed.length === 0) return skip("No name server is configured on this host");
@@ -30,6 +31,8 @@ export const dnsResolutionCheck = ({ servers, name = "." }: { servers: NameServe
       })),
     };
     if (silent.length === 0) return { status: "pass", message: "Every name server answers", details };
+    if (silent.length === asked.length && isIsolated)
+      return { ...skip(`No name server answers, ${asIsolated}`), details };
     if (silent.length === asked.length)
       return { status: "fail", message: `Names cannot be resolved: no answer from ${listNames(silent)}`, details };
     return {

@@ -1,4 +1,4 @@
-import type { InputChain, ListeningSockets, OpenPort, PacketFilter } from "#domain/ports/network.ts";
+import type { InputChain, ListeningSockets, OpenPort, PacketFilter, SocketOwner } from "#domain/ports/network.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, createIgnore } from "../check.ts";
 
@@ -8,9 +8,9 @@ const labelOf = ({ port, protocol }: OpenPort): string => `${port}/${protocol}`;
 const isFiltering = ({ policy, isRefusing }: InputChain): boolean => policy === "drop" || isRefusing;
 const familyNames = { ipv4: "IPv4", ipv6: "IPv6" } as const;
 
-function nameAll(ports: readonly OpenPort[], owners: ReadonlyMap<number, string>): readonly string[] {
+function nameAll(ports: readonly OpenPort[], owners: ReadonlyMap<number, SocketOwner>): readonly string[] {
   const programs = new Map<string, string | undefined>();
-  for (const open of ports) programs.set(labelOf(open), owners.get(open.inode) ?? programs.get(labelOf(open)));
+  for (const open of ports) programs.set(labelOf(open), owners.get(open.inode)?.program ?? programs.get(labelOf(open)));
   return [...programs].map(([label, program]) => (program === undefined ? label : `${label} (${program})`));
 }
 
@@ -46,7 +46,7 @@ export const firewallCheck = (ports: { sockets: ListeningSockets; filter: Packet
         protocol: each.protocol,
         address: each.address,
         filtered: !isExposed(each),
-        program: owners.get(each.inode) ?? null,
+        program: owners.get(each.inode)?.program ?? null,
       })),
       open_count: open.length,
       chains: chains.map(({ families, table, name, policy, isRefusing }) => ({

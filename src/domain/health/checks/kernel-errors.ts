@@ -1,4 +1,5 @@
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { KernelTaint } from "#domain/ports/kernel-taint.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -63,6 +64,8 @@ export function kernelErrorsCheck(ports: {
     category: "system",
     severity: "high",
     intervalMs: 5 * 60_000,
+    // Warnings, such as a link that flaps, come without any update.
+    guardedBy: "failure",
     async run({ ignore }, signal) {
       if ((await journal.size(signal)) === undefined) return skip("There is no journal to look for kernel messages in");
       const isIgnored = createIgnore(ignore);

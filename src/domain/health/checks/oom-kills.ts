@@ -1,4 +1,5 @@
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";

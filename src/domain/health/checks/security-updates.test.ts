@@ -9,7 +9,7 @@ const now = Date.parse("2026-01-15T12:00:00Z");
 const run = (
   updates: readonly SecurityUpdate[] | undefined,
   ageMs: number | undefined = day,
-  settings: { warn?: number; fail?: number; ignore?: readonly string[] } = {},
+  settings: { warn?: number; fail?: number; ignore?: readonly string[]; isIsolated?: boolean } = {},
 ) =>
   securityUpdatesCheck({
     packages:
@@ -119,4 +119,26 @@ it("says that there are no lists", async () => {
 
 it("does not tell an age below zero when the clock was set back", async () => {
   expect(await run([], -day)).toMatchObject({ status: "pass", details: { lists_age_days: 0 } });
+});
+
+it("takes old lists for all there is on a host that is meant to be isolated", async () => {
+  const isolated = { isIsolated: true };
+  expect(await run([], 9 * day, isolated)).toMatchObject({
+    status: "skip",
+    fixId: null,
+    message:
+      "The package lists are 9 days old, as on a host that is meant to have no way out (isolated): which security updates are out is not known",
+  });
+  const packages = Object.assign(createFakePackageManager(), { listsAt: null });
+  const check = securityUpdatesCheck({ packages, clock: { now: () => now } });
+  expect(await check.run({ ignore: [], ...isolated }, new AbortController().signal)).toMatchObject({
+    status: "skip",
+    message: expect.stringMatching(/^There are no package lists, as on a host /),
+  });
+  expect(await run([one], 9 * day, isolated)).toMatchObject({
+    status: "warn",
+    fixId: "apply_security_updates",
+    message: "1 security update is not installed: openssl",
+  });
+  expect(await run([], day, isolated)).toMatchObject({ status: "pass" });
 });

@@ -1,7 +1,7 @@
 import type { PackageManager } from "#domain/ports/packages.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
-import { type Check, createIgnore, grade, skip } from "../check.ts";
+import { asIsolated, type Check, createIgnore, grade, skip } from "../check.ts";
 
 const dayMs = 24 * 60 * 60_000;
 /** Archives of security updates are renewed at least this often. */
@@ -11,7 +11,8 @@ const mostListed = 100;
 
 /**
  * Pending security updates by the package lists on disk, also of held packages. One warns; settings may say how many fail. Missing
- * lists, or ones older than a week, warn as well. `ignore` takes names and patterns of packages.
+ * lists, or ones older than a week, warn as well, but not with `isolated: true`: then it goes by what they say, and is skipped where
+ * that is nothing. `ignore` takes names and patterns of packages.
  */
 export function securityUpdatesCheck(ports: {
   readonly packages: Pick<PackageManager, "security" | "refreshedAt"> | undefined;
@@ -25,7 +26,7 @@ export function securityUpdatesCheck(ports: {
     severity: "high",
     intervalMs: 30 * 60_000,
     fixes: ["apply_security_updates", "refresh_package_lists"],
-    async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore }, signal) {
+    async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore, isIsolated = false }, signal) {
       const offered = await packages?.security(signal);
       if (packages === undefined || offered === undefined)
         return skip("This host has no package manager that tells of security updates here");
@@ -46,11 +47,13 @@ export function securityUpdatesCheck(ports: {
       const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
       const status = grade(pending.length, { warn, fail });
       const isOld = ageMs === undefined || ageMs > listsKeptMs;
-      if (isOld) {
-        const age =
-          ageMs === undefined
-            ? "There are no package lists"
-            : `The package lists are ${Math.floor(ageMs / dayMs)} days old`;
+      const age =
+        ageMs === undefined
+          ? "There are no package lists"
+          : `The package lists are ${Math.floor(ageMs / dayMs)} days old`;
+      if (isOld && isIsolated && pending.length === 0)
+        return { ...skip(`${age}, ${asIsolated}: which security updates are out is not known`), details, fixId: null };
+      if (isOld && !isIsolated) {
         const message = `${age}: which security updates are out is not known${pending.length === 0 ? "" : `, but ${found}`}`;
         return { status: status === "fail" ? "fail" : "warn", message, details, fixId: "refresh_package_lists" };
       }

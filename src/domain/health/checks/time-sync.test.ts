@@ -30,3 +30,19 @@ it("has a fix where it is off, and none where no server is in reach or nothing i
   ])
     expect((await run(state)).fixId).toBeNull();
 });
+
+it("says nothing of a clock that nobody can set on a host that is meant to be isolated, and passes where somebody does", async () => {
+  const run = (state: Parameters<typeof createFakeTimeSync>[0]) =>
+    timeSyncCheck({ time: createFakeTimeSync(state) }).run(
+      { ignore: [], isIsolated: true },
+      new AbortController().signal,
+    );
+  for (const state of [{ ...good, isSynchronised: false }, off, { ...off, isSynchronised: false }])
+    expect(await run(state)).toMatchObject({
+      status: "skip",
+      message: "The clock is set by nobody, as on a host that is meant to have no way out (isolated)",
+      fixId: null,
+      details: { synchronised: state.isSynchronised },
+    });
+  expect(await run(good)).toMatchObject({ status: "pass" });
+});

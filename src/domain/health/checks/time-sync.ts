@@ -1,9 +1,13 @@
 import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
-import { type Check, type Outcome, skip } from "../check.ts";
+import { asIsolated, type Check, type Outcome, skip } from "../check.ts";
 
-function judgeClock({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState): Omit<Outcome, "details"> {
+function judgeClock(
+  { canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState,
+  isIsolated: boolean,
+): Omit<Outcome, "details"> {
   if (isSynchronised && (isEnabled || isContainer || !canSync))
     return { status: "pass", message: "The clock is synchronised" };
+  if (isIsolated) return { status: "skip", message: `The clock is set by nobody, ${asIsolated}`, fixId: null };
   if (isEnabled)
     return {
       status: "warn",
@@ -15,7 +19,10 @@ function judgeClock({ canSync, isEnabled, isSynchronised, isContainer }: TimeSyn
   return { status: "skip", message: "No time synchronisation service that systemd knows is installed", fixId: null };
 }
 
-/** Whether the clock is synchronised. The kernel's own word is believed where another party sets its clock. */
+/**
+ * Whether the clock is synchronised. The kernel's own word is believed where another party sets its clock. With `isolated: true` it is
+ * skipped where nobody does.
+ */
 export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Check => ({
   id: "time_sync",
   name: "Time synchronisation",
@@ -24,12 +31,12 @@ export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Chec
   // Each question has systemd start its time service.
   calmIntervalMs: 15 * 60_000,
   fixes: ["enable_time_sync"],
-  async run(_settings, signal) {
+  async run({ isIsolated = false }, signal) {
     const state = await time.state(signal);
     if (state === undefined)
       return { ...skip("Nothing on this host tells whether the clock is synchronised"), fixId: null };
     return {
-      ...judgeClock(state),
+      ...judgeClock(state, isIsolated),
       details: {
         can_sync: state.canSync,
         enabled: state.isEnabled,

@@ -12,10 +12,11 @@ function make(plan: Partial<Awaited<ReturnType<SecurityUpdater["plan"]>>> = {}) 
     security: {
       plan(names) {
         asked.push(["plan", ...names]);
-        return Promise.resolve({ packages: names, downloadBytes: 2_000_000, isGuarded: true, ...plan });
+        const changes = names.map((name) => `update ${name} from 1.0 to 1.1`);
+        return Promise.resolve({ packages: names, changes, downloadBytes: 2_000_000, isGuarded: true, ...plan });
       },
-      apply(names) {
-        asked.push(["apply", ...names]);
+      apply(names, { changes }) {
+        asked.push(["apply", ...names, ...changes]);
         return Promise.resolve("2 packages updated");
       },
     },
@@ -30,13 +31,13 @@ it("installs just the updates that were reported, and no held package's", async 
     signal,
   );
   expect(steps.map(({ action }) => action)).toEqual([
-    "install 2 security updates (1.9 MiB): libtls, shell, behind a snapshot, and return to it when the host is worse afterwards",
+    "install 2 security updates (1.9 MiB): libtls from 1.0 to 1.1, shell from 1.0 to 1.1, behind a snapshot, and return to it when the host is worse afterwards",
   ]);
   expect([packages, downloadBytes]).toEqual([["libtls", "shell"], 2_000_000]);
   expect(await steps[0]?.run(signal)).toBe("2 packages updated");
   expect(asked).toEqual([
     ["plan", "libtls", "shell"],
-    ["apply", "libtls", "shell"],
+    ["apply", "libtls", "shell", "update libtls from 1.0 to 1.1", "update shell from 1.0 to 1.1"],
   ]);
 });
 

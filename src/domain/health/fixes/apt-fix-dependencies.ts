@@ -1,7 +1,7 @@
 import type { MissingPlan, PackageManager } from "#domain/ports/packages.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import type { Outcome } from "../check.ts";
-import { commandsOf, demandManager, type Fix, type FixStep, remarked } from "../fix.ts";
+import { commandsOf, demandManager, type Fix, type FixStep, namedInSteps, remarked } from "../fix.ts";
 
 function faultsIn({ details }: Outcome): { readonly reinstalled: readonly string[]; readonly isUnmet: boolean } {
   const { reinstall, unmet_dependencies: unmet } = details;
@@ -16,6 +16,9 @@ const describeChange = ({ name, from, to }: MissingPlan["changes"][number]): str
   return from === to ? `install ${name} ${to} again` : `update ${name} from ${from} to ${to}`;
 };
 
+const onlySetUp = ({ changes, configured }: MissingPlan): readonly string[] =>
+  configured.filter((name) => !changes.some((change) => change.name === name));
+
 /** Installs the packages that a simulation names. It never removes one; where nothing else would help, it says so. */
 export function aptFixDependenciesFix(ports: {
   readonly packages: Pick<PackageManager, "commands" | "planMissing" | "installMissing"> | undefined;
@@ -25,10 +28,14 @@ export function aptFixDependenciesFix(ports: {
 
   const stepFor = (plan: MissingPlan): FixStep => {
     const changes = plan.changes.map(describeChange);
-    const ready = plan.configured.filter((name) => !plan.changes.some((change) => change.name === name));
-    const setUp = ready.length === 0 ? [] : [`set up ${listNames(ready, 10)}`];
+    const ready = onlySetUp(plan);
+    const setUp = ready.length === 0 ? [] : [`set up ${listNames(ready, namedInSteps)}`];
     return {
-      action: remarked([...changes, ...setUp].join(", "), installMissing, "removing nothing"),
+      action: remarked(
+        [listNames(changes, namedInSteps), ...setUp].filter((each) => each !== "").join(", "),
+        installMissing,
+        "removing nothing",
+      ),
       async run(signal) {
         await demandManager(packages).installMissing(plan, signal);
         const bytes = plan.downloadBytes === 0 ? "nothing" : formatBytes(plan.downloadBytes);
@@ -54,7 +61,8 @@ export function aptFixDependenciesFix(ports: {
       if (plan.changes.length === 0 && plan.configured.length === 0)
         return { steps: [], reason: "the package manager knows of nothing that would repair it" };
       const names = new Set([...plan.changes.map(({ name }) => name), ...plan.configured]);
-      return { steps: [stepFor(plan)], packages: [...names], downloadBytes: plan.downloadBytes };
+      const digested = [...plan.changes.map(describeChange), ...onlySetUp(plan).map((name) => `set up ${name}`)];
+      return { steps: [stepFor(plan)], digested, packages: [...names], downloadBytes: plan.downloadBytes };
     },
   };
 }

@@ -10,10 +10,13 @@ const fixOf = (repairs: PackageManager, commands: Partial<ManagerCommands> = {})
 
 it("lets dpkg finish what the check named", async () => {
   const repairs = createFakePackageManager();
-  const plan = await fixOf(repairs).plan(found({ unfinished: [{ name: "slow" }, { name: "other" }] }), signal);
+  const plan = await fixOf(repairs).plan(
+    found({ unfinished: [{ name: "slow", version: "1.0" }, { name: "other" }] }),
+    signal,
+  );
   expect(plan).toMatchObject({ packages: ["slow", "other"] });
   expect(plan.steps.map(({ action }) => action)).toEqual([
-    "finish the installation of slow, other (dpkg --configure -a)",
+    "finish the installation of slow 1.0, other (dpkg --configure -a)",
   ]);
   expect(repairs.calls).toEqual([]);
   expect(await plan.steps[0]?.run(signal)).toBe("dpkg has set up what can be set up");

@@ -2,10 +2,12 @@ import type { PackageManager } from "#domain/ports/packages.ts";
 import { listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
-import { commandsOf, demandManager, type Fix, remarked } from "../fix.ts";
+import { commandsOf, demandManager, type Fix, namedInSteps, remarked } from "../fix.ts";
 
-const unfinishedIn = ({ details }: Outcome): readonly string[] =>
-  recordsIn(details["unfinished"]).flatMap(({ name }) => (typeof name === "string" ? [name] : []));
+const unfinishedIn = ({ details }: Outcome): readonly { readonly name: string; readonly version: string }[] =>
+  recordsIn(details["unfinished"]).flatMap(({ name, version }) =>
+    typeof name === "string" ? [{ name, version: typeof version === "string" ? version : "" }] : [],
+  );
 
 /** Lets the package manager finish what was interrupted. Modified configuration files stay as they are. */
 export function aptFixDpkgFix(ports: {
@@ -23,10 +25,13 @@ export function aptFixDpkgFix(ports: {
     // A transaction and its wait for locks.
     timeoutMs: 35 * 60_000,
     plan(found) {
-      const names = unfinishedIn(found);
+      const unfinished = unfinishedIn(found);
+      const names = unfinished.map(({ name }) => name);
       if (names.length === 0 && found.details["interrupted"] !== true)
         return Promise.resolve({ steps: [], reason: "the check names no package that is not fully installed" });
-      const what = names.length === 0 ? `what ${finisher} had begun` : `the installation of ${listNames(names, 10)}`;
+      const versions = unfinished.map(({ name, version }) => `${name} ${version}`.trim());
+      const what =
+        names.length === 0 ? `what ${finisher} had begun` : `the installation of ${listNames(versions, namedInSteps)}`;
       const step = {
         action: remarked(`finish ${what}`, finish),
         async run(signal: AbortSignal) {
@@ -34,7 +39,9 @@ export function aptFixDpkgFix(ports: {
           return `${finisher} has set up what can be set up`;
         },
       };
-      return Promise.resolve({ steps: [step], packages: names });
+      if (names.length === 0) return Promise.resolve({ steps: [step] });
+      const digested = versions.map((each) => `finish the installation of ${each}`);
+      return Promise.resolve({ steps: [step], digested, packages: names });
     },
   };
 }

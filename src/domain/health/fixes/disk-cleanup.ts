@@ -4,7 +4,7 @@ import type { CleanupCandidate, DiskCleanup, FileSystems } from "#domain/ports/s
 import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { recordsIn } from "#kernel/values.ts";
 import type { Outcome } from "../check.ts";
-import type { Fix, FixStep } from "../fix.ts";
+import { type Fix, type FixStep, namedInSteps } from "../fix.ts";
 
 /** What archived journal files may take after a cleanup: some weeks of a quiet host. */
 const keptJournalBytes = 100 * 1024 ** 2;
@@ -22,6 +22,64 @@ function fullPaths({ details }: Outcome): readonly string[] {
   );
 }
 
+/** Something that is removed; `digested` names all of it, of which the step names a few, and no sizes. */
+interface Removal {
+  readonly step: FixStep;
+  readonly digested: readonly string[];
+}
+
+/** Something that stays. */
+interface Left {
+  readonly reason: string;
+  /** Without its size. */
+  readonly digested: string;
+}
+
+function removalOf(cleanup: DiskCleanup, candidate: CleanupCandidate): Removal {
+  const { kind, folder, files, bytes } = candidate;
+  const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)}: ${listNames(files, namedInSteps)})`;
+  const step: FixStep = {
+    action: `remove ${what} from ${folder}`,
+    async run(signal) {
+      const removed = await cleanup.remove(candidate, signal);
+      return `${counted(removed.files, "file")} removed, ${formatBytes(removed.bytes)} freed`;
+    },
+  };
+  return { step, digested: files.map((file) => `remove ${folder}/${file}`) };
+}
+
+function staying({ kind, folder, files, bytes, foreign = "" }: CleanupCandidate): Left {
+  const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)})`;
+  const why = `while ${foreign}, which is not of the package manager, lies among them`;
+  return { reason: `${what} in ${folder} cannot be removed ${why}`, digested: `leave ${folder} as it is ${why}` };
+}
+
+function vacuumOf(journal: Pick<Journal, "size" | "vacuum">, folder: string): Removal {
+  const action = `remove the oldest archived journal files from ${folder} until they take at most ${formatBytes(keptJournalBytes)}`;
+  const step: FixStep = {
+    action,
+    async run(signal) {
+      const before = await journal.size(signal);
+      await journal.vacuum(keptJournalBytes, signal);
+      const after = await journal.size(signal);
+      return `${formatBytes(Math.max(0, (before?.diskBytes ?? 0) - (after?.diskBytes ?? 0)))} freed`;
+    },
+  };
+  return { step, digested: [action] };
+}
+
+function kernelRemoval(kernels: OldKernels, plan: TransactionPlan): Removal {
+  const names = plan.changes.map(({ name, from }) => (from === null ? name : `${name} ${from}`));
+  const step: FixStep = {
+    action: `remove ${counted(names.length, "package")} of old kernels (${listNames(names, namedInSteps)})`,
+    async run(signal) {
+      await kernels.remove(plan, signal);
+      return `${counted(names.length, "package")} of old kernels removed`;
+    },
+  };
+  return { step, digested: names.map((name) => `remove ${name}`) };
+}
+
 /**
  * Frees space on full file systems by removing what can be downloaded again or is old: downloaded packages, old kernels, archived journal
  * files beyond 100 MiB, temporary files, core dumps and crash reports. The port chooses the files.
@@ -34,44 +92,6 @@ export function diskCleanupFix(ports: {
   fileSystems: Pick<FileSystems, "holding">;
 }): Fix {
   const { packages, cleanup, journal, fileSystems } = ports;
-
-  const removal = (candidate: CleanupCandidate): FixStep => {
-    const { kind, folder, files, bytes } = candidate;
-    const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)}: ${listNames(files)})`;
-    return {
-      action: `remove ${what} from ${folder}`,
-      async run(signal) {
-        const removed = await cleanup.remove(candidate, signal);
-        return `${counted(removed.files, "file")} removed, ${formatBytes(removed.bytes)} freed`;
-      },
-    };
-  };
-
-  const staying = ({ kind, folder, files, bytes, foreign = "" }: CleanupCandidate): string => {
-    const what = `${counted(files.length, nouns[kind])} (${formatBytes(bytes)})`;
-    return `${what} in ${folder} cannot be removed while ${foreign}, which is not of the package manager, lies among them`;
-  };
-
-  const vacuum = (folder: string): FixStep => ({
-    action: `remove the oldest archived journal files from ${folder} until they take at most ${formatBytes(keptJournalBytes)}`,
-    async run(signal) {
-      const before = await journal.size(signal);
-      await journal.vacuum(keptJournalBytes, signal);
-      const after = await journal.size(signal);
-      return `${formatBytes(Math.max(0, (before?.diskBytes ?? 0) - (after?.diskBytes ?? 0)))} freed`;
-    },
-  });
-
-  const kernelRemoval = (kernels: OldKernels, plan: TransactionPlan): FixStep => {
-    const names = plan.changes.map(({ name }) => name);
-    return {
-      action: `remove ${counted(names.length, "package")} of old kernels (${listNames(names, 10)})`,
-      async run(signal) {
-        await kernels.remove(plan, signal);
-        return `${counted(names.length, "package")} of old kernels removed`;
-      },
-    };
-  };
 
   return {
     id: "disk_cleanup",
@@ -99,26 +119,30 @@ export function diskCleanupFix(ports: {
       const kernels = isOnKernels ? packages?.oldKernels : undefined;
       const old = await kernels?.plan(signal).catch((error: unknown) => {
         if (!(error instanceof UpdateRefused)) throw error;
-        left.push(`old kernels cannot be removed: ${error.message}`);
+        const reason = `old kernels cannot be removed: ${error.message}`;
+        left.push({ reason, digested: reason });
         return undefined;
       });
       const removesKernels = kernels !== undefined && old !== undefined && old.changes.length > 0;
-      const steps = [
+      const removals = [
         ...(removesKernels ? [kernelRemoval(kernels, old)] : []),
-        ...chosen.map(removal),
-        ...(isVacuumed ? [vacuum(size.folder)] : []),
+        ...chosen.map((each) => removalOf(cleanup, each)),
+        ...(isVacuumed ? [vacuumOf(journal, size.folder)] : []),
       ];
+      const steps = removals.map(({ step }) => step);
+      const reason = left.map((each) => each.reason).join("; ");
       const [first = "the disk"] = full;
       const where = full.length > 1 ? "the file systems that are too full" : first;
       if (steps.length === 0) {
         const nothing = `there is nothing on ${where} that can be removed without loss`;
-        return { steps, reason: left.length === 0 ? nothing : left.join("; ") };
+        return { steps, reason: left.length === 0 ? nothing : reason };
       }
       const freesBytes = chosen.reduce(
         (sum, { bytes }) => sum + bytes,
         (isVacuumed ? excess : 0) - (removesKernels ? old.diskBytes : 0),
       );
-      return { steps, freesBytes, ...(left.length > 0 && { reason: left.join("; ") }) };
+      const digested = [...removals.flatMap((each) => each.digested), ...left.map((each) => each.digested)];
+      return { steps, digested, freesBytes, ...(left.length > 0 && { reason }) };
     },
   };
 }

@@ -83,8 +83,14 @@ export function systemdRestartFailedFix(ports: {
       if (first === undefined) return { steps: [], reason: "the check names no unit that failed" };
       if (others.length === 0) return { steps: [], reason: `${first} is this service itself` };
       if (stillFailed.length === 0) return { steps: [], reason: "no unit is failed any more" };
-      const reason = left.length === 0 ? {} : { reason: left.join("; ") };
-      return { steps: failed.map(stepFor), units: failed, ...reason };
+      const steps = failed.map(stepFor);
+      if (left.length === 0) return { steps, units: failed };
+      return {
+        steps,
+        units: failed,
+        reason: left.join("; "),
+        digested: [...steps.map(({ action }) => action), ...left],
+      };
     },
   };
 }

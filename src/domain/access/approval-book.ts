@@ -1,0 +1,155 @@
+import type { ApprovalStatus } from "#contract/approvals.ts";
+import { DomainError } from "#domain/common/error.ts";
+import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+import { argumentsOf } from "./approval-view.ts";
+
+const final: readonly ApprovalStatus[] = ["denied", "expired", "cancelled", "done", "failed"];
+export const isFinal = (status: ApprovalStatus): boolean => final.includes(status);
+
+/** Calls that wait or run at the same time, and those of one key. */
+const maxOpen = 200;
+const maxOpenOfKey = 50;
+/** Approvals with a final status that are kept, and for how long. */
+const keptFinal = 500;
+const keptForMs = 30 * 24 * 60 * 60_000;
+
+export type ApprovalBook = ReturnType<typeof createApprovalBook>;
+
+interface BookPorts {
+  readonly store: ApprovalStore;
+  readonly clock: Pick<Clock, "now" | "monotonicMs">;
+  readonly onStatus: (record: ApprovalRecord) => void;
+  readonly onTrouble: (error: unknown) => void;
+}
+
+interface Pages {
+  readonly records: Map<string, ApprovalRecord>;
+  /** By the clock that is never set back: until when those of this process can be approved. */
+  readonly deadlines: Map<string, number>;
+  readonly listeners: Set<Dispose>;
+}
+
+/** Removes the oldest approvals with a final status, where there are too many. */
+function prune({ records }: Pages, { store, clock, onTrouble }: BookPorts): void {
+  const finished = [...records.values()].filter(({ status }) => isFinal(status));
+  const oldest = clock.now() - keptForMs;
+  const gone = finished
+    .sort((one, other) => (other.finishedAt ?? 0) - (one.finishedAt ?? 0))
+    .filter(({ finishedAt }, at) => at >= keptFinal || (finishedAt ?? 0) < oldest)
+    .map(({ id }) => id);
+  if (gone.length === 0) return;
+  try {
+    store.remove(gone);
+    for (const id of gone) records.delete(id);
+  } catch (error) {
+    onTrouble(error);
+  }
+}
+
+function requireRoom({ records }: Pages, keyId: string): void {
+  const open = [...records.values()].filter(({ status }) => !isFinal(status));
+  const own = open.filter(({ proposer }) => proposer.keyId === keyId);
+  if (open.length < maxOpen && own.length < maxOpenOfKey) return;
+  const whose = own.length >= maxOpenOfKey ? " of this key" : "";
+  throw new DomainError(
+    "CONFLICT",
+    `cannot propose it: too many calls${whose} wait for approval (cancel some, or have them decided)`,
+    { reason: "too_many_approvals", retryable: true },
+  );
+}
+
+/** All approvals, in memory and in the store. What is put into it is on the disk before it is true. */
+export function createApprovalBook(ports: BookPorts) {
+  const { store, clock, onStatus, onTrouble } = ports;
+  const pages: Pages = {
+    records: new Map(store.list().map((record) => [record.id, record])),
+    deadlines: new Map(),
+    listeners: new Set(),
+  };
+  const { records, deadlines, listeners } = pages;
+  const unsaved = new Set<string>();
+  let revision = [...records.values()].reduce((newest, record) => Math.max(newest, record.revision), 0);
+
+  const enter = (record: ApprovalRecord): ApprovalRecord => {
+    const before = records.get(record.id)?.status;
+    records.set(record.id, record);
+    if (record.status !== before) onStatus(record);
+    for (const listener of [...listeners]) listener();
+    return record;
+  };
+  const put = (record: ApprovalRecord): ApprovalRecord => {
+    revision += 1;
+    const next = { ...record, revision };
+    store.save(next);
+    return enter(next);
+  };
+  /** Its end has come, whether it can be written now or not. */
+  const finish = (record: ApprovalRecord, end: Pick<ApprovalRecord, "status"> & Partial<ApprovalRecord>) => {
+    revision += 1;
+    const next = { ...record, ...end, input: argumentsOf(record.input), finishedAt: clock.now(), revision };
+    deadlines.delete(next.id);
+    try {
+      store.save(next);
+      unsaved.delete(next.id);
+    } catch (error) {
+      unsaved.add(next.id);
+      onTrouble(error);
+    }
+    return enter(next);
+  };
+  const isDue = ({ id, status, expiresAt }: ApprovalRecord): boolean =>
+    status === "pending" && (clock.now() >= expiresAt || clock.monotonicMs() >= (deadlines.get(id) ?? Infinity));
+  const current = (record: ApprovalRecord): ApprovalRecord =>
+    isDue(record) ? finish(record, { status: "expired" }) : record;
+
+  return {
+    put,
+    finish,
+    /** @throws DomainError `CONFLICT` where too many wait; HostUnavailable where it cannot be recorded. */
+    add(record: Omit<ApprovalRecord, "revision">): ApprovalRecord {
+      requireRoom(pages, record.proposer.keyId);
+      prune(pages, ports);
+      const added = put({ ...record, revision: 0 });
+      deadlines.set(added.id, clock.monotonicMs() + (record.expiresAt - record.createdAt));
+      return added;
+    },
+    get(id: string): ApprovalRecord | undefined {
+      const record = records.get(id);
+      return record && current(record);
+    },
+    /** Newest first. */
+    list: (): readonly ApprovalRecord[] =>
+      [...records.values()]
+        .map(current)
+        .sort((one, other) => other.createdAt - one.createdAt || (other.id < one.id ? -1 : 1)),
+    /** Resolves when it is so, looked at with each change, or when the signal fires. */
+    until(isSo: () => boolean, signal: AbortSignal): Promise<void> {
+      return new Promise((resolve) => {
+        const look = (): void => {
+          if (!signal.aborted && !isSo()) return;
+          listeners.delete(look);
+          signal.removeEventListener("abort", look);
+          resolve();
+        };
+        listeners.add(look);
+        signal.addEventListener("abort", look);
+        look();
+      });
+    },
+    /** Writes what could not be written, and ends what nobody has decided in time. */
+    sweep(): void {
+      for (const id of unsaved) {
+        const record = records.get(id);
+        try {
+          if (record !== undefined) store.save(record);
+          unsaved.delete(id);
+        } catch (error) {
+          onTrouble(error);
+          return;
+        }
+      }
+      for (const record of records.values()) current(record);
+    },
+  };
+}

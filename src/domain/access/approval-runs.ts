@@ -1,0 +1,156 @@
+import type { Caller } from "#contract/operation.ts";
+import type { ApprovalParty, ApprovalRecord } from "#domain/ports/approvals.ts";
+import {
+  type AfterReply,
+  asError,
+  carryOut,
+  type Ended,
+  failure,
+  followed,
+  isSame,
+  needsIn,
+  type PlanAgain,
+  planAgain,
+  planHasChanged,
+  proposerOf,
+  type RunPorts,
+  replanned,
+  runKey,
+} from "./approval-carry-out.ts";
+import { windowRefusal } from "./window-gate.ts";
+
+/** What is done about a call whose run an earlier process has begun. */
+function recovered(record: ApprovalRecord, ports: RunPorts): ApprovalRecord {
+  const { book, table, operations } = ports;
+  if (record.operationId !== null) return followed(record, ports);
+  if (table[record.operation]?.outlives === true) {
+    const begun = operations.list().find(({ spec }) => spec.idempotencyKey === runKey(record.id));
+    // Without its operation nothing of it has been done.
+    if (begun === undefined) return book.put({ ...record, status: "approved" });
+    return followed(book.put({ ...record, operationId: begun.spec.id }), ports);
+  }
+  const error = failure(
+    "the service ended while it was carried out: it may have been done, or a part of it (look at the host)",
+  );
+  return book.finish(record, { status: "failed", error });
+}
+
+export type ApprovalRuns = ReturnType<typeof createApprovalRuns>;
+
+/** @throws DomainError `CONFLICT` where a window holds the call back that nobody has overridden. */
+function requireOpen(record: ApprovalRecord, override: string | null, { windows }: Pick<RunPorts, "windows">): void {
+  if (override !== null) return;
+  for (const need of needsIn(record)) {
+    const held = windows.held(need);
+    if (held !== undefined) throw windowRefusal(held);
+  }
+}
+
+/** Records that a call runs, and carries it out. */
+const run = (
+  record: ApprovalRecord,
+  caller: Caller,
+  again: PlanAgain,
+  { ports, afterReply }: { readonly ports: RunPorts; readonly afterReply?: AfterReply },
+): Promise<Ended> => carryOut(ports.book.put({ ...record, status: "running" }), caller, again, ports, afterReply);
+
+/** Runs what is recorded as approved, and has not begun. What cannot be done now waits for another decision. */
+async function resume(record: ApprovalRecord, ports: RunPorts): Promise<void> {
+  const { book, table, clock } = ports;
+  if (clock.now() >= record.expiresAt) return void book.finish(record, { status: "expired" });
+  if (table[record.operation]?.answerIsSecret === true) {
+    const why = "the service ended before it was carried out, and nobody would get its answer (propose it again)";
+    return void book.finish(record, { status: "failed", error: failure(why) });
+  }
+  let caller: Caller;
+  try {
+    caller = proposerOf(record, ports);
+  } catch (error) {
+    return void book.finish(record, { status: "failed", error: asError(error) });
+  }
+  const again = await planAgain(record, caller, ports);
+  if (!isSame(record, again)) return void book.put(replanned(record, again));
+  requireOpen(record, record.override, ports);
+  await run(record, caller, again, { ports });
+}
+
+/** Whose call it is. A call whose proposer has lost its rights is over. @throws DomainError `CONFLICT` */
+function requireProposer(record: ApprovalRecord, ports: RunPorts): Caller {
+  try {
+    return proposerOf(record, ports);
+  } catch (error) {
+    ports.book.finish(record, { status: "failed", error: asError(error) });
+    throw error;
+  }
+}
+
+/** Carries out what was approved: once, as who has proposed it, if it is still what was approved. */
+export function createApprovalRuns(ports: RunPorts) {
+  const { book, windows, onTrouble } = ports;
+  const atWork = new Set<string>();
+
+  const working = async <T>(id: string, work: () => Promise<T>): Promise<T> => {
+    atWork.add(id);
+    try {
+      return await work();
+    } finally {
+      atWork.delete(id);
+    }
+  };
+  const resumeOrReturn = async (record: ApprovalRecord): Promise<void> => {
+    try {
+      await resume(record, ports);
+    } catch (error) {
+      onTrouble(error);
+      const now = book.get(record.id);
+      if (now?.status === "approved") book.put({ ...now, status: "pending", approvals: [], decidedBy: null });
+    }
+  };
+  const look = (): void => {
+    book.sweep();
+    for (const record of book.list()) {
+      if (atWork.has(record.id)) continue;
+      if (record.status === "running") followed(record, ports);
+      if (record.status === "approved") void working(record.id, () => resumeOrReturn(record)).catch(onTrouble);
+    }
+  };
+  return {
+    /**
+     * Runs a call with the approval that was missing.
+     * @param stillMay has the record as it is now, and throws where it cannot be approved any more.
+     * @throws DomainError `CONFLICT` where the proposer, the plan or a window does not allow it; it waits for a decision then.
+     */
+    async approve(
+      record: ApprovalRecord,
+      party: ApprovalParty,
+      given: {
+        readonly override: string | undefined;
+        readonly stillMay: () => ApprovalRecord;
+        readonly afterReply: AfterReply;
+      },
+    ): Promise<Ended> {
+      const isHeld = needsIn(record).some((need) => windows.held(need) !== undefined);
+      const override = isHeld ? (given.override ?? null) : null;
+      const again = await planAgain(record, requireProposer(record, ports), ports);
+      const now = given.stillMay();
+      const caller = requireProposer(now, ports);
+      if (now.revision !== record.revision) throw planHasChanged(now);
+      if (!isSame(now, again)) throw planHasChanged(book.put(replanned(now, again)));
+      requireOpen(now, override, ports);
+      const approvals = [...now.approvals, party];
+      return working(now.id, () => {
+        const approved = book.put({ ...now, status: "approved", approvals, decidedBy: party, override });
+        return run(approved, caller, again, { ports, afterReply: given.afterReply });
+      });
+    },
+    /** Takes up what an earlier process has left. */
+    start(): void {
+      for (const record of book.list()) if (record.status === "running") recovered(record, ports);
+      look();
+    },
+    look,
+    operationEnded(id: string): void {
+      for (const record of book.list()) if (record.operationId === id) followed(record, ports);
+    },
+  };
+}

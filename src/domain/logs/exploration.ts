@@ -1,0 +1,129 @@
+import { logBuckets, logContextLimit, logFacetLimit, logTemplateLimit } from "#contract/limits.ts";
+import { isLogFacet, type LogFacets, logFacets } from "#contract/log-exploration.ts";
+import type { logs } from "#contract/logs.ts";
+import type { Context, Handlers } from "#contract/operation.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import type { JournalExploration, JournalLists, LogFilters, LogQuery } from "#domain/ports/journal.ts";
+import { defined } from "#kernel/values.ts";
+import type { LogReader, Reading } from "./reader.ts";
+import { isCursor, momentText, namesOf, readMoment } from "./window.ts";
+
+type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
+
+/** What a query says of the entries that are counted. */
+export type AskedFilters = Readonly<
+  Partial<Record<"unit" | "units", string | readonly string[]>> &
+    Partial<Record<"since" | "until" | "boot" | "compare" | "grep" | "identifier", string>> & {
+      readonly priority?: number;
+    }
+>;
+
+/** The severities that entries have, by their numbers. */
+const present = (priorities: readonly number[]): Record<string, number> =>
+  Object.fromEntries(priorities.flatMap((count, level) => (count === 0 ? [] : [[String(level), count]])));
+
+/** How many entries there are, of what kind, and what stands around one. */
+export function explorationHandlers(ports: {
+  readonly reader: LogReader;
+  readonly journal: JournalExploration & Pick<JournalLists, "boots">;
+  readonly readingOf: (context: Context) => Reading;
+  /** @throws DomainError for filters that are malformed, or name what the caller may not read. */
+  readonly filtersOf: (query: AskedFilters, context: Context) => LogFilters;
+  /** The units whose entries a caller may read; undefined: all. */
+  readonly visibleTo: (context: Context) => LogQuery["units"];
+}): Pick<Handlers<typeof logs>, Exploring> {
+  const { reader, journal, readingOf, filtersOf, visibleTo } = ports;
+  /** What searches messages takes the turns of searches. */
+  const count = <T>(filters: LogFilters, work: (signal: AbortSignal) => Promise<T>, context: Context): Promise<T> =>
+    filters.grep === undefined ? reader.ask(work, readingOf(context)) : reader.search(work, readingOf(context));
+  /** @throws DomainError for what is not a moment. */
+  async function momentOf(compare: string, context: Context): Promise<number> {
+    if (compare !== "boot") {
+      const moment = readMoment(compare);
+      if (moment !== undefined) return moment;
+      throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
+    }
+    const boots = await reader.ask((signal) => journal.boots(visibleTo(context), signal), readingOf(context));
+    const last = boots.at(-1);
+    if (last !== undefined) return last.first;
+    throw new DomainError("NOT_FOUND", "cannot compare with the time before the last boot: the journal has no entries");
+  }
+
+  return {
+    async getLogHistogram({ query }, context) {
+      const filters = filtersOf(query, context);
+      const { boot, since: asked, until: end, buckets: most = logBuckets.default } = query;
+      const isFitted = {
+        since: boot !== undefined && asked === undefined,
+        until: boot !== undefined && end === undefined,
+      };
+      const question = { ...filters, buckets: most, isFitted };
+      const { since, until, bucketSeconds, buckets } = await count(
+        filters,
+        (signal) => journal.histogram(question, signal),
+        context,
+      );
+      return {
+        since: momentText(since),
+        until: momentText(until),
+        bucket_seconds: bucketSeconds,
+        buckets: buckets.map(({ at, total, priorities }) => ({
+          at: momentText(at),
+          total,
+          priorities: present(priorities),
+        })),
+        total: buckets.reduce((sum, { total }) => sum + total, 0),
+      };
+    },
+
+    async getLogFacets({ query }, context) {
+      const filters = filtersOf(query, context);
+      const named = query.fields?.split(",") ?? logFacets;
+      const fields = [...new Set(named.filter(isLogFacet))];
+      if (!named.every(isLogFacet))
+        throw invalid("fields", `Must be some of ${logFacets.join(", ")}, separated by commas`);
+      const question = { ...filters, fields, limit: query.limit ?? logFacetLimit.default };
+      const { facets, total } = await count(filters, (signal) => journal.facets(question, signal), context);
+      return {
+        facets: Object.fromEntries(facets.map(({ field, values }) => [field, [...values]])) as LogFacets["facets"],
+        distinct: Object.fromEntries(facets.map(({ field, distinct }) => [field, distinct])) as LogFacets["distinct"],
+        total,
+      };
+    },
+
+    async getLogTemplates({ query }, context) {
+      const { compare, status, limit = logTemplateLimit.default } = query;
+      if (compare === undefined && status !== undefined) throw invalid("status", "Goes with compare only");
+      const splitAt = compare === undefined ? undefined : await momentOf(compare, context);
+      const question = { ...filtersOf(query, context), limit, splitAt, status };
+      const found = await count(question, (signal) => journal.templates(question, signal), context);
+      const { templates, distinct, other, total } = found;
+      return {
+        templates: templates.map(({ first, last, before, status: became, ...rest }) => ({
+          ...rest,
+          first: momentText(first),
+          last: momentText(last),
+          ...defined({ before, status: became }),
+        })),
+        distinct,
+        other,
+        total,
+        ...(splitAt !== undefined && { compared_at: momentText(splitAt) }),
+      };
+    },
+
+    async getLogContext({ query }, context) {
+      const { cursor, before = logContextLimit.default, after = logContextLimit.default } = query;
+      if (!isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      const fields = query.fields === undefined ? undefined : namesOf(query.fields);
+      const question = { cursor, before, after, units: visibleTo(context), fields };
+      const found = await reader.ask((signal) => journal.context(question, signal), readingOf(context));
+      if (found !== undefined) return found;
+      throw new DomainError(
+        "NOT_FOUND",
+        "cannot find the entry of this cursor: the journal has removed it, or it is of another host",
+        { cursor },
+      );
+    },
+  };
+}

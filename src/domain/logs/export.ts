@@ -1,0 +1,108 @@
+import type { logs } from "#contract/logs.ts";
+import { ByteStream, type Context, type Handlers } from "#contract/operation.ts";
+import { DomainError, invalid } from "#domain/common/error.ts";
+import type { ExportPart, ExportQuery, JournalExport, LogFilters } from "#domain/ports/journal.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+import type { AskedFilters } from "./exploration.ts";
+import type { LogReader, Reading } from "./reader.ts";
+import { isCursor } from "./window.ts";
+
+const mediaTypes = {
+  journal: "application/vnd.fdo.journal",
+  json: "application/x-ndjson",
+  text: "text/plain; charset=utf-8",
+} as const;
+
+/** Each holds a part in memory for a client that may read slowly. */
+const [exportsAtOnce, exportsPerOwner] = [8, 2];
+const usualRetrySeconds = 5;
+
+/** @returns how to take a place for an export, and how to give it back. */
+function createPlaces() {
+  const taken = new Map<string, number>();
+  return (owner: string): Dispose => {
+    const own = taken.get(owner) ?? 0;
+    const all = [...taken.values()].reduce((sum, count) => sum + count, 0);
+    if (own >= exportsPerOwner || all >= exportsAtOnce) {
+      const whose = own >= exportsPerOwner ? `this key has ${own}` : `${all} are running`;
+      throw new DomainError("RATE_LIMITED", `too many exports at once: ${whose} (wait for the end of one)`, {
+        running: own >= exportsPerOwner ? own : all,
+        retry_after_seconds: usualRetrySeconds,
+      });
+    }
+    taken.set(owner, own + 1);
+    return () => {
+      const left = (taken.get(owner) ?? 1) - 1;
+      if (left > 0) taken.set(owner, left);
+      else taken.delete(owner);
+    };
+  };
+}
+
+/** How long to wait before a turn is asked for again; undefined for errors that waiting does not help. */
+function retryAfterMs(error: unknown): number | undefined {
+  if (!(error instanceof DomainError) || error.code !== "RATE_LIMITED") return undefined;
+  return Number(error.details?.["retry_after_seconds"] ?? usualRetrySeconds) * 1000;
+}
+
+/** As `journalctl --show-cursor` ends. */
+const cursorLine = (cursor: string): Uint8Array => new TextEncoder().encode(`-- cursor: ${cursor}\n`);
+
+/** Gives all that the journal has in a window. */
+export function exportHandlers(ports: {
+  readonly reader: LogReader;
+  readonly journal: JournalExport;
+  readonly clock: Pick<Clock, "sleep">;
+  readonly readingOf: (context: Context) => Reading;
+  /** @throws DomainError for filters that are malformed, or name what the caller may not read. */
+  readonly filtersOf: (query: AskedFilters & { readonly cursor?: string }, context: Context) => LogFilters;
+}): Pick<Handlers<typeof logs>, "exportLogs"> {
+  const { reader, journal, clock, readingOf, filtersOf } = ports;
+  const takePlace = createPlaces();
+
+  /** A part takes one turn, as a query does: between two parts it is that of others. */
+  const partOf = (query: ExportQuery, reading: Reading): Promise<ExportPart> => {
+    const work = (signal: AbortSignal): Promise<ExportPart> => journal.export(query, signal);
+    return query.grep === undefined ? reader.ask(work, reading) : reader.search(work, reading);
+  };
+
+  /** The same of an export that has begun, which other queries of its key may only delay. */
+  async function nextPart(query: ExportQuery, reading: Reading): Promise<ExportPart> {
+    for (;;) {
+      try {
+        return await partOf(query, reading);
+      } catch (error) {
+        const waitMs = retryAfterMs(error);
+        if (waitMs === undefined || reading.signal.aborted) throw error;
+        await clock.sleep(waitMs, reading.signal);
+      }
+    }
+  }
+
+  async function* partsOf(query: ExportQuery, reading: Reading): AsyncGenerator<Uint8Array> {
+    const leave = takePlace(reading.owner);
+    try {
+      let part = await partOf(query, reading);
+      for (;;) {
+        yield part.bytes;
+        const { written, next } = part;
+        if (next === undefined) {
+          if (query.format === "text" && written !== undefined) yield cursorLine(written);
+          return;
+        }
+        part = await nextPart({ ...query, position: next }, reading);
+      }
+    } finally {
+      leave();
+    }
+  }
+
+  return {
+    async exportLogs({ query }, context) {
+      const { cursor, format = "journal", all = false } = query;
+      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      const asked = { ...filtersOf(query, context), format, all, cursor, position: undefined };
+      return Promise.resolve(new ByteStream(mediaTypes[format], partsOf(asked, readingOf(context))));
+    },
+  };
+}

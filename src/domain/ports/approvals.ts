@@ -1,0 +1,59 @@
+import type { ApprovalStatus } from "#contract/approvals.ts";
+import type { Caller, Plan } from "#contract/operation.ts";
+import type { OperationError } from "#contract/operation-entry.ts";
+import type { Scope } from "#contract/scopes.ts";
+
+/** Whoever has decided something. Times are epoch milliseconds. */
+export interface ApprovalParty {
+  readonly keyId: string;
+  readonly keyName: string;
+  readonly reason: string | null;
+  readonly at: number;
+}
+
+/** A call that waits for the approval of others, or has waited for it, as JSON can keep it. */
+export interface ApprovalRecord {
+  readonly id: string;
+  /** Grows with each change of any record. */
+  readonly revision: number;
+  readonly status: ApprovalStatus;
+  readonly operation: string;
+  /** As it was checked; without secrets once the call cannot run any more. */
+  readonly input: object;
+  /** Of the input as it was checked, to recognise a repetition. */
+  readonly inputDigest: string;
+  readonly needs: readonly { readonly scope: Scope; readonly resource?: string; readonly isRefinedLater?: true }[];
+  readonly plan: Plan;
+  readonly digest: string;
+  readonly changed: { readonly added: readonly string[]; readonly missing: readonly string[] } | null;
+  readonly proposer: {
+    readonly keyId: string;
+    readonly keyName: string;
+    readonly credential: Caller["credential"];
+    /** The scopes as they were given, hosts included. */
+    readonly granted: readonly string[];
+    readonly expiresAt: number | null;
+  };
+  readonly reason: string | null;
+  readonly idempotencyKey: string | null;
+  readonly createdAt: number;
+  readonly expiresAt: number;
+  readonly required: number;
+  readonly approvals: readonly ApprovalParty[];
+  readonly decidedBy: ApprovalParty | null;
+  readonly finishedAt: number | null;
+  /** The window that whoever approved has overridden. */
+  readonly override: string | null;
+  readonly operationId: string | null;
+  readonly result: unknown;
+  readonly error: OperationError | null;
+}
+
+/** Keeps approvals over restarts. What is saved is on the disk when it returns, whole or not at all. */
+export interface ApprovalStore {
+  /** Oldest first. */
+  readonly list: () => readonly ApprovalRecord[];
+  /** Adds it, or replaces the one with its id. @throws HostUnavailable where it cannot be kept. */
+  readonly save: (record: ApprovalRecord) => void;
+  readonly remove: (ids: readonly string[]) => void;
+}

@@ -1,0 +1,36 @@
+import type { Context } from "#contract/operation.ts";
+import type { Scope } from "#contract/scopes.ts";
+import { missingScope } from "#domain/common/error.ts";
+import type { OperationSpec } from "#domain/ports/operations.ts";
+import type { ChangeRequest } from "#domain/ports/packages.ts";
+import type { ApplyInput } from "./apply-steps.ts";
+import { type Covers, requirePackageScopes } from "./package-changes.ts";
+import type { UpdateKind } from "./verbs.ts";
+
+const scopeOfKind: Readonly<Record<Exclude<UpdateKind, "packages.change">, Scope>> = {
+  "updates.apply": "updates:apply",
+  "updates.rollback": "updates:rollback",
+  "updates.restart_stale": "updates:apply",
+  "snapshots.create": "updates:apply",
+  "snapshots.delete": "updates:apply",
+};
+
+/** Refuses a caller who could not have begun an operation. @throws DomainError `FORBIDDEN` */
+export function requireOperationScopes(
+  covers: Covers,
+  { kind, input }: Pick<OperationSpec, "kind" | "input">,
+  context: Pick<Context, "caller" | "checkWindows">,
+): void {
+  if (kind === "packages.change") {
+    // The input was checked before it was recorded.
+    const { request } = input as ApplyInput<ChangeRequest>;
+    const scope = request.change === "install" ? "packages:install" : "packages:remove";
+    requirePackageScopes(covers, context, { scope, names: request.names });
+    return;
+  }
+  // A kind of another version takes what most of them do.
+  const scope = new Map<string, Scope>(Object.entries(scopeOfKind)).get(kind) ?? "updates:apply";
+  const { scopes = [] } = context.caller ?? {};
+  if (!covers(scopes, scope)) throw missingScope(scope, scopes);
+  context.checkWindows(scope);
+}
