@@ -175,6 +175,7 @@ const format = {
         (id, kind, subject, channel, recipients, at, is_good, title, facts, attempts, outcome, error, ended_at)
       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
       ON CONFLICT (id) DO UPDATE SET
+        subject = excluded.subject, title = excluded.title, facts = excluded.facts,
         attempts = excluded.attempts, outcome = excluded.outcome, error = excluded.error, ended_at = excluded.ended_at`,
     forgetNotification: "DELETE FROM notifications WHERE id = ?",
     components: "SELECT * FROM components ORDER BY name",

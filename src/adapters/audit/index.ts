@@ -7,6 +7,7 @@ import { openBegunCalls } from "./begun.ts";
 import { complete, type Link, lostEvent } from "./chain.ts";
 import { auditFolder } from "./files.ts";
 import { createReader } from "./read.ts";
+import { verifyAudit } from "./verify.ts";
 
 export { auditFolder } from "./files.ts";
 export { createReader } from "./read.ts";
@@ -21,7 +22,7 @@ export interface FileAuditLog extends AuditLog {
 
 export interface AuditOptions {
   readonly stateDir: string;
-  readonly clock: Pick<Clock, "now" | "every">;
+  readonly clock: Pick<Clock, "now" | "every" | "sleep">;
   readonly limits?: { readonly maxBytes: number; readonly keepFiles: number };
   readonly onTrouble: (error: unknown, entry?: AuditEntry) => void;
   readonly onRepaired: (faults: readonly string[], entry: AuditEntry) => void;
@@ -31,6 +32,8 @@ export interface AuditOptions {
 export const defaultAuditLimits = { maxBytes: 16 * 1024 * 1024, keepFiles: 10 };
 const maxWaiting = 1000;
 const syncEveryMs = 1000;
+/** A mebibyte takes some 13 ms, in which nobody is answered. */
+const verifyPauseMs = 200;
 
 /** An append-only log in files that are never renamed or cut; one writer, whoever has the key store open. */
 export function openAuditLog(options: AuditOptions): FileAuditLog {
@@ -96,6 +99,15 @@ export function openAuditLog(options: AuditOptions): FileAuditLog {
     ...createReader(folder),
     head: () => log.head,
     folder,
+    async verify(signal) {
+      const { seq, hash } = log.head;
+      const heads = seq === 0 ? [] : [{ seq, hash, source: "the running service" }];
+      const pause = async (): Promise<void> => {
+        await clock.sleep(verifyPauseMs, signal);
+        signal.throwIfAborted();
+      };
+      return (await verifyAudit(folder, heads, undefined, pause)).broken;
+    },
     check() {
       const changed = checkAppender(log);
       if (changed !== undefined) return changed;

@@ -1,5 +1,6 @@
 import { open } from "node:fs/promises";
 import type { AuditRecord } from "#contract/audit.ts";
+import type { AuditBreak } from "#domain/ports/audit.ts";
 import {
   damagedEvent,
   isTorn,
@@ -19,15 +20,8 @@ export interface KnownHead extends Link {
   readonly source: string;
 }
 
-export interface BrokenLink {
-  readonly file: string;
-  readonly line: number;
-  readonly seq: number;
-  readonly what: string;
-}
-
 export interface AuditVerdict {
-  readonly broken: BrokenLink | undefined;
+  readonly broken: AuditBreak | undefined;
   readonly files: number;
   readonly entries: number;
   readonly malformed: number;
@@ -38,9 +32,9 @@ export interface AuditVerdict {
 }
 
 class ChainBroken extends Error {
-  readonly link: BrokenLink;
+  readonly link: AuditBreak;
 
-  constructor(link: BrokenLink) {
+  constructor(link: AuditBreak) {
     super(link.what);
     this.link = link;
   }
@@ -238,11 +232,16 @@ function finish(walk: Walk): void {
   breakAt({ place: { file: files.at(-1)?.path ?? "", line: 0 } }, 0, seq + 1, what);
 }
 
-/** @param onEntry is given each entry in order, up to the first break. @throws Error when the log cannot be read. */
+/**
+ * @param onEntry is given each entry in order, up to the first break.
+ * @param pause is awaited after each mebibyte.
+ * @throws Error when the log cannot be read.
+ */
 export async function verifyAudit(
   folder: string,
   heads: readonly KnownHead[],
   onEntry: (record: AuditRecord) => void = () => undefined,
+  pause?: () => Promise<void>,
 ): Promise<AuditVerdict> {
   const walk: Walk = {
     files: logFiles(folder),
@@ -259,14 +258,17 @@ export async function verifyAudit(
     strange: undefined,
     pending: undefined,
   };
-  const verdict = (broken: BrokenLink | undefined): AuditVerdict => {
+  const verdict = (broken: AuditBreak | undefined): AuditVerdict => {
     const { files, entries, malformed, first, last, headsFound, notes } = walk;
     return { broken, files: files.length, entries, malformed, first, last, headsFound, notes };
   };
   try {
     for (const file of walk.files) {
       beginFile(walk, file);
-      for await (const lines of linesOf(file.path)) for (const line of lines) takeLine(walk, line);
+      for await (const lines of linesOf(file.path)) {
+        for (const line of lines) takeLine(walk, line);
+        await pause?.();
+      }
       endFile(walk, file === walk.files.at(-1));
     }
     finish(walk);

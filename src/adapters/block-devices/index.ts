@@ -14,6 +14,8 @@ const maxOutputBytes = 16 * 1024 * 1024;
 const deepest = 64;
 
 const columns = [
+  // lsblk answers with a tree only where this column is asked for.
+  "NAME",
   "KNAME",
   "PATH",
   "MAJ:MIN",

@@ -1,9 +1,10 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
 import { basename, join } from "node:path";
-import { errnoCode, isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
+import { errnoCode, isDeviceGone, isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 
-/** A process that has ended holds nothing, also while its parent has not asked about it (EINVAL from its mountinfo). */
-const isGone = (error: unknown): boolean => isProcessGone(error) || errnoCode(error) === "EINVAL";
+/** What has ended holds nothing: a loop device, a process, also while its parent has not asked about it (EINVAL from its mountinfo). */
+const isGone = (error: unknown): boolean =>
+  isProcessGone(error) || isDeviceGone(error) || errnoCode(error) === "EINVAL";
 const textOf = async (path: string): Promise<string> => (await orUndefined(readFile(path, "utf8"), isGone)) ?? "";
 const namesIn = async (folder: string): Promise<string[]> => (await orUndefined(readdir(folder), isGone)) ?? [];
 

@@ -4,7 +4,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
-import { isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
+import { isDeviceGone, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { parseZpoolStatus } from "./zpool.ts";
 
 const clean: FileSystemRecord = { errors: {}, lastErrorAt: null, missingDevices: 0, scrub: null };
@@ -40,12 +40,15 @@ export function createFileSystemHealth(ports: {
   const { exec, sysDir = "/sys", procDir = "/proc", scrubDir = "/var/lib/btrfs" } = ports;
   const list = async (path: string): Promise<readonly string[]> => (await orUndefined(readdir(path))) ?? [];
 
+  const attribute = async (path: string): Promise<string> =>
+    (await orUndefined(readFile(path, "latin1"), isDeviceGone)) ?? "";
+
   const ext4 = async (name: string): Promise<FileSystemRecord | undefined> => {
     const dir = join(sysDir, "fs/ext4", name);
-    const count = await orUndefined(readFile(join(dir, "errors_count"), "latin1"));
-    if (count === undefined) return undefined;
+    const count = await attribute(join(dir, "errors_count"));
+    if (count === "") return undefined;
     if (Number(count) === 0) return clean;
-    const lastSeconds = Number(await readTextOrEmpty(join(dir, "last_error_time")));
+    const lastSeconds = Number(await attribute(join(dir, "last_error_time")));
     return {
       ...clean,
       errors: { errors: Number(count) },
@@ -58,8 +61,8 @@ export function createFileSystemHealth(ports: {
       const dir = join(sysDir, "fs/btrfs", id);
       if (!(await list(join(dir, "devices"))).includes(name)) continue;
       const devices = (await list(join(dir, "devinfo"))).map((each) => join(dir, "devinfo", each));
-      const stats = await Promise.all(devices.map((each) => readTextOrEmpty(join(each, "error_stats"))));
-      const missing = await Promise.all(devices.map((each) => readTextOrEmpty(join(each, "missing"))));
+      const stats = await Promise.all(devices.map((each) => attribute(join(each, "error_stats"))));
+      const missing = await Promise.all(devices.map((each) => attribute(join(each, "missing"))));
       const errors = stats.flatMap(parseErrorStats);
       const scrub = await orUndefined(
         readFile(join(scrubDir, `scrub.status.${id}`), "utf8"),

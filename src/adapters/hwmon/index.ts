@@ -1,7 +1,7 @@
 import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
-import { errnoCode, isNotFound, orUndefined } from "#kernel/errors.ts";
+import { errnoCode, isDeviceGone, orUndefined } from "#kernel/errors.ts";
 
 /** Beyond these, a sensor that is not connected is speaking. */
 const [coldest, hottest] = [-40, 150];
@@ -10,7 +10,7 @@ const [lowestLimit, highestLimit] = [40, 130];
 
 /** What a sensor says that is asleep or not connected. */
 const silent = ["EIO", "ENODATA", "EAGAIN", "ETIMEDOUT", "EOPNOTSUPP"];
-const isSilent = (error: unknown): boolean => isNotFound(error) || silent.includes(errnoCode(error) ?? "");
+const isSilent = (error: unknown): boolean => isDeviceGone(error) || silent.includes(errnoCode(error) ?? "");
 
 /** In the kernel's Documentation/hwmon/sysfs-interface.rst. */
 export function createTemperatures(ports: { sysDir?: string } = {}): Temperatures {
@@ -30,7 +30,9 @@ export function createTemperatures(ports: { sysDir?: string } = {}): Temperature
 
   const sensorsOf = async (chip: string): Promise<readonly TemperatureSensor[]> => {
     const name = ((await read(chip, "name")) ?? chip).trim();
-    const inputs = (await readdir(join(root, chip))).flatMap((file) => /^(temp\d+)_input$/.exec(file)?.[1] ?? []);
+    const inputs = ((await orUndefined(readdir(join(root, chip)))) ?? []).flatMap(
+      (file) => /^(temp\d+)_input$/.exec(file)?.[1] ?? [],
+    );
     return (await Promise.all(inputs.toSorted().map((prefix) => sensor(chip, name, prefix)))).flat();
   };
 

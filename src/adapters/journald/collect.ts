@@ -89,7 +89,7 @@ type Values = (name: UnitField) => readonly string[];
  * unit, and crashes that root's systemd-coredump reports. What others claim does not count. `kernel` for the kernel's own
  * messages.
  */
-function namedUnits(values: Values): readonly string[] {
+export function namedUnits(values: Values): readonly string[] {
   const isRoot = values("_UID").includes("0");
   const isCoredump = isRoot && values("MESSAGE_ID").includes(coredumpMessageId);
   return [
@@ -113,3 +113,6 @@ export const valuesOf =
   ({ all, count }: Collected): Values =>
   (name) =>
     all.slice(0, count).flatMap((value) => (value.field === field[name] ? [value.text] : []));
+
+/** The `unit` of an entry. */
+export const unitOf = (collected: Collected): string => collected.writer?.text ?? shownUnit(valuesOf(collected));

@@ -1,7 +1,11 @@
 import type { MessagePort } from "node:worker_threads";
-import type { LogQuery } from "#domain/ports/journal.ts";
+import type { ExportPart, ExportQuery, LogQuery } from "#domain/ports/journal.ts";
 import { createCopies } from "./copies.ts";
+import type { CountAnswer, CountQuestion } from "./exploration.ts";
+import { answerExport, createExporter, requireFiles } from "./export.ts";
+import { answerFacets } from "./facets.ts";
 import { compileGrep, searchFile } from "./grep-postings.ts";
+import { answerHistogram } from "./histogram.ts";
 import type { EntryList } from "./journal-file/entry-array.ts";
 import { answerList, type ListAnswer, type ListQuestion } from "./lists.ts";
 import { createOrdering, type Ordering } from "./ordering.ts";
@@ -10,6 +14,7 @@ import { createRegistry, type Fault, type RegistryOptions, type Root } from "./r
 import { createRenderer } from "./render.ts";
 import { type Help, helpSearch, type SharedSearch } from "./shared-search.ts";
 import type { Source } from "./source.ts";
+import { createTemplates } from "./templates/answer.ts";
 
 export interface EngineOptions {
   readonly roots: readonly Root[];
@@ -29,6 +34,15 @@ export interface Engine {
   readonly query: (query: LogQuery) => Uint8Array;
   /** Lists boots, names of fields or their values. */
   readonly list: (question: ListQuestion) => ListAnswer;
+  /** Counts entries. @throws as `query`. */
+  readonly count: (question: CountQuestion) => CountAnswer;
+  /**
+   * Writes a part of an export. @throws as `query`.
+   * @returns undefined where there are files that only journalctl may know how to read.
+   */
+  readonly export: (query: ExportQuery) => ExportPart | undefined;
+  /** Ids of the files, as of the last export, that may have entries from this time on, in microseconds. */
+  readonly filesFrom: (realtime: number) => readonly string[];
   /** Searches files for another thread, which has asked for it. */
   readonly helpSearch: (search: SharedSearch, port: MessagePort) => void;
   /** The files that the last query left out, as only journalctl may know how to read them. */
@@ -58,7 +72,9 @@ export function createEngine(options: EngineOptions): Engine {
   const { roots, onDamage = () => {}, beforeRead, readable, help, usage } = options;
   const registry = createRegistry(roots, onDamage, { beforeRead, readable, usage });
   const render = createRenderer();
+  const exporter = createExporter();
   const acrossOf = createAcross();
+  const answerTemplates = createTemplates();
   let sources: readonly Source[] = [];
   return {
     query(query) {
@@ -69,6 +85,27 @@ export function createEngine(options: EngineOptions): Engine {
       sources = registry.refresh();
       return answerList(sources, acrossOf(sources).ordering, question);
     },
+    count(question) {
+      sources = registry.refresh();
+      const across = { ...acrossOf(sources), help };
+      switch (question.what) {
+        case "histogram":
+          return { what: question.what, counts: answerHistogram(sources, across, question.query) };
+        case "facets":
+          return { what: question.what, counts: answerFacets(sources, across, question.query) };
+        case "templates":
+          return { what: question.what, counts: answerTemplates(sources, across, question.query) };
+      }
+    },
+    export(query) {
+      sources = registry.refresh();
+      const foreign = registry.foreign();
+      if (foreign.length === 0) return answerExport(sources, acrossOf(sources), query, exporter);
+      requireFiles(query.position, [...sources, ...foreign]);
+      return undefined;
+    },
+    filesFrom: (realtime) =>
+      [...sources, ...registry.foreign()].flatMap(({ id, file }) => (file.header.tailRealtime >= realtime ? [id] : [])),
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);
       helpSearch(search, registry.refresh(), { searchFile: (source) => searchFile(source, expression), port });

@@ -1,13 +1,21 @@
 import { CommandExited } from "#adapters/exec/index.ts";
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import { JournalUnavailable, type LogQuery } from "#domain/ports/journal.ts";
 import { mayCopy, samenessOf } from "./copies.ts";
+import type { FieldCountAnswer, FieldCountQuestion } from "./exploration.ts";
 import type { Journalctl, OneFile } from "./journalctl.ts";
 import { comparePlaces, type Location, type Place, parseCursor } from "./order.ts";
 import type { Ordering } from "./ordering.ts";
 import { beginsAtOldest, maxAnswerBytes } from "./query.ts";
 import type { Fault } from "./registry.ts";
 import type { Source } from "./source.ts";
+
+interface ForeignPorts {
+  readonly journalctl: Journalctl;
+  readonly holds: Ordering["holds"];
+  readonly onDamage: (fault: Fault) => void;
+}
 
 /**
  * Adds the entries of files that only `journalctl` reads to an answer from the others. A file that it cannot read either is
@@ -21,17 +29,32 @@ export async function addForeignFiles(
     query,
     signal,
   }: { readonly files: readonly Source[]; readonly query: LogQuery; readonly signal: AbortSignal },
-  {
-    journalctl,
+  { journalctl, holds, onDamage }: ForeignPorts,
+): Promise<Uint8Array> {
+  const answers = await answersOfForeign(files, async (only) => parse(await journalctl.query(query, signal, only)), {
     holds,
     onDamage,
-  }: {
-    readonly journalctl: Journalctl;
-    readonly holds: Ordering["holds"];
-    readonly onDamage: (fault: Fault) => void;
-  },
-): Promise<Uint8Array> {
-  let list = parse(ours);
+  });
+  const list = answers.reduce((merged, answer) => mergeLists(merged, answer, query), parse(ours));
+  return Buffer.from(JSON.stringify(list));
+}
+
+/** The same of what is counted. @throws LogQueryRefused, JournalUnavailable */
+export async function countForeignFiles(
+  files: readonly Source[],
+  { question, signal }: { readonly question: FieldCountQuestion; readonly signal: AbortSignal },
+  { journalctl, holds, onDamage }: ForeignPorts,
+): Promise<readonly FieldCountAnswer[]> {
+  return answersOfForeign(files, (only) => journalctl.count(question, signal, only), { holds, onDamage });
+}
+
+/** Asks journalctl for each file alone, without what another one shows. */
+async function answersOfForeign<T>(
+  files: readonly Source[],
+  ask: (only: OneFile) => Promise<T>,
+  { holds, onDamage }: Omit<ForeignPorts, "journalctl">,
+): Promise<readonly T[]> {
+  const answers: T[] = [];
   const repetitions = createRepetitions(files);
   for (const file of files) {
     const { path } = file;
@@ -40,7 +63,7 @@ export async function addForeignFiles(
       return isInOther || holds(file, ...entry);
     };
     try {
-      list = mergeLists(list, parse(await journalctl.query(query, signal, { path, isCopy })), query);
+      answers.push(await ask({ path, isCopy }));
     } catch (error) {
       if (!(error instanceof JournalUnavailable && error.cause instanceof CommandExited)) throw error;
       repetitions.forget(file);
@@ -50,7 +73,7 @@ export async function addForeignFiles(
       });
     }
   }
-  return Buffer.from(JSON.stringify(list));
+  return answers;
 }
 
 /** Entries of each file that a later one may hold too, kept as long as the query takes. */

@@ -88,6 +88,19 @@ export function searchFile(source: Source, expression: Expression): Float64Array
   }
 }
 
+/** Whether reading these entries is cheaper than reading all messages of their file. */
+const isSparse = ({ source, postings }: Run): boolean => countOf(postings) <= source.all().length * sparse;
+
+/** @param offsets those in the file whose message fits; undefined where each has to be looked at. */
+const fitting = ({ source, postings }: Run, offsets: Float64Array | undefined, expression: Expression): Postings =>
+  offsets === undefined
+    ? { kind: "offsets", offsets: byEntries(source, toOffsets(postings), expression) }
+    : intersection([{ kind: "offsets", offsets }, postings]);
+
+/** The entries of one file whose message fits. @param search searches the whole file. */
+export const fittingIn = (run: Run, expression: Expression, search: () => Float64Array | undefined): Postings =>
+  fitting(run, isSparse(run) ? undefined : search(), expression);
+
 export interface Grep<Selected extends object> {
   readonly pattern: string;
   /** Takes what is needed of the entries that fit: all of them would take much memory. */
@@ -102,14 +115,9 @@ export function grepping<Selected extends object>(
 ): readonly Selected[] {
   const expression = compileGrep(pattern);
   const search = (source: Source): Float64Array | undefined => searchFile(source, expression);
-  const fitting = ({ source, postings }: Run, offsets: Float64Array | undefined): Postings =>
-    offsets === undefined
-      ? { kind: "offsets", offsets: byEntries(source, toOffsets(postings), expression) }
-      : intersection([{ kind: "offsets", offsets }, postings]);
-  const isSparse = ({ source, postings }: Run): boolean => countOf(postings) <= source.all().length * sparse;
   const use = (run: Run, offsets: Float64Array | undefined): Selected => {
-    const again = (): Postings => fitting(run, isSparse(run) ? undefined : search(run.source));
-    return select({ source: run.source, postings: fitting(run, offsets), again });
+    const again = (): Postings => fittingIn(run, expression, () => search(run.source));
+    return select({ source: run.source, postings: fitting(run, offsets, expression), again });
   };
   const searched = candidates.flatMap((run) => (isSparse(run) ? [] : [{ run, file: run.source.file }]));
   const inAll = {

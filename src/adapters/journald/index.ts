@@ -1,11 +1,13 @@
 import { readFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import type { LogContext } from "#contract/log-exploration.ts";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
 import { queriesAtOnce, searchesAtOnce } from "#domain/logs/reader.ts";
-import type { Grep, Journal, JournalLists } from "#domain/ports/journal.ts";
+import type { Grep, Journal, JournalExploration, JournalExport, JournalLists } from "#domain/ports/journal.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import { toError } from "#kernel/errors.ts";
+import type { Exploration, Explored } from "./exploration.ts";
 import { createFollowThread } from "./follow-thread.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
 import { createPool, createThreadStarter, fromThreadFailure, type Pool, type PoolLimits } from "./pool.ts";
@@ -20,7 +22,7 @@ export interface JournalOptions {
 }
 
 export interface HostJournal {
-  readonly journal: Pick<Journal, "query" | "follow"> & JournalLists;
+  readonly journal: Pick<Journal, "query" | "follow"> & JournalLists & JournalExploration & JournalExport;
   readonly grep: Grep;
   readonly dispose: Dispose;
 }
@@ -44,6 +46,8 @@ const searchLimits: PoolLimits = {
   idleMs: searchIdleMs,
   keptThreads: 0,
 };
+/** What is known of the templates of all files is kept in one thread. */
+const templateLimits: PoolLimits = { ...queryLimits, threads: 1, keptThreads: 0 };
 /** Searches of streams: small batches of messages, so that what takes long is at fault. */
 const batchLimits: PoolLimits = {
   ...searchLimits,
@@ -73,11 +77,11 @@ function rootsOf(dir: string | undefined): readonly Root[] {
 
 const maxKnownFaults = 10_000;
 
-/** The journal of the host, read in threads of its own. They start with the first question. */
-export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: JournalOptions): HostJournal {
+/** Passes on each fault once, whichever thread finds it. */
+function createFaultReport(onUnreadable: JournalOptions["onUnreadable"]): (fault: Fault) => void {
   const known = new Set<string>();
   const files = new Set<string>();
-  const tellOnce = (fault: Fault): void => {
+  return (fault) => {
     const key = `${fault.path}\0${fault.what}`;
     if (known.has(key) || known.size >= maxKnownFaults) return;
     known.add(key);
@@ -85,6 +89,11 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     files.add(fault.path);
     onUnreadable({ ...fault, isFirst });
   };
+}
+
+/** The journal of the host, read in threads of its own. They start with the first question. */
+export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: JournalOptions): HostJournal {
+  const tellOnce = createFaultReport(onUnreadable);
   let requests = 0;
   const nextId = (): number => {
     requests += 1;
@@ -98,6 +107,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
   });
   const queries = createPool(startThread, { ...queryLimits, ...limits });
   const searches: Pool = createPool(startThread, { ...searchLimits, ...limits });
+  const templates = createPool(startThread, { ...templateLimits, ...limits });
   const batches = createPool(startThread, { ...batchLimits, ...limits });
   const following = createFollowThread(startThread);
   const searchAll: Grep["matching"] = async (all) => {
@@ -118,6 +128,18 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     return reply.answer;
   };
 
+  const explore = async <Q extends Exploration>(
+    question: Q,
+    signal: AbortSignal,
+  ): Promise<Extract<Explored, { what: Q["what"] }>> => {
+    const isSearch = question.what !== "context" && question.query.grep !== undefined;
+    const job = { id: nextId(), kind: "explore", question } as const;
+    const pool = question.what === "templates" ? templates : isSearch ? searches : queries;
+    const reply = await pool.run(job, signal);
+    if (reply.kind !== "explored") throw new Error(`the journal's thread answered ${reply.kind} to a question`);
+    return reply.answer as Extract<Explored, { what: Q["what"] }>;
+  };
+
   return {
     journal: {
       async query(query, signal) {
@@ -126,7 +148,20 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
         if (reply.kind !== "answer") throw new Error(`the journal's thread answered ${reply.kind} to a query`);
         return new SerializedJson<LogList>(reply.bytes);
       },
+      async export(query, signal) {
+        const job = { id: nextId(), kind: "export", query } as const;
+        const reply = await (query.grep === undefined ? queries : searches).run(job, signal);
+        if (reply.kind !== "part") throw new Error(`the journal's thread answered ${reply.kind} to an export`);
+        return reply.part;
+      },
       follow: following.follow,
+      histogram: async (query, signal) => (await explore({ what: "histogram", query } as const, signal)).counts,
+      facets: async (query, signal) => (await explore({ what: "facets", query } as const, signal)).counts,
+      templates: async (query, signal) => (await explore({ what: "templates", query } as const, signal)).counts,
+      async context(query, signal) {
+        const { json } = await explore({ what: "context", query } as const, signal);
+        return json && new SerializedJson<LogContext>(json);
+      },
       async boots(units, signal) {
         const answer = await list({ what: "boots", units }, signal);
         return answer.what === "boots" ? answer.boots : [];
@@ -146,6 +181,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     dispose() {
       queries.dispose();
       searches.dispose();
+      templates.dispose();
       batches.dispose();
       following.dispose();
     },

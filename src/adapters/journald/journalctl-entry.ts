@@ -1,7 +1,7 @@
-import type { JournalField } from "#contract/logs.ts";
+import type { JournalField } from "#contract/log-entry.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isNumber, parseJsonObject } from "#kernel/values.ts";
-import { shownUnit, unitsOfEntry } from "./collect.ts";
+import { namedUnits, shownUnit, unitsOfEntry } from "./collect.ts";
 import { endOfPart } from "./fields.ts";
 import { splitTime } from "./journal-file/entry.ts";
 import * as layout from "./journal-file/layout.ts";
@@ -15,6 +15,8 @@ export interface JournalRecord {
   /** The whole MESSAGE; undefined when the entry has no such field. `journalctl -g` never finds such an entry. */
   readonly message: string | undefined;
   readonly identifiers: readonly string[];
+  /** The units that wrote it, or that it is about; not its slice. */
+  readonly namedUnits: readonly string[];
   /** All fields as they are, but what the cursor says; made when they are asked for. */
   readonly raw: () => readonly JournalField[];
 }
@@ -136,6 +138,7 @@ export function parseJournalctlLine(line: Buffer, from = 0): JournalRecord | und
     location,
     message: messages[0],
     identifiers,
+    namedUnits: namedUnits(values),
     raw: () => rawFields(fields),
   };
 }

@@ -1,4 +1,4 @@
-import type { JournalField } from "#contract/logs.ts";
+import type { JournalField } from "#contract/log-entry.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
 import { createValueList, type ListAnswer, type ListQuestion } from "./lists.ts";
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { createPage } from "./journalctl-page.ts";
 
 const entry = (number: number, message = ""): LogEntry => ({

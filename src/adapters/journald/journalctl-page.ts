@@ -1,4 +1,4 @@
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { beginsAtOldest, maxAnswerBytes } from "./query.ts";
 

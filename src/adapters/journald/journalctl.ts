@@ -1,7 +1,7 @@
 import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { CommandExited, type ExecLines } from "#adapters/exec/index.ts";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import {
   anyEntries,
   JournalUnavailable,
@@ -11,9 +11,11 @@ import {
 } from "#domain/ports/journal.ts";
 import { errorMessage, isNotFound } from "#kernel/errors.ts";
 import { bootNumbered, isBootId, isBootNumber } from "./boots.ts";
+import type { FieldCountAnswer, FieldCountQuestion } from "./exploration.ts";
+import { createCounter } from "./journalctl-count.ts";
 import { type JournalRecord, parseJournalctlLine, recordFields } from "./journalctl-entry.ts";
 import { createListing } from "./journalctl-list.ts";
-import { selectEntries } from "./journalctl-options.ts";
+import { type Selection, selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
 import { comparePlaces, formatCursor, type Location, type Place, parseCursor } from "./order.ts";
@@ -55,6 +57,12 @@ export interface Journalctl {
   readonly resolveBoot: (query: LogQuery, signal: AbortSignal) => Promise<LogQuery | undefined>;
   /** @throws JournalUnavailable when journalctl cannot be run or fails. */
   readonly list: (question: ListQuestion, signal: AbortSignal) => Promise<ListAnswer>;
+  /**
+   * Counts entries in the window of the question.
+   * @param only to read one file alone.
+   * @throws LogQueryRefused when the query is at fault, JournalUnavailable when journalctl cannot be run or fails.
+   */
+  readonly count: (question: FieldCountQuestion, signal: AbortSignal, only?: OneFile) => Promise<FieldCountAnswer>;
   /**
    * Entries from now on, or from the first after the cursor. An entry whose JSON is over 64 MiB is left out.
    * @throws LogQueryRefused for a malformed cursor, JournalUnavailable when journalctl cannot be run or keeps failing.
@@ -156,10 +164,54 @@ function isAbsent({ directory, only }: Pick<Journal, "directory" | "only">): boo
   }
 }
 
+interface Read {
+  readonly record: JournalRecord;
+  /** Whether another file shows it. */
+  readonly isCopy: boolean;
+}
+
+/**
+ * The entries of a selection, those of one microsecond in the order of their places: journalctl has them in the order of their
+ * content, which nobody can go on in.
+ */
+async function* readEntries(
+  { execLines, timeoutMs, only, ...journal }: Journal,
+  selection: Selection,
+  { query, signal }: { readonly query: LogQuery; readonly signal: AbortSignal },
+): AsyncGenerator<Read, void, undefined> {
+  const isWanted = isAskedFor(query);
+  let ties: JournalRecord[] = [];
+  const ordered = (): readonly Read[] => {
+    const before: Location[] = [];
+    const read = ties
+      .toSorted((left, right) => comparePlaces(placeOf(left), placeOf(right)))
+      .map((record) => {
+        const isCopy = only?.isCopy(record.location, before) === true;
+        before.push(record.location);
+        return { record, isCopy };
+      });
+    ties = [];
+    return read;
+  };
+  const argv = argvOf(
+    only === undefined ? journal : { ...journal, only },
+    selection.options,
+    query.fields !== undefined,
+  );
+  for await (const lines of execLines(argv, { signal, timeoutMs })) {
+    for (const { bytes, isCut } of lines) {
+      if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
+      const record = parseJournalctlLine(bytes, query.entry?.offset);
+      if (record === undefined || !selection.passes(record) || !isWanted(record.location)) continue;
+      if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) yield* ordered();
+      ties.push(record);
+    }
+  }
+  yield* ordered();
+}
+
 async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Promise<Buffer> {
   const query = narrowed(asked);
-  const isWanted = isAskedFor(query);
-  const { execLines, timeoutMs, only } = journal;
   const cursor = query.cursor === undefined ? undefined : readCursor(query.cursor);
   const selection = selectEntries(query);
   /** By comparison with the cursor, in case its entry is gone or does not match. */
@@ -175,36 +227,15 @@ async function scan(journal: Journal, asked: LogQuery, signal: AbortSignal): Pro
   };
   let isPassed = false;
   let total = 0;
-  /** What came of one microsecond: journalctl has it in the order of its content, which nobody can go on in. */
-  let ties: JournalRecord[] = [];
   const shown = ({ live: { entry }, raw }: JournalRecord): LogEntry => withFields(entry, query.fields, raw);
-  const addTies = (): void => {
-    ties.sort((left, right) => comparePlaces(placeOf(left), placeOf(right)));
-    const before: Location[] = [];
-    for (const record of ties) {
-      const { location, live } = record;
-      const isNamed = live.entry.cursor === named;
-      if (isNamed) isPassed = true;
-      const isCopy = only?.isCopy(location, before) === true;
-      before.push(location);
-      if (isCopy) continue;
-      total += 1;
-      if (!isNamed && isForward === isPassed && named !== undefined) around.add(shown(record));
-      if (!isPassed && isBeyond(location)) ordered.add(shown(record));
-    }
-    ties = [];
-  };
-  const argv = argvOf(journal, selection.options, query.fields !== undefined);
-  for await (const lines of execLines(argv, { signal, timeoutMs })) {
-    for (const { bytes, isCut } of lines) {
-      if (isCut) throw new LogQueryRefused("since", "An entry is over 64 MiB: choose a window without it");
-      const record = parseJournalctlLine(bytes, query.entry?.offset);
-      if (record === undefined || !selection.passes(record) || !isWanted(record.location)) continue;
-      if (ties[0] !== undefined && !isOfOneMoment(ties[0].location, record.location)) addTies();
-      ties.push(record);
-    }
+  for await (const { record, isCopy } of readEntries(journal, selection, { query, signal })) {
+    const isNamed = record.live.entry.cursor === named;
+    if (isNamed) isPassed = true;
+    if (isCopy) continue;
+    total += 1;
+    if (!isNamed && isForward === isPassed && named !== undefined) around.add(shown(record));
+    if (!isPassed && isBeyond(record.location)) ordered.add(shown(record));
   }
-  addTies();
   return (isPassed ? around : ordered).write(total);
 }
 
@@ -278,6 +309,24 @@ async function list(journal: Journal, question: ListQuestion, signal: AbortSigna
   } catch (error) {
     signal.throwIfAborted();
     if (error instanceof CommandExited && nothingMatches.test(error.stderr)) return listing.answer([]);
+    throw asUnavailable(error);
+  }
+}
+
+/** Reads all entries that match. */
+async function count(journal: Journal, question: FieldCountQuestion, signal: AbortSignal): Promise<FieldCountAnswer> {
+  const counter = createCounter(question);
+  const query = { ...noFilters, ...question.query };
+  try {
+    const selection = selectEntries(query);
+    if (selection === undefined || isAbsent(journal)) return counter.answer();
+    for await (const { record, isCopy } of readEntries(journal, selection, { query, signal }))
+      if (!isCopy) counter.add(record);
+    return counter.answer();
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof LogQueryRefused) throw error;
+    if (error instanceof CommandExited && nothingMatches.test(error.stderr)) return counter.answer();
     throw asUnavailable(error);
   }
 }
@@ -358,6 +407,7 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
     query: (asked, signal, only) => query(only === undefined ? journal : { ...journal, only }, asked, signal),
     resolveBoot: (asked, signal) => resolveBoot(journal, asked, signal),
     list: (question, signal) => list(journal, question, signal),
+    count: (question, signal, only) => count(only === undefined ? journal : { ...journal, only }, question, signal),
     follow: (from, signal) => follow(journal, from, signal),
   };
 }

@@ -4,7 +4,7 @@ import { bootsOf } from "./boots.ts";
 import { fieldNamesOf } from "./journal-file/data.ts";
 import { matching } from "./match.ts";
 import type { Ordering } from "./ordering.ts";
-import { countOf, intersection, offsetAt, type Postings } from "./postings.ts";
+import { countOf, intersection, offsetAt, type Postings, toOffsets } from "./postings.ts";
 import { asValue, isFieldName, nameOf } from "./raw-fields.ts";
 import type { Source } from "./source.ts";
 
@@ -23,14 +23,27 @@ const maxValues = 100_000;
 const maxValueBytes = 16 * 1024 * 1024;
 
 /** Entries of the units of one file; undefined: of all. */
-const ofUnits = (source: Source, units: LogQuery["units"]): Postings | undefined =>
+export const ofUnits = (source: Source, units: LogQuery["units"]): Postings | undefined =>
   units === undefined
     ? undefined
     : matching(source, { units, priority: undefined, identifier: undefined, boots: undefined });
 
+/** In a file whose entries are in no order of time. */
+function extremesOf(source: Source, postings: Postings): readonly [first: number, last: number] | undefined {
+  let moments: [number, number] | undefined;
+  for (const offset of toOffsets(postings)) {
+    const time = source.head(offset)?.realtime;
+    if (time === undefined) continue;
+    moments ??= [time, time];
+    moments = [Math.min(moments[0], time), Math.max(moments[1], time)];
+  }
+  return moments;
+}
+
 /** First and last moment of entries, in microseconds since the epoch. */
-function momentsOf(source: Source, postings: Postings): readonly [first: number, last: number] | undefined {
+export function momentsOf(source: Source, postings: Postings): readonly [first: number, last: number] | undefined {
   const count = countOf(postings);
+  if (source.spans() === undefined) return extremesOf(source, postings);
   for (let from = 0, to = count - 1; from <= to; ) {
     const [first, last] = [source.head(offsetAt(postings, from)), source.head(offsetAt(postings, to))];
     if (first !== undefined && last !== undefined) return [first.realtime, last.realtime];

@@ -30,6 +30,17 @@ function withValues(source: Source, name: string, fits: (text: string) => boolea
   return unionOfParts([...lists, { kind: "offsets", offsets: Float64Array.from(singles).sort() }]);
 }
 
+/** A field by which one program names the unit of another, and what an entry has to have for that to count. */
+interface Claim {
+  readonly name: string;
+  readonly trusted: readonly string[];
+}
+export const claims: readonly Claim[] = [
+  { name: "UNIT", trusted: ["_PID=1"] },
+  { name: "COREDUMP_UNIT", trusted: ["_UID=0", `MESSAGE_ID=${coredumpMessageId}`] },
+  { name: "OBJECT_SYSTEMD_UNIT", trusted: ["_UID=0"] },
+];
+
 /**
  * Entries of units as `journalctl -u` finds them: what they wrote, what systemd wrote about them, their crashes, and what
  * programs of root wrote about them. What others claim does not count.
@@ -43,16 +54,14 @@ function ofUnits(source: Source, units: readonly string[]): Postings {
     const named = names.filter((unit) => unit.endsWith(ending)).map((unit) => entriesWith(`${name}=${unit}`));
     return unionOfParts(patterns.length === 0 ? named : [...named, withValues(source, name, fits)]);
   };
-  const about = (name: string, ...trusted: readonly string[]): Postings => {
+  const about = ({ name, trusted }: Claim): Postings => {
     const written = intersection(trusted.map(entriesWith));
     return countOf(written) === 0 ? noPostings : intersection([withUnit(name), written]);
   };
   return unionOfParts([
     ...(names.includes("kernel") ? [entriesWith("_TRANSPORT=kernel")] : []),
     withUnit("_SYSTEMD_UNIT"),
-    about("UNIT", "_PID=1"),
-    about("COREDUMP_UNIT", "_UID=0", `MESSAGE_ID=${coredumpMessageId}`),
-    about("OBJECT_SYSTEMD_UNIT", "_UID=0"),
+    ...claims.map(about),
     withUnit("_SYSTEMD_SLICE", ".slice"),
   ]);
 }

@@ -115,8 +115,8 @@ export function createThreadStarter(
   };
 }
 
-type Job = Extract<ThreadRequest, { kind: "query" | "list" | "grep" | "help" }>;
-type JobReply = Extract<ThreadReply, { kind: "answer" | "list" | "positions" | "helped" }>;
+type Job = Extract<ThreadRequest, { kind: "query" | "export" | "list" | "explore" | "grep" | "help" }>;
+type JobReply = Extract<ThreadReply, { kind: "answer" | "part" | "list" | "explored" | "positions" | "helped" }>;
 
 interface Waiting {
   readonly job: Job;

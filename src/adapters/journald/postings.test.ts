@@ -48,4 +48,22 @@ describe("postings", () => {
       { numRuns: 60 },
     );
   });
+
+  it.each([
+    ["beside one another", 8],
+    ["far apart", 80_000],
+  ])("are not merged where they have nothing in common, or where one has all: entries %s", (_, gap) => {
+    fc.assert(
+      fc.property(fc.array(fc.nat({ max: 4 }), { minLength: 2, maxLength: 3000, size: "max" }), (owners) => {
+        const listOf = (owner?: number): Postings =>
+          postings(owners.flatMap((each, at) => (owner === undefined || each === owner ? [(at + 1) * gap] : [])));
+        const apart = [0, 1, 2, 3, 4].map(listOf).filter((list) => countOf(list) > 0);
+        const all = listOf();
+        expect(unionOfParts(apart).kind).toBe(apart.length > 1 ? "parts" : "offsets");
+        expect(countOf(unionOfParts(apart))).toBe(owners.length);
+        if (apart.length > 1) expect(unionOfParts([...apart.slice(0, 2), all])).toBe(all);
+      }),
+      { numRuns: 60 },
+    );
+  });
 });

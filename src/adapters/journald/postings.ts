@@ -203,20 +203,64 @@ export function union(all: readonly Postings[]): Postings {
 /** Entries of the longest list up to which the others are compared with it at a time: little is in memory then. */
 const countedAtOnce = 16_384;
 
-/** The same as `union`, but takes the lists as they are as far as they have nothing in common. */
-export function unionOfParts(all: readonly Postings[]): Postings {
-  const lists = all.filter((each) => countOf(each) > 0);
-  if (lists.length < 2) return lists[0] ?? noPostings;
-  const simple = (postings: Postings): readonly Simple[] => (postings.kind === "parts" ? postings.parts : [postings]);
-  const sum = lists.reduce((count, each) => count + countOf(each), 0);
-  const longest = lists.reduce((long, each) => (countOf(each) > countOf(long) ? each : long));
+/** Of how many bytes of a file there is a mark for each place at which an entry can begin: 8 MiB of marks. */
+const maxMarkedBytes = 512 * 1024 * 1024;
+/** Entries that are further apart than so many bytes are too few to be marked. */
+const maxMarkedGap = 4096;
+
+/** Marks the entries one list after another, so that nothing has to be sorted. */
+function countMarked(lists: readonly Postings[], first: number, last: number): number {
+  const marks = new Int32Array(((last - first) >>> 8) + 1);
+  let count = 0;
+  const markAll = (offsets: Float64Array): void => {
+    for (const offset of offsets) {
+      const place = (offset - first) >>> 3;
+      const before = marks[place >>> 5] ?? 0;
+      const after = before | (1 << (place & 31));
+      if (after === before) continue;
+      marks[place >>> 5] = after;
+      count += 1;
+    }
+  };
+  for (const list of lists) {
+    for (const part of simpleOf(list)) {
+      for (let from = 0; from < countOf(part); from += comparedAtOnce) markAll(piece(part, from));
+    }
+  }
+  return count;
+}
+
+function countMerged(lists: readonly Postings[]): number {
+  const longest = longestOf(lists);
   let count = 0;
   for (let at = 0; at < countOf(longest); at += countedAtOnce) {
     const from = at === 0 ? 0 : offsetAt(longest, at);
     const to = at + countedAtOnce < countOf(longest) ? offsetAt(longest, at + countedAtOnce) : Infinity;
     count += countOf(union(lists.map((each) => within(each, from, to))));
   }
-  if (count === sum) return partsOf(lists.flatMap(simple));
+  return count;
+}
+
+/** How many entries the lists have, of which there are so many, each counted once. */
+function countDistinct(lists: readonly Postings[], sum: number): number {
+  const first = Math.min(...lists.map((each) => offsetAt(each, 0)));
+  const last = Math.max(...lists.map((each) => offsetAt(each, countOf(each) - 1)));
+  const isDense = last - first < Math.min(maxMarkedBytes, sum * maxMarkedGap);
+  return isDense ? countMarked(lists, first, last) : countMerged(lists);
+}
+
+const simpleOf = (postings: Postings): readonly Simple[] => (postings.kind === "parts" ? postings.parts : [postings]);
+const longestOf = (lists: readonly Postings[]): Postings =>
+  lists.reduce((long, each) => (countOf(each) > countOf(long) ? each : long), lists[0] ?? noPostings);
+
+/** The same as `union`, but takes the lists as they are as far as they have nothing in common. */
+export function unionOfParts(all: readonly Postings[]): Postings {
+  const lists = all.filter((each) => countOf(each) > 0);
+  if (lists.length < 2) return lists[0] ?? noPostings;
+  const sum = lists.reduce((count, each) => count + countOf(each), 0);
+  const longest = longestOf(lists);
+  const count = countDistinct(lists, sum);
+  if (count === sum) return partsOf(lists.flatMap(simpleOf));
   return count === countOf(longest) ? longest : union(lists);
 }
 

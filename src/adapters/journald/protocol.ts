@@ -1,5 +1,6 @@
 import type { MessagePort } from "node:worker_threads";
-import type { LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
+import type { ExportPart, ExportQuery, LiveEntry, LogQuery, MessageSearch } from "#domain/ports/journal.ts";
+import type { Exploration, Explored } from "./exploration.ts";
 import type { UnpackGate } from "./journal-file/unpack-gate.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
 import type { Fault, Root } from "./registry.ts";
@@ -35,7 +36,9 @@ export interface FollowStart {
 /** What a thread is asked. `id` is answered with; that of a follower names it until its end. */
 export type ThreadRequest =
   | { readonly id: number; readonly kind: "query"; readonly query: LogQuery }
+  | { readonly id: number; readonly kind: "export"; readonly query: ExportQuery }
   | { readonly id: number; readonly kind: "list"; readonly question: ListQuestion }
+  | { readonly id: number; readonly kind: "explore"; readonly question: Exploration }
   | { readonly id: number; readonly kind: "grep"; readonly searches: readonly MessageSearch[] }
   | { readonly id: number; readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }
   | { readonly id: number; readonly kind: "follow"; readonly start: FollowStart }
@@ -52,7 +55,9 @@ export type ThreadFailure =
 export type ThreadReply =
   | { readonly kind: "ready" }
   | { readonly kind: "answer"; readonly id: number; readonly bytes: Uint8Array }
+  | { readonly kind: "part"; readonly id: number; readonly part: ExportPart }
   | { readonly kind: "list"; readonly id: number; readonly answer: ListAnswer }
+  | { readonly kind: "explored"; readonly id: number; readonly answer: Explored }
   | { readonly kind: "positions"; readonly id: number; readonly found: readonly (readonly number[] | ThreadFailure)[] }
   | { readonly kind: "helped"; readonly id: number }
   | { readonly kind: "help"; readonly search: SharedSearch; readonly port: MessagePort }

@@ -1,4 +1,4 @@
-import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
+import { type LogFilters, type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { resolveBoot } from "./boots.ts";
 import type { Part } from "./byte-writer.ts";
 import { type Copies, countCopies, isHidden } from "./copies.ts";
@@ -62,7 +62,8 @@ export const beginsAtOldest = ({
 
 const opening = '{"logs":[';
 
-function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
+/** Those of the postings that are among the ones of a window. */
+export function clip(postings: Postings, window: Postings, whole: EntryList): Postings {
   if (window.kind === "offsets") return intersection([postings, window]);
   const count = countOf(window);
   if (count === 0) return noPostings;
@@ -70,16 +71,28 @@ function clip(postings: Postings, window: Postings, whole: EntryList): Postings 
   return within(postings, offsetAt(window, 0), offsetAt(window, count - 1) + 1);
 }
 
+/** Matches between the first and the last entry of a list of all entries, as most are. They are kept as long as their file stays as it is. */
+const reached = new WeakMap<Postings, EntryList>();
+
 /**
  * Those of the matches that lie in the window. The list of all entries decides, which reads no entry; a match that it does
  * not reach, as it was written meanwhile or the list is damaged, is asked for its own time.
  */
-function inWindow(source: Source, matched: Postings, window: Postings, { since, until }: LogQuery): Postings {
+export function inWindow(
+  source: Source,
+  matched: Postings,
+  window: Postings,
+  { since, until }: Pick<LogFilters, "since" | "until">,
+): Postings {
   const whole = source.all();
+  if (reached.get(matched) === whole) return clip(matched, window, whole);
   const from = whole.length === 0 ? 0 : lowerBound(matched, whole.at(0));
   const to = whole.length === 0 ? 0 : lowerBound(matched, whole.at(whole.length - 1) + 1);
   const inside = clip(between(matched, from, to), window, whole);
-  if (from === 0 && to === countOf(matched)) return inside;
+  if (from === 0 && to === countOf(matched)) {
+    reached.set(matched, whole);
+    return inside;
+  }
   const outside = [between(matched, 0, from), between(matched, Math.max(from, to), countOf(matched))];
   const timely = outside.map((part): Postings => {
     const isTimely = (offset: number): boolean => {
@@ -101,6 +114,29 @@ export interface Across {
   readonly help?: Help | undefined;
 }
 
+/** The entries of a file that match. */
+export interface Matched extends Run {
+  /** Whether they are all of the file that match, whenever they were written. */
+  readonly isWhole: boolean;
+  /** Whether nothing narrows them but the window. */
+  readonly isAny: boolean;
+}
+
+/** What matches in each file that reaches into the window; messages are not looked at. */
+export function matchedOf(
+  sources: readonly Source[],
+  query: Pick<LogQuery, Exclude<keyof LogFilters, "grep" | "boot"> | "uid">,
+  boots: readonly string[] | undefined,
+): readonly Matched[] {
+  return sources.flatMap((source): readonly Matched[] => {
+    const window = source.window(query.since, query.until);
+    if (isOutside(source, window)) return [];
+    const matched = matching(source, { ...query, boots });
+    const postings = matched === undefined ? window : inWindow(source, matched, window, query);
+    return [{ source, postings, isWhole: countOf(window) === source.all().length, isAny: matched === undefined }];
+  });
+}
+
 /** Answers a query from the files: everything that fits is counted in the indexes, and only what is shown is read. */
 export function answer(
   sources: readonly Source[],
@@ -109,19 +145,14 @@ export function answer(
   render: Renderer,
 ): Buffer {
   const query = narrowed(asked);
-  const { since, until, limit, order, grep } = query;
+  const { limit, order, grep } = query;
   if (grep !== undefined) compileGrep(grep);
   const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot, ordering);
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   if (query.cursor !== undefined && cursor === undefined)
     throw new LogQueryRefused("cursor", "Must be a journal cursor");
 
-  const indexed = sources.flatMap((source): readonly Run[] => {
-    const window = source.window(since, until);
-    if (isOutside(source, window)) return [];
-    const matched = matching(source, { ...query, boots });
-    return [{ source, postings: matched === undefined ? window : inWindow(source, matched, window, query) }];
-  });
+  const indexed = matchedOf(sources, query, boots);
   const isForward = beginsAtOldest(query);
   const from = cursor === undefined ? undefined : ordering.locate(cursor);
   const select = (run: Run): Selected => {
@@ -174,7 +205,13 @@ function firstOf({ source, postings, again }: Run, most: number, isForward: bool
   return { source, postings: { kind: "offsets", offsets }, again: kept === count ? undefined : again };
 }
 
-function beyond({ source, postings, again }: Run, cursor: Place, order: LogQuery["order"], ordering: Ordering): Run {
+/** Those of a file that come after a place, or before it. */
+export function beyond(
+  { source, postings, again }: Run,
+  cursor: Place,
+  order: LogQuery["order"],
+  ordering: Ordering,
+): Run {
   const { place } = ordering;
   const reaches = (least: number) => (offset: number) => {
     const at = place(source, offset);

@@ -1,5 +1,5 @@
 import { isUtf8 } from "node:buffer";
-import type { JournalField } from "#contract/logs.ts";
+import type { JournalField } from "#contract/log-entry.ts";
 import type { ByteWriter } from "./byte-writer.ts";
 import type { Payload } from "./journal-file/data.ts";
 import type { Found } from "./merge.ts";

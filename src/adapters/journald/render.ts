@@ -1,4 +1,4 @@
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import type { LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 import { type Alike, countShared } from "./alike.ts";
 import { type ByteWriter, createByteWriter } from "./byte-writer.ts";
@@ -9,6 +9,7 @@ import {
   shownPriority,
   shownUnit,
   statedPriority,
+  unitOf,
   unitsOfEntry,
   valuesOf,
 } from "./collect.ts";
@@ -131,8 +132,6 @@ function createTexts(): (text: string) => Uint8Array {
 }
 
 const textOf = (value: FieldValue | undefined): string => JSON.stringify(value?.text ?? "");
-
-const unitOf = (collected: Collected): string => collected.writer?.text ?? shownUnit(valuesOf(collected));
 
 /** What precedes the message, and what follows the name of the entry. */
 const headOf = (collected: Collected): string =>

@@ -18,6 +18,9 @@ export interface Span {
   readonly tail: Location;
 }
 
+/** Takes numbers of entries, and what they were counted by. */
+export type AddCounts = (key: string, numbers: readonly number[]) => void;
+
 export interface Source {
   readonly path: string;
   readonly id: string;
@@ -30,8 +33,10 @@ export interface Source {
   readonly refresh: () => boolean;
   readonly all: () => EntryList;
   readonly entriesWith: (pair: string) => Postings;
-  /** What was made for a term of an earlier query, as long as nothing can be added to the file. */
+  /** What was made for a term of an earlier query, until the file has grown. */
   readonly entriesOfTerm: (term: string, make: () => Postings) => Postings;
+  /** Counts, or gives what was counted for an earlier query, until the file has grown. */
+  readonly countsOfTerm: (term: string, count: (add: AddCounts) => void, add: AddCounts) => void;
   readonly valuesOf: (name: string) => Iterable<number>;
   /** The bytes of a data object, `NAME=value`, until the next read of the file; undefined when they cannot be read. */
   readonly payloadOf: (dataOffset: number) => Payload | undefined;
@@ -61,6 +66,8 @@ const writtenByJournald = /^(system|user-\d+)(@[0-9a-f]+-[0-9a-f]+-[0-9a-f]+)?\.
 
 /** Bytes of a kept list of entries, beside the characters of its pair: some lists have many segments. */
 const pairBytes = 512;
+/** Counts of a term are kept where they are not more, and what each takes. */
+const [maxTermCounts, countBytes] = [4096, 256];
 /** Of a term at most so many entries are kept. */
 const maxTermEntries = 16_384;
 
@@ -117,10 +124,12 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
   const offsets = new Map<string, number>();
   const lists = new Map<string, Postings>();
   const terms = new Map<string, Postings>();
+  const counts = new Map<string, readonly Parameters<AddCounts>[]>();
   const share = budget.share(() => {
     offsets.clear();
     lists.clear();
     terms.clear();
+    counts.clear();
   });
   return {
     find(pair: string): Postings {
@@ -138,16 +147,34 @@ function createPairs(file: JournalFile, budget: Budget, entriesAt: Source["entri
       if (known !== undefined) return known;
       const made = make();
       const size = sizeInMemory(made);
-      if (file.header.state !== fileState.archived || size > maxTermEntries) return made;
+      if (size > maxTermEntries) return made;
       share.take(pairBytes + 2 * term.length + 8 * size);
       // Without the room that was left when it was made.
       const compact: Postings = made.kind === "offsets" ? { kind: "offsets", offsets: made.offsets.slice() } : made;
       terms.set(term, compact);
       return compact;
     },
+    countsOfTerm(term: string, count: (add: AddCounts) => void, add: AddCounts): void {
+      const known = counts.get(term);
+      if (known !== undefined) {
+        for (const row of known) add(...row);
+        return;
+      }
+      // They go on one by one, since of some files there are very many.
+      const made: Parameters<AddCounts>[] = [];
+      count((...row) => {
+        if (made.length <= maxTermCounts) made.push(row);
+        add(...row);
+      });
+      if (made.length > maxTermCounts) return;
+      const size = made.reduce((bytes, [key]) => bytes + countBytes + 2 * key.length, 0);
+      share.take(pairBytes + 2 * term.length + size);
+      counts.set(term, made);
+    },
     refresh() {
       lists.clear();
       terms.clear();
+      counts.clear();
     },
     close: share.end,
   };
@@ -255,6 +282,7 @@ export function openSource(
     all,
     entriesWith: (pair) => readable(() => pairs.find(pair), noPostings),
     entriesOfTerm: (term, make) => pairs.ofTerm(term, make),
+    countsOfTerm: (...counting) => pairs.countsOfTerm(...counting),
     valuesOf,
     payloadOf: (offset) => readable(() => readPayload(file, offset), undefined),
     entriesOf: entriesAt,

@@ -1,11 +1,21 @@
 import { parentPort, type Transferable, workerData } from "node:worker_threads";
 import { type ExecLines, execLines } from "#adapters/exec/index.ts";
 import type { Expression } from "#domain/logs/expression.ts";
-import { JournalUnavailable, type LogQuery, LogQueryRefused, type MessageSearch } from "#domain/ports/journal.ts";
+import {
+  type ExportPart,
+  type ExportQuery,
+  JournalUnavailable,
+  type LogQuery,
+  LogQueryRefused,
+  type MessageSearch,
+} from "#domain/ports/journal.ts";
 import { searchMessages } from "./batch-search.ts";
 import { isBootNumber } from "./boots.ts";
 import { createEngine } from "./engine.ts";
+import { type CountAnswer, type CountQuestion, explore } from "./exploration.ts";
 import { createFollowers, type Followers } from "./followers.ts";
+import { countAll } from "./foreign-counts.ts";
+import { exportForeign } from "./foreign-export.ts";
 import { addForeignFiles } from "./foreign-files.ts";
 import { compileGrep, trimExpressions } from "./grep-postings.ts";
 import { setUnpackGate } from "./journal-file/unpack-gate.ts";
@@ -121,11 +131,23 @@ async function answerQuery(query: LogQuery, signal: AbortSignal): Promise<Uint8A
   return addForeignFiles(ours, { files, query, signal }, { journalctl, holds: engine.holds, onDamage });
 }
 
+/** Where files are there that only journalctl reads, entries come from pages that have theirs. */
+async function answerExport(query: ExportQuery, signal: AbortSignal): Promise<ExportPart> {
+  const ours = engine.export(query);
+  return ours ?? exportForeign(query, { ask: (page) => answerQuery(page, signal), filesFrom: engine.filesFrom });
+}
+
 /** Files that only journalctl reads add their part where all entries count; what is of some units is not told by it. */
 async function answerList(question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> {
   const ours = engine.list(question);
   if (engine.foreign().length === 0) return ours;
   return journalctl.list(question, signal);
+}
+
+async function answerCount(question: CountQuestion, signal: AbortSignal): Promise<CountAnswer> {
+  const ours = engine.count(question);
+  if (engine.foreign().length === 0) return ours;
+  return countAll(question, signal, { engine, journalctl, onDamage });
 }
 
 /** Does the work of a request, which a cancellation of that request ends. */
@@ -182,10 +204,30 @@ async function serve(request: ThreadRequest): Promise<void> {
       reply({ kind: "answer", id: request.id, bytes }, [bytes.buffer]);
       return;
     }
+    case "export": {
+      releaseSoon();
+      const part = await cancellable(request.id, (signal) => answerExport(request.query, signal));
+      trimExpressions();
+      const bytes = ownMemory(part.bytes);
+      reply({ kind: "part", id: request.id, part: { ...part, bytes } }, [bytes.buffer]);
+      return;
+    }
     case "list": {
       releaseSoon();
       const answer = await cancellable(request.id, (signal) => answerList(request.question, signal));
       reply({ kind: "list", id: request.id, answer });
+      return;
+    }
+    case "explore": {
+      releaseSoon();
+      const answer = await cancellable(request.id, (signal) =>
+        explore(request.question, {
+          query: (query) => answerQuery(query, signal),
+          count: (question) => answerCount(question, signal),
+        }),
+      );
+      trimExpressions();
+      reply({ kind: "explored", id: request.id, answer });
       return;
     }
     case "grep": {

@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { ThinPool, ThinPools } from "#domain/ports/thin-pools.ts";
-import { isNotFound, orUndefined } from "#kernel/errors.ts";
+import { isDeviceGone, isNotFound, orUndefined } from "#kernel/errors.ts";
 import { isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 
 const fields = ["vg_name", "lv_name", "lv_size", "data_percent", "metadata_percent", "lv_health_status"];
@@ -41,7 +41,7 @@ export function createThinPools(ports: { exec: Exec; sysDir?: string }): ThinPoo
       const devices = (await orUndefined(readdir(join(sysDir, "block")))) ?? [];
       const uuids = devices
         .filter((name) => name.startsWith("dm-"))
-        .map((name) => orUndefined(readFile(join(sysDir, "block", name, "dm/uuid"), "utf8")));
+        .map((name) => orUndefined(readFile(join(sysDir, "block", name, "dm/uuid"), "utf8"), isDeviceGone));
       // As LVM names the device of a pool, lib/activate/dev_manager.c.
       return (await Promise.all(uuids)).some((uuid) => /^LVM-.*-tpool$/.test(uuid?.trim() ?? ""));
     },

@@ -2,7 +2,16 @@ import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts"
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { ForeignFileRefused, type ForeignFolder, openForeignFolder } from "./foreign-folder.ts";
 import { parseProcess, parseSpec, parseState } from "./process.ts";
-import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
+import {
+  cancelName,
+  claimName,
+  foldersName,
+  isOperationId,
+  newestClaim,
+  nobody,
+  specName,
+  stateName,
+} from "./record.ts";
 
 const maxSpecBytes = 1024 * 1024;
 const maxStateBytes = 4 * 1024 * 1024;
@@ -17,7 +26,7 @@ export function readAskedOperations(ports: {
   readonly stateDir: string;
   readonly uid: number;
   readonly isAllowed: (spec: Pick<OperationSpec, "kind" | "input">) => boolean;
-}): Pick<OperationStore, "read"> {
+}): Pick<OperationStore, "read" | "isCancelRequested"> {
   const { stateDir, uid, isAllowed } = ports;
 
   const readIn = (folder: ForeignFolder, id: string): ReturnType<OperationStore["read"]> => {
@@ -33,16 +42,19 @@ export function readAskedOperations(ports: {
     return { spec, state, claim: { number, process: parseProcess(text ?? "") ?? nobody } };
   };
 
+  const within = <T>(id: string, read: (folder: ForeignFolder) => T): T | undefined => {
+    if (!isOperationId(id)) return undefined;
+    const folder = openForeignFolder(stateDir, [foldersName, id], { uid });
+    if (folder === undefined) return undefined;
+    try {
+      return read(folder);
+    } finally {
+      folder.close();
+    }
+  };
+
   return {
-    read(id) {
-      if (!isOperationId(id)) return undefined;
-      const folder = openForeignFolder(stateDir, [foldersName, id], { uid });
-      if (folder === undefined) return undefined;
-      try {
-        return readIn(folder, id);
-      } finally {
-        folder.close();
-      }
-    },
+    read: (id) => within(id, (folder) => readIn(folder, id)),
+    isCancelRequested: (id) => within(id, (folder) => folder.names().includes(cancelName)) ?? false,
   };
 }

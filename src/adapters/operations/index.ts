@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { chmodSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { chmodSync, existsSync, linkSync, mkdirSync, readdirSync, renameSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { preparePrivateDirectory, syncDirectory, writeFileAtomic, writeFileSynced } from "#adapters/files/index.ts";
 import { queuedState } from "#domain/operations/state.ts";
@@ -7,7 +7,16 @@ import type { OperationSpec, OperationStore } from "#domain/ports/operations.ts"
 import { errnoCode, orUndefinedSync } from "#kernel/errors.ts";
 import { appendLine, groupModes, isNoFile, type Modes, ownModes, readIfThere, tailOf } from "./files.ts";
 import { parseProcess, parseSpec, parseState } from "./process.ts";
-import { claimName, foldersName, isOperationId, newestClaim, nobody, specName, stateName } from "./record.ts";
+import {
+  cancelName,
+  claimName,
+  foldersName,
+  isOperationId,
+  newestClaim,
+  nobody,
+  specName,
+  stateName,
+} from "./record.ts";
 
 const making = ".new-";
 const removing = ".old-";
@@ -90,6 +99,9 @@ function storeIn(root: string, modes: Modes): OperationStore {
       return true;
     },
     write: (id, state) => writeFileAtomic(join(folderOf(id), stateName), JSON.stringify(state), { mode: modes.file }),
+    requestCancel: (id) => writeFileSynced(join(folderOf(id), cancelName), "", { mode: modes.file }),
+    withdrawCancel: (id) => rmSync(join(folderOf(id), cancelName), { force: true }),
+    isCancelRequested: (id) => isOperationId(id) && existsSync(join(root, id, cancelName)),
     appendLog: (id, line) => appendLine(folderOf(id), line, modes),
     tail: (id, lines) => (isOperationId(id) ? tailOf(join(root, id), lines) : []),
     remove(id) {

@@ -10,14 +10,17 @@ const isCount = (value: unknown): value is number => Number.isSafeInteger(value)
 const isTime = (value: unknown): value is number | null => value === null || isCount(value);
 const isNullableText = (value: unknown): value is string | null => value === null || isString(value);
 const isStatus = (value: unknown): value is OperationStatus => operationStatuses.some((status) => status === value);
+const cancelStates = ["open", "closing", "closed"] as const;
 const isCode = (value: unknown): value is ErrorCode => isString(value) && isErrorCode(value);
 
 export function parseSpec(text: string): OperationSpec | undefined {
-  const { id, kind, input, createdAt, keyId, idempotencyKey, traceparent } = parseJsonObject(text) ?? {};
+  const { id, kind, input, createdAt, keyId, idempotencyKey, traceparent, planned } = parseJsonObject(text) ?? {};
   if (!isString(id) || !isString(kind) || !isCount(createdAt)) return undefined;
   if (!isNullableText(keyId) || !isNullableText(idempotencyKey)) return undefined;
   const parent = isString(traceparent) ? { traceparent } : {};
-  return { id, kind, input: input ?? null, createdAt, keyId, idempotencyKey, ...parent };
+  if (planned !== undefined && !(Array.isArray(planned) && planned.every(isString))) return undefined;
+  const agreed = planned === undefined ? {} : { planned };
+  return { id, kind, input: input ?? null, createdAt, keyId, idempotencyKey, ...agreed, ...parent };
 }
 
 function parseError(value: unknown): OperationError | null | undefined {
@@ -33,7 +36,9 @@ export function parseState(text: string): OperationState | undefined {
   const error = parseError(rest["error"]);
   if (!isStatus(status) || !isCount(percent) || !isString(step) || error === undefined) return undefined;
   if (!isTime(startedAt) || !isTime(finishedAt)) return undefined;
-  return { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
+  const cancel = cancelStates.find((each) => each === rest["cancel"]);
+  const known = { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
+  return cancel === undefined ? known : { ...known, cancel };
 }
 
 export function parseProcess(text: string): ProcessIdentity | undefined {

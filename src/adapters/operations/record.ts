@@ -3,6 +3,7 @@ import { randomBytes } from "node:crypto";
 export const foldersName = "operations";
 export const specName = "spec.json";
 export const stateName = "state.json";
+export const cancelName = "cancel";
 const claimShape = /^claim\.([1-9]\d{0,8})$/;
 
 export const claimName = (number: number): string => `claim.${number}`;

@@ -5,6 +5,7 @@ import { type PluginType, pluginNamePattern, pluginTypes } from "#contract/plugi
 import { ownSchemas } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
 import type { PluginManifest } from "#domain/ports/plugins.ts";
+import { didYouMean } from "#kernel/closest.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord, isString } from "#kernel/values.ts";
 import { ManifestFile } from "./schema.ts";
@@ -55,12 +56,15 @@ const pathWords = (path: string): readonly string[] => path.split("/").slice(1);
 const unescaped = (word: string): string => word.replaceAll("~1", "/").replaceAll("~0", "~");
 
 function toFlaw(error: ErrorObject): Flaw {
-  const { keyword, instancePath, params, data } = error;
+  const { keyword, instancePath, params, parentSchema, data } = error;
   const message = describeSchemaFault(error);
   const path = pathWords(instancePath).map(unescaped);
   switch (keyword) {
-    case "additionalProperties":
-      return { path: [...path, String(params["additionalProperty"])], message: "unknown setting", isKey: true };
+    case "additionalProperties": {
+      const name = String(params["additionalProperty"]);
+      const known: object = parentSchema?.["properties"] ?? {};
+      return { path: [...path, name], message: `unknown setting${didYouMean(name, Object.keys(known))}`, isKey: true };
+    }
     case "type": {
       const isUnquoted = params["type"] === "string" && typeof data === "number";
       return { path, message: isUnquoted ? `${message}: write it in quotes` : message };

@@ -1,4 +1,3 @@
-import { unitOfControlGroup } from "#domain/common/control-group.ts";
 import type { Process } from "#domain/ports/processes.ts";
 
 export interface ProcessStat {
@@ -82,14 +81,6 @@ const states: Readonly<Record<string, Process["state"]>> = {
 };
 
 export const processState = (letter: string): Process["state"] => states[letter] ?? "unknown";
-
-/** The unit of a process by /proc/PID/cgroup (cgroups(7)). Null for none. */
-export function parseUnit(cgroup: string): string | null {
-  // Where both versions of control groups are mounted, only that of systemd's own names the unit.
-  const lines = cgroup.split("\n");
-  const line = lines.find((each) => each.includes(":name=systemd:")) ?? lines.find((each) => each.startsWith("0::"));
-  return line === undefined ? null : unitOfControlGroup(line.slice(line.indexOf("/")));
-}
 
 /** What of /proc/PID/io goes to and comes from disks (proc_pid_io(5)). */
 export function parseIo(text: string): { readonly readBytes: number; readonly writtenBytes: number } | undefined {

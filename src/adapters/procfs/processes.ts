@@ -3,6 +3,7 @@ import { endianness } from "node:os";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { ProcessSignal } from "#contract/processes.ts";
+import { unitOfProcess } from "#domain/common/control-group.ts";
 import {
   type Process,
   type Processes,
@@ -18,14 +19,7 @@ import {
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, isProcessGone, isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { createCommandReader } from "./process-commands.ts";
-import {
-  type ProcessStat,
-  parseAuxiliary,
-  parseIo,
-  parseProcessStat,
-  parseUnit,
-  processState,
-} from "./process-stat.ts";
+import { type ProcessStat, parseAuxiliary, parseIo, parseProcessStat, processState } from "./process-stat.ts";
 import { createUserNames, type UserNames } from "./user-names.ts";
 
 /** Processes looked at between two turns of the event loop: about a millisecond. */
@@ -67,7 +61,7 @@ const readUnit = (
   procDir: string,
   { pid, isKernelThread }: Pick<Process, "pid" | "isKernelThread">,
 ): string | null | undefined =>
-  isKernelThread ? null : unlessGone(() => parseUnit(readFileSync(`${procDir}/${pid}/cgroup`, "utf8")));
+  isKernelThread ? null : unlessGone(() => unitOfProcess(readFileSync(`${procDir}/${pid}/cgroup`, "utf8")));
 
 async function takeLooks(procDir: string): Promise<readonly Look[]> {
   const looks: Look[] = [];
@@ -122,6 +116,18 @@ export async function readOwners(procDir = "/proc"): Promise<ReadonlyMap<number,
     owners.set(uid, list);
   }
   return owners;
+}
+
+/** Input and output of all processes, as this process sees them. */
+export async function readAllIo(procDir = "/proc"): Promise<ReadonlyMap<ProcessId, ProcessIo>> {
+  const looks = (await takeLooks(procDir)).filter(({ isKernelThread }) => !isKernelThread);
+  const found = await readIo(procDir, looks);
+  return new Map(
+    looks.flatMap(({ pid, startTicks }) => {
+      const io = found.get(pid);
+      return io === undefined ? [] : [[{ pid, startTicks }, io] as const];
+    }),
+  );
 }
 
 /** Since when the host is up: epoch seconds, which a clock that is set moves. */
@@ -214,16 +220,8 @@ export function createProcesses(ports: {
       return new Map([...found].map(([pid, { unit }]) => [pid, unit]));
     },
     users: async (processes) => usersOf(processes, await uids.of(processes), names, owners),
-    async io(processes) {
-      const own = process.geteuid?.() ?? 0;
-      if (own === 0) return readIo(procDir, processes);
-      // For others than root the kernel shows the figures of processes of the same user alone (ptrace(2)).
-      const found = await uids.of(processes);
-      return readIo(
-        procDir,
-        processes.filter(({ pid }) => found.get(pid) === own && !names.isHidden(own)),
-      );
-    },
+    io: (processes) => ownIo(procDir, processes, { uids, names }),
+    ioOfAll: (processes) => ownIo(procDir, processes, { uids, names }),
     commands: (processes) => commands.read(processes),
     signal: (id, signal) =>
       new Promise((resolve) => {
@@ -251,11 +249,26 @@ async function usersOf(
   );
 }
 
+/** For others than root the kernel shows the figures of processes of the same user alone (ptrace(2)). */
+async function ownIo(
+  procDir: string,
+  processes: readonly SampledProcess[],
+  { uids, names }: { readonly uids: ReturnType<typeof createFacts<SampledProcess, number>>; readonly names: UserNames },
+): ReturnType<Processes["io"]> {
+  const own = process.geteuid?.() ?? 0;
+  if (own === 0) return readIo(procDir, processes);
+  const found = await uids.of(processes);
+  return readIo(
+    procDir,
+    processes.filter(({ pid }) => found.get(pid) === own && !names.isHidden(own)),
+  );
+}
+
 async function readIo(procDir: string, processes: readonly Pick<Process, "pid">[]): ReturnType<Processes["io"]> {
   const found = new Map<number, ProcessIo>();
   for (const [at, { pid }] of processes.entries()) {
     if (at % batchSize === batchSize - 1) await nextTurn();
-    const text = unlessGone(() => readFileSync(`${procDir}/${pid}/io`, "latin1"));
+    const text = unlessGone(() => readFileSync(`${procDir}/${pid}/io`, "utf8"));
     const io = text === undefined ? undefined : parseIo(text);
     if (io !== undefined) found.set(pid, io);
   }

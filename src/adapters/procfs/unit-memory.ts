@@ -2,19 +2,16 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { UnitMemories, UnitMemory } from "#domain/ports/unit-memory.ts";
-import { errnoCode, isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
+import { isDeviceGone, orUndefinedSync } from "#kernel/errors.ts";
 import { parseFlatKey } from "./parse.ts";
 
 const mostUnits = 2000;
 /** What the kernel can free at once when a limit is reached, in the kernel's Documentation/admin-guide/cgroup-v2.rst. */
 const reclaimable = ["active_file", "inactive_file", "slab_reclaimable"];
 
-/** A group that was just removed says ENODEV. */
-const isGone = (error: unknown): boolean => isProcessGone(error) || errnoCode(error) === "ENODEV";
-
 function readUnit(dir: string, name: string): UnitMemory | undefined {
   const read = (file: string): string | undefined =>
-    orUndefinedSync(() => readFileSync(join(dir, file), "latin1"), isGone);
+    orUndefinedSync(() => readFileSync(join(dir, file), "latin1"), isDeviceGone);
   const current = read("memory.current");
   if (current === undefined) return undefined;
   const stat = read("memory.stat") ?? "";
@@ -30,7 +27,7 @@ function readUnit(dir: string, name: string): UnitMemory | undefined {
 
 /** Below slices are services and scopes; what is below these is their own. */
 function unitDirs(dir: string): readonly (readonly [dir: string, name: string])[] {
-  const entries = orUndefinedSync(() => readdirSync(dir, { withFileTypes: true }), isGone) ?? [];
+  const entries = orUndefinedSync(() => readdirSync(dir, { withFileTypes: true }), isDeviceGone) ?? [];
   return entries
     .filter((entry) => entry.isDirectory())
     .flatMap(({ name }) => {

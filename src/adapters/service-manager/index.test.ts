@@ -72,6 +72,23 @@ describe("the service manager", () => {
     expect(await news()).toEqual([]);
   });
 
+  it("gets the status sooner than the next watchdog ping where that is long", async () => {
+    const { manager, clock, news } = start({ watchdogMs: 120_000 });
+    let words = "Ready";
+    manager.ready(well, () => words);
+    expect(await news()).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
+    words = "Ready, unhealthy: ops";
+    await clock.advance(30_000);
+    expect(await news()).toEqual(["STATUS=Ready, unhealthy: ops"]);
+    for (let minute = 0; minute < 3; minute += 1) {
+      await clock.advance(30_000);
+      expect(await news()).toEqual(["WATCHDOG=1"]);
+      await clock.advance(30_000);
+      expect(await news()).toEqual([]);
+    }
+    manager.stopping();
+  });
+
   it("gets no watchdog ping while the service is unhealthy, and one soon after", async () => {
     const { manager, clock, news, troubles } = start({ watchdogMs: 30_000 });
     let trouble: string | undefined = "own address does not answer";

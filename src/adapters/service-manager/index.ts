@@ -104,12 +104,17 @@ export function createServiceManager(ports: {
   };
 
   const watch = async (look: (signal: AbortSignal) => Promise<string | undefined>): Promise<void> => {
-    const turnMs = watchdogMs === undefined ? statusTurnMs : watchdogMs / 2;
+    const pingMs = watchdogMs === undefined ? Infinity : watchdogMs / 2;
+    const turnMs = Math.min(statusTurnMs, pingMs);
+    let pingedAt = -Infinity;
     for (;;) {
       const trouble = await look(AbortSignal.timeout(turnMs / 2)).catch(String);
       if (ended.signal.aborted) return;
       if (trouble !== undefined) onTrouble(new Error(`cannot send the watchdog ping: ${trouble}`));
-      const isSent = await (watchdogMs === undefined || trouble !== undefined ? tell() : tell("WATCHDOG=1"));
+      const now = clock.monotonicMs();
+      const isDue = watchdogMs !== undefined && trouble === undefined && now - pingedAt + turnMs > pingMs;
+      const isSent = await (isDue ? tell("WATCHDOG=1") : tell());
+      if (isDue && isSent) pingedAt = now;
       await clock.sleep(trouble === undefined && isSent ? turnMs : turnMs / 8, ended.signal);
       if (ended.signal.aborted) return;
     }

@@ -2,7 +2,8 @@ import { readdirSync, readFileSync, readlinkSync } from "node:fs";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { ListeningSockets } from "#domain/ports/network.ts";
+import { unitOfProcess } from "#domain/common/control-group.ts";
+import type { ListeningSockets, SocketOwner } from "#domain/ports/network.ts";
 import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
 import { listeningPorts, openPorts } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
@@ -12,6 +13,17 @@ const batchSize = 256;
 const maxDescriptors = 50_000;
 
 const ifInReach = <T>(read: () => T): T | undefined => orUndefinedSync(read, isProcessOutOfReach);
+
+/** Undefined for a process that has just ended. */
+function ownerOf(folder: string, pid: string): SocketOwner | undefined {
+  const [name, status, cgroup] = ["comm", "status", "cgroup"].map((file) =>
+    ifInReach(() => readFileSync(`${folder}/${file}`, "utf8")),
+  );
+  const program = name?.trim();
+  if (!program) return undefined;
+  const isMain = pid === "1" || /^PPid:\t1$/m.test(status ?? "");
+  return { program, unit: unitOfProcess(cgroup ?? ""), isMain };
+}
 
 export function createListeningSockets(procDir = "/proc"): ListeningSockets {
   const read = async () => {
@@ -31,20 +43,20 @@ export function createListeningSockets(procDir = "/proc"): ListeningSockets {
     listening: async () => listeningPorts(await read(), await range()),
     async owners(inodes) {
       const wanted = new Map(inodes.filter((inode) => inode !== 0).map((inode) => [`socket:[${inode}]`, inode]));
-      const found = new Map<number, string>();
+      const found = new Map<number, SocketOwner>();
       if (wanted.size === 0) return found;
       let looked = 0;
       for (const pid of readdirSync(procDir).filter((name) => /^\d+$/.test(name))) {
         // Not joined: of thousands of paths that is a third of the time.
-        const folder = `${procDir}/${pid}/fd`;
-        for (const fd of ifInReach(() => readdirSync(folder)) ?? []) {
+        const folder = `${procDir}/${pid}`;
+        for (const fd of ifInReach(() => readdirSync(`${folder}/fd`)) ?? []) {
           if (found.size === wanted.size || looked >= maxDescriptors) return found;
           looked += 1;
           if (looked % batchSize === 0) await nextTurn();
-          const inode = wanted.get(ifInReach(() => readlinkSync(`${folder}/${fd}`)) ?? "");
+          const inode = wanted.get(ifInReach(() => readlinkSync(`${folder}/fd/${fd}`)) ?? "");
           if (inode === undefined || found.has(inode)) continue;
-          const name = ifInReach(() => readFileSync(join(procDir, pid, "comm"), "utf8").trim());
-          if (name) found.set(inode, name);
+          const owner = ownerOf(folder, pid);
+          if (owner !== undefined) found.set(inode, owner);
         }
       }
       return found;

@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
 import { join } from "node:path";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
-import type { OpenPort } from "#domain/ports/network.ts";
+import type { ListeningPort, OpenPort } from "#domain/ports/network.ts";
 import { type ParsedSocket, parseSockets, states } from "./parse.ts";
 
 /** DHCP clients wait at ports of their own for the answers of a server: they serve nobody. */
@@ -41,13 +41,16 @@ function waiting({ listening, unconnected }: Sockets, givenOut: NetworkFacts["gi
   return [...tcp, ...udp];
 }
 
-/** The sockets at ports that somebody chose. */
-export const listeningPorts = (sockets: Sockets, givenOut: NetworkFacts["givenOut"]) =>
-  waiting(sockets, givenOut)
-    .filter(({ port }) => !isIn(givenOut, port))
-    .map(({ protocol, port, address, inode }) => {
-      return { protocol, port, address, inode, isLoopback: isLoopback(address) };
-    });
+/** The sockets that others reach, or programs of this host. */
+export const listeningPorts = (sockets: Sockets, givenOut: NetworkFacts["givenOut"]): readonly ListeningPort[] =>
+  waiting(sockets, givenOut).map(({ protocol, port, address, inode }) => ({
+    protocol,
+    port,
+    address,
+    inode,
+    isLoopback: isLoopback(address),
+    mayBeGivenOut: isIn(givenOut, port),
+  }));
 
 /** The sockets that others reach. */
 export function openPorts(sockets: Sockets, facts: NetworkFacts): readonly OpenPort[] {

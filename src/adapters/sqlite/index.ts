@@ -127,6 +127,8 @@ export interface ExpendableDatabase<Name extends string> {
   readonly run: (name: Name, ...values: readonly SQLInputValue[]) => void;
   /** Runs a statement that is on the disk when this returns. @throws HostUnavailable where there is nothing but the memory. */
   readonly keep: (name: Name, ...values: readonly SQLInputValue[]) => void;
+  /** Whether there is a file. */
+  readonly lasts: () => boolean;
   readonly change: (work: (statements: Statements<Name>) => void) => void;
   readonly dispose: Dispose;
 }
@@ -220,6 +222,7 @@ export function openExpendable<Name extends string>(
         requireFile();
       }
     },
+    lasts: () => lastsNoLonger === undefined,
     change: (work) => use((prepared) => inTransaction(database, () => work(prepared))),
     dispose: () => database.close(),
   };

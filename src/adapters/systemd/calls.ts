@@ -69,7 +69,6 @@ export const calls = {
   processes: (name: string): Call => toManager("GetUnitProcesses", "s", name),
   listTimers: (): Call => toManager("ListUnitsByPatterns", "asas", ["active"], ["*.timer"]),
   listFailed: (): Call => toManager("ListUnitsFiltered", "as", ["failed"]),
-  listFiles: (): Call => calls.listFilesOfKinds(["*.service"]),
   /** Unlike the property of a unit, it can be had without systemd loading the unit. */
   unitFileState: (name: string): Call => toManager("GetUnitFileState", "s", name),
   loadUnit: (name: string): Call => toManager("LoadUnit", "s", name),

@@ -12,13 +12,12 @@ import { isPresent, type Unit, UnitRefused } from "#domain/ports/units.ts";
 import type { ServicePolicy } from "#domain/system/service-policy.ts";
 import { calls, kindInterface, serviceInterface, unitInterface } from "./calls.ts";
 import { asProperties, type Properties, parseKind, parseProcesses, parseService } from "./details-parse.ts";
-import { installedFiles, readDescription } from "./installed.ts";
 import { readMemory } from "./mirror.ts";
 import { blankUnit, epochMs, parseListedUnit, sinceProperty, text, texts, withProperties } from "./parse.ts";
 import type { Session } from "./session.ts";
 import { readUnitFile } from "./unit-files.ts";
 
-type Ports = Pick<Session, "call" | "untilReady" | "list"> & {
+type Ports = Pick<Session, "call" | "untilReady" | "list" | "installed"> & {
   readonly policy: ServicePolicy;
   readonly now: () => number;
 };
@@ -108,25 +107,17 @@ const asFound = ({ name, description, loadState, activeState, subState, unitFile
 /** Loaded units of kinds other than services, and unit files of theirs. */
 async function otherKinds(ports: Ports, kinds: readonly UnitKind[]): Promise<readonly Found[]> {
   const patterns = kinds.map((kind) => `*.${kind}`);
-  const listOf = ([list]: readonly unknown[]): readonly unknown[] => (Array.isArray(list) ? list : []);
-  const [rows, fileRows] = await Promise.all([
-    ports.call(calls.listOfKinds(patterns), listOf),
-    ports.call(calls.listFilesOfKinds(patterns), listOf),
-  ]);
-  const files = new Map(installedFiles(fileRows).map((file) => [file.name, file]));
+  const rows = await ports.call(calls.listOfKinds(patterns), ([list]) => (Array.isArray(list) ? list : []));
+  // Only now: that files have changed, systemd has said before it answered.
+  const files = await ports.installed(kinds);
   const found = rows.flatMap((row) => parseListedUnit(row) ?? []).filter(isPresent);
   const loaded = found.map((unit) => ({
     ...asFound(unit),
     path: unit.path,
-    unitFileState: files.get(unit.name)?.state ?? "",
+    unitFileState: files.get(unit.name)?.unitFileState ?? "",
   }));
   const names = new Set(loaded.map(({ name }) => name));
-  const installed = [...files.values()]
-    .filter(({ name }) => !names.has(name))
-    .map(({ name, path, state }) => ({
-      ...asFound({ ...blankUnit(name), unitFileState: state }),
-      description: readDescription(path),
-    }));
+  const installed = [...files.values()].filter(({ name }) => !names.has(name)).map(asFound);
   return [...loaded, ...installed];
 }
 
@@ -146,10 +137,12 @@ async function withFacts(ports: Ports, { path, ...unit }: Found): Promise<KindUn
 async function list(ports: Ports, { kinds, activeState, limit }: KindQuery) {
   await ports.untilReady();
   const others = kinds.filter((kind) => kind !== "service");
+  // First, since it finds out whether files have changed.
+  const ofOthers = others.length > 0 ? await otherKinds(ports, others) : [];
   const services = kinds.includes("service")
     ? (await ports.list()).filter(isPresent).map((unit) => ({ ...asFound(unit), result: unit.result }))
     : [];
-  const all = [...services, ...(others.length > 0 ? await otherKinds(ports, others) : [])];
+  const all = [...services, ...ofOthers];
   const matching = all
     .filter((unit) => activeState === undefined || unit.activeState === activeState)
     .toSorted((a, b) => (a.name < b.name ? -1 : 1));

@@ -1,3 +1,5 @@
+import { readlink } from "node:fs/promises";
+import { resolve } from "node:path";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { UnitDetails } from "#domain/ports/unit-details.ts";
 import {
@@ -6,12 +8,14 @@ import {
   type FailedUnit,
   type FoundUnit,
   isRunning,
+  notInstallable,
   refusalOf,
   type UnitFileChange,
   type UnitFileJob,
   type UnitFileVerb,
   type UnitJob,
   UnitProtected,
+  UnitRefused,
   type UnitState,
   type Units,
   UnitsUnavailable,
@@ -20,6 +24,7 @@ import {
 } from "#domain/ports/units.ts";
 import { defaultServicePolicy, type ServicePolicy } from "#domain/system/service-policy.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
+import { errnoCode, isNotFound, orUndefined } from "#kernel/errors.ts";
 import { calls, kindInterface, unitInterface } from "./calls.ts";
 import type { Call } from "./connection.ts";
 import { createUnitDetails } from "./details.ts";
@@ -29,10 +34,13 @@ import {
   blankUnit,
   changedAlong,
   conditionIn,
+  fragmentIn,
+  hasOwnFile,
   isOnDemand,
   type MirroredUnit,
   parseFileChanges,
   parseListedUnit,
+  portsIn,
   restartIn,
   startingOf,
   staysActive,
@@ -49,6 +57,14 @@ export interface Systemd extends Session {
   readonly policy: ServicePolicy;
 }
 
+const isNoLink = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EINVAL";
+
+/** Where the file of a unit leads, which systemd does not say. */
+async function linkedFileOf(file: string): Promise<string> {
+  const target = file === "" ? undefined : await orUndefined(readlink(file), isNoLink);
+  return target === undefined || target === "/dev/null" ? "" : resolve(file, "..", target);
+}
+
 async function inspectUnit(
   systemd: Systemd,
   name: string,
@@ -60,12 +76,14 @@ async function inspectUnit(
   let starting = startingOf({});
   let isConditionMet = true;
   let restart = "";
+  let file = "";
   const take = ([properties]: readonly unknown[]): void => {
     unit = withProperties(unit, properties);
   };
   await systemd.call(calls.getAll(path, unitInterface), ([properties]) => {
     names = unitNames(properties);
     starting = startingOf(properties);
+    file = fragmentIn(properties);
     isConditionMet = conditionIn(properties) ?? !systemd.unmet.has(path);
     take([properties]);
   });
@@ -79,7 +97,9 @@ async function inspectUnit(
   const refusal = systemd.policy.refusal(subject);
   const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
   const { can, run } = starting;
-  return { unit: { ...unit, memoryBytes: readMemory(unit), refusal, isWidened, can, isConditionMet, restart }, run };
+  const memoryBytes = readMemory(unit);
+  const linkedFile = await linkedFileOf(file);
+  return { unit: { ...unit, memoryBytes, refusal, isWidened, can, isConditionMet, restart, file, linkedFile }, run };
 }
 
 async function withResult({ call }: Session, name: string, path: string): Promise<FailedUnit> {
@@ -108,8 +128,14 @@ async function withStay({ call }: Session, unit: MirroredUnit): Promise<UnitStat
   const properties = await call(calls.getAll(path, unitInterface), ([value]) => value);
   const kind = kindInterface(name);
   const ofKind = kind && (await call(calls.getAll(path, kind), ([value]) => value));
-  const stays = staysActive(name, properties, ofKind);
-  return { ...state, staysActive: stays, ...(isOnDemand(properties, ofKind) && { isOnDemand: true }) };
+  const waitsAt = portsIn(ofKind);
+  return {
+    ...state,
+    staysActive: staysActive(name, properties, ofKind),
+    ...(isOnDemand(properties, ofKind) && { isOnDemand: true }),
+    ...(hasOwnFile(properties) && { hasFile: true }),
+    ...(waitsAt.length > 0 && { waitsAt }),
+  };
 }
 
 async function unitStates(systemd: Systemd, also: readonly string[]): Promise<readonly UnitState[]> {
@@ -212,7 +238,16 @@ async function changeFile(
   const changes: UnitFileChange[] = [];
   for (const isRuntime of untilReboot) {
     const call = calls.changeUnitFile(verb, name, isRuntime);
-    changes.push(...(await systemd.call(call, (reply) => parseFileChanges(reply.at(-1)))));
+    const [isInstallable, made] = await systemd.call(
+      call,
+      (reply) => [reply[0], parseFileChanges(reply.at(-1))] as const,
+    );
+    // A linked file that nothing wants is "linked", whether it says what would want it or not.
+    if (verb === "enable" && isInstallable === false && made.length === 0)
+      throw new UnitRefused(`${notInstallable.reason} (${notInstallable.remedy})`);
+    changes.push(...made);
+    // Without the link there may be no file of it left, and systemd would refuse to disable that until the next boot.
+    if (verb === "disable" && made.some(({ path }) => path === `/etc/systemd/system/${name}`)) break;
   }
   await systemd.call(calls.reload(), () => undefined);
   return changes;

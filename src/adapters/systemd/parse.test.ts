@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { unitVerbs } from "#domain/ports/units.ts";
-import { changedAlong, conditionIn, startingOf, staysActive } from "./parse.ts";
+import { changedAlong, conditionIn, portsIn, startingOf, staysActive } from "./parse.ts";
 
 const bytes = Array.from({ length: 16 }, (_, index) => index);
 const hex = "000102030405060708090a0b0c0d0e0f";
@@ -76,4 +76,26 @@ it.each([
   ["web@1-2-3.service", { ...running, ActiveState: "deactivating" }, {}, false],
 ])("tells whether %s with %j %j is to stay active: %s", (name, properties, ofKind, stays) => {
   expect(staysActive(name, properties, ofKind)).toBe(stays);
+});
+
+it("reads the ports of a socket unit, and leaves out what is no port of this host", () => {
+  const listens = [
+    ["Stream", "[::]:22"],
+    ["Stream", "127.0.0.1:9090"],
+    ["Datagram", "0.0.0.0:69"],
+    ["Stream", "[fe80::1]%eth0:80"],
+    ["Stream", "/run/dbus/socket"],
+    ["Stream", "/run/strange:80"],
+    ["Stream", "vsock:2:1234"],
+    ["Netlink", "kobject-uevent 1"],
+    ["SequentialPacket", "@abstract:5"],
+    "nonsense",
+  ];
+  expect(portsIn({ Listen: listens }).map(({ protocol, port }) => `${port}/${protocol}`)).toEqual([
+    "22/tcp",
+    "9090/tcp",
+    "69/udp",
+    "80/tcp",
+  ]);
+  expect(portsIn(undefined)).toEqual([]);
 });

@@ -1,4 +1,4 @@
-import type { FoundUnit, Unit, UnitFileChange, UnitVerb } from "#domain/ports/units.ts";
+import type { FoundUnit, Unit, UnitFileChange, UnitState, UnitVerb } from "#domain/ports/units.ts";
 
 export interface UnitFileText {
   readonly description: string;
@@ -178,6 +178,8 @@ export const changedAlong = (verb: UnitVerb, properties: unknown) => ({
 export const activeStateIn = (properties: unknown): string => text(member(properties, "ActiveState"));
 
 /** When systemd starts a service again by itself (systemd.service(5)). @param ofKind the properties of a service. */
+export const fragmentIn = (properties: unknown): string => text(member(properties, "FragmentPath"));
+
 export const restartIn = (ofKind: unknown): string => text(member(ofKind, "Restart"));
 
 const isEmpty = (value: unknown): boolean => !Array.isArray(value) || value.length === 0;
@@ -192,6 +194,27 @@ export function isOnDemand(properties: unknown, ofKind: unknown): boolean {
   return bySocket || text(member(ofKind, "BusName")) !== "";
 }
 
+/** Whether a unit is there by a file that somebody has put there: not a transient one, nor a mirror of what the kernel knows. */
+export const hasOwnFile = (properties: unknown): boolean =>
+  fragmentIn(properties) !== "" && member(properties, "Transient") !== true;
+
+const socketKinds = new Map([
+  ["Stream", "tcp"],
+  ["Datagram", "udp"],
+] as const);
+const atPort = /^(?:\[.+\]|[\d.]+)(?:%[^:]+)?:(\d+)$/;
+
+/** The ports of a socket unit, by the properties of its kind; `Listen` has paths and others among them. */
+export function portsIn(ofKind: unknown): NonNullable<UnitState["waitsAt"]> {
+  const listens = member(ofKind, "Listen");
+  return (Array.isArray(listens) ? listens : []).flatMap((each: unknown) => {
+    const [kind, address] = Array.isArray(each) ? each.map(text) : [];
+    const protocol = [...socketKinds].find(([name]) => name === kind)?.[1];
+    const port = atPort.exec(address ?? "")?.[1];
+    return protocol === undefined || port === undefined ? [] : [{ protocol, port: Number(port) }];
+  });
+}
+
 /** Whether a unit is active and has no reason to end by itself. @param ofKind the properties of its own kind. */
 export function staysActive(name: string, properties: unknown, ofKind: unknown): boolean {
   const of = (property: string): unknown => member(properties, property);
@@ -199,7 +222,7 @@ export function staysActive(name: string, properties: unknown, ofKind: unknown):
   // One that has ended since it was listed is loaded anew to be asked, and is of no socket then that had started it.
   if (text(of("ActiveState")) !== "active") return false;
   // Without a file it mirrors a mount that others make and remove.
-  if (of("Transient") === true || of("StopWhenUnneeded") === true || text(of("FragmentPath")) === "") return false;
+  if (!hasOwnFile(properties) || of("StopWhenUnneeded") === true) return false;
   if (/^user-\d+\.slice$/.test(text(member(ofKind, "Slice")))) return false;
   const isStarted = !isEmpty(of("TriggeredBy")) || isOnDemand(properties, ofKind);
   return !isStarted || ["WantedBy", "RequiredBy", "UpheldBy"].some((property) => !isEmpty(of(property)));

@@ -1,3 +1,4 @@
+import type { UnitKind } from "#domain/ports/unit-details.ts";
 import { type Unit, UnitsUnavailable } from "#domain/ports/units.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { calls, matchRules } from "./calls.ts";
@@ -103,7 +104,10 @@ function createSynchroniser(synchronise: () => Promise<void>) {
   };
 }
 
-const isLoadedInstance = ({ name, loadState }: Unit): boolean => name.includes("@") && loadState === "loaded";
+const loadedInstances = (units: ReadonlyMap<string, Unit>): readonly string[] =>
+  [...units.values()]
+    .filter(({ name, loadState }) => name.includes("@") && loadState === "loaded")
+    .map(({ name }) => name);
 
 function merge(
   loaded: ReadonlyMap<string, MirroredUnit>,
@@ -164,6 +168,8 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
     listener: {
       async onUp() {
         await connection.call(calls.subscribe(), () => undefined);
+        // What changed before that, systemd has told nobody.
+        installed.invalidate();
         await synchroniser.run();
         readiness.up();
         onStateChange({ up: true });
@@ -199,6 +205,8 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
     lost: readiness.lost,
     /** Paths of units whose conditions did not hold when systemd last checked. It forgets that when it unloads the unit. */
     unmet: unmet as ReadonlySet<string>,
+    /** Unit files of kinds other than services. */
+    installed: (kinds: readonly UnitKind[]): Promise<Installed> => installed.unitsOf(kinds),
     async loaded(): Promise<readonly Unit[]> {
       await inSync();
       return [...mirror.units().values()];
@@ -208,11 +216,9 @@ export function openSession({ clock, socket, onStateChange, observe }: SessionPo
       refreshMemory();
       const files = await installed.units();
       if (merged?.installed === files) return merged.list;
-      const instances = (): readonly string[] =>
-        [...mirror.units().values()].filter(isLoadedInstance).map(({ name }) => name);
       let states: ReadonlyMap<string, string>;
-      do states = await installed.statesOfInstances(instances());
-      while (!instances().every((name) => states.has(name)));
+      do states = await installed.statesOfInstances(loadedInstances(mirror.units()));
+      while (!loadedInstances(mirror.units()).every((name) => states.has(name)));
       merged = { installed: files, list: merge(mirror.units(), files, states) };
       return merged.list;
     },

@@ -20,6 +20,9 @@ const timesync = [
   "org.freedesktop.timesync1.Manager",
 ] as const;
 
+const readBy = (parse: (text: string) => ClockOffset | undefined, text: string | undefined): ClockOffset | undefined =>
+  text === undefined ? undefined : parse(text);
+
 export function createClockOffsets(ports: { exec: Exec; paths?: typeof hostPaths }): ClockOffsets {
   const { exec, paths = hostPaths } = ports;
 
@@ -33,7 +36,7 @@ export function createClockOffsets(ports: { exec: Exec; paths?: typeof hostPaths
 
   const byTimesync = async (signal: AbortSignal): Promise<ClockOffset | undefined> => {
     const get = (property: string) => ask(["busctl", "--json=short", "get-property", ...timesync, property], signal);
-    const found = parseTimesync((await get("NTPMessage")) ?? "");
+    const found = readBy(parseTimesync, await get("NTPMessage"));
     return found && { ...found, server: parseBusString((await get("ServerName")) ?? "") };
   };
 
@@ -41,9 +44,10 @@ export function createClockOffsets(ports: { exec: Exec; paths?: typeof hostPaths
     canRead: async () => (await Promise.all(Object.values(paths).map(runs))).includes(true),
     async read(signal) {
       // One at a time sets a clock; a question to one that does not run could have it started.
-      if (await runs(paths.chrony)) return parseChrony((await ask(["chronyc", "-c", "tracking"], signal)) ?? "");
+      if (await runs(paths.chrony)) return readBy(parseChrony, await ask(["chronyc", "-c", "tracking"], signal));
       if (await runs(paths.timesync)) return byTimesync(signal);
-      if (await runs(paths.ntp)) return parseNtpq((await ask(["ntpq", "-c", "rv"], signal)) ?? "");
+      // It ends with 0 also where it reaches nobody, which it says on standard error.
+      if (await runs(paths.ntp)) return readBy(parseNtpq, (await ask(["ntpq", "-c", "rv"], signal)) || undefined);
       return undefined;
     },
   };

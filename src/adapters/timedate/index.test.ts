@@ -10,12 +10,24 @@ describe("timedatectl show", () => {
     });
   });
 
+  it("reports one whose clock was just set, from a time that no clock should have", () => {
+    const text = "TimeUSec=Thu 1970-01-01 00:00:07 UTC\nCanNTP=yes\nNTP=yes\nNTPSynchronized=no\n";
+    expect(parseTimedate(text)).toEqual({ canSync: true, isEnabled: true, isSynchronised: false });
+  });
+
   it("reports one that is switched off, among other properties", () => {
     const text = "Timezone=Etc/UTC\nLocalRTC=no\nCanNTP=yes\nNTP=no\nNTPSynchronized=no\nTimeUSec=Sun 2026-01-04 UTC\n";
     expect(parseTimedate(text)).toEqual({ canSync: true, isEnabled: false, isSynchronised: false });
   });
 
-  it.each(["", "Failed to connect to bus", "NTP=yes\n"])("tells nothing in %j", (text) => {
+  it.each([
+    ...["", "Failed to connect to bus", "NTP=yes\n"],
+    // Neither yes nor no is not off.
+    "CanNTP=yes\nNTP=\nNTPSynchronized=yes\n",
+    "CanNTP=yes\nNTP=n/a\nNTPSynchronized=yes\n",
+    "CanNTP=yes\nNTP=yes\nNTPSynchronized=-1\n",
+    "CanNTP=YES\nNTP=TRUE\nNTPSynchronized=1\n",
+  ])("tells nothing in %j", (text) => {
     expect(parseTimedate(text)).toBeUndefined();
   });
 });

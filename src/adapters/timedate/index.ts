@@ -10,7 +10,12 @@ const containerMarks = ["/run/systemd/container", "/run/.containerenv", "/.docke
 
 const hostPaths = { booted: "/run/systemd/system", containerMarks };
 
-/** `timedatectl show`: `Name=value` lines, switches as `yes` and `no`. Undefined where one of them is missing. */
+const switches: ReadonlyMap<string | undefined, boolean> = new Map([
+  ["yes", true],
+  ["no", false],
+]);
+
+/** `timedatectl show`: `Name=value` lines, switches as `yes` and `no`. Undefined where one of them is missing, or anything else. */
 export function parseTimedate(text: string) {
   const values = new Map(
     text.split("\n").flatMap((line) => {
@@ -18,9 +23,9 @@ export function parseTimedate(text: string) {
       return at < 0 ? [] : [[line.slice(0, at), line.slice(at + 1).trim()] as const];
     }),
   );
-  const [canSync, isEnabled, isSynchronised] = properties.map((name) => values.get(name));
+  const [canSync, isEnabled, isSynchronised] = properties.map((name) => switches.get(values.get(name)));
   if (canSync === undefined || isEnabled === undefined || isSynchronised === undefined) return undefined;
-  return { canSync: canSync === "yes", isEnabled: isEnabled === "yes", isSynchronised: isSynchronised === "yes" };
+  return { canSync, isEnabled, isSynchronised };
 }
 
 export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }): TimeSync {

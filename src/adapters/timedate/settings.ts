@@ -16,7 +16,11 @@ export function createTimeSettings({ exec }: { readonly exec: Exec }): TimeSetti
       const found = await bus.properties(signal, name, object, name);
       const timezone = found.get("Timezone");
       if (!isString(timezone)) throw fail("it does not say the time zone");
-      const is = (property: string): boolean => found.get(property) === true;
+      const is = (property: string): boolean => {
+        const value = found.get(property);
+        if (typeof value !== "boolean") throw fail(`it does not say ${property}`);
+        return value;
+      };
       return {
         timezone,
         canSync: is("CanNTP"),

@@ -70,14 +70,15 @@ const format = {
     forgetResources: "DELETE FROM resources WHERE trace = ?",
     forgetTrace: "DELETE FROM traces WHERE id = ?",
     // Each trace by the part that began first.
-    list: `SELECT trace_id FROM traces AS first WHERE start_us >= ?
+    list: `SELECT trace_id FROM traces AS first WHERE start_us >= ? AND start_us <= ?
+      AND (start_us < ? OR trace_id < ?)
       AND (SELECT max(end_us) FROM traces WHERE trace_id = first.trace_id) - start_us >= ?
       AND (? IS NULL OR EXISTS (SELECT 1 FROM traces JOIN resources ON resources.trace = traces.id
         WHERE trace_id = first.trace_id AND resources.service = ?))
       AND (? IS NULL OR EXISTS (SELECT 1 FROM traces WHERE trace_id = first.trace_id AND (source = ${ownSource}) = ?))
       AND NOT EXISTS (SELECT 1 FROM traces AS other WHERE other.trace_id = first.trace_id
         AND (other.start_us < first.start_us OR (other.start_us = first.start_us AND other.id < first.id)))
-      ORDER BY start_us DESC, id DESC LIMIT ?`,
+      ORDER BY start_us DESC, trace_id DESC LIMIT ?`,
     spansOf: `SELECT spans.json AS json, resources.json AS resource, source FROM traces JOIN spans ON spans.trace = traces.id
       JOIN resources ON resources.trace = traces.id AND resources.hash = spans.resource
       WHERE trace_id = ? ORDER BY spans.start_us, spans.span_id, traces.id`,
@@ -285,11 +286,12 @@ export function openTraces(options: StoreOptions & { readonly keepBytes: number 
       });
       return keeping;
     },
-    list: ({ service = null, origin, minDurationUs, sinceUs, limit }) => {
+    list: ({ service = null, origin, minDurationUs, sinceUs, after, limit }) => {
+      const { startUs, traceId } = after ?? { startUs: Number.MAX_VALUE, traceId: "" };
       const isOwn = origin === undefined ? null : Number(origin === "own");
       return database.use(({ list, partsOf }) =>
         list
-          .all(sinceUs, minDurationUs, service, service, isOwn, isOwn, limit)
+          .all(sinceUs, startUs, startUs, fromHex(traceId), minDurationUs, service, service, isOwn, isOwn, limit)
           .map(({ trace_id: id = null }) => summaryOf(id, partsOf.all(id))),
       );
     },

@@ -109,7 +109,7 @@ const withVersions = (changes: readonly PackageChange[], { entries }: Known): re
   changes.map((each) => {
     if (each.from !== "" && (each.from !== null || each.to !== null)) return each;
     const entry = entries.find(({ name, architecture }) => name === each.name && architecture === each.architecture);
-    return { ...each, from: entry?.version ?? null };
+    return { ...each, from: entry?.version ?? null, ...(entry?.state === "config-files" && { isLeftover: true }) };
   });
 
 const markRequested = ({ change, names }: ChangeRequest, changes: readonly PackageChange[]): readonly PackageChange[] =>
@@ -119,7 +119,7 @@ const markRequested = ({ change, names }: ChangeRequest, changes: readonly Packa
 
 function completed(request: ChangeRequest, plan: TransactionPlan, now: Known): TransactionPlan {
   demandNamed(request, plan.changes, now.entries);
-  const changes = markRequested(request, withVersions(plan.changes, now));
+  const changes = markRequested(request, plan.changes);
   return { ...plan, changes, ...(request.change === "purge" && { isPurge: true }) };
 }
 
@@ -148,7 +148,7 @@ export function createSimulate(ports: {
   const ask = createAsking(exec);
 
   const changesFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<readonly PackageChange[]> =>
-    changesOf(parseSimulation(await ask("--simulate", words, signal)), now);
+    withVersions(changesOf(parseSimulation(await ask("--simulate", words, signal)), now), now);
 
   const planFor = async (words: AptWords, now: Known, signal: AbortSignal): Promise<TransactionPlan> => {
     const changes = await changesFor(words, now, signal);

@@ -67,6 +67,7 @@ export function createSearch(ports: {
     return {
       names: found.map(store.nameOf),
       read: (at) => fromText(store.at(found[at] ?? -1)),
+      version: now,
     };
   };
 }

@@ -5,12 +5,10 @@ import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmCatalog, namesInFolders } from "../common/rpm/catalog.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
 import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
-import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
 import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
 import { createRowPlans } from "../common/rpm/row-plans.ts";
-import { upgradeRows } from "../common/rpm/table.ts";
 import { createHistory } from "./history.ts";
 import { type Dnf, openDnf, type RpmDatabase, toInstalled, withoutRepositories } from "./host.ts";
 import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
@@ -55,8 +53,6 @@ function createDnf(ports: ManagerPorts): PackageManager {
   const dnf = openDnf(ports);
   const { ask, tryAsking, database } = dnf;
   const offers = offersOf(dnf);
-  const simulate = createSimulate(dnf);
-  const plans = createRowPlans({ simulate, ask: askOffered(dnf), withoutRepositories });
 
   const manager = createRpmManager(
     {
@@ -78,13 +74,7 @@ function createDnf(ports: ManagerPorts): PackageManager {
       writer: dnf.writer,
       findings: (signal) => findingsOf(dnf, signal),
 
-      async plan(request, wanted, state, signal) {
-        const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
-        const planned = plans.planned(await upgradeRows(simulate, request, operands, signal), state, signal);
-        return { ...planned, removals: planned.changes };
-      },
-      planInstall: plans.planInstall,
-      planRemoval: plans.planRemoval,
+      ...createRowPlans({ simulate: createSimulate(dnf), ask: askOffered(dnf), withoutRepositories }),
       rpm: dnf.places.rpm,
       ownPackages: ["dnf"],
       protectedNames: () => namesInFolders(dnf.places.protectedFolders),

@@ -7,12 +7,10 @@ import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
 import { createRpmCatalog, namesInFolders } from "../common/rpm/catalog.ts";
 import { createRpmManager } from "../common/rpm/manager.ts";
 import { databaseMark, listsAt, listsMark, rpmDatabases } from "../common/rpm/marks.ts";
-import { nevraOf } from "../common/rpm/names.ts";
 import { createOffers, type Offers, releaseOf } from "../common/rpm/offers.ts";
 import { availableFormat, parseOffered } from "../common/rpm/queries.ts";
 import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
 import { createRowPlans } from "../common/rpm/row-plans.ts";
-import { upgradeRows } from "../common/rpm/table.ts";
 import { asResult, unitFor } from "../common/transactions.ts";
 import { asksReboot, parseAdvisories, parseCheckUpgrade } from "./answers.ts";
 import { createHistory } from "./history.ts";
@@ -69,8 +67,6 @@ function createDnf5(ports: ManagerPorts): PackageManager {
   const dnf5 = openDnf5(ports);
   const { ask, tryAsking, database, places } = dnf5;
   const offers = offersOf(dnf5);
-  const simulate = createSimulate(dnf5);
-  const plans = createRowPlans({ simulate, ask: askOffered(dnf5), withoutRepositories });
   const name = isTheDnf() ? "dnf" : "dnf5";
 
   const manager = createRpmManager(
@@ -93,13 +89,7 @@ function createDnf5(ports: ManagerPorts): PackageManager {
       writer: dnf5.writer,
       findings: (signal) => findingsOf(dnf5, signal),
 
-      async plan(request, wanted, state, signal) {
-        const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
-        const planned = plans.planned(await upgradeRows(simulate, request, operands, signal), state, signal);
-        return { ...planned, removals: planned.changes };
-      },
-      planInstall: plans.planInstall,
-      planRemoval: plans.planRemoval,
+      ...createRowPlans({ simulate: createSimulate(dnf5), ask: askOffered(dnf5), withoutRepositories }),
       rpm: dnf5.places.rpm,
       ownPackages: ["dnf5"],
       protectedNames: () => namesInFolders(dnf5.places.protectedFolders),

@@ -57,9 +57,7 @@ function demandNamed(names: readonly string[], rows: readonly PrintedRow[], { pa
   const known = new Set([...packages, ...rows].map(({ name }) => name));
   const wrong = names.find((name) => !known.has(name));
   if (wrong !== undefined)
-    throw new UpdateRefused(
-      `${wrong} is not a package (the name of a group, or one that others provide, is none: name its packages)`,
-    );
+    throw new UpdateRefused(`${wrong} is not a package: name the packages of a group, or one of those that provide it`);
 }
 
 /** @throws UpdateRefused where what is there would become another version: packages fit together only as a whole. */

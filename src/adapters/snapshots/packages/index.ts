@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { existsSync } from "node:fs";
 import { rename, rm } from "node:fs/promises";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { syncDirectory } from "#adapters/files/index.ts";
 import type { PackageFiles, PackageVersion } from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
@@ -17,6 +17,9 @@ import { configurationSince, findForeign, rollBack } from "./rollback.ts";
 import { createStore, packageKey } from "./store.ts";
 import { recordChanges } from "./touched.ts";
 import { compareTrees, readTree } from "./tree.ts";
+
+/** Where snapshots take room: the first one makes their folder. */
+export const snapshotFolder = (directory: string): string => (existsSync(directory) ? directory : dirname(directory));
 
 /** Snapshots of packages and /etc, by hash, on any file system. A package file is stored from its first change on. */
 export function createPackageSnapshots(ports: {
@@ -46,6 +49,7 @@ export function createPackageSnapshots(ports: {
   };
 
   return {
+    folder: () => Promise.resolve(snapshotFolder(directory)),
     list: () => listSnapshots(host),
     create: (request, signal) => createSnapshot(host, request, signal),
 

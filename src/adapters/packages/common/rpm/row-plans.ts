@@ -1,8 +1,8 @@
-import type { PackageVersion } from "#domain/ports/packages.ts";
+import type { PackageVersion, UpdateRequest } from "#domain/ports/packages.ts";
 import type { PlannedChange } from "./change-plan.ts";
-import { type Wanted, wordOf } from "./names.ts";
+import { nevraOf, type Wanted, wordOf } from "./names.ts";
 import type { InstalledRpm } from "./queries.ts";
-import { type Asking, changesOf, checked, type Simulate, sizesOf, type TableRow } from "./table.ts";
+import { type Asking, changesOf, checked, type Simulate, sizesOf, type TableRow, upgradeRows } from "./table.ts";
 
 /** The newest version is installed, or none. */
 const installWords = (wanted: readonly Wanted[], mayErase: boolean): readonly string[] => [
@@ -36,7 +36,16 @@ export function createRowPlans(host: {
     return { changes, sizes: () => sizesOf(host.ask, changes, packages, signal) };
   };
   return {
-    planned,
+    async plan(
+      request: UpdateRequest,
+      wanted: readonly PackageVersion[],
+      state: State,
+      signal: AbortSignal,
+    ): Promise<PlannedChange & { readonly removals: PlannedChange["changes"] }> {
+      const operands = request.isSecurityOnly ? wanted.map(nevraOf) : (request.names ?? []);
+      const update = planned(await upgradeRows(host.simulate, request, operands, signal), state, signal);
+      return { ...update, removals: update.changes };
+    },
     planInstall: async (wanted: readonly Wanted[], mayErase: boolean, state: State, signal: AbortSignal) =>
       planned(await host.simulate(installWords(wanted, mayErase), signal), state, signal),
     planRemoval: async (packages: readonly PackageVersion[], state: State, signal: AbortSignal) =>

@@ -9,7 +9,7 @@ const kernelFiles = (running: string): readonly string[] =>
     .map((start) => `${start}${running}`)
     .flatMap((path) => (path.startsWith("/boot/") ? [path] : [path, `${path}/vmlinuz`, `${path}/kernel`]));
 
-/** Of the answer about files the names of packages that they are of; the rest says of which there is none. */
+/** Names of the packages that own the files that rpm was asked about. Its other lines name files that no package owns. */
 const parseOwners = (text: string): readonly string[] =>
   text.split("\n").flatMap((line) => /^\|(\S+)$/.exec(line)?.[1] ?? []);
 

@@ -1,0 +1,139 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, utimesSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { UnitsUnavailable } from "#domain/ports/units.ts";
+import type { Call, Connection } from "./connection.ts";
+import { createInstalledFiles } from "./installed.ts";
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "installed-"));
+});
+afterEach(() => rmSync(folder, { recursive: true }));
+
+/** Nothing that a test changes happens at the time that it had before. */
+let later = 1_800_000_000;
+function changed(path: string): void {
+  later += 1;
+  utimesSync(path, later, later);
+}
+const write = (name: string, text = "[Unit]\nDescription=Told\n"): void => {
+  writeFileSync(join(folder, name), text);
+  changed(folder);
+};
+
+const link = (name: string): void => {
+  symlinkSync("/dev/null", join(folder, name, "b"));
+  changed(join(folder, name));
+};
+
+/** A systemd that lists these files, and answers once it is let. */
+function start(states: Record<string, string>) {
+  const asked: Call[] = [];
+  let held: Promise<void> = Promise.resolve();
+  let nowMs = 0;
+  const call: Connection["call"] = async (message, onReply) => {
+    asked.push(message);
+    if (message.member === "Get") return onReply([[folder]]);
+    const [, patterns] = message.body as [unknown, string[]];
+    const rows = Object.entries(states)
+      .filter(([name]) => patterns.some((pattern) => name.endsWith(pattern.slice(1))))
+      .map(([name, state]) => [join(folder, name), state]);
+    await held;
+    return onReply([rows]);
+  };
+  return {
+    files: createInstalledFiles({ call, monotonicMs: () => nowMs }),
+    states,
+    listed: () => asked.filter(({ member }) => member === "ListUnitFilesByPatterns").map(({ body }) => body?.[1]),
+    hold: (): ((error?: Error) => void) => {
+      const { promise, resolve, reject } = Promise.withResolvers<void>();
+      held = promise;
+      return (error) => {
+        held = Promise.resolve();
+        if (error === undefined) resolve();
+        else reject(error);
+      };
+    },
+    pass: (ms: number): void => {
+      nowMs += ms;
+    },
+  };
+}
+
+type Files = ReturnType<typeof start>["files"];
+const timers = async (files: Files) =>
+  [...(await files.unitsOf(["timer"])).values()].map(({ name, unitFileState }) => [name, unitFileState]);
+
+it("asks once for each kind", async () => {
+  write("a.timer");
+  const { files, listed } = start({ "a.timer": "enabled", "b.socket": "static", "c.service": "disabled" });
+  expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
+  const both = await files.unitsOf(["socket", "timer"]);
+  expect([...both.keys()].sort()).toEqual(["a.timer", "b.socket"]);
+  expect(both.get("a.timer")?.description).toBe("Told");
+  const services = await files.units();
+  expect([...services.keys()]).toEqual(["c.service"]);
+  // What is made of them is made anew when this is another one.
+  expect(await files.units()).toBe(services);
+  expect(listed()).toEqual([["*.timer"], ["*.socket"], ["*.service"]]);
+});
+
+it("asks again once it has been told that files have changed", async () => {
+  const { files, states } = start({ "a.timer": "disabled" });
+  await timers(files);
+  states["a.timer"] = "enabled";
+  expect(await timers(files)).toEqual([["a.timer", "disabled"]]);
+  files.invalidate();
+  expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
+});
+
+it("keeps no list that was on its way when files changed, not even for those who come before it arrives", async () => {
+  const { files, states, hold, listed } = start({ "a.timer": "disabled" });
+  const release = hold();
+  const early = timers(files);
+  await expect.poll(() => listed().length).toBe(1);
+  states["a.timer"] = "enabled";
+  files.invalidate();
+  const late = timers(files);
+  await expect.poll(() => listed().length).toBe(2);
+  release();
+  expect(await late).toEqual([["a.timer", "enabled"]]);
+  expect(await early).toEqual([["a.timer", "disabled"]]);
+  expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
+});
+
+it("keeps no failure", async () => {
+  const { files, hold, listed } = start({ "a.timer": "enabled" });
+  const release = hold();
+  const failing = [timers(files), timers(files)];
+  await expect.poll(() => listed().length).toBe(1);
+  release(new UnitsUnavailable("lost", true));
+  expect((await Promise.allSettled(failing)).map(({ status }) => status)).toEqual(["rejected", "rejected"]);
+  expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
+});
+
+it.each([
+  ["a file", () => write("b.timer")],
+  ["a link that a target wants", () => link("timers.target.wants")],
+  ["a drop-in", () => link("a.timer.d")],
+])("sees at once %s that systemd was not told of", async (_, change) => {
+  for (const name of ["timers.target.wants", "a.timer.d"]) mkdirSync(join(folder, name));
+  const { files, states } = start({ "a.timer": "disabled" });
+  await timers(files);
+  change();
+  states["a.timer"] = "enabled";
+  expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
+});
+
+it("looks for such of services each second", async () => {
+  const { files, states, pass } = start({ "a.service": "disabled" });
+  await files.units();
+  write("b.service");
+  states["b.service"] = "static";
+  pass(999);
+  expect((await files.units()).size).toBe(1);
+  pass(1);
+  expect((await files.units()).size).toBe(2);
+});
