@@ -19,6 +19,7 @@ it("every metric has exactly its labels, once it has been counted", async () => 
   metrics.pluginRun("greet", "success");
   metrics.journalFault();
   metrics.traceSpans("kept", 1);
+  metrics.deprecatedRequest("listLegacy");
   const text = await metrics.text();
   expect(
     describedMetrics(text)

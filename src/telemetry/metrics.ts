@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { Counter, Gauge, Histogram, Registry } from "@prometheus-io/client";
+import { type ApprovalStatus, approvalStatuses } from "#contract/approvals.ts";
 import { type CheckStatus, checkStatuses } from "#contract/checks.ts";
 import { durationBuckets } from "#contract/limits.ts";
 import { streams } from "#contract/streams.ts";
@@ -96,6 +97,24 @@ function requestMetrics({ counter, histogram }: Instruments, registers: Registry
     "method",
     "endpoint",
   );
+  const deprecated = counter(
+    "svc_deprecated_requests_total",
+    "Requests of deprecated operations, by callers that were admitted.",
+    "operation",
+  );
+  const logins = counter("svc_logins_total", "Sessions begun or elevated, and tries that were refused.", "result");
+  for (const result of ["ok", "refused"]) logins.inc({ result }, 0);
+  const approvals = counter("svc_approvals_total", "Calls that wait for approval, by what they have become.", "state");
+  for (const state of approvalStatuses) approvals.inc({ state }, 0);
+  let sessions = (): number => 0;
+  new Gauge({
+    name: "svc_sessions",
+    help: "Sessions in browsers that have not ended.",
+    registers,
+    collect() {
+      this.set(sessions());
+    },
+  });
   let connections = (): number => 0;
   new Gauge({
     name: "svc_active_connections",
@@ -109,6 +128,13 @@ function requestMetrics({ counter, histogram }: Instruments, registers: Registry
     request: ({ method, endpoint, status, seconds }: RequestSample): void => {
       requests.inc({ method, endpoint, status: String(status) });
       durations.observe({ method, endpoint }, seconds);
+    },
+    deprecatedRequest: (operation: string): void => deprecated.inc({ operation }),
+    /** A call that waits for approval has become this. */
+    approval: (state: ApprovalStatus): void => approvals.inc({ state }),
+    login: (result: "ok" | "refused"): void => logins.inc({ result }),
+    watchSessions: (count: () => number): void => {
+      sessions = count;
     },
     watchConnections: (count: () => number): void => {
       connections = count;

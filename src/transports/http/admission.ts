@@ -1,30 +1,45 @@
 import type { Socket } from "node:net";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Caller, Operation } from "#contract/operation.ts";
-import type { Scope } from "#contract/scopes.ts";
+import { scopeRefusal } from "#domain/access/can.ts";
+import { elevationRefusal } from "#domain/access/elevation.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
-import type { Decision } from "#domain/access/rate-limit.ts";
-import { allows, resourcesOf } from "#domain/access/scopes.ts";
-import { DomainError, missingScope } from "#domain/common/error.ts";
+import { type Need, needsOf } from "#domain/access/needs.ts";
+import { budgetRefusal, type Decision, wholeSeconds } from "#domain/access/rate-limit.ts";
+import type { Sessions } from "#domain/access/sessions.ts";
+import { DomainError } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { addressGroup } from "./address.ts";
 import { isLocalPeer, isRelayed } from "./guard.ts";
-import { setLimitHeaders, wholeSeconds } from "./limit-headers.ts";
+import { setLimitHeaders } from "./limit-headers.ts";
 import type { LocalPeers } from "./local-peers.ts";
+import { type PresentedSession, requireOwnPage, type SessionCookies } from "./sessions.ts";
 import type { ClientCertificates } from "./tls.ts";
 
-export type RouteAccess = Pick<Operation, "scope" | "alsoNeeds" | "resource" | "narrows" | "openToLoopback"> & {
-  /** The key may be in the query as `api_key`: browsers cannot set headers on a WebSocket. */
+export type RouteAccess = Pick<
+  Operation,
+  "scope" | "alsoNeeds" | "resource" | "narrows" | "openToLoopback" | "session"
+> & {
+  /** A read unless given; what is no read can be proposed. */
+  readonly effect?: Operation["effect"];
+  /**
+   * The key may be in the query as `api_key`, and a ticket of a session as `ticket`: browsers cannot set headers on a
+   * WebSocket.
+   */
   readonly keyInQuery?: true;
 };
 
 export interface AdmissionPorts {
   readonly authenticate: Keyring["authenticate"];
   readonly identify: Keyring["identify"];
+  readonly sessions: Pick<Sessions, "authenticate" | "redeemTicket">;
+  readonly cookies: SessionCookies;
   readonly certificates: Pick<ClientCertificates, "of" | "isOutdated">;
   readonly localPeers: Pick<LocalPeers, "of">;
   readonly takeBudget: ((keyId: string) => Decision) | undefined;
   readonly takeFailure: (address: string) => Decision;
+  /** Whether a caller without a scope may propose calls that need it. */
+  readonly mayPropose: (caller: Caller, need: Need) => boolean;
   readonly metricsPublic: "loopback" | "always" | "never";
   readonly clock: Pick<Clock, "now">;
 }
@@ -38,6 +53,12 @@ const cannotTell = (why: string): string => `cannot tell who calls: ${why}`;
 const sentTwice = (where: string): string => cannotTell(`${where} was sent more than once (send it once)`);
 const twoDiffer = cannotTell("two different credentials were sent (send one of them)");
 const otherScheme = cannotTell("the scheme of Authorization has to be Bearer (or send the key in X-API-Key alone)");
+
+const sessionAndKey = cannotTell("a session and another credential were sent (send one of them)");
+const firstHalf = "cannot accept half a session: the cookie came without X-Steward-Session (send both, or an API key)";
+const secondHalf = "cannot accept half a session: its cookie is missing (send both halves, or an API key)";
+const noSession = "invalid session: it has ended, or its halves do not belong together (sign in again)";
+const noTicket = "invalid ticket: it is good once, for 30 seconds, with the cookie of its session (make another)";
 
 type Presented = { readonly credential: string } | { readonly fault: string } | undefined;
 
@@ -68,20 +89,44 @@ function presented(request: FastifyRequest, access: RouteAccess | undefined): Pr
   return different.size > 1 ? { fault: twoDiffer } : sent[0];
 }
 
-/** @throws DomainError FORBIDDEN when the caller has not the scope of the route. */
-function checkScope(caller: Caller, access: RouteAccess, scope: Scope, { params }: FastifyRequest): void {
-  const resource = access.resource?.(params as Record<string, string>);
-  if (allows(caller.scopes, scope, resource)) return;
-  if (access.narrows === "answer" && resourcesOf(caller.scopes, scope).length > 0) return;
-  throw missingScope(resource === undefined ? scope : `${scope}:${resource}`, caller.scopes);
+/** Who calls in a session; a message where that is not known. @throws DomainError where the page may not use one. */
+function sessionCaller(
+  sessions: AdmissionPorts["sessions"],
+  request: FastifyRequest,
+  { second, cookies }: PresentedSession,
+): Caller | string {
+  if (second === undefined) return firstHalf;
+  requireOwnPage(request);
+  if (cookies.length === 0) return secondHalf;
+  if (second.kind === "ticket") return sessions.redeemTicket(cookies, second.text) ?? noTicket;
+  return sessions.authenticate(cookies, second.text, request.raw.socket) ?? noSession;
 }
+
+/** @throws DomainError FORBIDDEN when the caller has not the scopes of the route, or is in a session that may only read. */
+function checkScopes(
+  caller: Caller,
+  access: RouteAccess,
+  { params }: FastifyRequest,
+  mayPropose: AdmissionPorts["mayPropose"],
+): void {
+  const isMutation = access.effect !== undefined && access.effect !== "read";
+  for (const need of needsOf(access, access.resource?.(params as Record<string, string>))) {
+    const refusal = scopeRefusal(caller, need);
+    if (refusal !== undefined && !(isMutation && mayPropose(caller, need))) throw refusal;
+  }
+  const refusal = elevationRefusal(caller, access);
+  if (refusal !== undefined) throw refusal;
+}
+
+export type Logins = ReturnType<typeof createAdmission>["login"];
 
 /**
  * Admits or refuses a request, in this order: authentication, rate limit, scope. It returns the caller, undefined where none
  * is needed, and throws DomainError. Paths without an operation (no `access`) need a key too.
  */
 export function createAdmission(ports: AdmissionPorts) {
-  const { authenticate, identify, certificates, localPeers, takeBudget, takeFailure, metricsPublic, clock } = ports;
+  const { authenticate, identify, sessions, cookies, certificates, localPeers } = ports;
+  const { takeBudget, takeFailure, metricsPublic, clock } = ports;
   const certificateOf = certificates.of;
   /** Connections whose last answer is being made: no further request on them is served. */
   const hadLastAnswer = new WeakSet<Socket>();
@@ -106,17 +151,30 @@ export function createAdmission(ports: AdmissionPorts) {
     const sent = presented(request, access);
     if (sent !== undefined && "fault" in sent) return sent.fault;
     const certified = certificate && identify(certificate);
-    if (sent === undefined) return certified?.caller ?? localCaller(request) ?? noKey;
-    const caller = authenticate(sent.credential, request.raw.socket);
+    const session = cookies.presented(request, access?.keyInQuery === true);
+    const isInSession = session?.second !== undefined;
+    if (sent === undefined && !isInSession) {
+      // A browser shows its certificate for whatever page asks.
+      const isForeign = request.record.foreignOrigin !== undefined;
+      const other = (isForeign ? undefined : certified?.caller) ?? localCaller(request);
+      return other ?? (session === undefined ? noKey : firstHalf);
+    }
+    // A cookie alone is nothing: browsers send it beside whatever a page sends.
+    if (sent !== undefined && isInSession) return sessionAndKey;
+    const caller = isInSession
+      ? sessionCaller(sessions, request, session)
+      : authenticate(sent?.credential ?? "", request.raw.socket);
+    if (typeof caller === "string") return caller;
     if (certified === undefined || caller?.keyId === certified.keyId) return caller ?? noKey;
     return cannotTell("the client certificate does not go with the API key (send one of them)");
   };
 
-  const refuseRequest = (request: FastifyRequest, reason: string): never => {
+  /** Counts a failed login. */
+  const failure = (request: FastifyRequest, reason: string, code: "UNAUTHORIZED" | "FORBIDDEN" = "UNAUTHORIZED") => {
     const { allowed, tightest } = takeFailure(addressGroup(request.record.remoteAddress ?? ""));
-    if (allowed) throw new DomainError("UNAUTHORIZED", reason);
+    if (allowed) return new DomainError(code, reason);
     const retryAfter = wholeSeconds(tightest.endsInMs);
-    throw new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
+    return new DomainError("RATE_LIMITED", `too many failed logins from this address: try again in ${retryAfter} s`, {
       retry_after_seconds: retryAfter,
     });
   };
@@ -127,36 +185,38 @@ export function createAdmission(ports: AdmissionPorts) {
     const decision = takeBudget?.(caller.keyId);
     if (decision === undefined) return;
     setLimitHeaders(reply, decision, clock.now());
-    if (decision.allowed) return;
-    const { window, endsInMs } = decision.tightest;
-    const retryAfter = wholeSeconds(endsInMs);
-    const message = `too many requests: ${window.quota} in ${window.seconds} s are allowed for this key (try again in ${retryAfter} s)`;
-    throw new DomainError("RATE_LIMITED", message, {
-      limit: window.quota,
-      window_seconds: window.seconds,
-      retry_after_seconds: retryAfter,
-    });
+    if (!decision.allowed) throw budgetRefusal(decision);
   };
 
-  return (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
+  const admit = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): Caller | undefined => {
     if (needsNoKey(request, access)) return undefined;
     const caller = callerOf(request, access);
     const { socket } = request.raw;
     if (certificates.isOutdated(socket)) {
       // The last answer on this connection: on the next one the certificate is verified with the current lists.
       reply.header("Connection", "close");
-      if (hadLastAnswer.has(socket))
-        return refuseRequest(request, "cannot take more here: certificates are verified anew");
+      if (hadLastAnswer.has(socket)) throw failure(request, "cannot take more here: certificates are verified anew");
       hadLastAnswer.add(socket);
     }
-    if (typeof caller === "string") return refuseRequest(request, caller);
+    if (typeof caller === "string") throw failure(request, caller);
     // Set before the checks below: log and audit log name refused callers too.
     request.record.caller = caller;
     if (access?.openToLoopback === undefined) spend(caller, reply);
-    if (access === undefined || access.scope === "self" || access.scope === "public") return caller;
-    checkScope(caller, access, access.scope, request);
-    for (const scope of access.alsoNeeds ?? [])
-      if (!allows(caller.scopes, scope)) throw missingScope(scope, caller.scopes);
+    if (access !== undefined) checkScopes(caller, access, request, ports.mayPropose);
     return caller;
+  };
+
+  return {
+    admit,
+    /** A login by a credential in the body. */
+    login: {
+      /** @throws DomainError `RATE_LIMITED` when the budget of the key is used up. */
+      by(request: FastifyRequest, reply: FastifyReply, caller: Caller): void {
+        request.record.caller = caller;
+        spend(caller, reply);
+      },
+      failure,
+      sendCookie: cookies.send,
+    },
   };
 }

@@ -42,6 +42,14 @@ const withoutSecrets = (params: Readonly<Record<string, string>>): Record<string
     ]),
   );
 
+/** What the caller gave as the reason to override a window. */
+const overrideOf = ({ override }: RequestRecord): Record<string, string> =>
+  override === undefined ? {} : withoutSecrets({ window: override.window, window_override: override.reason });
+
+/** In which session of its key somebody called. */
+const sessionOf = ({ caller }: RequestRecord): Record<string, string> =>
+  caller?.session === undefined ? {} : { session: caller.session.id };
+
 const paramsOf = ({ record, params }: FastifyRequest): Readonly<Record<string, string>> =>
   record.route?.audit?.operation.params === undefined ? {} : withoutSecrets(params as Record<string, string>);
 
@@ -95,6 +103,8 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
         ...paramsOf(request),
         ...(!isAdmitted && error?.field !== undefined && { field: error.field }),
         ...made,
+        ...overrideOf(request.record),
+        ...sessionOf(request.record),
       },
       replayed: isReplay,
       operation_id: operationId,
@@ -123,7 +133,11 @@ export function createAuditor({ audit, refusals, certificates, clock }: AuditorP
       const { record } = request;
       const name = record.route?.audit?.name;
       if (name === undefined || !isMutation(record) || isDryRun(request)) return;
-      const entry = { ...askedBy(request), outcome: "failed", target: paramsOf(request) } as const;
+      const entry = {
+        ...askedBy(request),
+        outcome: "failed",
+        target: { ...paramsOf(request), ...overrideOf(record), ...sessionOf(record) },
+      } as const;
       record.forgetBegun = audit.begin(auditEvent(name, clock.now(), entry));
     },
     /** Writes the entry of a mutation before its answer leaves, or after the last event where the answer is a stream. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { prefersAsync } from "./context.ts";
+import { appliedPreferences, preferencesOf } from "./context.ts";
 
 describe("Prefer: respond-async", () => {
   it.each([
@@ -17,7 +17,7 @@ describe("Prefer: respond-async", () => {
     ["return=minimal", "respond-async"],
     "respond-async, respond-async=no",
   ])("is seen in %j", (header) => {
-    expect(prefersAsync(header)).toBe(true);
+    expect(preferencesOf(header).isAsync).toBe(true);
   });
 
   it.each([
@@ -33,6 +33,26 @@ describe("Prefer: respond-async", () => {
     "respond-async=no, respond-async",
     "respond async",
   ])("is not seen in %j", (header) => {
-    expect(prefersAsync(header)).toBe(false);
+    expect(preferencesOf(header).isAsync).toBe(false);
+  });
+});
+
+describe("Prefer: wait", () => {
+  it.each([
+    ["wait=10", 10, "wait=10"],
+    ["respond-async, wait=10", 10, "respond-async, wait=10"],
+    ['WAIT="7" ; x=1, respond-async', 7, "respond-async, wait=7"],
+    ["wait=0", 0, "wait=0"],
+    ["wait=5, wait=9", 5, "wait=5"],
+    ["wait=999999999", 86_400, "wait=86400"],
+    ["wait=-1", undefined, undefined],
+    ["wait=1e9", undefined, undefined],
+    ["wait=10s, respond-async", undefined, "respond-async"],
+    ["wait=9999999999", undefined, undefined],
+    ["wait", undefined, undefined],
+    [undefined, undefined, undefined],
+  ])("%j is to wait for %j seconds", (header, seconds, applied) => {
+    expect(preferencesOf(header).waitSeconds).toBe(seconds);
+    expect(appliedPreferences(header)).toBe(applied);
   });
 });

@@ -1,8 +1,11 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { Context } from "#contract/operation.ts";
+import type { Context, Login } from "#contract/operation.ts";
 import type { Logger } from "#telemetry/logger.ts";
+import type { Logins } from "./admission.ts";
 import { parseIdempotencyKey, repetitionId } from "./idempotency.ts";
 import { setQuotaHeaders } from "./limit-headers.ts";
+import { requireOwnPage } from "./sessions.ts";
+import { overrideReasonOf, type WindowHooks } from "./windows.ts";
 
 /** The start of a list or of an element up to a separator, which does not count inside quoted strings (RFC 9110 §5.6.4). */
 const elements = /(?:[^,"]|"(?:[^"\\]|\\.)*"?)+/g;
@@ -25,37 +28,75 @@ function parsePrefer(header: string): ReadonlyMap<string, string> {
   return found;
 }
 
-/** Whether the client prefers not to wait. @param header the value of `Prefer`. */
-export function prefersAsync(header: string | readonly string[] | undefined): boolean {
-  if (header === undefined) return false;
-  const joined = typeof header === "string" ? header : header.join(",");
-  return parsePrefer(joined).get(respondAsync) === "";
-}
+type PreferHeader = string | readonly string[] | undefined;
 
-/** Sent in `Preference-Applied` of an answer that did not wait (RFC 7240 §3). */
+/** Longer than any operation takes, and within what a timer can count. */
+const maxWaitSeconds = 24 * 60 * 60;
+/** Do not wait for the end (RFC 7240 §4.1). */
 export const respondAsync = "respond-async";
 
+/** How a client would like to be answered. @param header the value of `Prefer`. */
+export function preferencesOf(header: PreferHeader): { readonly isAsync: boolean; readonly waitSeconds?: number } {
+  if (header === undefined) return { isAsync: false };
+  const found = parsePrefer(typeof header === "string" ? header : header.join(","));
+  const isAsync = found.get(respondAsync) === "";
+  const wait = found.get("wait") ?? "";
+  // RFC 7240 §4.3: a number of seconds; anything else is not a preference.
+  return /^\d{1,9}$/.test(wait) ? { isAsync, waitSeconds: Math.min(Number(wait), maxWaitSeconds) } : { isAsync };
+}
+
+/** The value of `Preference-Applied` (RFC 7240 §3); undefined where there is nothing to apply. */
+export function appliedPreferences(header: PreferHeader): string | undefined {
+  const { isAsync, waitSeconds } = preferencesOf(header);
+  const applied = [...(isAsync ? [respondAsync] : []), ...(waitSeconds === undefined ? [] : [`wait=${waitSeconds}`])];
+  return applied.length === 0 ? undefined : applied.join(", ");
+}
+
 export interface ContextPorts {
+  readonly windows: Pick<WindowHooks, "check">;
   readonly log: Logger;
   readonly shutdown: AbortSignal;
+  readonly logins: Logins;
+}
+
+/** @throws DomainError `FORBIDDEN` where a page of another origin asks, which must not sign anybody in. */
+function loginOf(request: FastifyRequest, reply: FastifyReply, logins: Logins): Login {
+  if (request.headers.origin !== undefined) requireOwnPage(request);
+  return {
+    remoteAddress: request.record.remoteAddress,
+    origin: request.headers.origin,
+    by: (caller) => logins.by(request, reply, caller),
+    refused: (code, message) => logins.failure(request, message, code),
+    sendCookie: (half) => logins.sendCookie(request, reply, half),
+  };
 }
 
 /**
  * What a handler gets besides its input. The signal is made on demand, since most handlers never use it, and by a method: V8
  * keeps objects with accessors, and the request with them, until the next full collection.
  */
-export function createContext(request: FastifyRequest, reply: FastifyReply, { shutdown, log }: ContextPorts): Context {
+export function createContext(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  { shutdown, log, windows, logins }: ContextPorts,
+): Context {
   let made: AbortSignal | undefined;
   return {
     caller: request.record.caller,
     signal() {
       if (made !== undefined) return made;
       const gone = new AbortController();
-      reply.raw.once("close", () => gone.abort());
+      // A client that was gone before anybody asked is told of by no event.
+      if (reply.raw.destroyed) gone.abort();
+      else reply.raw.once("close", () => gone.abort());
       made = AbortSignal.any([gone.signal, shutdown]);
       return made;
     },
-    prefersAsync: () => prefersAsync(request.headers["prefer"]),
+    prefersAsync: () => preferencesOf(request.headers["prefer"]).isAsync,
+    prefersWaitMs() {
+      const { waitSeconds } = preferencesOf(request.headers["prefer"]);
+      return waitSeconds === undefined ? undefined : waitSeconds * 1000;
+    },
     idempotencyKey() {
       const header = request.headers["idempotency-key"];
       const { caller } = request.record;
@@ -63,10 +104,17 @@ export function createContext(request: FastifyRequest, reply: FastifyReply, { sh
         ? undefined
         : repetitionId(caller, parseIdempotencyKey(header));
     },
+    windowOverride: () => overrideReasonOf(request),
+    answerIsSecret() {
+      request.record.hasSecret = true;
+    },
+    planned: () => undefined,
     drawsOn: (quota) => setQuotaHeaders(reply, quota),
+    checkWindows: (scope, resource) => windows.check(request, { scope, resource }),
     touched(target) {
       request.record.touched = target;
     },
+    login: () => loginOf(request, reply, logins),
     afterReply(task) {
       // Not "finish": the task is also done when the client has gone.
       reply.raw.once("close", () => {

@@ -11,6 +11,8 @@ import { DomainError } from "#domain/common/error.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
+import type { Cors } from "./cors.ts";
+import type { HostGuard } from "./guard.ts";
 import type { LocalPeers } from "./local-peers.ts";
 import { beginTrace } from "./outcome.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
@@ -18,8 +20,8 @@ import { protectiveHeaders } from "./raw-reply.ts";
 export interface EntrancePorts {
   /** @throws DomainError to refuse. */
   readonly admit: (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined) => Caller | undefined;
-  /** @throws DomainError to refuse. */
-  readonly guard: (headers: FastifyRequest["headers"]) => void;
+  readonly guard: HostGuard;
+  readonly cors?: Pick<Cors, "answer"> | undefined;
   readonly localAddressOf?: LocalPeers["addressOf"];
   /** Called with the connection of each request that was admitted with a credential. */
   readonly admitted?: (socket: Socket) => void;
@@ -36,7 +38,7 @@ export const pathNotFound = () => new DomainError("NOT_FOUND", "cannot find this
 
 /** The only way to a handler: address, span, headers of every answer, host guard, admission. */
 export function createEntrance(ports: EntrancePorts) {
-  const { admit, guard, localAddressOf, admitted, tracer, abandoned, pathError } = ports;
+  const { admit, guard, cors, localAddressOf, admitted, tracer, abandoned, pathError } = ports;
 
   const enter = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): void => {
     const { record, raw } = request;
@@ -44,7 +46,8 @@ export function createEntrance(ports: EntrancePorts) {
     if (tracer !== undefined) record.span = beginTrace(tracer, request);
     reply.header("x-request-id", request.id);
     reply.headers(protectiveHeaders);
-    guard(request.headers);
+    record.foreignOrigin = guard(request.headers);
+    cors?.answer(reply, record.foreignOrigin);
     record.caller = admit(request, reply, access);
     if (record.caller !== undefined) admitted?.(raw.socket);
     record.isAdmitted = true;
@@ -54,15 +57,14 @@ export function createEntrance(ports: EntrancePorts) {
     ofRoute:
       (route: FastifyContextConfig): onRequestHookHandler =>
       (request, reply, done) => {
-        const access = route.accessOf === undefined ? route.access : route.accessOf(request);
-        const isMissing = route.accessOf !== undefined && access === undefined;
-        request.record.route = isMissing ? undefined : route;
+        const found = route.routeOf === undefined ? route : route.routeOf(request);
+        request.record.route = found;
         reply.raw.on("close", () => {
           if (!reply.raw.writableFinished) void abandoned(request, reply);
         });
         try {
-          enter(request, reply, access);
-          if (isMissing) throw pathNotFound();
+          enter(request, reply, found?.access);
+          if (found === undefined) throw pathError(request) ?? pathNotFound();
           done();
         } catch (error) {
           done(error as Error);

@@ -1,5 +1,6 @@
 import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorBody, type ErrorCode, errorStatus } from "#contract/errors.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
+import { type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
@@ -29,20 +30,40 @@ function toDomainError(error: unknown): DomainError | undefined {
   return new DomainError("VALIDATION_ERROR", `cannot accept the request: ${issue}`, { field, issue });
 }
 
-export function errorBody(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>): ErrorBody {
-  return { error: { code, message, ...(details !== undefined && { details: { ...details } }) } };
+/** The list of all faults, which has one member where only one is known. */
+function faultsOf({ field, issue, faults }: Readonly<Record<string, unknown>>): object {
+  const isOnlyOne = faults === undefined && typeof field === "string" && typeof issue === "string";
+  return isOnlyOne ? { faults: [{ field, issue }] } : {};
 }
 
-/** Work that ended since nobody waits for it any more. */
-const isOfGoneClient = (error: unknown, { raw }: FastifyRequest): boolean =>
-  error instanceof Error && error.name === "AbortError" && raw.socket.destroyed;
+export function errorBody(code: ErrorCode, message: string, details?: Readonly<Record<string, unknown>>): ErrorBody {
+  const faults = code === "VALIDATION_ERROR" && details !== undefined ? faultsOf(details) : {};
+  return { error: { code, message, ...(details !== undefined && { details: { ...details, ...faults } }) } };
+}
 
-/** Makes the error body of whatever was thrown. Internal errors go to the log; callers get the request id. */
-export function createErrorBody(log: Logger) {
+const isAborted = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
+
+/** Work that ended since nobody waits for it any more. */
+const isOfGoneClient = (error: unknown, { raw }: FastifyRequest): boolean => isAborted(error) && raw.socket.destroyed;
+
+const stopping = (error: unknown): DomainError =>
+  new DomainError(
+    "UNAVAILABLE",
+    "cannot complete the request: the service is stopping (try again once it runs)",
+    { retryable: true },
+    error,
+  );
+
+/**
+ * Makes the error body of whatever was thrown. Internal errors go to the log; callers get the request id.
+ * @param shutdown fires when requests are aborted since the service stops.
+ */
+export function createErrorBody(log: Logger, shutdown: AbortSignal) {
   return (error: unknown, request: FastifyRequest): ErrorBody => {
+    const ended = shutdown.aborted && isAborted(error) ? stopping(error) : toDomainError(error);
     const known = isOfGoneClient(error, request)
       ? new DomainError("UNAVAILABLE", "cannot answer: the client has gone", undefined, error)
-      : toDomainError(error);
+      : ended;
     if (known === undefined) {
       log.error({ err: error, request_id: request.id }, "request failed");
       const message = `cannot complete the request: internal error (the log has it under request id ${request.id})`;

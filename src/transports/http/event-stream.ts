@@ -1,7 +1,7 @@
 import { Socket } from "node:net";
 import { Readable } from "node:stream";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ErrorBody } from "#contract/errors.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
 import type { EventStream, ServerSentEvent } from "#contract/operation.ts";
 import type { Clock } from "#kernel/clock.ts";
 
@@ -20,7 +20,7 @@ const aheadBytes = 16 * 1024;
 const maxRecordedChars = 1024 * 1024;
 
 /** JSON has no line break, so one `data` line is enough. */
-const format = ({ event, data }: { readonly event: string; readonly data: object }): string =>
+export const formatEvent = ({ event, data }: { readonly event: string; readonly data: object }): string =>
   `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
 
 const recordings = new WeakMap<object, Promise<string | undefined>>();
@@ -70,7 +70,7 @@ export async function beginEventStream(
   }
 
   const written = (event: { readonly event: string; readonly data: object }): string => {
-    const text = format(event);
+    const text = formatEvent(event);
     recording?.add(text);
     return text;
   };
@@ -85,7 +85,7 @@ export async function beginEventStream(
       }
       isWhole = true;
     } catch (error) {
-      yield format({ event: "error", data: toErrorBody(error, request) });
+      yield formatEvent({ event: "error", data: toErrorBody(error, request) });
     } finally {
       recording?.end(isWhole);
       ended.resolve();

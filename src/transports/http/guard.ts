@@ -15,15 +15,25 @@ function hostName(header: string): string | undefined {
 const isOfForeignPage = ({ "sec-fetch-site": site, "sec-fetch-mode": mode }: IncomingHttpHeaders): boolean =>
   (site === "cross-site" || site === "same-site") && mode !== "navigate";
 
+/** @returns the origin of a page elsewhere that the settings admit; undefined for all others. @throws DomainError to refuse. */
+export type HostGuard = (headers: IncomingHttpHeaders) => string | undefined;
+
 /**
  * Refuses requests that a foreign page made a browser send. DNS rebinding points a foreign name at this machine, so only known
- * names are served; such a page cannot forge an IP address as Host, nor Origin. The guard throws DomainError.
+ * names are served; such a page cannot forge an IP address as Host, nor Origin.
  */
 export function createHostGuard(
   allowedHosts: readonly string[],
   certificateNames: () => readonly string[],
-): (headers: IncomingHttpHeaders) => void {
-  const allowed = new Set(["localhost", ...allowedHosts.map((name) => name.toLowerCase())]);
+  corsOrigins: readonly string[] = [],
+  publicAddress?: { readonly host: string; readonly origin: string },
+): HostGuard {
+  const allowed = new Set([
+    "localhost",
+    ...(publicAddress === undefined ? [] : [publicAddress.host]),
+    ...allowedHosts.map((name) => name.toLowerCase()),
+  ]);
+  const admitted = new Set(corsOrigins);
   return (headers) => {
     const { host, origin } = headers;
     const name = host === undefined ? undefined : hostName(host);
@@ -43,9 +53,14 @@ export function createHostGuard(
         },
       );
     }
-    if (origin === undefined ? isOfForeignPage(headers) : origin !== `http://${host}` && origin !== `https://${host}`) {
-      throw new DomainError("FORBIDDEN", "cannot serve a foreign origin", { field: "Origin", issue: "Foreign origin" });
-    }
+    // A reverse proxy may put another name in Host than the page has.
+    const isOwn =
+      (origin !== undefined && origin === publicAddress?.origin) ||
+      origin === `http://${host}` ||
+      origin === `https://${host}`;
+    if (origin === undefined ? !isOfForeignPage(headers) : isOwn) return undefined;
+    if (origin !== undefined && admitted.has(origin)) return origin;
+    throw new DomainError("FORBIDDEN", "cannot serve a foreign origin", { field: "Origin", issue: "Foreign origin" });
   };
 }
 

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest, onSendHookHandler, preHandlerAsyncHookHandler } from "fastify";
-import { type ErrorBody, type ErrorCode, errorStatus, isErrorStatus } from "#contract/errors.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
+import { type ErrorCode, errorStatus, isErrorCode, isErrorStatus } from "#contract/errors.ts";
 import type { Caller } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -41,11 +42,11 @@ const keptForMs = 24 * 60 * 60 * 1000;
 const defaultLimits = { answers: 10_000, bytes: 32 * 1024 * 1024 };
 const overheadBytes = 512;
 
-const form = /^[\x20-\x7e]{1,255}$/;
+export const idempotencyKeyForm = /^[\x20-\x7e]{1,255}$/;
 
 export function parseIdempotencyKey(header: string | readonly string[]): string {
   const text = typeof header === "string" ? header : header.join(", ");
-  if (!form.test(text)) throw invalid("Idempotency-Key", "Must be 1 to 255 printable ASCII characters");
+  if (!idempotencyKeyForm.test(text)) throw invalid("Idempotency-Key", "Must be 1 to 255 printable ASCII characters");
   return text;
 }
 
@@ -64,6 +65,12 @@ const passing: readonly ErrorCode[] = ["UNAUTHORIZED", "FORBIDDEN", "CONFLICT", 
 const isKept = (status: number): boolean =>
   !isErrorStatus(status) ||
   (status < errorStatus.INTERNAL_ERROR && !passing.some((code) => errorStatus[code] === status));
+
+/** Errors that a repetition can get as the first answer; `CONFLICT` stands for one that held a secret. */
+export const replayedErrors: readonly ErrorCode[] = [
+  ...Object.keys(errorStatus).filter((code): code is ErrorCode => isErrorCode(code) && isKept(errorStatus[code])),
+  "CONFLICT",
+];
 
 /** First answers by idempotency key, for a day; bounded in number and bytes, the oldest are dropped first. */
 export function createIdempotency({ clock, files, onTrouble, limits = defaultLimits }: IdempotencyPorts) {
@@ -152,7 +159,7 @@ export type Idempotency = ReturnType<typeof createIdempotency>;
 
 /** Headers that belong to the answer, not to the connection or the request. */
 const keptHeaders = ["content-type", "location", "preference-applied", "pragma", "x-accel-buffering"];
-const replayedHeader = "Idempotent-Replayed";
+export const replayedHeader = "Idempotent-Replayed";
 
 function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
   const body = Buffer.isBuffer(payload) ? payload.toString("utf8") : payload;
@@ -165,12 +172,17 @@ function answerOf(reply: FastifyReply, payload: unknown): Answer | undefined {
   return { status: reply.statusCode, headers: Object.fromEntries(headers), body };
 }
 
+const acceptedStatus = 202;
+
 const withheldMessage =
   "cannot repeat the answer: the first call with this Idempotency-Key succeeded, and the secret that it made is shown once (`details.made` says what it made; to make another, call with another Idempotency-Key)";
 
 /** What is kept of an answer: instead of a secret, the refusal that a repetition gets. */
 function keptOf(request: FastifyRequest, answer: Answer | undefined): Answer | undefined {
-  const isSecret = request.record.route?.audit?.operation.answerIsSecret === true && !isDryRun(request);
+  const { route, hasSecret } = request.record;
+  // What waits for approval has made no secret yet.
+  const isMade = !isDryRun(request) && answer?.status !== acceptedStatus;
+  const isSecret = hasSecret || (route?.audit?.operation.answerIsSecret === true && isMade);
   if (answer === undefined || !isKept(answer.status)) return undefined;
   if (!isSecret || isErrorStatus(answer.status)) return answer;
   const body = errorBody("CONFLICT", withheldMessage, { made: request.record.touched ?? {}, retryable: false });

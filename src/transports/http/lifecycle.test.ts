@@ -21,6 +21,7 @@ beforeEach(() => {
         done(new Error("no such path"));
       },
     },
+    base: { addToAnswers: undefined },
     idempotency: {
       replay(request, reply) {
         steps.push("replay");
@@ -31,12 +32,19 @@ beforeEach(() => {
         done(null, payload);
       },
     },
+    windows: {
+      hold(_, __, done) {
+        steps.push("hold");
+        done();
+      },
+    },
     audit: {
       answering(_, __, payload, done) {
         steps.push("audit");
         done(null, payload);
       },
     },
+    compression: (_, __, payload, done) => done(null, payload),
     replyError(_, __, reply) {
       steps.push("error");
       return reply.code(400).send("error");
@@ -64,8 +72,8 @@ it.each([
   ["GET", "/read", {}, ["admit /read", "handle", "answered"]],
   ["HEAD", "/read", {}, ["admit /read", "handle", "answered"]],
   ["POST", "/read", {}, ["admit /read", "replay", "handle", "keep", "answered"]],
-  ["DELETE", "/write", {}, ["admit /write", "handle", "audit", "answered"]],
-  ["POST", "/write", {}, ["admit /write", "replay", "handle", "audit", "keep", "answered"]],
+  ["DELETE", "/write", {}, ["admit /write", "hold", "handle", "audit", "answered"]],
+  ["POST", "/write", {}, ["admit /write", "replay", "hold", "handle", "audit", "keep", "answered"]],
   ["POST", "/write", { "x-again": "1" }, ["admit /write", "replay", "audit", "keep", "answered"]],
   ["POST", "/write", { "x-refuse": "1" }, ["admit /write", "error", "audit", "keep", "answered"]],
   ["POST", "/nowhere", {}, ["refuse the path", "error", "answered"]],

@@ -1,8 +1,6 @@
 import type { FastifyReply } from "fastify";
 import type { Quota } from "#contract/operation.ts";
-import type { Decision, Window, WindowState } from "#domain/access/rate-limit.ts";
-
-export const wholeSeconds = (durationMs: number): number => Math.max(1, Math.ceil(durationMs / 1000));
+import { type Decision, type Window, type WindowState, wholeSeconds } from "#domain/access/rate-limit.ts";
 
 const policies = new WeakMap<Window, string>();
 

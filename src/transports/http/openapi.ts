@@ -1,31 +1,21 @@
 import type { TSchema } from "typebox";
+import { Approval } from "#contract/approvals.ts";
+import { deprecationMarks, deprecationText } from "#contract/deprecation.ts";
 import { errorMeaning, errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import { errorsOf, type Operation, Plan } from "#contract/operation.ts";
+import { canWait, errorsOf, type Operation, type Operations, Plan, tags } from "#contract/operation.ts";
 import { OperationEntry } from "#contract/operation-entry.ts";
+import { sessionHeader } from "#contract/sessions.ts";
 import { type Stream, streams } from "#contract/streams.ts";
+import { formatEvent } from "./event-stream.ts";
+import { createExamples } from "./openapi-examples.ts";
+import { headerComponents, headersOf, parameterComponents, requestHeadersOf } from "./openapi-headers.ts";
+import { propertiesOf, requiredOf, schemaName, toJson, usedSchemas } from "./openapi-schemas.ts";
 
 type Json = Readonly<Record<string, unknown>>;
 
-const plainSchemas = new Map<unknown, string>(Object.entries(resources).map(([name, schema]) => [schema, name]));
-
-/** The schema as plain JSON, each named resource in it as a reference. `except` is the one being defined. */
-function toJson(schema: unknown, except?: unknown): unknown {
-  const name = schema === except ? undefined : plainSchemas.get(schema);
-  if (name !== undefined) return { $ref: `#/components/schemas/${name}` };
-  if (Array.isArray(schema)) return schema.map((item) => toJson(item));
-  if (typeof schema !== "object" || schema === null) return schema;
-  return Object.fromEntries(Object.entries(schema).map(([key, value]) => [key, toJson(value)]));
-}
-
-const mediaTypeOf = (operation: Operation): string => operation.mediaType ?? "application/json";
-
-const propertiesOf = (schema: TSchema): Readonly<Record<string, Json>> =>
-  "properties" in schema ? (schema.properties as Readonly<Record<string, Json>>) : {};
-
-const requiredOf = (schema: TSchema): readonly string[] =>
-  "required" in schema ? (schema.required as readonly string[]) : [];
+const examples = createExamples(schemaName);
 
 function parameters(operation: Pick<Operation, "params" | "query">): readonly Json[] {
   const list: Json[] = [];
@@ -35,73 +25,129 @@ function parameters(operation: Pick<Operation, "params" | "query">): readonly Js
   ] as const) {
     if (part === undefined) continue;
     for (const [name, member] of Object.entries(propertiesOf(part))) {
-      const { description, examples, ...schema } = member;
+      const { description, examples, ...schema } = member as Json & { readonly deprecated?: boolean };
       const example = Array.isArray(examples) ? { example: examples[0] } : {};
+      const deprecated = schema["deprecated"] === true ? { deprecated: true } : {};
       const required = place === "path" || requiredOf(part).includes(name);
-      list.push({ name, in: place, required, ...(description !== undefined && { description }), schema, ...example });
+      list.push({
+        name,
+        in: place,
+        required,
+        ...(description !== undefined && { description }),
+        schema,
+        ...deprecated,
+        ...example,
+      });
     }
   }
   return list;
 }
 
-const limitHeaders = Object.fromEntries(
-  ["X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "RateLimit", "RateLimit-Policy"].map((name) => [
-    name,
-    { $ref: `#/components/headers/${name}` },
-  ]),
-);
+const named = (each: Json): Json => Object.fromEntries(Object.entries(each).map(([name, value]) => [name, { value }]));
+
+const planContent = { "application/json": { schema: toJson(Plan), example: examples.ofAnswer(Plan) } };
+
+/** The body of a success. A mutation that is 200 answers its result or a plan. */
+function successContent(operation: Operation): Json {
+  const { response, streams: events, effect, status = 200 } = operation;
+  if (operation.mediaType !== undefined) {
+    const { examples: given, ...schema } = toJson(response) as Json;
+    return { [operation.mediaType]: { schema, example: Array.isArray(given) ? given[0] : "" } };
+  }
+  if (operation.mediaTypes !== undefined) {
+    const schema = toJson(response);
+    return Object.fromEntries(
+      Object.entries(operation.mediaTypes).map(([name, example]) => [name, { schema, example }]),
+    );
+  }
+  const result = { schema: toJson(response), example: examples.ofAnswer(response) };
+  const either = {
+    schema: { anyOf: [result.schema, toJson(Plan)] },
+    examples: named({ result: result.example, plan: examples.ofAnswer(Plan) }),
+  };
+  return {
+    "application/json": effect === "read" || status !== 200 ? result : either,
+    ...(events && {
+      // `itemSchema` of OpenAPI 3.2 is not read by tools yet; JSON Schema says the same of the text.
+      "text/event-stream": {
+        schema: {
+          type: "string",
+          contentMediaType: "text/event-stream",
+          contentSchema: { type: "array", items: toJson(events) },
+        },
+        example: eventsText(events),
+      },
+    }),
+  };
+}
+
+/** One event of each kind, as they are sent. */
+const eventsText = (schema: TSchema): string =>
+  ("anyOf" in schema ? (schema.anyOf as readonly TSchema[]) : [schema])
+    .map((each) => examples.ofAnswer(each) as { readonly event: string; readonly data: object })
+    .filter(({ event }) => event !== "error")
+    .map(formatEvent)
+    .join("");
+
+const goesOn = "With `Prefer: respond-async`: it goes on, and this is its operation, at the address in `Location`";
+const waits = "It waits for the approval of another key, and this is the approval, at the address in `Location`";
+
+/** What 202 says; undefined where it is no answer. */
+function acceptedAs(operation: Operation) {
+  const ofOperation = { schema: toJson(OperationEntry), example: examples.ofAnswer(OperationEntry) };
+  const ofApproval = { schema: toJson(Approval), example: examples.ofAnswer(Approval) };
+  if (!canWait(operation)) return operation.outlives ? { ...ofOperation, description: goesOn } : undefined;
+  if (!operation.outlives) return { ...ofApproval, description: waits };
+  const schema = { anyOf: [ofOperation.schema, ofApproval.schema] };
+  return { schema, example: ofOperation.example, description: `${goesOn}. ${waits}` };
+}
 
 function responses(operation: Operation): Json {
-  const headers = {
-    "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-    ...(operation.scope === "public" || operation.openToLoopback ? {} : limitHeaders),
-  };
-  const events = operation.streams && { "text/event-stream": { schema: { type: "string" } } };
-  const content = (schema: unknown) => ({
-    description: "Success",
-    headers,
-    content: { [mediaTypeOf(operation)]: { schema }, ...events },
+  const { status = 200, effect } = operation;
+  const success = (of: number, description: string, content: Json) => ({
+    description,
+    headers: headersOf({ kind: "success", operation, status: of }),
+    content,
   });
-  const result = toJson(operation.response);
-  const { status = 200 } = operation;
-  const isMutation = operation.effect !== "read";
-  // A plan is answered with 200.
-  const byStatus: Record<string, unknown> =
-    isMutation && status !== 200
-      ? { 200: { ...content(toJson(Plan)), description: "What would be done" }, [status]: content(result) }
-      : { [status]: content(isMutation ? { anyOf: [result, toJson(Plan)] } : result) };
-  if (operation.outlives) {
-    byStatus["202"] = {
-      description: "With `Prefer: respond-async`: it goes on, and this is its operation, at the address in `Location`",
-      headers: {
-        ...headers,
-        Location: { $ref: "#/components/headers/Location" },
-        "Preference-Applied": { $ref: "#/components/headers/Preference-Applied" },
-      },
-      content: { "application/json": { schema: toJson(OperationEntry) } },
+  const byStatus: Record<string, unknown> = { [status]: success(status, "Success", successContent(operation)) };
+  // A plan makes nothing, so it is never 201.
+  if (effect !== "read" && status !== 200) byStatus["200"] = success(200, "What would be done", planContent);
+  if (operation.versioned) {
+    byStatus["304"] = {
+      description: "Nothing has changed since the answer whose tag is in `If-None-Match`",
+      headers: headersOf({ kind: "success", operation, status: 304 }),
     };
+  }
+  const later = acceptedAs(operation);
+  if (later !== undefined) {
+    const { schema, example, description } = later;
+    byStatus["202"] = success(202, description, { "application/json": { schema, example } });
   }
   for (const code of errorsOf(operation)) byStatus[errorStatus[code]] = { $ref: `#/components/responses/${code}` };
   return byStatus;
 }
 
 function operationObject(name: string, operation: Operation): Json {
-  const { tag, summary, description, scope, alsoNeeds = [], effect, body } = operation;
-  const list = parameters(operation);
-  const named = [scope, ...alsoNeeds].map((each) => `\`${each}\``).join(" and ");
-  const needs = scope === "public" ? "No key needed." : scope === "self" ? "Any valid key." : `Scope: ${named}.`;
-  const isPublic = scope === "public";
+  const { tag, summary, description, scope, alsoNeeds = [], effect, body, deprecated, forSessions } = operation;
+  const list = [...parameters(operation), ...requestHeadersOf(operation)];
+  const scopes = [scope, ...alsoNeeds].map((each) => `\`${each}\``).join(" and ");
+  const ofSelf = forSessions ? "Any session of a browser, and no key." : "Any valid key.";
+  const needs = scope === "public" ? "No key needed." : scope === "self" ? ofSelf : `Scope: ${scopes}.`;
   return {
     operationId: name,
     tags: [tag],
     summary,
-    description: [description, needs].filter(Boolean).join("\n\n"),
+    description: [deprecated && deprecationText(deprecated), description, needs].filter(Boolean).join("\n\n"),
+    ...(deprecated && deprecationMarks(deprecated)),
     ...(list.length > 0 && { parameters: list }),
     ...(body !== undefined && {
-      requestBody: { required: requiredOf(body).length > 0, content: { "application/json": { schema: toJson(body) } } },
+      requestBody: {
+        required: requiredOf(body).length > 0,
+        content: { "application/json": { schema: toJson(body), example: examples.ofRequest(body) } },
+      },
     }),
     responses: responses(operation),
-    security: isPublic ? [] : [{ apiKey: [] }, { bearer: [] }, ...(operation.openToLoopback ? [{}] : [])],
+    security: securityOf(operation),
     "x-scope": scope,
     ...(alsoNeeds.length > 0 && { "x-also-needs": alsoNeeds }),
     ...(operation.narrows !== undefined && { "x-narrows": operation.narrows }),
@@ -109,10 +155,29 @@ function operationObject(name: string, operation: Operation): Json {
   };
 }
 
+/** Both halves of a session. */
+const session = { sessionCookie: [], sessionSecret: [] };
+
+/** Sessions are named where nothing else is taken: some generated clients send all that is named at once. */
+function securityOf({ scope, forSessions, openToLoopback }: Operation): readonly Json[] {
+  if (scope === "public") return [];
+  if (forSessions) return [session];
+  return [{ apiKey: [] }, { bearer: [] }, ...(openToLoopback ? [{}] : [])];
+}
+
 /** A stream is a GET that is answered with 101. OpenAPI cannot describe what follows, so the frames are an extension. */
 function streamObject(name: string, stream: Stream): Json {
-  const { tag, summary, description, scope, clientFrame, serverFrame } = stream;
-  const refused = ["VALIDATION_ERROR", "UNAUTHORIZED", "FORBIDDEN", "RATE_LIMITED", "INTERNAL_ERROR"] as const;
+  const { tag, summary, description, scope, clientFrame, serverFrame, errors = [] } = stream;
+  const refused = [
+    "VALIDATION_ERROR",
+    "UNAUTHORIZED",
+    "FORBIDDEN",
+    ...errors,
+    "RATE_LIMITED",
+    "INTERNAL_ERROR",
+  ] as const;
+  // Only the AsyncAPI document has them by their names.
+  const frames = Object.entries(resources).flatMap(([key, schema]) => (key.endsWith("Frame") ? [schema] : []));
   return {
     operationId: `${name}Stream`,
     tags: [tag],
@@ -120,76 +185,55 @@ function streamObject(name: string, stream: Stream): Json {
     description: `${description}\n\nScope: \`${scope}\`.`,
     parameters: parameters(stream),
     responses: {
-      101: { description: "The connection is a WebSocket from here on (RFC 6455)." },
+      101: {
+        description: "The connection is a WebSocket from here on (RFC 6455).",
+        headers: headersOf({ kind: "stream" }),
+      },
       ...Object.fromEntries(refused.map((code) => [errorStatus[code], { $ref: `#/components/responses/${code}` }])),
       default: { $ref: "#/components/responses/INTERNAL_ERROR" },
     },
-    security: [{ apiKeyInQuery: [] }, { apiKey: [] }, { bearer: [] }],
+    security: [
+      { apiKeyInQuery: [] },
+      { apiKey: [] },
+      { bearer: [] },
+      session,
+      { sessionCookie: [], ticketInQuery: [] },
+    ],
     "x-scope": scope,
     "x-narrows": "answer",
     "x-effect": "read",
-    "x-websocket": { client: toJson(clientFrame, clientFrame), server: toJson(serverFrame, serverFrame) },
+    "x-websocket": { client: toJson(clientFrame, frames), server: toJson(serverFrame, frames) },
   };
 }
 
-const usedCodes = new Set(Object.values<Operation>(operations).flatMap(errorsOf));
-
-const errorResponses = Object.fromEntries(
-  [...usedCodes].map((code) => [
-    code,
-    {
-      description: errorMeaning[code],
-      headers: {
-        "X-Request-Id": { $ref: "#/components/headers/X-Request-Id" },
-        ...(code === "UNAUTHORIZED" && { "WWW-Authenticate": { $ref: "#/components/headers/WWW-Authenticate" } }),
-        ...((code === "RATE_LIMITED" || code === "UNAVAILABLE") && {
-          "Retry-After": { $ref: "#/components/headers/Retry-After" },
-        }),
+function errorResponses(table: Operations): Json {
+  const rows = Object.values(table);
+  const ofDeprecated = rows.some(({ deprecated }) => deprecated !== undefined);
+  return Object.fromEntries(
+    [...new Set(rows.flatMap(errorsOf))].map((code) => [
+      code,
+      {
+        description: errorMeaning[code],
+        headers: headersOf({ kind: "error", code, ofDeprecated }),
+        content: {
+          "application/json": {
+            schema: { $ref: "#/components/schemas/ErrorBody" },
+            example: { error: { code, message: errorMeaning[code] } },
+          },
+        },
       },
-      content: { "application/json": { schema: { $ref: "#/components/schemas/ErrorBody" } } },
-    },
-  ]),
-);
-
-const header = (description: string, type: "string" | "integer") => ({ description, schema: { type } });
-
-const headers = {
-  "X-Request-Id": header("Id of this request in the log.", "string"),
-  "X-RateLimit-Limit": header("Requests in the tighter window.", "integer"),
-  "X-RateLimit-Remaining": header("Requests left in the tighter window.", "integer"),
-  "X-RateLimit-Reset": header("When the tighter window starts anew, epoch seconds.", "integer"),
-  "RateLimit-Policy": header(
-    "Both windows, and the day's tokens where a budget of them was asked for: name, quota, seconds.",
-    "string",
-  ),
-  RateLimit: header(
-    "The tighter window, and the tokens: name, how much is left, seconds until it starts anew.",
-    "string",
-  ),
-  "Retry-After": header("Seconds to wait.", "integer"),
-  Location: header("Address of the operation.", "string"),
-  "Preference-Applied": header("`respond-async` (RFC 7240).", "string"),
-  "WWW-Authenticate": header("How to authenticate (RFC 6750).", "string"),
-};
-
-function usedSchemas(paths: unknown): Json {
-  const used: Record<string, unknown> = {};
-  const visit = (value: unknown): void => {
-    for (const [, name = ""] of JSON.stringify(value).matchAll(/"#\/components\/schemas\/(\w+)"/g)) {
-      if (Object.hasOwn(used, name)) continue;
-      const schema = Object.entries(resources).find(([key]) => key === name)?.[1];
-      used[name] = toJson(schema, schema);
-      visit(used[name]);
-    }
-  };
-  visit(paths);
-  visit(errorResponses);
-  return used;
+    ]),
+  );
 }
 
-export function openapiDocument(version: string): Json {
+/**
+ * @param table for tests of what no row has.
+ * @param base the path of the service behind a reverse proxy.
+ */
+export function openapiDocument(version: string, table: Operations = operations, base = ""): Json {
+  const errors = errorResponses(table);
   const paths: Record<string, Record<string, unknown>> = {};
-  for (const [name, operation] of Object.entries<Operation>(operations)) {
+  for (const [name, operation] of Object.entries(table)) {
     const path = operation.base === "root" ? operation.path : `${apiBase}${operation.path}`;
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: operationObject(name, operation) };
   }
@@ -204,17 +248,11 @@ export function openapiDocument(version: string): Json {
       summary: "Looks after a Linux host over HTTP and JSON.",
       description:
         "Every answer bears `X-Request-Id`. Every error has the error body. Mutations take `?dry_run=true` and then answer with what they would do.",
-      license: { name: "Apache-2.0", identifier: "Apache-2.0" },
+      contact: { name: "The Steward project" },
+      license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
     },
-    servers: [{ url: "/", description: "This service" }],
-    tags: [
-      { name: "Health", description: "How the host and the service are." },
-      { name: "System", description: "The host and its services." },
-      { name: "Packages", description: "Packages of the host, and those that could be." },
-      { name: "Connectors", description: "Language models behind one interface." },
-      { name: "Access", description: "Keys and tokens." },
-      { name: "Observability", description: "Metrics." },
-    ],
+    servers: [{ url: base === "" ? "/" : base, description: "This service" }],
+    tags: Object.entries(tags).map(([name, description]) => ({ name, description })),
     paths,
     components: {
       securitySchemes: {
@@ -225,11 +263,32 @@ export function openapiDocument(version: string): Json {
           name: "api_key",
           description: "On WebSockets alone, where browsers cannot set headers.",
         },
+        sessionCookie: {
+          type: "apiKey",
+          in: "cookie",
+          name: "__Host-steward",
+          description:
+            "The first half of a session, for browsers. With a port in the address its name ends in `-PORT`; without TLS it begins with `steward`.",
+        },
+        sessionSecret: {
+          type: "apiKey",
+          in: "header",
+          name: sessionHeader,
+          description:
+            "The second half of a session, which the page keeps. Both halves are taken wherever a key is, and named where a key is not.",
+        },
+        ticketInQuery: {
+          type: "apiKey",
+          in: "query",
+          name: "ticket",
+          description: "On WebSockets alone, instead of the second half.",
+        },
         bearer: { type: "http", scheme: "bearer", description: "The same key, or a token made from it." },
       },
-      headers,
-      responses: errorResponses,
-      schemas: usedSchemas(paths),
+      parameters: parameterComponents,
+      headers: headerComponents(table),
+      responses: errors,
+      schemas: usedSchemas(paths, errors),
     },
   };
 }

@@ -63,6 +63,7 @@ function logRequest(
       request_id: id,
       trace_id: span?.traceId,
       key_id: caller?.keyId,
+      session_id: caller?.session?.id,
       method,
       endpoint,
       status,

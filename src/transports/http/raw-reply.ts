@@ -6,7 +6,7 @@ import { errorBody } from "./error-reply.ts";
  * Headers of every answer, so that a browser never interprets one as a page. Only pages of the service may read answers. In lower
  * case, as Fastify keeps them: it converts others with each answer.
  */
-export const protectiveHeaders: Readonly<Record<string, string>> = {
+export const protectiveHeaders = {
   "cache-control": "no-store",
   "content-security-policy":
     "default-src 'none'; connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
@@ -14,7 +14,7 @@ export const protectiveHeaders: Readonly<Record<string, string>> = {
   // The address of a stream may hold a key.
   "referrer-policy": "no-referrer",
   "x-content-type-options": "nosniff",
-};
+} as const satisfies Readonly<Record<string, string>>;
 
 const parserIssues: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "Headers are too large",

@@ -1,11 +1,12 @@
 import { readFileSync } from "node:fs";
 import { dirname, join } from "node:path";
-import { Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
-import type { FastifyInstance, FastifyReply } from "fastify";
+import type { FastifyInstance } from "fastify";
 import { apiBase } from "#contract/limits.ts";
+import { servePublic } from "./public-content.ts";
 
 const openapiPath = `${apiBase}/openapi.json`;
+const asyncapiPath = `${apiBase}/asyncapi.json`;
 const referencePath = `${apiBase}/docs`;
 
 /** Files of Swagger UI, served from the installed package: the page works offline. */
@@ -14,26 +15,25 @@ const assets: Readonly<Record<string, string>> = {
   "swagger-ui-bundle.js": "text/javascript; charset=utf-8",
 };
 
-const page = `<!doctype html>
+const page = (base: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>Steward API reference</title>
 <link rel="icon" href="data:,">
-<link rel="stylesheet" href="${referencePath}/swagger-ui.css">
+<link rel="stylesheet" href="${base}${referencePath}/swagger-ui.css">
 <body>
 <div id="reference"></div>
-<script src="${referencePath}/swagger-ui-bundle.js"></script>
-<script src="${referencePath}/start.js"></script>
+<script src="${base}${referencePath}/swagger-ui-bundle.js"></script>
+<script src="${base}${referencePath}/start.js"></script>
 </body>
 </html>
 `;
 
-const start = `SwaggerUIBundle({ url: "${openapiPath}", dom_id: "#reference", deepLinking: true, validatorUrl: null, displayRequestDuration: true, docExpansion: "list", defaultModelsExpandDepth: 0 });
+const start = (
+  base: string,
+): string => `SwaggerUIBundle({ url: "${base}${openapiPath}", dom_id: "#reference", deepLinking: true, validatorUrl: null, displayRequestDuration: true, docExpansion: "list", defaultModelsExpandDepth: 0 });
 `;
-
-const pageBytes = Buffer.from(page);
-const startBytes = Buffer.from(start);
 
 /** No inline scripts, nothing from elsewhere. Swagger UI sets styles on elements and has icons in data URLs. */
 const policy = [
@@ -47,44 +47,36 @@ const policy = [
   "frame-ancestors 'none'",
 ].join("; ");
 
-const sliceBytes = 64 * 1024;
-
-function* slicesOf(content: Buffer): Generator<Buffer> {
-  for (let at = 0; at < content.length; at += sliceBytes) yield content.subarray(at, at + sliceBytes);
-}
-
-/** Sends public content in slices, so that thousands of clients that never read do not each have a copy in memory. */
-function sendSlices(reply: FastifyReply, content: Buffer): FastifyReply {
-  reply.header("Content-Length", content.length);
-  return reply.send(Readable.from(slicesOf(content), { objectMode: false, highWaterMark: sliceBytes }));
-}
-
-/** The OpenAPI document and its page. They need no key: they say nothing about the host. */
-export function addReference(app: FastifyInstance, documentJson: () => string): void {
+/**
+ * The documents and their page. They need no key: they say nothing about the host.
+ * @param base the path of the service behind a reverse proxy.
+ */
+export function addReference(
+  app: FastifyInstance,
+  documents: { readonly openapi: () => object; readonly asyncapi: () => object },
+  base: string,
+): void {
   const config = { access: { scope: "public" } as const };
   const folder = (): string => join(dirname(fileURLToPath(import.meta.resolve("@fastify/swagger-ui"))), "static");
 
-  let document: Buffer | undefined;
-  app.get(openapiPath, { config: { ...config, endpoint: openapiPath } }, (_, reply) => {
-    document ??= Buffer.from(documentJson());
-    return sendSlices(reply.type("application/json; charset=utf-8"), document);
-  });
+  for (const [path, make] of [
+    [openapiPath, documents.openapi],
+    [asyncapiPath, documents.asyncapi],
+  ] as const) {
+    const document = servePublic(() => Buffer.from(JSON.stringify(make())));
+    app.get(path, { config: { ...config, endpoint: path } }, (request, reply) =>
+      document(request, reply.type("application/json; charset=utf-8")),
+    );
+  }
   const add = (path: string, type: string, content: () => Buffer): void => {
-    app.get(path, { config: { ...config, endpoint: path } }, (_, reply) =>
-      sendSlices(
-        reply.header("Content-Security-Policy", policy).header("Cache-Control", "no-cache").type(type),
-        content(),
-      ),
+    const serve = servePublic(content);
+    app.get(path, { config: { ...config, endpoint: path } }, (request, reply) =>
+      serve(request, reply.header("Content-Security-Policy", policy).type(type)),
     );
   };
-  add(referencePath, "text/html; charset=utf-8", () => pageBytes);
-  add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => startBytes);
+  add(referencePath, "text/html; charset=utf-8", () => Buffer.from(page(base)));
+  add(`${referencePath}/start.js`, "text/javascript; charset=utf-8", () => Buffer.from(start(base)));
   for (const [name, type] of Object.entries(assets)) {
-    // Read at first use and shared by all requests.
-    let content: Buffer | undefined;
-    add(`${referencePath}/${name}`, type, () => {
-      content ??= readFileSync(join(folder(), name));
-      return content;
-    });
+    add(`${referencePath}/${name}`, type, () => readFileSync(join(folder(), name)));
   }
 }

@@ -1,6 +1,7 @@
 import type { FastifyContextConfig, FastifyRequest } from "fastify";
 import type { ErrorCode } from "#contract/errors.ts";
 import type { Caller, Operation } from "#contract/operation.ts";
+import type { Held } from "#domain/access/window-gate.ts";
 import type { Dispose } from "#kernel/clock.ts";
 import type { RequestSpan } from "#telemetry/tracing.ts";
 import type { RouteAccess } from "./admission.ts";
@@ -15,20 +16,32 @@ export interface RequestRecord {
   route: FastifyContextConfig | undefined;
   /** As reported by trusted proxies; null where the connection was gone already. */
   remoteAddress: string | null;
+  /** Of a page elsewhere that the settings admit. Only what such a page sends itself is a credential. */
+  foreignOrigin: string | undefined;
   span: RequestSpan | undefined;
   /** Set as soon as the credential is accepted, admitted or not. */
   caller: Caller | undefined;
   isAdmitted: boolean;
+  /** Whether it is known to wait for the approval of others. */
+  waits: boolean;
+  /** The window that would hold back what a dry run plans. */
+  held: Held | undefined;
+  /** The window that the caller has overridden, and why. */
+  override: { readonly window: string; readonly reason: string } | undefined;
   /** Settles with the handler; undefined when it was not called. */
   work: Promise<unknown> | undefined;
   error: { readonly code: ErrorCode; readonly field: string | undefined } | undefined;
   /** Whether it is a success whose body says that the operation failed. */
   isUnsuccessful: boolean;
+  /** Whether the answer has a secret that is shown once, beside those of rows that always have one. */
+  hasSecret: boolean;
   /** Whether the answer is that of an earlier request with the same idempotency key. */
   isReplay: boolean;
   /** Keeps the answer for repetitions and continues those that wait; undefined without an idempotency key. */
   endTurn: ((answer: Answer | undefined) => void) | undefined;
   touched: Readonly<Record<string, string>> | undefined;
+  /** Releases the memory of the answer, once nothing reads it any more. */
+  release: Dispose | undefined;
   forgetBegun: Dispose | undefined;
   isAudited: boolean;
   isLogged: boolean;
@@ -38,8 +51,8 @@ declare module "fastify" {
   interface FastifyContextConfig {
     /** Absent on paths that have no operation. */
     access?: RouteAccess;
-    /** Instead of `access` where it depends on the request; undefined where the path does not exist for it. */
-    accessOf?: (request: FastifyRequest) => RouteAccess | undefined;
+    /** Where it depends on the request; undefined where the path does not exist for it. */
+    routeOf?: (request: FastifyRequest) => Pick<FastifyContextConfig, "access" | "endpoint"> | undefined;
     endpoint?: string;
     audit?: { readonly name: string; readonly operation: Operation };
   }
@@ -52,15 +65,21 @@ declare module "fastify" {
 export const createRequestRecord = (): RequestRecord => ({
   route: undefined,
   remoteAddress: null,
+  foreignOrigin: undefined,
   span: undefined,
   caller: undefined,
   isAdmitted: false,
+  waits: false,
+  held: undefined,
+  override: undefined,
   work: undefined,
   error: undefined,
   isUnsuccessful: false,
+  hasSecret: false,
   isReplay: false,
   endTurn: undefined,
   touched: undefined,
+  release: undefined,
   forgetBegun: undefined,
   isAudited: false,
   isLogged: false,

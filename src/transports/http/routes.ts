@@ -2,17 +2,23 @@ import { Socket } from "node:net";
 import type { Readable } from "node:stream";
 import type { SchemaObject } from "ajv";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
+import { Parked } from "#contract/approvals.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
-import type { Context, Handlers, Operation } from "#contract/operation.ts";
-import { EventStream, errorsOf, SerializedJson } from "#contract/operation.ts";
+import type { Context, Handlers, Operation, Operations } from "#contract/operation.ts";
+import { ByteStream, EventStream, errorsOf, SerializedJson, Versioned } from "#contract/operation.ts";
 import { Accepted, isUnsuccessful } from "#contract/operation-entry.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
-import { type ContextPorts, createContext, respondAsync } from "./context.ts";
+import { type ByteStreamPorts, beginByteStream } from "./byte-stream.ts";
+import { addVary } from "./compression.ts";
+import { appliedPreferences, type ContextPorts, createContext } from "./context.ts";
+import { type EntityTags, isNotModified, revalidate } from "./entity-tags.ts";
 import { beginEventStream, type EventStreamPorts } from "./event-stream.ts";
+import type { PlannedCalls } from "./planned-calls.ts";
 import { isDryRun } from "./request-record.ts";
-import { createPartCheck } from "./validation.ts";
+import { createSerializer, type Serializer } from "./serializer.ts";
+import { createPartCheck, refuseFaults } from "./validation.ts";
 
 const plainStatus = 200;
 const bigAnswerBytes = 64 * 1024;
@@ -28,57 +34,120 @@ const routePath = ({ base, path }: Operation): string => (base === "root" ? path
 
 const toRouterPath = (path: string): string => path.replaceAll(/\{(\w+)\}/g, ":$1");
 
+const noMembers: SchemaObject = { type: "object", properties: {}, additionalProperties: false };
+
+/**
+ * Probes and scrapes are sent by programs that append parameters of their own, and take none here: refusing one that has no
+ * meaning would lose the monitoring, and ignoring it answers no less.
+ */
+const takesAnyQuery = ({ base }: Operation): boolean => base === "root";
+
 function createInputReader(operation: Operation): (request: FastifyRequest) => object {
   const isMutation = operation.effect !== "read";
-  const noMembers: SchemaObject = { type: "object", properties: {}, additionalProperties: false };
   const params = operation.params && createPartCheck("params", operation.params);
-  const query = operation.query && createPartCheck("query", operation.query);
+  const checkQuery = takesAnyQuery(operation) ? undefined : createPartCheck("query", operation.query ?? noMembers);
   const bodySchema = operation.body ?? (isMutation ? noMembers : undefined);
   const body = bodySchema && createPartCheck("body", bodySchema);
   return (request) => {
-    // A fault of the body is reported first.
-    const checked = body && { body: body(request.body) };
-    return {
+    const input = {
+      // Its faults come first.
+      ...(body && { body: body(request.body) }),
       ...(params && { params: params(request.params) }),
-      ...(query && { query: query(request.query) }),
-      ...checked,
+      ...(checkQuery && { query: checkQuery(request.query) }),
     };
+    refuseFaults(Object.values(input));
+    return input;
   };
 }
 
-export type RoutePorts = ContextPorts & EventStreamPorts & Pick<Auditor, "begins">;
+export type RoutePorts = ContextPorts &
+  EventStreamPorts &
+  ByteStreamPorts &
+  Pick<Auditor, "begins"> & {
+    readonly tags: EntityTags;
+    readonly planned: PlannedCalls;
+  };
 
+const json = "application/json; charset=utf-8";
 const acceptedStatus = 202;
 
+const notModifiedStatus = 304;
+
+/** The answer of this version, or undefined for a client that has it: that gets no body. */
+function answerOfVersion({ parts, make }: Versioned<unknown>, reply: FastifyReply, tags: EntityTags): unknown {
+  const { request } = reply;
+  const tag = tags.of(request, parts);
+  const isKnown = isNotModified(request.headers["if-none-match"], tag);
+  // What throws has no version.
+  const answer = isKnown ? undefined : make();
+  reply.header("etag", tag).header("cache-control", revalidate);
+  if (!isKnown) return answer;
+  addVary(reply, "Accept-Encoding");
+  reply.code(notModifiedStatus);
+  return undefined;
+}
+
+/** Names the preferences of the client that decide how long it waits (RFC 7240 §3). */
+function applyPreferences(reply: FastifyReply): void {
+  const applied = appliedPreferences(reply.request.headers["prefer"]);
+  if (applied !== undefined) reply.header("Preference-Applied", applied);
+}
+
+/** Node drops the body of an answer to HEAD, but would wait for a stream to end. */
+function unlessForHead(body: Readable, { method }: FastifyRequest): Readable | null {
+  if (method !== "HEAD") return body;
+  body.destroy();
+  return null;
+}
+
 /** The answer in a form that can be sent: bytes that are JSON already are sent as they are. */
-function sendable(answer: unknown, reply: FastifyReply): unknown {
+function sendable(
+  given: unknown,
+  reply: FastifyReply,
+  { tags, serialize }: { readonly tags: EntityTags; readonly serialize: Serializer | undefined },
+): unknown {
+  const answer = given instanceof Versioned ? answerOfVersion(given, reply, tags) : given;
+  if (answer === undefined) return undefined;
   if (answer instanceof Accepted) {
     reply.code(acceptedStatus).header("Location", `${apiBase}/operations/${answer.operation.id}`);
-    reply.header("Preference-Applied", respondAsync);
     return answer.operation;
+  }
+  if (answer instanceof Parked) {
+    reply.code(acceptedStatus).header("Location", `${apiBase}/approvals/${answer.approval.id}`);
+    return answer.approval;
   }
   if (!(answer instanceof SerializedJson)) {
     reply.request.record.isUnsuccessful = isUnsuccessful(answer);
-    return answer;
+    if (serialize === undefined) return answer;
+    reply.type(json);
+    return serialize(answer);
   }
-  reply.type("application/json; charset=utf-8");
+  reply.type(json);
   const { buffer, byteOffset, byteLength } = answer.bytes;
   // Big answers are many and short-lived; left to the garbage collector they keep it running.
   if (buffer instanceof ArrayBuffer && byteLength === buffer.byteLength && byteLength >= bigAnswerBytes) {
-    reply.raw.once("finish", () => buffer.transfer(0));
+    const { record } = reply.request;
+    record.release = () => void buffer.transfer(0);
+    reply.raw.once("finish", () => record.release?.());
   }
   // A view, not a copy.
   return Buffer.from(buffer, byteOffset, byteLength);
 }
 
-/** Starts a stream; the request is at work until its last event has left. */
-async function startEvents(
-  events: EventStream,
-  answer: { readonly request: FastifyRequest; readonly reply: FastifyReply; readonly ports: EventStreamPorts },
-): Promise<Readable> {
-  const { body, ended } = await beginEventStream(events, answer);
+/** Starts a stream; the request is at work until its last event or part has left. */
+async function startStream(
+  stream: EventStream | ByteStream,
+  answer: {
+    readonly request: FastifyRequest;
+    readonly reply: FastifyReply;
+    readonly ports: EventStreamPorts & ByteStreamPorts;
+  },
+): Promise<Readable | null> {
+  const { body, ended } = await (stream instanceof ByteStream
+    ? beginByteStream(stream, answer)
+    : beginEventStream(stream, answer));
   answer.request.record.work = ended;
-  return body;
+  return unlessForHead(body, answer.request);
 }
 
 const keepAliveProbeMs = 30_000;
@@ -115,19 +184,29 @@ function addOperation(
   const readInput = createInputReader(operation);
   const { response, status = 200, mediaType, effect } = operation;
   const isRead = effect === "read";
+  // A mutation answers its result or a plan, so it has no serializer of its own.
+  const isJson = mediaType === undefined && operation.mediaTypes === undefined;
+  const serialize = isRead && isJson ? createSerializer(response) : undefined;
+  const form = { tags: ports.tags, serialize };
   const respond = (request: FastifyRequest, reply: FastifyReply): unknown => {
     // A plan creates nothing, so it is never 201.
     reply.code(isRead || !isDryRun(request) ? status : plainStatus);
     if (mediaType !== undefined) reply.type(`${mediaType}; version=0.0.4; charset=utf-8`);
+    if (operation.outlives && !isDryRun(request)) applyPreferences(reply);
     // RFC 6749 §5.1 wants it beside Cache-Control, which is on every answer.
     if (!isRead) reply.header("Pragma", "no-cache");
     // Answered at once where the handler is synchronous: a promise would cost a turn of the queue.
     const input = readInput(request);
     ports.begins(request);
-    const answer = handler(input, createContext(request, reply, ports));
+    const context = createContext(request, reply, ports);
+    const answer = isRead
+      ? handler(input, context)
+      : ports.planned({ name, operation, request, input, context }, handler);
     if (answer instanceof Promise) {
       const work = answer.then((each: unknown) =>
-        each instanceof EventStream ? startEvents(each, { request, reply, ports }) : sendable(each, reply),
+        each instanceof EventStream || each instanceof ByteStream
+          ? startStream(each, { request, reply, ports })
+          : sendable(each, reply, form),
       );
       request.record.work = work;
       // A mutation is not aborted by a timer.
@@ -135,15 +214,14 @@ function addOperation(
       return work;
     }
     request.record.work = nothingLeft;
-    reply.send(sendable(answer, reply));
+    reply.send(sendable(answer, reply, form));
     return reply;
   };
   app.route({
-    method: operation.method,
+    // One route for both: each takes time to add when the service starts.
+    method: operation.method === "GET" ? ["GET", "HEAD"] : operation.method,
     url: toRouterPath(routePath(operation)),
     config: { access: operation, endpoint: routePath(operation), audit: { name, operation } },
-    // A mutation answers its result or a plan, so it has no fixed serializer.
-    ...(isRead && mediaType === undefined ? { schema: { response: { [status]: response } } } : {}),
     handler(request, reply) {
       const { span } = request.record;
       return span === undefined ? respond(request, reply) : span.run(() => respond(request, reply));
@@ -151,9 +229,15 @@ function addOperation(
   });
 }
 
-export function addOperations(app: FastifyInstance, handlers: Handlers<typeof operations>, ports: RoutePorts): void {
+/** @param table for tests of what no row has. */
+export function addOperations(
+  app: FastifyInstance,
+  handlers: Handlers<typeof operations>,
+  ports: RoutePorts,
+  table: Operations = operations,
+): void {
   const anyHandlers: AnyHandlers = handlers;
-  for (const [name, operation] of Object.entries<Operation>(operations)) {
+  for (const [name, operation] of Object.entries(table)) {
     const handler = anyHandlers[name];
     if (handler === undefined) throw new Error(`cannot serve ${name}: it has no handler`);
     addOperation(app, name, operation, handler, ports);

@@ -2,15 +2,22 @@ import { randomBytes } from "node:crypto";
 import { createServer, type IncomingMessage, type Server } from "node:http";
 import type { Socket } from "node:net";
 import type { Duplex } from "node:stream";
-import { build, type Schema } from "fast-json-stringify";
 import { type FastifyInstance, fastify } from "fastify";
 import type { operations } from "#contract/index.ts";
-import { maxBodyBytes } from "#contract/limits.ts";
-import type { Caller, Handlers } from "#contract/operation.ts";
+import { idleConnectionMs, maxBodyBytes } from "#contract/limits.ts";
+import type { Caller, Handlers, Operations } from "#contract/operation.ts";
+import type { ApprovalGate } from "#domain/access/approval-gate.ts";
+import type { PlanTokens } from "#domain/access/plan-tokens.ts";
+import type { WindowGate } from "#domain/access/window-gate.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { Metrics } from "#telemetry/metrics.ts";
 import type { Auditor } from "./audit.ts";
+import { type BasePath, createBasePath } from "./base-path.ts";
+import { createCompression } from "./compression.ts";
 import { type ConnectionLimits, type Connections, connectionLimits, watchConnections } from "./connections.ts";
+import { addOptions, createCors } from "./cors.ts";
+import { createDeprecatedUses } from "./deprecation.ts";
+import { createEntityTags } from "./entity-tags.ts";
 import { createEntrance, type EntrancePorts } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { createIdempotencyHooks, type Idempotency } from "./idempotency.ts";
@@ -18,6 +25,8 @@ import { addLifecycle } from "./lifecycle.ts";
 import { createUnreadablePaths, type UnreadablePaths } from "./listen.ts";
 import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
+import { createPathIndex } from "./path-methods.ts";
+import { createPlannedCalls } from "./planned-calls.ts";
 import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
 import {
@@ -29,37 +38,38 @@ import {
   type ServerTls,
 } from "./tls.ts";
 import { createUpgrades, type UpgradeRoute } from "./upgrade.ts";
+import { createWindowHooks } from "./windows.ts";
 
-/** A serializer of answers that is compiled with the first: most runs of the service use few of its operations. */
-function serializerOf({ schema }: { readonly schema?: unknown }): (answer: unknown) => string {
-  let compiled: ((answer: unknown) => string) | undefined;
-  return (answer) => {
-    compiled ??= build(schema as Schema);
-    return compiled(answer);
-  };
-}
-
-/** How Fastify compiles schemas: it is given none of requests, which are checked by `validation.ts`. */
-const compilersFactory = {
-  buildSerializer: () => serializerOf,
-  buildValidator: () => () => () => {
-    throw new Error("cannot check requests with Fastify");
-  },
+const isGivenNone = () => () => {
+  throw new Error("cannot compile a schema with Fastify");
 };
+
+/** Fastify is given no schemas: `validation.ts` checks requests, and `routes.ts` serializes answers. */
+const compilersFactory = { buildSerializer: isGivenNone, buildValidator: isGivenNone };
 
 export interface HttpPorts
   extends Pick<EntrancePorts, "admit" | "guard" | "tracer">,
     Omit<OutcomePorts, "clock" | "metrics">,
-    Omit<RoutePorts, "toErrorBody" | "clock" | "begins"> {
+    Omit<RoutePorts, "toErrorBody" | "clock" | "begins" | "tags" | "planned" | "windows"> {
+  readonly windows: Pick<WindowGate, "held">;
   readonly clock: Pick<Clock, "now" | "sleep">;
-  readonly metrics: Pick<Metrics, "request" | "watchConnections">;
+  readonly metrics: Pick<Metrics, "request" | "watchConnections" | "deprecatedRequest">;
   readonly handlers: Handlers<typeof operations>;
+  /** The table of operations, where it is another. */
+  readonly table?: Operations | undefined;
   readonly idempotency: Idempotency;
+  readonly plans: PlanTokens;
+  readonly approvals: ApprovalGate;
   readonly hasEnded: (caller: Caller) => boolean;
   readonly tls: ServerTls | undefined;
   readonly certificates: Pick<ClientCertificates, "of" | "watch">;
   readonly localPeers: Pick<LocalPeers, "watch" | "addressOf">;
   readonly trustedProxies: readonly string[];
+  readonly corsOrigins: readonly string[];
+  /** The path of the service behind a reverse proxy, such as `/web1`; else empty. */
+  readonly basePath: string;
+  /** Headers that answers may have, for pages of those origins. */
+  readonly answerHeaders: readonly string[];
 }
 
 const headersTimeoutMs = 10_000;
@@ -67,8 +77,6 @@ const requestTimeoutMs = 30_000;
 const keepAliveTimeoutMs = 15_000;
 const checkConnectionsMs = 5_000;
 const maxHeaderBytes = 16 * 1024;
-/** Longer than any answer takes. */
-const idleTimeoutMs = 60_000;
 /** Longest path parameter; unit names have at most 255 characters. */
 const maxParamLength = 1024;
 
@@ -144,6 +152,7 @@ function createApp(
   http: typeof serverOptions,
   parts: {
     readonly nextId: () => string;
+    readonly base: BasePath;
     readonly rawRefusals: RawRefusals;
     readonly unreadablePaths: UnreadablePaths;
   },
@@ -152,7 +161,10 @@ function createApp(
     logger: false,
     bodyLimit: maxBodyBytes,
     genReqId: parts.nextId,
-    connectionTimeout: idleTimeoutMs,
+    ...(parts.base.path !== "" && {
+      rewriteUrl: ({ url = "" }: Pick<IncomingMessage, "url">) => parts.base.strip(url),
+    }),
+    connectionTimeout: idleConnectionMs,
     requestTimeout: requestTimeoutMs,
     keepAliveTimeout: keepAliveTimeoutMs,
     forceCloseConnections: "idle",
@@ -174,7 +186,7 @@ function createApp(
 function createLocalServers(app: FastifyInstance, http: typeof serverOptions, { malformed }: RawRefusals) {
   const create = (): Server =>
     createServer(http, (request, response) => app.routing(request, response))
-      .setTimeout(idleTimeoutMs)
+      .setTimeout(idleConnectionMs)
       .on("clientError", malformed);
   const servers: LocalServers = { members: create(), administrator: create() };
   let isClosing = false;
@@ -191,20 +203,26 @@ function createLocalServers(app: FastifyInstance, http: typeof serverOptions, { 
 export function createHttpServer(ports: HttpPorts) {
   const { handlers, log, metrics, certificates, localPeers, trustedProxies } = ports;
   const nextId = createIds();
-  const toErrorBody = createErrorBody(log);
+  const toErrorBody = createErrorBody(log, ports.shutdown);
   const outcomes = createOutcomes(ports);
-  const upgrades = createUpgrades(outcomes.answered);
+  const base = createBasePath(ports.basePath);
+  const upgrades = createUpgrades(base, outcomes.answered);
   const unreadablePaths = createUnreadablePaths();
   const rawRefusals = createRawRefusals(nextId, localPeers, outcomes.auditor);
   const http = { ...serverOptions, shouldUpgradeCallback: upgrades.isUpgrade };
-  const app = createApp(ports, http, { nextId, rawRefusals, unreadablePaths });
+  const app = createApp(ports, http, { nextId, base, rawRefusals, unreadablePaths });
   const local = createLocalServers(app, http, rawRefusals);
   localPeers.watch(local.servers);
   const connections: Connections[] = [];
+  const cors = createCors(ports.corsOrigins, ports.answerHeaders);
+  const paths = createPathIndex();
+  const windows = createWindowHooks(ports.windows, ports.approvals);
+  const countDeprecated = createDeprecatedUses(ports);
 
   addLifecycle(app, {
     entrance: createEntrance({
       ...ports,
+      cors,
       localAddressOf: localPeers.addressOf,
       admitted(socket) {
         for (const each of connections) each.admitted(socket);
@@ -212,16 +230,30 @@ export function createHttpServer(ports: HttpPorts) {
       abandoned: outcomes.abandoned,
       pathError: unreadablePaths.errorOf,
     }),
+    base,
     idempotency: createIdempotencyHooks(ports.idempotency, ports.hasEnded),
+    windows,
     audit: outcomes.auditor,
+    compression: createCompression(),
+    onRoute: (route) => paths.add(route),
     replyError: createErrorReply(toErrorBody),
     answered(request, reply) {
       outcomes.answered(request, reply);
+      countDeprecated(request);
       // A kept-alive connection would keep the process alive.
       if (local.isClosing()) request.raw.socket.end();
     },
   });
-  addOperations(app, handlers, { ...ports, toErrorBody, begins: outcomes.auditor.begins });
+  const routePorts = {
+    ...ports,
+    windows,
+    toErrorBody,
+    begins: outcomes.auditor.begins,
+    tags: createEntityTags(),
+    planned: createPlannedCalls(ports.plans, ports.approvals),
+  };
+  addOperations(app, handlers, routePorts, ports.table);
+  addOptions(app, paths, cors);
 
   const onFull = createFullLog(ports);
   const prepare = (server: Server, limits: ConnectionLimits): Connections => {

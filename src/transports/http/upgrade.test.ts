@@ -3,19 +3,21 @@ import { fastify } from "fastify";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { invalid } from "#domain/common/error.ts";
 import { createLogs } from "#telemetry/logger.ts";
+import { createBasePath } from "./base-path.ts";
 import { createEntrance } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addLifecycle } from "./lifecycle.ts";
 import { createUpgrades } from "./upgrade.ts";
 
 const { log } = createLogs({ level: "error", writer: { write: () => undefined } });
+const base = createBasePath("");
 let statuses: number[];
 let app: ReturnType<typeof fastify>;
 let port: number;
 
 beforeEach(async () => {
   statuses = [];
-  const upgrades = createUpgrades((_, reply) => void statuses.push(reply.statusCode));
+  const upgrades = createUpgrades(base, (_, reply) => void statuses.push(reply.statusCode));
   app = fastify({ http: { shouldUpgradeCallback: upgrades.isUpgrade } });
   addLifecycle(app, {
     entrance: createEntrance({
@@ -24,9 +26,12 @@ beforeEach(async () => {
       abandoned: () => Promise.resolve(),
       pathError: () => undefined,
     }),
+    base,
     idempotency: { replay: () => Promise.resolve(), keep: (_, __, payload, done) => done(null, payload) },
+    windows: { hold: (_, __, done) => done() },
     audit: { answering: (_, __, payload, done) => done(null, payload) },
-    replyError: createErrorReply(createErrorBody(log)),
+    compression: (_, __, payload, done) => done(null, payload),
+    replyError: createErrorReply(createErrorBody(log, new AbortController().signal)),
     answered: () => undefined,
   });
   upgrades.listen(app);

@@ -7,8 +7,9 @@ import { apiBase } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
 import { invalid } from "#domain/common/error.ts";
 import type { RouteAccess } from "./admission.ts";
+import { type BasePath, targetPath } from "./base-path.ts";
 import { endSocket } from "./raw-reply.ts";
-import { createPartCheck } from "./validation.ts";
+import { createPartCheck, refuseFaults } from "./validation.ts";
 
 export interface UpgradeRequest {
   readonly caller: Caller | undefined;
@@ -45,10 +46,8 @@ const linesOf = (reply: FastifyReply): readonly string[] =>
     name === versionHeader || value === undefined ? [] : [`${name}: ${String(value)}`],
   );
 
-const pathOf = (url = ""): string => url.split("?", 1)[0] ?? "";
-
 /** Sends upgrades through the routing, guard and admission of every request. @param taken called for each that left HTTP. */
-export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyReply) => void) {
+export function createUpgrades(base: BasePath, taken: (request: FastifyRequest, reply: FastifyReply) => void) {
   const paths = new Set<string>();
   const waiting = new WeakMap<IncomingMessage, Waiting>();
   const unsent = new WeakMap<Duplex, number>();
@@ -59,12 +58,16 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
      * Whether to take the request out of HTTP at all: elsewhere, over HTTP/1.0 and behind requests that are not answered yet
      * `Upgrade` is ignored (RFC 9110 §7.8).
      */
-    isUpgrade: ({ method, url, headers, httpVersion, socket }: IncomingMessage): boolean =>
-      method === "GET" &&
-      httpVersion !== "1.0" &&
-      headers.upgrade?.toLowerCase() === "websocket" &&
-      paths.has(pathOf(url)) &&
-      !unsent.get(socket),
+    isUpgrade: (request: IncomingMessage): boolean => {
+      const { method, headers, httpVersion, socket } = request;
+      return (
+        method === "GET" &&
+        httpVersion !== "1.0" &&
+        headers.upgrade?.toLowerCase() === "websocket" &&
+        paths.has(targetPath(base, request)) &&
+        !unsent.get(socket)
+      );
+    },
 
     /** Routes upgrades with a response to refuse them with. */
     listen(app: FastifyInstance, server: Server = app.server): void {
@@ -101,8 +104,10 @@ export function createUpgrades(taken: (request: FastifyRequest, reply: FastifyRe
           reply.header(versionHeader, "13");
           const { id: requestId, headers } = request;
           const { caller } = request.record;
-          const { api_key: _, ...given } = request.query;
-          const query = Object.assign(given, checkQuery?.(given));
+          const { api_key: _, ticket: __, ...given } = request.query;
+          const checked = checkQuery === undefined ? given : checkQuery(given);
+          refuseFaults([checked]);
+          const query = checked as UpgradeRequest["query"];
           const takeOver = accept({ caller, requestId, query, headers });
           // Last, so that a client can ask without an upgrade why it is refused: a WebSocket does not say.
           const upgrade = waiting.get(request.raw);

@@ -1,14 +1,14 @@
 import { createHash } from "node:crypto";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import { apiBase } from "#contract/limits.ts";
-import type { RouteAccess } from "./admission.ts";
+import { addVary } from "./compression.ts";
 
 const style =
   "body{font:16px/1.5 system-ui,sans-serif;max-width:40rem;margin:3rem auto;padding:0 1rem;color:#1b1f24;background:#fff}" +
   "code{background:#eef0f2;padding:.1em .3em;border-radius:3px}a{color:#0b57d0}" +
   "@media(prefers-color-scheme:dark){body{color:#e6e8ea;background:#16191d}code{background:#2a2f36}a{color:#8ab4f8}}";
 
-const page = `<!doctype html>
+const page = (base: string): string => `<!doctype html>
 <html lang="en">
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
@@ -17,10 +17,11 @@ const page = `<!doctype html>
 <style>${style}</style>
 <body>
 <h1>Steward</h1>
-<p>This is the address of an API that looks after a host: HTTP and JSON, for programs. There is nothing to log in to here.</p>
+<p>This is the address of an API that looks after a host: HTTP and JSON, for programs.</p>
 <ul>
-<li><a href="${apiBase}/docs">What the API can do</a></li>
-<li><a href="${apiBase}/openapi.json">The same for programs (OpenAPI)</a></li>
+<li><a href="${base}/console/">Sign in with this browser</a></li>
+<li><a href="${base}${apiBase}/docs">What the API can do</a></li>
+<li><a href="${base}${apiBase}/openapi.json">The same for programs (OpenAPI)</a></li>
 </ul>
 <p>Requests need an API key in the header <code>X-API-Key</code>. The administrator of the host makes one with
 <code>steward keys create NAME --scope viewer</code>.</p>
@@ -45,18 +46,16 @@ function wantsPage({ headers: { accept = "" } }: FastifyRequest): boolean {
   });
 }
 
-const open: RouteAccess = { scope: "public" };
+const open = { access: { scope: "public" }, endpoint: "/" } as const;
 
-/** The page for people who open the address in a browser. It needs no key and says nothing about the host. */
-export function addWelcome(app: FastifyInstance): void {
-  app.get(
-    "/",
-    { config: { endpoint: "/", accessOf: (request) => (wantsPage(request) ? open : undefined) } },
-    (_, reply) =>
-      reply
-        .header("Content-Security-Policy", policy)
-        .header("Vary", "Accept")
-        .type("text/html; charset=utf-8")
-        .send(page),
-  );
+/**
+ * The page for people who open the address in a browser. It needs no key and says nothing about the host.
+ * @param base the path of the service behind a reverse proxy.
+ */
+export function addWelcome(app: FastifyInstance, base: string): void {
+  const content = page(base);
+  app.get("/", { config: { routeOf: (request) => (wantsPage(request) ? open : undefined) } }, (_, reply) => {
+    addVary(reply, "Accept");
+    return reply.header("Content-Security-Policy", policy).type("text/html; charset=utf-8").send(content);
+  });
 }

@@ -15,6 +15,7 @@ const ports = {
   log,
   onRevoked: () => () => undefined,
   isRevoked: () => false,
+  sessions: { onEnded: () => () => undefined, hasEnded: () => false },
   isOutdated: () => false,
 };
 
@@ -28,7 +29,7 @@ it("lets others have their turn between two messages, however many come at once"
     if (turns.length > count) all.resolve();
   };
   const opener = () => () => ({ receive, dispose: () => undefined });
-  const streams = createStreamServer({ ...ports, handlers: { logs: opener, health: opener } });
+  const streams = createStreamServer({ ...ports, handlers: { logs: opener, health: opener, operations: opener } });
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {
     streams.accept("logs", { caller, query: {}, headers: request.headers })(request, socket, head, []);
@@ -54,7 +55,7 @@ it("holds nobody whose certificate is to be verified again since they were admit
       attached.push(credential);
       return { receive: () => undefined, dispose: () => undefined };
     };
-  const handlers = { logs: opener, health: opener };
+  const handlers = { logs: opener, health: opener, operations: opener };
   const streams = createStreamServer({ ...ports, handlers, isOutdated: () => isAnew });
   const server = createServer();
   server.on("upgrade", (request, socket, head) => {

@@ -28,6 +28,10 @@ export interface StreamServerPorts {
   readonly log: Logger;
   readonly onRevoked: (listener: (keyId: string) => void) => Dispose;
   readonly isRevoked: (keyId: string) => boolean;
+  readonly sessions: {
+    readonly onEnded: (listener: (id: string) => void) => Dispose;
+    readonly hasEnded: (caller: Caller) => boolean;
+  };
   /** Whether the client certificate of a connection has to be verified again. */
   readonly isOutdated: (connection: Socket) => boolean;
 }
@@ -57,6 +61,8 @@ type Closing = readonly [code: number, reason: string];
 const stopping: Closing = [closeCodes.goingAway, "service is stopping"];
 const verifiedAnew: Closing = [closeCodes.goingAway, "certificates are verified anew"];
 
+const sessionEnded: Closing = [closeCodes.keyEnded, "session ended"];
+
 const protocolToken = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
 
 /** Checks a handshake by RFC 6455 §4.2.1. @throws DomainError VALIDATION_ERROR with the header as its field. */
@@ -83,7 +89,7 @@ const serverOptions = {
 };
 
 /** Open sessions, counted by stream and key. While there are any, keys and clients are checked. */
-function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "metrics">) {
+function createSessions({ clock, metrics, sessions }: Pick<StreamServerPorts, "clock" | "metrics" | "sessions">) {
   const held = new Set<Held>();
   const perKey = new Map<string, number>();
   const perStream = new Map<string, number>();
@@ -94,7 +100,8 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
     ticks += 1;
     const now = clock.now();
     for (const { session, caller } of held) {
-      if (caller.expiresAt !== null && caller.expiresAt <= now) session.close(closeCodes.keyEnded, "key expired");
+      if (caller.session !== undefined && sessions.hasEnded(caller)) session.close(...sessionEnded);
+      else if (caller.expiresAt !== null && caller.expiresAt <= now) session.close(closeCodes.keyEnded, "key expired");
       if (ticks % ticksPerPing === 0) session.probe();
     }
   };
@@ -134,7 +141,7 @@ function createSessions({ clock, metrics }: Pick<StreamServerPorts, "clock" | "m
 }
 
 export function createStreamServer(ports: StreamServerPorts) {
-  const { handlers, metrics, log, onRevoked, isRevoked, isOutdated } = ports;
+  const { handlers, metrics, log, onRevoked, isRevoked, isOutdated, sessions: logins } = ports;
   const openers: AnyOpeners = handlers;
   const join = createJoiner();
   const sessions = createSessions(ports);
@@ -146,9 +153,13 @@ export function createStreamServer(ports: StreamServerPorts) {
     sessions.close((caller) => caller.keyId === keyId, [closeCodes.keyEnded, "key revoked"]),
   );
 
+  const stopWatching = logins.onEnded((id) => sessions.close(({ session }) => session?.id === id, sessionEnded));
+
   /** Why an admitted connection is closed at once: its rights have changed meanwhile. */
-  const refusal = ({ keyId, credential }: Caller, connection: Socket): Closing | undefined => {
+  const refusal = (caller: Caller, connection: Socket): Closing | undefined => {
+    const { keyId, credential } = caller;
     if (isClosing) return stopping;
+    if (logins.hasEnded(caller)) return sessionEnded;
     if (credential !== "socket" && isRevoked(keyId)) return [closeCodes.keyEnded, "key revoked"];
     // HTTP gives such a connection one more answer; a stream would not end.
     if (credential === "certificate" && isOutdated(connection)) return verifiedAnew;
@@ -187,6 +198,7 @@ export function createStreamServer(ports: StreamServerPorts) {
     close: (): void => {
       isClosing = true;
       stopListening();
+      stopWatching();
       sessions.close(() => true, stopping);
     },
   };

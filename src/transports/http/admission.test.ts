@@ -1,0 +1,40 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { describe, expect, it } from "vitest";
+import type { Caller } from "#contract/operation.ts";
+import { createAdmission } from "./admission.ts";
+import { createRequestRecord } from "./request-record.ts";
+import { createSessionCookies } from "./sessions.ts";
+
+const caller: Caller = { keyId: "k", keyName: "n", credential: "key", scopes: ["health:read"], expiresAt: null };
+const certified: Caller = { ...caller, credential: "certificate" };
+
+const { admit } = createAdmission({
+  authenticate: (credential) => (credential === "good" ? caller : undefined),
+  identify: () => ({ keyId: "k", caller: certified }),
+  cookies: createSessionCookies(""),
+  sessions: { authenticate: () => undefined, redeemTicket: () => undefined },
+  certificates: { of: () => ({ sha256: "0", validTo: 0 }), isOutdated: () => false },
+  localPeers: { of: () => undefined },
+  takeBudget: undefined,
+  takeFailure: () => ({ allowed: true }) as ReturnType<Parameters<typeof createAdmission>[0]["takeFailure"]>,
+  mayPropose: () => false,
+  metricsPublic: "never",
+  clock: { now: () => 0 },
+});
+
+function callerOf(foreignOrigin: string | undefined, headers: Record<string, string>): Caller | undefined {
+  const record = { ...createRequestRecord(), foreignOrigin };
+  const request = { record, headers, raw: { socket: {} }, params: {} } as unknown as FastifyRequest;
+  return admit(request, {} as FastifyReply, { scope: "health:read" });
+}
+
+describe("a client certificate", () => {
+  it("is a credential of programs and of pages of the service", () => {
+    expect(callerOf(undefined, {})).toBe(certified);
+  });
+
+  it("is none for a page elsewhere, whose requests a browser sends with it", () => {
+    expect(() => callerOf("https://console.example.org", {})).toThrow("invalid or missing API key");
+    expect(callerOf("https://console.example.org", { "x-api-key": "good" })).toBe(caller);
+  });
+});

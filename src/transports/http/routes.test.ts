@@ -1,0 +1,67 @@
+import { type FastifyInstance, fastify } from "fastify";
+import { Type } from "typebox";
+import { beforeEach, expect, it } from "vitest";
+import type { operations } from "#contract/index.ts";
+import { EventStream, type Handlers, type Operation, type Operations } from "#contract/operation.ts";
+import { addOperations, type RoutePorts } from "./routes.ts";
+
+const base = { method: "GET", base: "root", effect: "read", errors: [] } as unknown as Operation;
+const table: Operations = {
+  told: { ...base, path: "/told", response: Type.Object({ name: Type.String() }) },
+  malformed: { ...base, path: "/malformed", response: Type.Unsafe({ type: "nothing" }) },
+  endless: { ...base, path: "/endless" },
+};
+
+let app: FastifyInstance;
+let hasEnded: boolean;
+
+async function* events() {
+  try {
+    for (;;) yield await Promise.resolve({ event: "again", data: {} });
+  } finally {
+    hasEnded = true;
+  }
+}
+
+beforeEach(() => {
+  hasEnded = false;
+  app = fastify();
+  app.addHook("onRequest", (request, _, done) => {
+    request.record = {} as typeof request.record;
+    done();
+  });
+  const answer = { name: "nginx", secret: "hunter2" };
+  const handlers = {
+    told: () => answer,
+    malformed: () => answer,
+    endless: () => Promise.resolve(new EventStream(events())),
+  };
+  const ports = {
+    begins: () => undefined,
+    clock: { sleep: () => new Promise(() => undefined) },
+    toErrorBody: () => ({}),
+  };
+  addOperations(app, handlers as unknown as Handlers<typeof operations>, ports as unknown as RoutePorts, table);
+});
+
+it("writes what the schema of an answer has, and nothing beside", async () => {
+  const { headers, body } = await app.inject("/told");
+  expect([headers["content-type"], body]).toEqual(["application/json; charset=utf-8", '{"name":"nginx"}']);
+});
+
+it("answers HEAD with the headers of GET and no body", async () => {
+  const [get, head] = [await app.inject("/told"), await app.inject({ method: "HEAD", url: "/told" })];
+  const { date: _, ...headers } = get.headers;
+  expect(head.headers).toMatchObject(headers);
+  expect([head.statusCode, head.body]).toEqual([200, ""]);
+});
+
+it("ends a stream that is asked for with HEAD", async () => {
+  const { statusCode, headers, body } = await app.inject({ method: "HEAD", url: "/endless" });
+  expect([statusCode, headers["content-type"], body]).toEqual([200, "text/event-stream", ""]);
+  await expect.poll(() => hasEnded).toBe(true);
+});
+
+it("answers with an error where the schema of an answer cannot be compiled", async () => {
+  expect((await app.inject("/malformed")).statusCode).toBe(500);
+});
