@@ -1,6 +1,8 @@
 import { CommanderError } from "commander";
-import { createClient } from "#client/index.ts";
+import { createClient, WaitsForApproval } from "#client/index.ts";
 import { lazy } from "#kernel/async.ts";
+import { defined } from "#kernel/values.ts";
+import { awaitApproval } from "./commands/approvals.ts";
 import { nagiosUnknown, speaksNagios, unknownCode } from "./commands/check.ts";
 import { callPlugin, type PluginCall, pluginCallOf } from "./commands/plugins/call.ts";
 import type { HostRun } from "./contexts/ask.ts";
@@ -9,7 +11,8 @@ import { planningFetch } from "./contexts/guard.ts";
 import { runForAll } from "./contexts/run-for-all.ts";
 import { type ContextStore, createContextStore, mayMeanSeveral } from "./contexts/store.ts";
 import type { Command } from "./core/command.ts";
-import { connect, connectToOne } from "./core/connect.ts";
+import { connect, connectToOne, withPlan } from "./core/connect.ts";
+import { createDeprecationWarnings } from "./core/deprecation.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
 import { nobody } from "./core/person.ts";
 import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person, ServiceOptions } from "./core/ports.ts";
@@ -44,15 +47,20 @@ export async function runCli(given: CliPorts): Promise<number> {
   const ports = { ...given, io, person: cleanPerson(given.person ?? nobody, io) };
   const { argv, environment } = ports;
   const contexts = createContextStore(environment);
-  const usesFile = speaksNagios(argv) ? () => undefined : createFileWarnings(io.err);
-  const shared = { contexts, usesFile };
+  // What a monitoring plugin writes is shown beside its result.
+  const isSilent = speaksNagios(argv);
+  const usesFile = isSilent ? () => undefined : createFileWarnings(io.err);
+  const shared = { contexts, usesFile, onDeprecated: isSilent ? () => undefined : createDeprecationWarnings(io.err) };
   if (!mayMeanSeveral(argv)) return runOnce({ ...ports, ...shared });
   try {
     const several = severalHosts(inertProgram(ports.version), argv, contexts);
     if (several === undefined) return await runOnce({ ...ports, ...shared });
     const local = { ...ports.local, readInput: lazy(ports.local.readInput) };
-    const run = ({ signal, isDryRun, ...host }: HostRun): Promise<number> =>
-      runOnce({ ...ports, ...shared, ...host, local, person: nobody, oneOfMany: { signal, isDryRun } });
+    // "In an hour" is one moment for all hosts, and the same in the plan that is shown and in the call that carries it out.
+    const startedAtMs = ports.now();
+    const now = (): number => startedAtMs;
+    const run = ({ signal, isDryRun, planToken, ...host }: HostRun): Promise<number> =>
+      runOnce({ ...ports, ...shared, ...host, local, now, person: nobody, oneOfMany: { signal, isDryRun, planToken } });
     return await runForAll({ several, io, run, interrupted: ports.person.interrupted() });
   } catch (error) {
     io.err(`steward: ${explainError(error)}\n`);
@@ -65,10 +73,28 @@ const cleanPerson = (person: Person, io: Io): Person => ({
   ask: (question) => person.ask(printable(question, screenOf(io).hasErrorColours)),
 });
 
+/** A call that others have to approve: says so, and waits for them where that is wanted. */
+async function waitOrTell({ approval }: WaitsForApproval, program: Command, ports: CommandPorts): Promise<number> {
+  const { io, connect, person } = ports;
+  const { id, expires_at: end } = approval;
+  io.err(`steward: nothing was done yet: another key has to approve it until ${end}: steward approve ${id}\n`);
+  if (program.opts()["waitForApproval"] !== true) return exitCode.foundTrouble;
+  try {
+    const signal = person.interrupted();
+    return await awaitApproval(io, await connect(program, { signal }), approval, signal);
+  } catch (error) {
+    io.err(`steward: ${explainError(error)}\n`);
+    return isInterrupted(error) ? exitCode.interrupted : exitCode.couldNotRun;
+  }
+}
+
 /** A client of one of several hosts. In a dry run a call that would change the host is asked for its plan instead. */
-async function connectOneOfMany(source: Parameters<typeof connectToOne>[0], isDryRun: boolean): Promise<Connection> {
+async function connectOneOfMany(
+  source: Parameters<typeof connectToOne>[0],
+  { isDryRun, planToken }: Pick<HostRun, "isDryRun" | "planToken">,
+): Promise<Connection> {
   const connection = await connectToOne(source);
-  if (!isDryRun) return connection;
+  if (!isDryRun) return withPlan(connection, defined({ plan_token: planToken }));
   const planning = { ...connection, fetch: planningFetch(connection.fetch ?? globalThis.fetch) };
   return { ...planning, client: createClient(planning) };
 }
@@ -78,21 +104,34 @@ async function runOnce(
   ports: CliPorts & {
     readonly contexts: ContextStore;
     readonly usesFile: (path: string) => void;
+    readonly onDeprecated: NonNullable<ConnectOptions["onDeprecated"]>;
     /** For one of several hosts that are asked at once. */
-    readonly oneOfMany?: { readonly signal: AbortSignal; readonly isDryRun: boolean };
+    readonly oneOfMany?: Pick<HostRun, "signal" | "isDryRun" | "planToken">;
   },
 ): Promise<number> {
-  const { argv, environment, version, io, now, local, contexts, usesFile, oneOfMany, person = nobody } = ports;
+  const {
+    argv,
+    environment,
+    version,
+    io,
+    now,
+    local,
+    contexts,
+    usesFile,
+    onDeprecated,
+    oneOfMany,
+    person = nobody,
+  } = ports;
   let code: number = exitCode.fine;
   let isPlugin = speaksNagios(argv);
   const finish = (result: number): void => {
     code = result;
   };
-  const source = { environment, local: local.localService, contexts, usesFile };
+  const source = { environment, local: local.localService, contexts, usesFile, onDeprecated };
   const connectAs = (options: ServiceOptions, given: ConnectOptions): Promise<Connection> =>
     oneOfMany === undefined
       ? connect({ ...source, options, ...given })
-      : connectOneOfMany({ ...source, options, signal: oneOfMany.signal }, oneOfMany.isDryRun);
+      : connectOneOfMany({ ...source, options, signal: oneOfMany.signal }, oneOfMany);
   const commandPorts: CommandPorts = {
     io,
     now,
@@ -141,6 +180,7 @@ async function runOnce(
       if (!isSaid) io.out(`${nagiosUnknown(explainError(error))}\n`);
       return unknownCode;
     }
+    if (error instanceof WaitsForApproval) return waitOrTell(error, program, commandPorts);
     if (error instanceof CommanderError) return isSaid ? exitCode.fine : exitCode.couldNotRun;
     if (error instanceof Interrupted) return exitCode.interrupted;
     if (isInterrupted(error)) {

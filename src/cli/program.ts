@@ -1,6 +1,7 @@
 import { addLoginsCommand, addUsersCommand } from "./commands/accounts.ts";
 import { addAlertsCommands, addNotifyCommands } from "./commands/alerts.ts";
 import { addApiCommands } from "./commands/api.ts";
+import { addApprovalsCommands } from "./commands/approvals.ts";
 import { addAuditCommands } from "./commands/audit.ts";
 import { addChatCommand } from "./commands/chat.ts";
 import { addCheckCommand } from "./commands/check.ts";
@@ -22,14 +23,17 @@ import { addPackagesCommands } from "./commands/packages.ts";
 import { addPluginsCommands } from "./commands/plugins/index.ts";
 import { addProcessesCommands } from "./commands/processes.ts";
 import { addRebootCommands } from "./commands/reboot.ts";
-import { addConfigCommands, addServeCommand, addTaskCommand } from "./commands/service.ts";
+import { addReportCommand } from "./commands/report.ts";
+import { addConfigCommands, addServeCommand } from "./commands/service.ts";
 import { addServicesCommands } from "./commands/services.ts";
+import { addSessionsCommands } from "./commands/sessions.ts";
 import { addRollbackCommand, addSnapshotsCommands } from "./commands/snapshots.ts";
 import { addStatusCommand } from "./commands/status.ts";
 import { addTopCommand } from "./commands/top.ts";
 import { addTracesCommands } from "./commands/traces.ts";
 import { addUnitsCommand } from "./commands/units.ts";
 import { addUpdatesCommands } from "./commands/updates.ts";
+import { addWindowsCommand } from "./commands/windows.ts";
 import { createContextStore } from "./contexts/store.ts";
 import { Command } from "./core/command.ts";
 import { type CommandNode, describeCommand } from "./core/command-tree.ts";
@@ -37,16 +41,15 @@ import { nobody } from "./core/person.ts";
 import type { CommandPorts } from "./core/ports.ts";
 import { oneLine } from "./output/output.ts";
 
-export function createProgram(
-  ports: CommandPorts,
-  options: {
-    readonly version: string;
-    readonly writeErr: (text: string) => void;
-    readonly isWhole: boolean;
-  },
-): Command {
-  const { io, environment } = ports;
-  const program = new Command("steward")
+interface ProgramOptions {
+  readonly version: string;
+  readonly writeErr: (text: string) => void;
+  readonly isWhole: boolean;
+}
+
+/** The program with the options that all commands have. */
+const createRoot = ({ io }: CommandPorts, options: ProgramOptions): Command =>
+  new Command("steward")
     .description("Looks after this Linux host: serves the API, and asks it.")
     .version(options.version)
     .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
@@ -59,6 +62,9 @@ export function createProgram(
       "host to ask, or several with commas between them; see steward context (STEWARD_CONTEXT)",
     )
     .option("--all", "ask the hosts of all contexts at once")
+    .option("--override-window <reason>", "do it although a window holds it back; takes the scope windows:override")
+    .option("--proposal-reason <reason>", "why, for those who have to approve it")
+    .option("--wait-for-approval", "wait until others have decided, where they have to approve it")
     .option("--host-timeout <time>", "with several hosts: how long each may take, such as 15s or 2m")
     .configureOutput({
       writeOut: io.out,
@@ -73,6 +79,8 @@ export function createProgram(
     .notes("An enabled command plugin is a command too: steward <plugin> [argument...]")
     .exitOverride();
 
+export function createProgram(ports: CommandPorts, options: ProgramOptions): Command {
+  const program = createRoot(ports, options);
   program.commandsGroup("The host:");
   addStatusCommand(program, ports);
   addDoctorCommand(program, ports);
@@ -91,6 +99,8 @@ export function createProgram(
   addTimeCommands(program, ports);
   addHostnameCommands(program, ports);
   addRebootCommands(program, ports);
+  addReportCommand(program, ports);
+  addWindowsCommand(program, ports);
   addAlertsCommands(program, ports);
   addTracesCommands(program, ports);
 
@@ -111,11 +121,12 @@ export function createProgram(
   addContextCommands(program, ports);
   addConfigCommands(program, ports);
   addKeysCommands(program, ports);
+  addSessionsCommands(program, ports);
+  addApprovalsCommands(program, ports);
   addAuditCommands(program, ports);
   addPluginsCommands(program, ports);
   addNotifyCommands(program, ports);
-  addObservabilityCommands(program, ports, (command) => ports.given(command).url ?? environment["STEWARD_URL"]);
-  addTaskCommand(program, ports);
+  addObservabilityCommands(program, ports, (command) => ports.given(command).url ?? ports.environment["STEWARD_URL"]);
 
   program.commandsGroup("For programs:");
   addApiCommands(program, ports, options.isWhole);
@@ -136,9 +147,9 @@ export const inertProgram = (version: string): Command =>
       person: nobody,
       local: {
         serve: never,
-        runTask: never,
         checkConfig: never,
         localService: never,
+        openBrowser: never,
         egress: never,
         checkPlugin: never,
         pluginConfirmation: never,

@@ -1,30 +1,10 @@
 import type { TSchema } from "typebox";
-import type { ErrorCode } from "#contract/errors.ts";
+import { Approval } from "#contract/approvals.ts";
 import { type Operation, Plan } from "#contract/operation.ts";
 import { OperationEntry } from "#contract/operation-entry.ts";
 import { isRecord } from "#kernel/values.ts";
-
-export class ApiError extends Error {
-  override readonly name = "ApiError";
-  readonly code: ErrorCode | "UNREADABLE";
-  readonly status: number;
-  readonly details: Readonly<Record<string, unknown>> | undefined;
-  readonly requestId: string | undefined;
-
-  constructor(answer: {
-    code: ErrorCode | "UNREADABLE";
-    message: string;
-    status: number;
-    details?: Readonly<Record<string, unknown>> | undefined;
-    requestId?: string | undefined;
-  }) {
-    super(answer.message);
-    this.code = answer.code;
-    this.status = answer.status;
-    this.details = answer.details;
-    this.requestId = answer.requestId;
-  }
-}
+import { ApiError } from "./api-error.ts";
+import { WaitsForApproval } from "./waits-for-approval.ts";
 
 type Schema = Readonly<Record<string, unknown>>;
 
@@ -130,22 +110,29 @@ export function parseAs(schema: TSchema, text: string, response?: Head): unknown
 
 const acceptedStatus = 202;
 
-export const isAccepted = (operation: Operation, { status }: Pick<Response, "status">): boolean =>
-  operation.outlives === true && status === acceptedStatus;
+/** Whether the answer is that the call waits for the approval of others. */
+const isParked = ({ effect }: Operation, { status, headers }: Head): boolean =>
+  effect !== "read" && status === acceptedStatus && headers.get("Location")?.includes("/approvals/") === true;
+
+export const isAccepted = (operation: Operation, response: Head): boolean =>
+  operation.outlives === true && response.status === acceptedStatus && !isParked(operation, response);
 
 /**
- * Reads an answer: text, JSON as the table says, or a plan for a dry run.
- * @throws ApiError when it is something else.
+ * Reads an answer: text, JSON as the table says, or a plan for a dry run. One of any length is left to be read; reading it throws
+ * where the service cannot go on.
+ * @throws ApiError when it is something else, WaitsForApproval for a call that waits for the approval of others.
  */
 export async function readAnswer(
   operation: Operation,
   input: Readonly<Record<string, unknown>>,
   response: Response,
 ): Promise<unknown> {
+  if (operation.mediaTypes !== undefined) return response.body ?? new ReadableStream();
   const text = await response.text();
   if (operation.mediaType !== undefined) return text;
   const { query } = input;
   const isDryRun = isRecord(query) && query["dry_run"] === true;
+  if (isParked(operation, response)) throw new WaitsForApproval(parseAs(Approval, text, response) as Approval);
   const schema = isAccepted(operation, response) ? OperationEntry : isDryRun ? Plan : operation.response;
   return parseAs(schema, text, response);
 }

@@ -1,26 +1,24 @@
 import { type EventSourceMessage, EventSourceParserStream } from "eventsource-parser/stream";
-import { type Static, Type } from "typebox";
-import type { ChatRequest, ChatResponse } from "#contract/connectors.ts";
+import { type ChatAnswer, ChatDelta, type ChatInput } from "#contract/connectors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
+import { addressOf } from "./address.ts";
 import { parseAs } from "./answer.ts";
-import { ApiError, readApiError, toApiError } from "./index.ts";
+import { ApiError } from "./api-error.ts";
+import { readApiError, toApiError } from "./index.ts";
 
 export interface ChatOptions {
   readonly url: string;
   readonly key?: string | undefined;
-  readonly request: Omit<ChatRequest, "stream">;
+  readonly request: Omit<ChatInput, "stream">;
   readonly fetch?: typeof globalThis.fetch;
   readonly signal?: AbortSignal;
 }
 
-const Delta = Type.Object({ content: Type.String() });
-type Delta = Static<typeof Delta>;
-
 /** A piece of the answer; `done` has the answer without its text. */
 export type ChatEvent =
   | { readonly event: "delta"; readonly content: string }
-  | { readonly event: "done"; readonly answer: ChatResponse };
+  | { readonly event: "done"; readonly answer: ChatAnswer };
 
 /** The server-sent events of an answer without comments, which keep the connection alive. */
 async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<EventSourceMessage> {
@@ -43,7 +41,7 @@ async function* eventsIn(body: ReadableStream<BufferSource>): AsyncGenerator<Eve
  */
 export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEvent> {
   const { url, key, request, fetch = globalThis.fetch, signal } = options;
-  const response = await fetch(new URL(`${apiBase}${operations.chat.path}`, url), {
+  const response = await fetch(addressOf(url, `${apiBase}${operations.chat.path}`), {
     method: operations.chat.method,
     redirect: "error",
     headers: { ...(key !== undefined && { "X-API-Key": key }), "Content-Type": "application/json" },
@@ -53,9 +51,9 @@ export async function* streamChat(options: ChatOptions): AsyncGenerator<ChatEven
   if (!response.ok || response.body === null) throw await toApiError(response);
   for await (const { event, data } of eventsIn(response.body)) {
     if (event === "error") throw readApiError(response, data);
-    if (event === "delta") yield { event, content: (parseAs(Delta, data, response) as Delta).content };
+    if (event === "delta") yield { event, content: (parseAs(ChatDelta, data, response) as ChatDelta).content };
     if (event === "done") {
-      yield { event, answer: parseAs(operations.chat.response, data, response) as ChatResponse };
+      yield { event, answer: parseAs(operations.chat.response, data, response) as ChatAnswer };
       return;
     }
   }

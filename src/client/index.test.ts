@@ -29,6 +29,18 @@ it("makes one method for each operation, with path, query and body where they be
 });
 
 it.each([
+  ["http://127.0.0.1:8470", "identity"],
+  ["http://localhost", "identity"],
+  ["https://[::1]:8470", "identity"],
+  ["https://box.example.org", undefined],
+  ["https://127.0.0.1.example.org", undefined],
+])("has %s not compress where that takes longer than sending: %s", async (url, expected) => {
+  const { fetch, asked } = fakeFetch(200, '{"status":"ok"}');
+  await createClient({ url, fetch }).getLiveness();
+  expect(new Headers(asked[0]?.init?.headers).get("Accept-Encoding") ?? undefined).toBe(expected);
+});
+
+it.each([
   ["\u001b]0;x\u0007", "it is not JSON"],
   ["null", "expected object"],
   ['{"services":{}}', "total: missing"],
@@ -83,3 +95,27 @@ it.each(["<html>", "", "null", '{"error":"x"}', '{"error":{"code":"TEAPOT"}}'])(
     });
   },
 );
+
+it("tells of an operation that is to go, also when it fails", async () => {
+  const notices: unknown[] = [];
+  const ask = (status: number, headers: Record<string, string>) =>
+    createClient({
+      url: "http://h",
+      fetch: fakeFetch(status, "{}", headers).fetch,
+      onDeprecated: (each) => notices.push(each),
+    })
+      .getHealth()
+      .catch(() => undefined);
+  await ask(200, {});
+  await ask(404, {
+    Deprecation: "@1796083200",
+    Sunset: "Sat, 01 Jan 2028 00:00:00 GMT",
+    Link: '</api/v1/docs>; rel="deprecation", </api/v2/health>; rel="successor-version"',
+  });
+  await ask(200, { Deprecation: "@1", Sunset: "soon" });
+  const operation = { method: "GET", path: "/health" };
+  expect(notices).toEqual([
+    { ...operation, sunset: new Date("2028-01-01T00:00:00Z"), successor: "/api/v2/health" },
+    { ...operation, sunset: undefined, successor: undefined },
+  ]);
+});

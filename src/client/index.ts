@@ -5,14 +5,20 @@ import { apiBase } from "#contract/limits.ts";
 import type { Input, Operation } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { isRecord } from "#kernel/values.ts";
-import { ApiError, isAccepted, readAnswer } from "./answer.ts";
+import { addressOf } from "./address.ts";
+import { isAccepted, readAnswer } from "./answer.ts";
+import { ApiError } from "./api-error.ts";
+import { type DeprecationNotice, deprecationOf } from "./deprecation.ts";
 
-export { ApiError } from "./answer.ts";
+export { ApiError } from "./api-error.ts";
+export { WaitsForApproval } from "./waits-for-approval.ts";
 
 type Table = typeof operations;
 
-/** The answer to a call: a plan when the call asked for a dry run. */
-export type Answer<K extends OperationName> = Static<Table[K]["response"]>;
+/** The answer to a call: a plan when the call asked for a dry run, its bytes where it may be of any length. */
+export type Answer<K extends OperationName> = Table[K] extends { readonly mediaTypes: object }
+  ? ReadableStream<Uint8Array>
+  : Static<Table[K]["response"]>;
 
 type Call<K extends OperationName> = (
   ...input: Record<string, never> extends Partial<Input<Table[K]>>
@@ -47,7 +53,7 @@ export function readApiError(response: Response, text: string): ApiError {
 function address(base: string, operation: Operation, input: Readonly<Record<string, unknown>>): URL {
   const params = isRecord(input["params"]) ? input["params"] : {};
   const path = operation.path.replaceAll(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(String(params[name])));
-  const url = new URL(`${operation.base === "root" ? "" : apiBase}${path}`, base);
+  const url = addressOf(base, `${operation.base === "root" ? "" : apiBase}${path}`);
   for (const [name, value] of Object.entries(isRecord(input["query"]) ? input["query"] : {})) {
     for (const one of Array.isArray(value) ? (value as readonly unknown[]) : [value]) {
       if (typeof one === "string" || typeof one === "number" || typeof one === "boolean") {
@@ -58,13 +64,26 @@ function address(base: string, operation: Operation, input: Readonly<Record<stri
   return url;
 }
 
+/** Whether the service is on this machine: compressing takes longer there than sending. */
+const isOnThisMachine = ({ hostname }: URL): boolean => /^(localhost|127\.[\d.]+|\[::1\])$/.test(hostname);
+
 export interface ClientOptions {
   readonly url: string;
   /** API key or token; not needed for public operations and with a client certificate. */
   readonly key?: string | undefined;
   readonly fetch?: typeof globalThis.fetch;
   readonly signal?: AbortSignal;
+  /**
+   * The `plan_token` of a dry run: the same call of the mutation does what that plan says, or is refused with `CONFLICT`. It is
+   * good for one call, so it belongs to a client of its own: `createClient({ ...options, planToken })`.
+   */
+  readonly planToken?: string | undefined;
+  /** Called with each answer of an operation that is to go. */
+  readonly onDeprecated?: (notice: DeprecationNotice) => void;
 }
+
+const isDryRun = ({ query }: Readonly<Record<string, unknown>>): boolean =>
+  isRecord(query) && query["dry_run"] === true;
 
 /** @throws ApiError when the service refuses; errors of `fetch` when it cannot be reached. */
 export async function request(
@@ -73,19 +92,25 @@ export async function request(
   input: Readonly<Record<string, unknown>>,
   headers: Readonly<Record<string, string>> = {},
 ): Promise<Response> {
-  const { url, key, fetch = globalThis.fetch, signal } = options;
+  const { url, key, fetch = globalThis.fetch, signal, planToken } = options;
   const body = input["body"];
-  const response = await fetch(address(url, operation, input), {
+  const target = address(url, operation, input);
+  const response = await fetch(target, {
     method: operation.method,
     redirect: "error",
     headers: {
       ...(key !== undefined && { "X-API-Key": key }),
+      // Elsewhere `fetch` asks for the codings that it can read. Browsers do so everywhere.
+      ...(isOnThisMachine(target) && { "Accept-Encoding": "identity" }),
       ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...(planToken !== undefined && operation.effect !== "read" && !isDryRun(input) && { "X-Plan-Token": planToken }),
       ...headers,
     },
     ...(body !== undefined && { body: JSON.stringify(body) }),
     ...(signal && { signal }),
   });
+  const notice = options.onDeprecated && deprecationOf(operation, response);
+  if (notice !== undefined) options.onDeprecated?.(notice);
   if (!response.ok) throw await toApiError(response);
   return response;
 }

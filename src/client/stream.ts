@@ -1,11 +1,22 @@
 import type { TSchema } from "typebox";
 import { apiBase } from "#contract/limits.ts";
-import type { LogEntry } from "#contract/logs.ts";
-import type { DroppedFrame, ErrorFrame, HealthFrame, HealthServerFrame, LogServerFrame } from "#contract/streams.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type {
+  DroppedFrame,
+  ErrorFrame,
+  HealthFrame,
+  HealthServerFrame,
+  LogServerFrame,
+  OperationFrame,
+  OperationServerFrame,
+} from "#contract/streams.ts";
 import { closeCodes, streams } from "#contract/streams.ts";
 import { toError } from "#kernel/errors.ts";
+import { addressOf } from "./address.ts";
 import { parseAs } from "./answer.ts";
-import { ApiError, toApiError } from "./index.ts";
+import { ApiError } from "./api-error.ts";
+import { toApiError } from "./index.ts";
+import { sleep } from "./sleep.ts";
 
 export interface LogStreamOptions extends Transport {
   readonly url: string;
@@ -31,22 +42,9 @@ const maxWaiting = 10_000;
 const firstRetryMs = 500;
 const maxRetryMs = 15_000;
 
-function sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve) => {
-    if (signal?.aborted) return resolve();
-    const end = (): void => {
-      clearTimeout(timer);
-      signal?.removeEventListener("abort", end);
-      resolve();
-    };
-    const timer = setTimeout(end, durationMs);
-    signal?.addEventListener("abort", end);
-  });
-}
-
-function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
+function logAddress(options: LogStreamOptions, cursor: string | undefined): URL {
   const { url, unit, priority, grep } = options;
-  const address = new URL(`${apiBase}${streams.logs.path}`, url);
+  const address = addressOf(url, `${apiBase}${streams.logs.path}`);
   for (const [name, value] of Object.entries({ unit, priority, grep, cursor })) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
@@ -59,7 +57,7 @@ function addressOf(options: LogStreamOptions, cursor: string | undefined): URL {
  */
 async function findRefusal(options: LogStreamOptions, cursor: string | undefined): Promise<ApiError | undefined> {
   const { fetch = globalThis.fetch } = options;
-  const answer = await fetch(addressOf(options, cursor), {
+  const answer = await fetch(logAddress(options, cursor), {
     headers: { ...(options.key !== undefined && { "X-API-Key": options.key }) },
     redirect: "error",
     ...(options.signal && { signal: options.signal }),
@@ -86,6 +84,14 @@ function finalError(closed: CloseEvent | undefined, lastError: ErrorFrame | unde
   return new ApiError({ code, message, status, details });
 }
 
+function openGlobalSocket(address: URL): WebSocket {
+  if (globalThis.WebSocket === undefined)
+    throw new Error(
+      "cannot open a stream: there is no WebSocket here (Node has it from version 22 on): pass openSocket",
+    );
+  return new WebSocket(address);
+}
+
 /** A connection as a queue of frames, until the signal fires. */
 function connect<Frame>(
   address: URL,
@@ -98,7 +104,7 @@ function connect<Frame>(
   const { key, signal, openSocket, onOpen } = options;
   address.protocol = address.protocol.replace("http", "ws");
   if (key !== undefined) address.searchParams.set("api_key", key);
-  const socket = openSocket === undefined ? new WebSocket(address) : openSocket(address);
+  const socket = (openSocket ?? openGlobalSocket)(address);
   // The reason comes from the same request without an upgrade.
   socket.addEventListener("error", () => undefined);
   const frames: Frame[] = [];
@@ -167,7 +173,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   };
   while (!signal?.aborted) {
     await options.allow?.();
-    const connection = connect<LogServerFrame>(addressOf(options, cursor), streams.logs.serverFrame, {
+    const connection = connect<LogServerFrame>(logAddress(options, cursor), streams.logs.serverFrame, {
       key,
       signal,
       openSocket,
@@ -201,20 +207,43 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
   }
 }
 
+/** What a stream is about, without its notices, over one connection until that or the signal ends it. */
+async function* framesOf<Frame extends object>(
+  address: URL,
+  schema: TSchema,
+  options: Pick<LogStreamOptions, "key" | "signal" | "openSocket">,
+): AsyncGenerator<Exclude<Frame, { readonly type: string }>, void, undefined> {
+  const connection = connect<Frame>(address, schema, options);
+  try {
+    for (;;) {
+      const frame = await connection.next();
+      if (frame === undefined) return;
+      if (!("type" in frame)) yield frame as Exclude<Frame, { readonly type: string }>;
+    }
+  } finally {
+    connection.close();
+  }
+}
+
 /** Results of checks, first the last one of each, until the signal fires or the connection ends. For Node and browsers. */
 export async function* streamChecks(
   options: Pick<LogStreamOptions, "url" | "key" | "signal" | "openSocket">,
 ): AsyncGenerator<HealthFrame, void, undefined> {
   const { url } = options;
-  const address = new URL(`${apiBase}${streams.health.path}`, url);
-  const connection = connect<HealthServerFrame>(address, streams.health.serverFrame, options);
-  try {
-    for (;;) {
-      const frame = await connection.next();
-      if (frame === undefined) return;
-      if (!("type" in frame)) yield frame;
-    }
-  } finally {
-    connection.close();
-  }
+  const address = addressOf(url, `${apiBase}${streams.health.path}`);
+  yield* framesOf<HealthServerFrame>(address, streams.health.serverFrame, options);
+}
+
+/**
+ * An operation as it comes along, first as it is, until the signal fires or the connection ends, which it also does for a service
+ * that has no such stream. For Node and browsers.
+ */
+export async function* streamOperation(
+  options: Pick<LogStreamOptions, "url" | "key" | "signal" | "openSocket" | "allow"> & { readonly id: string },
+): AsyncGenerator<OperationFrame, void, undefined> {
+  const { url, id } = options;
+  const address = addressOf(url, `${apiBase}${streams.operations.path}`);
+  address.searchParams.set("id", id);
+  await options.allow?.();
+  yield* framesOf<OperationServerFrame>(address, streams.operations.serverFrame, options);
 }

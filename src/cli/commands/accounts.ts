@@ -14,7 +14,7 @@ function printMissing(io: Io, missing: Answer<"listUsers">["not_shown"]): void {
 }
 
 interface UserOptions {
-  readonly all?: boolean;
+  readonly every?: boolean;
   readonly keys?: boolean;
 }
 
@@ -35,8 +35,8 @@ function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUs
         const restricted = options.length === 0 ? "" : ` (${options.join(", ")})`;
         io.out(`${oneLine(`${name}: ${bits ?? "?"} ${fingerprint} ${comment} (${type})${restricted}`)}\n`);
       }
-  const all = shown.all ? counted(total, "user") : `${counted(total, "user")} who can sign in`;
-  const more = [...(users.length < total ? ["--limit"] : []), ...(shown.all ? [] : ["--all"])];
+  const all = shown.every ? counted(total, "user") : `${counted(total, "user")} who can sign in`;
+  const more = [...(users.length < total ? ["--limit"] : []), ...(shown.every ? [] : ["--every"])];
   const count = users.length < total ? `${users.length} of ${all}` : all;
   io.out(`${count}${more.length === 0 ? "" : ` (${more.join(" and ")} shows more)`}\n`);
   printMissing(io, missing);
@@ -46,12 +46,13 @@ export function addUsersCommand(program: Command, ports: CommandPorts): void {
   const command = program
     .command("users")
     .description("users of the host who can sign in, and by what")
-    .option("-a, --all", "those who cannot sign in, too")
+    // --all is the word for the hosts of all contexts.
+    .option("-a, --every", "those who cannot sign in, too")
     .option("-k, --keys", "fingerprints of the keys that open each account")
     .limit({ minimum: 1, maximum: 10_000, default: 1000 });
   answerCommand(ports, command, {
-    ask: (client, { all = false, limit }: UserOptions & { limit: number }) =>
-      client.listUsers({ query: { sign_in: !all, limit } }),
+    ask: (client, { every = false, limit }: UserOptions & { limit: number }) =>
+      client.listUsers({ query: { sign_in: !every, limit } }),
     print: (io, answer) => printUsers(io, answer, command.opts<UserOptions>()),
   });
 }
@@ -62,8 +63,11 @@ function printLogins(
   now: number,
 ): void {
   const from = (host: string): string => (host === "" ? "this host" : host);
-  if (sessions !== null) {
-    io.out(`${counted(sessions.length, "session")} now\n`);
+  const title = (text: string, rows: readonly unknown[]): boolean => {
+    io.out(`${text}${rows.length === 0 ? ": nobody" : ""}\n`);
+    return rows.length > 0;
+  };
+  if (sessions !== null && title("signed in now", sessions))
     printTable(io, sessions, {
       user: ({ user }) => user,
       from: (each) => from(each.remote_host),
@@ -72,9 +76,7 @@ function printLogins(
       since: ({ since }) => formatAge(since, now),
       state: ({ state }) => state,
     });
-  }
-  if (recent !== null) {
-    io.out(`\nlately\n`);
+  if (recent !== null && title("\nlately", recent))
     printTable(io, recent, {
       user: ({ user }) => user,
       from: (each) => from(each.remote_host),
@@ -83,16 +85,13 @@ function printLogins(
       ended: (each) => each.ended_at ?? "",
       by: ({ end }) => (end === "none" ? "" : end),
     });
-  }
-  if (failed !== null) {
-    io.out(`\nin vain, within a week\n`);
+  if (failed !== null && title("\nin vain, within a week", failed))
     printTable(io, failed, {
       user: (each) => (each.known_user ? each.user : `${each.user} (unknown)`),
       from: (each) => from(each.remote_host),
       by: ({ service, method }) => (method === "" ? service : `${service}, ${method}`),
       at: ({ at }) => at,
     });
-  }
   printMissing(io, missing);
 }
 

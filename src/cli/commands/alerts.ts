@@ -6,6 +6,7 @@ import { answerCommand } from "../core/answer-command.ts";
 import { type Command, checkIds, SuggestingArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printFields } from "../output/fields.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -74,6 +75,19 @@ function addAlertList(alerts: Command, ports: CommandPorts): void {
   });
 }
 
+function addAlertShow(alerts: Command, ports: CommandPorts): void {
+  const show = alerts
+    .command("show")
+    .description("one alert and its state")
+    .addArgument(new SuggestingArgument("<name>", `the alert (${alertNames.join(", ")})`, alertNames))
+    .notes("Exit code: 0 it does not fire, or is silenced; 1 it fires; 2 it could not be asked.");
+  answerCommand(ports, show, {
+    ask: (client, name: string) => client.getAlert({ params: { name } }),
+    isTrouble: ({ state, silenced }) => state === "firing" && !silenced,
+    print: printFields,
+  });
+}
+
 function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   const silence = alerts
     .command("silence")
@@ -95,9 +109,14 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
     print: (io, { alert, check, until, id }) =>
       io.out(`${oneLine(`${alert ?? check} is silenced until ${until} (${id})`)}\n`),
   });
-  answerCommand(ports, alerts.command("silences").description("list silences that have not ended"), {
-    ask: (client) => client.listSilences(),
-    print: printSilences,
+  const list = alerts
+    .command("silences")
+    .description("list silences that have not ended, or show one")
+    .argument("[id]", "the one to show");
+  answerCommand(ports, list, {
+    ask: (client, id: string | undefined): Promise<Answer<"listSilences"> | Answer<"getSilence">> =>
+      id === undefined ? client.listSilences() : client.getSilence({ params: { id } }),
+    print: (io, answer) => ("silences" in answer ? printSilences(io, answer) : printFields(io, answer)),
   });
   const unsilence = alerts
     .command("unsilence")
@@ -112,6 +131,7 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
 export function addAlertsCommands(program: Command, ports: CommandPorts): void {
   const alerts = program.command("alerts").description("list alerts, and silence them");
   addAlertList(alerts, ports);
+  addAlertShow(alerts, ports);
   addSilenceCommands(alerts, ports);
 }
 

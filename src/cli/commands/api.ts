@@ -3,16 +3,19 @@ import { Argument, InvalidArgumentError, Option } from "commander";
 import { parseJson, readAnswer } from "#client/answer.ts";
 import type { LongOperationName } from "#client/index.ts";
 import { request } from "#client/index.ts";
+import { deprecationText } from "#contract/deprecation.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { isRecord, type JsonObject } from "#kernel/values.ts";
 import type { Command } from "../core/command.ts";
+import { withPlan } from "../core/connect.ts";
 import { finishBy, runLong } from "../core/operation-follow.ts";
-import { asPlan, isWanted, printPlan } from "../core/plan.ts";
-import type { CommandPorts } from "../core/ports.ts";
+import { asPlan, carryOutPlan, isWanted, printPlan } from "../core/plan.ts";
+import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
+import { printBytes } from "../output/bytes.ts";
 import { exitCode, oneLine, printJson, severalLines } from "../output/output.ts";
 
 type Schema = JsonObject;
@@ -157,35 +160,45 @@ async function call(
   const { params, query, body } = input;
   const given = { params, query, ...(operation.body !== undefined && { body }) };
   const isPlanOnly = input.query["dry_run"] === true;
-  if (operation.effect === "danger" && !isPlanOnly && options["yes"] !== true) {
-    const asked = await request(connection, operation, { ...given, query: { ...input.query, dry_run: true } });
-    // Standard output is for the JSON answer.
-    printPlan({ ...io, out: io.err }, asPlan(parseJson(await asked.text(), asked)));
-    if (!(await isWanted(ports, "Do it?", {}))) return finish(exitCode.foundTrouble);
-  }
-  if (isLong(name) && !isPlanOnly) {
-    await runLong(ports, connection, {
-      name,
-      input: given as object,
-      options: { json: true, wait: options["wait"] !== false },
-    });
-    return;
-  }
-  const response = await request(connection, operation, given);
-  const answer = await readAnswer(operation, given, response);
-  if (typeof answer === "string") return io.out(severalLines(answer));
-  finishBy(ports, answer);
-  printJson(io, answer);
+  const carryOut = async (by: Connection): Promise<void> => {
+    if (isLong(name) && !isPlanOnly) {
+      const how = { json: true, wait: options["wait"] !== false };
+      await runLong(ports, by, { name, input: given as object, options: how });
+      return;
+    }
+    const response = await request(by, operation, given);
+    const answer = await readAnswer(operation, given, response);
+    if (answer instanceof ReadableStream) return printBytes(io, answer as ReadableStream<Uint8Array>);
+    if (typeof answer === "string") return io.out(severalLines(answer));
+    finishBy(ports, answer);
+    printJson(io, answer);
+  };
+  if (operation.effect !== "danger" || isPlanOnly || options["yes"] === true) return carryOut(connection);
+  const asked = await request(connection, operation, { ...given, query: { ...input.query, dry_run: true } });
+  const plan = asPlan(parseJson(await asked.text(), asked));
+  // Standard output is for the JSON answer.
+  printPlan({ ...io, out: io.err }, plan);
+  const question = "Do it?";
+  if (!(await isWanted(ports, question, {}))) return finish(exitCode.foundTrouble);
+  const changed = await carryOutPlan(ports, {
+    plan,
+    question: () => question,
+    options: { json: true },
+    carryOut: (agreed) => carryOut(withPlan(connection, agreed)),
+  });
+  if (changed === undefined) finish(exitCode.foundTrouble);
 }
 
 function addOperation(api: Command, ports: CommandPorts, name: string, operation: Operation): void {
-  const { method, base, path, summary, description, effect, body, outlives } = operation;
+  const { method, base, path, summary, description, deprecated, effect, body, outlives } = operation;
   const members = membersOf(operation);
   const command = api
     .command(kebab(name))
     .description(summary)
     .notes(
-      `${method} ${base === "root" ? "" : apiBase}${path}${description === undefined ? "" : `\n\n${description}`}`,
+      [`${method} ${base === "root" ? "" : apiBase}${path}`, deprecated && deprecationText(deprecated), description]
+        .filter(Boolean)
+        .join("\n\n"),
     );
   for (const member of members.filter(({ part }) => part === "params")) command.addArgument(argumentOf(member));
   for (const member of members.filter((each) => each.part !== "params" && isFlat(each))) {

@@ -3,6 +3,7 @@ import type { ConnectorStatus } from "#contract/connectors.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printFields } from "../output/fields.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import type { Style } from "../output/screen.ts";
@@ -34,6 +35,11 @@ export function addConnectorsCommands(program: Command, ports: CommandPorts): vo
   answerCommand(ports, connectors.presetCommand("list").description("list connectors; asks no provider"), {
     ask: (client) => client.listConnectors(),
     print: (_, answer) => printConnectors(io, answer, now()),
+  });
+  const show = connectors.command("show").description("one connector").argument("<name>", "its name");
+  answerCommand(ports, show, {
+    ask: (client, name: string) => client.getConnector({ params: { name } }),
+    print: printFields,
   });
   connectors
     .command("test")

@@ -96,12 +96,12 @@ function printDisks(io: Io, list: DiskList): void {
       const bytes = device?.size_bytes ?? fileSystem?.usage?.size_bytes;
       return bytes === undefined ? "" : formatBytes(bytes);
     },
-    "file system": ({ device, fileSystem }) => fileSystem?.type ?? device?.content?.type ?? "",
     used: (line) => usageOf(line, "used_bytes"),
     free: (line) => usageOf(line, "available_bytes"),
     full: ({ fileSystem }) => (fileSystem?.usage ? percentOf(fileSystem.usage.percent_used) : ""),
-    inodes: inodesOf,
     "mounted at": (line) => mountsOf(line, list.swaps),
+    "file system": ({ device, fileSystem }) => fileSystem?.type ?? device?.content?.type ?? "",
+    inodes: inodesOf,
     label: ({ device, fileSystem }) => fileSystem?.label ?? device?.content?.label ?? "",
   });
   for (const { mounts, usage_unknown: reason } of list.file_systems)

@@ -12,10 +12,10 @@ import type { Plan } from "#contract/operation.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { counted } from "#kernel/text.ts";
 import { type Command, NamedOption } from "../core/command.ts";
-import { commandFor } from "../core/connect.ts";
+import { commandFor, withPlan } from "../core/connect.ts";
 import { explainError, Interrupted, isRefused } from "../core/errors.ts";
 import { NoKey } from "../core/no-service.ts";
-import { asPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
+import { asPlan, carryOutPlan, ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
 import { exitCode, type Io, oneLine, printJson, screenOf } from "../output/output.ts";
@@ -171,9 +171,10 @@ async function findProblems(ports: CommandPorts, options: DoctorOptions, command
 }
 
 /** Runs a fix. @throws Interrupted at Ctrl-C: the fix goes on. */
-async function fixNow({ io, person }: CommandPorts, { client }: Connection, id: string, isRisky: boolean) {
+async function fixNow({ io, person }: CommandPorts, { client, planToken }: Connection, id: string, isRisky: boolean) {
   const signal = person.interrupted();
-  const call = { params: { check_id: id }, body: { confirm: isRisky } };
+  // Its plan says what risk it has, so that one that has become risky is refused.
+  const call = { params: { check_id: id }, body: { confirm: isRisky || planToken !== undefined } };
   try {
     return await withProgress(io, `fixing ${id}`, () => client.fixCheck(call));
   } catch (error) {
@@ -198,7 +199,7 @@ async function fixOne(
 ): Promise<FixOutcome> {
   const { io } = ports;
   const id = result.check_id;
-  const call = { params: { check_id: id }, query: { dry_run: true }, body: {} };
+  const call = { params: { check_id: id }, query: { dry_run: true }, body: { confirm: true } };
   const plan = await connection.client.fixCheck(call).then(asPlan, (error: unknown) => {
     // The key may be allowed to fix other findings.
     if (error instanceof ApiError && error.code === "FORBIDDEN") return error;
@@ -219,10 +220,17 @@ async function fixOne(
     io.out("left alone: it is risky (--yes --confirm does it without asking)\n");
     return leftAlone;
   }
-  if (!(await isWanted(ports, isRisky ? "This is risky. Do it?" : "Do it?", options))) return leftAlone;
-  const fixed = await fixNow(ports, connection, id, isRisky);
-  printFixed(io, fixed);
-  const { check, ...fix } = fixed;
+  const question = isRisky ? "This is risky. Do it?" : "Do it?";
+  if (!(await isWanted(ports, question, options))) return leftAlone;
+  const fixed = await carryOutPlan(ports, {
+    plan,
+    question: () => question,
+    options,
+    carryOut: (agreed) => fixNow(ports, withPlan(connection, agreed), id, isRisky),
+  });
+  if (fixed === undefined) return leftAlone;
+  printFixed(io, fixed.done);
+  const { check, ...fix } = fixed.done;
   return { check, plan, fix };
 }
 

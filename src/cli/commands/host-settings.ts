@@ -4,6 +4,16 @@ import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 
+/** The time in a zone, as `2026-01-31 12:00:00`; undefined in one that only the host knows. */
+function localTime(time: string, timeZone: string): string | undefined {
+  try {
+    const format = new Intl.DateTimeFormat("sv-SE", { timeZone, dateStyle: "short", timeStyle: "medium" });
+    return format.format(Date.parse(time));
+  } catch {
+    return undefined;
+  }
+}
+
 function printTime(io: Io, answer: Answer<"getTime">): void {
   const sync = answer.ntp
     ? `on, ${answer.ntp_synchronized ? "and sets the clock" : "and has not set the clock yet"}`
@@ -11,7 +21,8 @@ function printTime(io: Io, answer: Answer<"getTime">): void {
       ? "off"
       : "none is installed";
   const lines = [
-    ["time", answer.time],
+    ["local time", localTime(answer.time, answer.timezone) ?? "not known for this time zone"],
+    ["UTC", answer.time],
     ["time zone", answer.timezone],
     ["time service", sync],
     ["hardware clock", answer.rtc_in_local_time ? "in local time" : "in UTC"],

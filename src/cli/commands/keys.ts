@@ -1,12 +1,15 @@
 import { X509Certificate } from "node:crypto";
 import { readFileSync } from "node:fs";
 import type { Answer } from "#client/index.ts";
+import { operations } from "#contract/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
-import { type Command, namedArgument } from "../core/command.ts";
+import { type Command, namedArgument, SuggestingArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printFields } from "../output/fields.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -72,7 +75,7 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
     .argument("<name>", "what the key is for")
     .option(
       "--scope <scope>",
-      "scope, scope narrowed to a resource, or role (viewer, operator, admin); may be repeated",
+      "scope, scope narrowed to a resource, or role (viewer, operator, admin), each also for hosts (@web-*); may be repeated",
       collect,
     )
     .option("--expires <when>", "lifetime such as 30d, 12h, 90m, or an RFC 3339 time; never when left out")
@@ -91,6 +94,32 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
   answerCommand(ports, keys.presetCommand("list").description("all keys, without their secrets"), {
     ask: (client) => client.listKeys(),
     print: (io, answer) => printKeys(io, answer.keys, now()),
+  });
+  const show = keys
+    .command("show")
+    .description("one key, without its secret")
+    .addArgument(namedArgument("<id>", "id of the key, the part after stw_", "key"));
+  answerCommand(ports, show, {
+    ask: (client, id: string) => client.getKey({ params: { id } }),
+    print: (io, key) => printFields(io, { ...key, state: state(key, now()) }),
+  });
+  const explain = keys
+    .command("explain")
+    .description("whether the own key may do something now, and why")
+    .addArgument(
+      new SuggestingArgument("<operation>", "name of the operation, such as restartService", Object.keys(operations)),
+    )
+    .argument("[resource]", "what it is to be done to, such as nginx.service; everything when left out")
+    .notes("Exit code: 0 it may; 1 it may not; 2 it could not be asked.");
+  answerCommand(ports, explain, {
+    ask: (client, operation: string, resource: string | undefined) =>
+      client.canI({ query: { operation, ...defined({ resource }) } }),
+    isTrouble: ({ allowed }) => !allowed,
+    print(io, { operation, resource, allowed, because }) {
+      const what = resource === null ? operation : `${operation} ${resource}`;
+      io.out(`${oneLine(`${what}: ${allowed ? "allowed" : "not allowed"}`)}\n`);
+      for (const { kind, message } of because) io.out(`  ${oneLine(`${kind}: ${message}`)}\n`);
+    },
   });
   const revoke = keys
     .command("revoke")

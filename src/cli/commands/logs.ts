@@ -1,30 +1,32 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { InvalidArgumentError } from "commander";
+import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "#adapters/journal-format/output.ts";
+import { sizeText } from "#adapters/journal-format/text.ts";
+import { longTime } from "#adapters/journal-format/time.ts";
+import { valueBytes } from "#adapters/journal-format/whole-entry.ts";
 import { streamLogs } from "#client/stream.ts";
 import { logQueryLimit } from "#contract/limits.ts";
-import type { LogBootList, LogEntry, LogFieldNames, LogFieldValues, LogList, LogUsage } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogBootList, LogFieldNames, LogFieldValues, LogList, LogUsage } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { defined } from "#kernel/values.ts";
 import { type Command, integer, NamedOption, repeated } from "../core/command.ts";
 import { explainError, Interrupted, isOutOfReach, isPassing } from "../core/errors.ts";
-import { allPages, type LogQuery, valueBytes, withFields } from "../core/journal-pages.ts";
+import { allPages, type LogQuery, withFields } from "../core/journal-pages.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
-import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "../output/journal-output.ts";
-import { sizeText } from "../output/journal-text.ts";
-import { longTime } from "../output/journal-time.ts";
+import { patientFetch } from "../core/transport.ts";
 import { formatEntry } from "../output/log-format.ts";
 import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
+import { addExploreOptions, type ExploreFilters, type ExploreOptions, explore } from "./logs-explore.ts";
+import { addExportOption, type ExportOptions, exportFormatOf, exportToFile, printExport } from "./logs-export.ts";
 
-interface LogOptions {
+interface LogOptions extends ExploreOptions, ExportOptions {
   readonly unit?: readonly string[];
   readonly dmesg?: boolean;
   readonly priority?: number;
-  /** True: as many as a follow begins with. */
-  readonly lines?: number | true | "all";
-  readonly follow?: boolean;
   readonly output: JournalOutput;
-  readonly all?: boolean;
+  readonly showAll?: boolean;
   readonly outputFields?: readonly string[];
   readonly listBoots?: boolean;
   readonly diskUsage?: boolean;
@@ -38,7 +40,6 @@ interface LogOptions {
   readonly reverse?: boolean;
   readonly afterCursor?: string;
   readonly entry?: string;
-  readonly json?: boolean;
 }
 
 const usualLines = 10;
@@ -79,6 +80,12 @@ function queryOf(options: LogOptions, boot: string | undefined) {
     limit,
   };
 }
+
+/** The filters of what is counted: of a boot its whole window. */
+const filtersOf = (
+  { unit, priority: least, since, until, grep, identifier }: LogOptions,
+  boot: string | undefined,
+): ExploreFilters => defined({ units: unit, priority: least, since, until, grep, boot, identifier });
 
 type Asked = ReturnType<typeof queryOf>;
 
@@ -229,7 +236,7 @@ interface Printer {
  * byte for byte.
  */
 function createPrinter(io: Io, connection: Connection, options: LogOptions): Printer {
-  const { output, json, all = false, outputFields } = options;
+  const { output, json, showAll: all = false, outputFields } = options;
   if (json) return { fields: undefined, print: (entry) => io.out(jsonText(entry)) };
   const screen = screenOf(io);
   const isLine = output === "short" || output === "short-iso" || (output === "cat" && outputFields === undefined);
@@ -302,10 +309,67 @@ function bootLines({ boots }: LogBootList): string {
   return [line(head, true), ...rows.map((row) => line(row, false))].map((each) => `${each}\n`).join("");
 }
 
+/** @returns whether all entries were asked for in a format of exports, and are written. */
+async function exportAll(
+  io: Io,
+  connection: Connection,
+  {
+    options,
+    boot,
+    command,
+  }: { readonly options: LogOptions; readonly boot: string | undefined; readonly command: Command },
+): Promise<boolean> {
+  const { export: path, output, showAll: all = false, afterCursor: cursor } = options;
+  const chosen = command.getOptionValueSource("output") === "default" && path !== undefined ? "export" : output;
+  const format = exportFormatOf(chosen);
+  const { units, ...filters } = filtersOf(options, boot);
+  const since = filters.since ?? (boot === undefined && cursor === undefined ? beginning : undefined);
+  const isOther = [options.follow, options.reverse, options.json, options.entry, options.outputFields, options.around];
+  const isPlain = [...isOther, options.histogram, options.facets].every((each) => each === undefined || each === false);
+  const asked = { ...filters, ...defined({ units, since, cursor }), all };
+  if (path !== undefined) {
+    if (format === undefined)
+      return command.error("error: --export writes the format export or json: -o names another");
+    if (!isPlain || (options.lines !== undefined && options.lines !== "all"))
+      command.error("error: --export writes all entries that match, oldest first: it goes with filters only");
+    await exportToFile(io, connection, path, { ...asked, format });
+    return true;
+  }
+  const { raw } = io;
+  if (options.lines !== "all" || !isPlain || format === undefined || raw === undefined) return false;
+  await printExport({ ...io, raw }, connection, { ...asked, format });
+  return true;
+}
+
+/** What the journal has beside entries. */
+const addListOptions = (logs: Command): Command =>
+  logs
+    .option("--list-boots", "the boots of which there are entries")
+    .option("--disk-usage", "how much room the journal takes")
+    .option("-N, --fields", "the names of all fields")
+    .option("-F, --field <name>", "the values that a field has", nameOfField);
+
+const notes = `Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
+
+  steward logs -u nginx -p warning --since yesterday
+  steward logs -f -g 'timed? out'
+  steward logs --histogram -u nginx --since -1d
+  steward logs --facets unit,priority -p err -b
+  steward logs --new-since update -p err
+  steward logs --export boot.export -b -1
+  steward logs -n all -o export -u nginx | /lib/systemd/systemd-journal-remote -o nginx.journal -
+
+In a pipe the output is that of journalctl, byte for byte, but for the order of members in JSON, which has none there.
+
+An export writes whole entries only. It goes on where the connection is cut, and later with --after-cursor.
+
+A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.
+Where more was found than is shown, one line on standard error says so, also in a pipe.`;
+
 export function addLogsCommand(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
   const time = timeOption(now);
-  program
+  const logs = program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
     .addOption(
@@ -324,7 +388,8 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     )
     .option("-f, --follow", "begin with the newest 10 (-n 0: none), and go on as they are written, until Ctrl-C")
     .choice("-o, --output <format>", "how to print them", journalOutputs, "short")
-    .option("-a, --all", "very long and not printable values, too, in a pipe")
+    // --all is the word for the hosts of all contexts.
+    .option("-a, --show-all", "very long and not printable values, too, in a pipe")
     .option(
       "--output-fields <names>",
       "only these fields, separated by commas, with verbose, json, export and cat",
@@ -337,23 +402,14 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
     .option("-t, --identifier <name>", "only with this syslog identifier")
     .option("-r, --reverse", "newest first")
     .option("--after-cursor <cursor>", "only what follows this entry")
-    .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count")
-    .option("--list-boots", "the boots of which there are entries")
-    .option("--disk-usage", "how much room the journal takes")
-    .option("-N, --fields", "the names of all fields")
-    .option("-F, --field <name>", "the values that a field has", nameOfField)
+    .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count");
+  addExploreOptions(logs, now);
+  addExportOption(logs);
+  addListOptions(logs);
+  logs
     .option("--no-pager", "as it is in any case: there is no pager")
     .json("print the answer as JSON; with --follow an entry on each line, as -o json")
-    .notes(`Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
-
-  steward logs -u nginx -p warning --since yesterday
-  steward logs -f -g 'timed? out'
-  steward logs -n all -o export -b -1 > boot.export
-
-In a pipe the output is that of journalctl, byte for byte, but for the order of members in JSON, which has none there.
-
-A follow ends with Ctrl-C and exit code 130. A lost connection is made again, and nothing is missing in between.
-Where more was found than is shown, one line on standard error says so, also in a pipe.`)
+    .notes(notes)
     .action(async (given: LogOptions, command: Command) => {
       if (await printList(ports, given, command)) return;
       if (given.follow && (given.reverse || given.until !== undefined)) {
@@ -367,9 +423,15 @@ Where more was found than is shown, one line on standard error says so, also in 
         command.error(
           `error: -n 0 shows nothing: it must be a whole number from 1 to ${logQueryLimit.maximum}, 0 goes with --follow`,
         );
-      const connection = await connect(command);
+      const connection = await connect(
+        command,
+        given.lines === "all" || given.export !== undefined ? { fetch: patientFetch } : {},
+      );
+      if (await exportAll(io, connection, { options, boot, command })) return finish(exitCode.fine);
       const printer = createPrinter(io, connection, options);
       const { fields, print } = printer;
+      const filters = filtersOf(options, boot);
+      if (await explore({ io, connection }, { options, filters, command }, printer)) return finish(exitCode.fine);
       if (given.entry !== undefined) {
         const entry = await wholeEntry(connection, given.entry, fields);
         finish(exitCode.fine);

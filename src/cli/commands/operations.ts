@@ -1,7 +1,7 @@
 import type { OperationList, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful, operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
 import { defined } from "#kernel/values.ts";
-import { answerCommand } from "../core/answer-command.ts";
+import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { finishBy, followOperation, reportOperation } from "../core/operation-follow.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -34,6 +34,21 @@ export function printOperations(io: Io, { operations, total }: OperationList, no
     outcome: describeOutcome,
   });
   io.out(`${operations.length} of ${total}\n`);
+}
+
+function addCancelCommand(operations: Command, ports: CommandPorts): void {
+  const cancel = operations
+    .command("cancel")
+    .description("cancel an operation that has changed nothing yet: shows what would be done, and asks")
+    .argument("<id>", "its id")
+    .notes(
+      "One that is changing the host is not broken off, which would leave that half-done.\n\nExit code: 0 cancelled, 1 you said no, 2 it cannot be cancelled or could not be asked.",
+    );
+  changeCommand(ports, cancel, {
+    change: (client, query, id: string) => client.cancelOperation({ params: { id }, query }),
+    question: (_, id: string) => `Cancel the operation ${oneLine(id)}?`,
+    print: (io, { kind, id, error }) => io.out(`${oneLine(`${kind} ${id}: ${error?.message ?? "cancelled"}`)}\n`),
+  });
 }
 
 function addWatchCommand(operations: Command, ports: CommandPorts): void {
@@ -86,4 +101,5 @@ export function addOperationsCommands(program: Command, ports: CommandPorts): vo
     },
   });
   addWatchCommand(operations, ports);
+  addCancelCommand(operations, ports);
 }

@@ -6,10 +6,10 @@ import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
-import { type Io, oneLine } from "../output/output.ts";
+import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
-import { formatAge } from "../output/text.ts";
+import { fitText, formatAge } from "../output/text.ts";
 import { printChanges } from "./updates.ts";
 
 function printFound(io: Io, { packages, total }: Answer<"searchPackages">): void {
@@ -50,7 +50,8 @@ function printPackage(io: Io, found: Answer<"getPackage">): void {
     io.out(`  ${oneLine(`${version} ${origins.map(({ location }) => location).join(", ")}`.trimEnd())}\n`);
   if (found.installed_bytes !== null) io.out(`takes ${formatBytes(found.installed_bytes)}\n`);
   if (found.homepage !== "") io.out(`${oneLine(found.homepage)}\n`);
-  for (const line of found.description === "" ? [] : found.description.split("\n")) io.out(`  ${oneLine(line)}\n`);
+  for (const line of found.description === "" ? [] : found.description.split("\n"))
+    io.out(`${`  ${oneLine(line)}`.trimEnd()}\n`);
   for (const path of found.files ?? []) io.out(`${oneLine(path)}\n`);
 }
 
@@ -58,9 +59,12 @@ const stepOf = ({ action, name, from, to }: Answer<"listPackageHistory">["transa
   `${action} ${name} ${[from, to].filter((version) => version !== null).join(" → ")}`;
 
 function printHistory(io: Io, { transactions }: Answer<"listPackageHistory">, now: number): void {
+  // Of its options there may be many, and what was done is below.
+  const columns = screenOf(io).columns() ?? Number.POSITIVE_INFINITY;
   for (const { started_at: at, command, requested_by: by, error, packages } of transactions) {
     const who = by === null ? "" : ` by ${by}`;
-    io.out(`${oneLine(`${formatAge(at, now)}${who}: ${command ?? "(the command is not shown)"}`)}\n`);
+    const line = oneLine(`${formatAge(at, now)}${who}: ${command ?? "(the command is not shown)"}`);
+    io.out(`${fitText(line, columns)}\n`);
     for (const each of packages.filter(({ automatic }) => !automatic)) io.out(`  ${oneLine(stepOf(each))}\n`);
     const along = packages.filter(({ automatic }) => automatic).length;
     if (along > 0) io.out(`  and ${counted(along, "package")} that came along\n`);

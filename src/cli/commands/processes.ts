@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { processListLimit } from "#contract/limits.ts";
 import { type ProcessSignal, processOrders, processSignals } from "#contract/processes.ts";
-import { formatBytes } from "#kernel/text.ts";
+import { counted, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, integer, NamedOption } from "../core/command.ts";
@@ -26,23 +26,25 @@ interface ListOptions {
 
 const ioOf = ({ io }: Process): string => (io === null ? "" : formatBytes(io.read_bytes + io.written_bytes));
 
-function printProcesses(io: Io, { processes, total, notes }: ProcessList, now: number): void {
+interface Shown {
+  readonly showsIo: boolean;
+  readonly now: number;
+}
+
+function printProcesses(io: Io, { processes, total, notes }: ProcessList, { showsIo, now }: Shown): void {
   printTable(io, processes, {
     pid: ({ pid }) => pid,
     user: ({ user }) => user ?? "?",
     "cpu %": ({ cpu_percent: percent }) => percent.toFixed(1),
     memory: ({ memory_bytes: bytes }) => formatBytes(bytes),
-    ...(processes.some((each) => each.io !== null) && { "disk i/o": ioOf }),
-    state: ({ state }) => state,
-    since: ({ start_time: since }) => formatAge(since, now),
+    ...(showsIo && { "disk i/o": ioOf }),
     unit: ({ unit }) => unit ?? "",
     command: commandOf,
+    state: ({ state }) => state,
+    since: ({ start_time: since }) => formatAge(since, now),
   });
-  io.out(
-    processes.length < total
-      ? `${processes.length} of ${total} processes (--limit shows more)\n`
-      : `${total} processes\n`,
-  );
+  const all = counted(total, "process", "processes");
+  io.out(processes.length < total ? `${processes.length} of ${all} (--limit shows more)\n` : `${all}\n`);
   for (const note of notes) io.err(`steward: ${oneLine(note)}\n`);
 }
 
@@ -73,7 +75,7 @@ export function addProcessesCommands(program: Command, ports: CommandPorts): voi
   answerCommand(ports, list, {
     ask: (client, { sort, unit, user, pid, full, limit }: ListOptions) =>
       client.listProcesses({ query: { sort, limit, ...defined({ unit, user, pid, full_command: full }) } }),
-    print: (io, answer) => printProcesses(io, answer, now()),
+    print: (io, answer) => printProcesses(io, answer, { showsIo: list.opts<ListOptions>().sort === "io", now: now() }),
   });
   addSignalCommand(processes, ports);
 }

@@ -6,7 +6,7 @@ import type { CommandPorts } from "../core/ports.ts";
 import { formatEntry, logStyle } from "../output/log-format.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint, plainScreen, type Style } from "../output/screen.ts";
-import { fitText, formatAge, formatSpan, wrapText } from "../output/text.ts";
+import { fitText, formatAge, formatSpan, textWidth, wrapText } from "../output/text.ts";
 import { stateStyle } from "./state-style.ts";
 
 type Details = Answer<"getService">;
@@ -153,7 +153,9 @@ function printDetails(io: Io, details: Details, now: number): void {
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
   const { name, description, logs, not_shown: notShown } = details;
-  io.out(`${paint(screen, "bold", oneLine(name))}${description === "" ? "" : `  ${oneLine(description)}`}\n`);
+  const head = fitText(oneLine(name), columns);
+  const about = fitText(oneLine(description), columns - textWidth(head) - 2);
+  io.out(`${paint(screen, "bold", head)}${about === "" ? "" : `  ${about}`}\n`);
   for (const [label, text, style] of linesOf(details, now)) {
     for (const [at, part] of wrapText(oneLine(text), columns - labelWidth - 2, mostLines).entries()) {
       const head = (at === 0 ? label : "").padStart(labelWidth);

@@ -25,9 +25,8 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
     memory: ({ memory_bytes: bytes }) => (bytes === null ? "" : formatBytes(bytes)),
     description: ({ description }) => description,
   });
-  io.out(
-    services.length < total ? `${services.length} of ${total} services (--limit shows more)\n` : `${total} services\n`,
-  );
+  const all = counted(total, "service");
+  io.out(services.length < total ? `${services.length} of ${all} (--limit shows more)\n` : `${all}\n`);
 }
 
 export function addServicesCommands(program: Command, ports: CommandPorts): void {
@@ -91,7 +90,9 @@ function addChangeCommand(services: Command, verb: keyof typeof described, ports
         client[operation]({ params: { name }, query, body: { confirm } }),
       ),
     print(io, answer) {
-      const state = answer.active ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
+      // Without a job it was in that state before, and the message says so.
+      const state =
+        answer.active && answer.job_result !== "" ? `, it is ${answer.active_state} (${answer.sub_state})` : "";
       io.out(`${oneLine(`${answer.message}${state}`)}\n`);
     },
   });

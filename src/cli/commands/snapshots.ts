@@ -1,5 +1,5 @@
 import type { Answer } from "#client/index.ts";
-import { type EtcScope, etcScopes, type RollbackResult } from "#contract/updates.ts";
+import { type EtcScope, etcScopes, type RollbackReport } from "#contract/updates.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
@@ -7,6 +7,7 @@ import { type Command, namedArgument, repeated } from "../core/command.ts";
 import { runLong } from "../core/operation-follow.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printFields } from "../output/fields.ts";
 import { type Io, oneLine, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
@@ -47,6 +48,14 @@ function addReadCommands(snapshots: Command, ports: CommandPorts): void {
   answerCommand(ports, snapshots.presetCommand("list").description("list snapshots, newest first"), {
     ask: (client) => client.listSnapshots(),
     print: (_, answer) => printSnapshots(io, answer, now()),
+  });
+  const show = snapshots
+    .command("show")
+    .description("one snapshot")
+    .addArgument(namedArgument("<id>", "its id, as `steward snapshots` has it", "snapshot"));
+  answerCommand(ports, show, {
+    ask: (client, id: string) => client.getSnapshot({ params: { snapshot_id: id } }),
+    print: printFields,
   });
   const diff = snapshots
     .command("diff")
@@ -105,7 +114,7 @@ export function addSnapshotsCommands(program: Command, ports: CommandPorts): voi
   addSnapshotChanges(snapshots, ports);
 }
 
-function printRollback(io: Io, result: RollbackResult): void {
+function printRollback(io: Io, result: RollbackReport): void {
   printChanges(io, result.packages);
   if (result.safety_snapshot_id !== "") io.out(`snapshot of how it was: ${oneLine(result.safety_snapshot_id)}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");

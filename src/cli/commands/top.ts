@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Answer, Client } from "#client/index.ts";
-import { formatBytes } from "#kernel/text.ts";
+import { counted, formatBytes } from "#kernel/text.ts";
 import { type Command, integer } from "../core/command.ts";
 import { explainError } from "../core/errors.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -33,7 +33,7 @@ function printUnits(io: Io, { units = [], total, notes }: ProcessList): void {
     "cpu %": ({ cpu_percent: percent }) => percent.toFixed(1),
     memory: ({ memory_bytes: bytes }) => formatBytes(bytes),
   });
-  io.out(`${total} processes\n`);
+  io.out(`${counted(total, "process", "processes")}\n`);
   for (const note of notes) io.err(`steward: ${oneLine(note)}\n`);
 }
 

@@ -1,4 +1,5 @@
 import type { Answer } from "#client/index.ts";
+import { counted } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -66,7 +67,11 @@ function printUnits(io: Io, { units, total }: UnitList, now: number): void {
     state: ({ active_state: text }) => ({ text, style: stateStyle(text) }),
     ...columnsOf(type, now),
   });
-  io.out(units.length < total ? `${units.length} of ${total} units (--limit shows more)\n` : `${total} units\n`);
+  io.out(
+    units.length < total
+      ? `${units.length} of ${counted(total, "unit")} (--limit shows more)\n`
+      : `${counted(total, "unit")}\n`,
+  );
 }
 
 interface Options {

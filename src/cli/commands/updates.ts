@@ -1,5 +1,5 @@
 import type { Answer } from "#client/index.ts";
-import type { ChangedPackage, RestartStale, UnitRestart, UpdateApply } from "#contract/updates.ts";
+import type { ChangedPackage, StaleRestart, UnitRestart, UpdateApply } from "#contract/updates.ts";
 import { counted } from "#kernel/text.ts";
 import { answerCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, repeated } from "../core/command.ts";
@@ -73,7 +73,7 @@ function printStale(io: Io, report: Answer<"listStale">): void {
   io.out(`${counted(processes.length, "process", "processes")} of replaced code\n`);
 }
 
-function printRestarted(io: Io, result: RestartStale): void {
+function printRestarted(io: Io, result: StaleRestart): void {
   for (const each of result.restarted) printRestart(io, each);
   for (const { unit, reason } of result.left) io.out(`left alone: ${oneLine(unit)}, ${oneLine(reason)}\n`);
   for (const unit of result.still_stale) io.out(`still runs replaced code: ${oneLine(unit)}\n`);

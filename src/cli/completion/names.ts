@@ -1,3 +1,4 @@
+import { addressOf } from "#client/address.ts";
 import { apiBase } from "#contract/limits.ts";
 import { isRecord } from "#kernel/values.ts";
 import { createContextStore } from "../contexts/store.ts";
@@ -39,7 +40,7 @@ async function namesOf(
   const fetchOfCertificates = await fetchWith(certificatesFor(meant));
   const { url, key, allow, fetch = fetchOfCertificates } = await serviceFor(meant);
   await allow?.();
-  const address = new URL(`${apiBase}${list.path}`, url);
+  const address = addressOf(url, `${apiBase}${list.path}`);
   for (const [name, value] of Object.entries(list.query)) address.searchParams.set(name, value);
   if (list.isSearched && typed !== "") address.searchParams.set("search", typed);
   const response = await fetch(address, {

@@ -38,6 +38,8 @@ export interface HostRun {
   readonly signal: AbortSignal;
   /** Asks for the plan in the place of what would change the host. */
   readonly isDryRun: boolean;
+  /** Of the plan that was shown. */
+  readonly planToken?: string | undefined;
 }
 
 /**
@@ -77,6 +79,7 @@ interface Asked {
   readonly several: SeveralHosts;
   readonly name: string;
   readonly isDryRun: boolean;
+  readonly planToken?: string | undefined;
   readonly interrupted: AbortSignal;
 }
 
@@ -102,7 +105,7 @@ function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): 
 }
 
 export async function askHost(run: (each: HostRun) => Promise<number>, asked: Asked): Promise<HostResult> {
-  const { several, name, isDryRun, interrupted } = asked;
+  const { several, name, isDryRun, planToken, interrupted } = asked;
   const collected = collect();
   const ended = { name, code: exitCode.couldNotRun, collected, plan: undefined, fault: undefined };
   if (interrupted.aborted) return { ...ended, fault: { kind: "leftAlone", text: "nothing was done: ended by Ctrl-C" } };
@@ -111,7 +114,7 @@ export async function askHost(run: (each: HostRun) => Promise<number>, asked: As
   const over = new Promise<"over">((resolve) => signal.addEventListener("abort", () => resolve("over")));
   const argv = ["--context", name, ...several.argv];
   try {
-    const code = await Promise.race([run({ name, argv, io: collected.io, signal, isDryRun }), over]);
+    const code = await Promise.race([run({ name, argv, io: collected.io, signal, isDryRun, planToken }), over]);
     return code === "over" ? { ...ended, fault: faultOfTime(asked) } : { ...ended, code };
   } catch (error) {
     if (error instanceof PlanShown) return { ...ended, code: exitCode.fine, plan: error.plan };

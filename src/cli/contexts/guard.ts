@@ -19,7 +19,8 @@ const literal = (text: string): string => text.replaceAll(/[\\^$.*+?()[\]{}|]/g,
 const rows = Object.values<Operation>(operations).map((operation) => {
   const path = `${operation.base === "root" ? "" : apiBase}${operation.path}`;
   const parts = path.split(/\{\w+\}/).map(literal);
-  return { operation, pattern: new RegExp(`^${parts.join("[^/]+")}$`) };
+  // Behind a reverse proxy the address of a service may have a path of its own.
+  return { operation, pattern: new RegExp(`${parts.join("[^/]+")}$`) };
 });
 
 function changes(method: string, path: string): boolean {

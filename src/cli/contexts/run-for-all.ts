@@ -1,3 +1,4 @@
+import type { Plan } from "#contract/operation.ts";
 import { counted } from "#kernel/text.ts";
 import { exitCode, type Io } from "../output/output.ts";
 import { startProgress } from "../output/progress.ts";
@@ -31,16 +32,18 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
   return results;
 }
 
+/** @param plans what was agreed to; without them, plans are asked for. */
 async function askAll(
   { several, io, run, interrupted }: AllPorts,
   names: readonly string[],
-  isDryRun: boolean,
+  plans?: ReadonlyMap<string, Plan>,
 ): Promise<readonly HostResult[]> {
   const progress = startProgress(io, `asking ${counted(names.length, "host")}`);
   let answered = 0;
   try {
     return await inTurns(names, async (name) => {
-      const result = await askHost(run, { several, name, isDryRun, interrupted });
+      const planToken = plans?.get(name)?.plan_token;
+      const result = await askHost(run, { several, name, isDryRun: plans === undefined, planToken, interrupted });
       answered += 1;
       progress.show(`${answered} of ${counted(names.length, "host")} answered`);
       return result;
@@ -81,8 +84,8 @@ function interruptedLine(results: readonly HostResult[]): string {
 }
 
 async function change(ports: AllPorts, looked: readonly HostResult[]): Promise<readonly HostResult[]> {
-  const planned = looked.filter(({ plan }) => plan !== undefined).map(({ name }) => name);
-  const changed = await askAll(ports, planned, false);
+  const plans = new Map(looked.flatMap(({ name, plan }) => (plan === undefined ? [] : [[name, plan] as const])));
+  const changed = await askAll(ports, [...plans.keys()], plans);
   return looked.map((each) => {
     const result = changed.find(({ name }) => name === each.name);
     return result === undefined ? each : { ...result, plan: each.plan };
@@ -106,7 +109,7 @@ function report({ several: { isJson }, io, interrupted }: AllPorts, results: rea
 export async function runForAll(ports: AllPorts): Promise<number> {
   const { several, io, interrupted } = ports;
   const { isJson, isWanted } = several;
-  const looked = await askAll(ports, several.names, true);
+  const looked = await askAll(ports, several.names);
   if (interrupted.aborted) {
     io.err("steward: ended by Ctrl-C\n");
     return exitCode.interrupted;

@@ -162,21 +162,14 @@ export const mayMeanSeveral = (argv: readonly string[]): boolean =>
 
 const parsed = (url: string): URL | undefined => (URL.canParse(url) ? new URL(url) : undefined);
 
-/**
- * Requests go to the root of an address: a path in it would be dropped, and the key would go to whatever is there.
- * @throws Error where it says more than which host and which port.
- */
+/** @throws Error where it says more than which host, which port, and which path behind a reverse proxy. */
 export function assertBare(url: string): void {
   const address = parsed(url);
   // Whoever uses the address reports one that does not parse.
   if (address === undefined) return;
-  const { origin, username, password, search, hash, pathname } = address;
+  const { origin, username, password, search, hash } = address;
   if (username !== "" || password !== "" || search !== "" || hash !== "")
     throw new Error(`cannot use ${origin} with what stands around it: an address is such as https://web1:8470`);
-  if (pathname !== "/" && pathname !== "")
-    throw new Error(
-      `cannot use ${origin}${pathname}: a service has no path in its address (give it a host or a port of its own, such as https://web1:8470)`,
-    );
 }
 
 /** The address as it is stored. @throws Error where it cannot be that of a service. */

@@ -4,9 +4,10 @@ import type { Input, Plan } from "#contract/operation.ts";
 import { exitCode, type Io, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import type { Command } from "./command.ts";
+import { withPlan } from "./connect.ts";
 import { type LongOptions, runLong } from "./operation-follow.ts";
-import { asPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
-import type { CommandPorts } from "./ports.ts";
+import { asPlan, carryOutPlan, ioOfPlan, isWanted, printPlan } from "./plan.ts";
+import type { CommandPorts, Connection } from "./ports.ts";
 import { patientFetch } from "./transport.ts";
 
 interface Shown<T> {
@@ -81,17 +82,25 @@ export function changeCommand<Given extends unknown[], T>(
   command.json().action(async (...all: unknown[]) => {
     const given = givenOf<Given>(all);
     const { dryRun, yes, json } = command.opts<PlannedOptions>();
-    const { client } = await connect(command);
+    const connection = await connect(command);
+    const change = ({ client }: Connection) => call.change(client, { dry_run: false }, ...given);
     if (dryRun || (call.question && !yes)) {
-      const plan = asPlan(await call.change(client, { dry_run: true }, ...given));
+      const plan = asPlan(await call.change(connection.client, { dry_run: true }, ...given));
       if (dryRun) return json ? printJson(io, plan) : printPlan(io, plan);
       const question = call.question?.(plan, ...given);
       if (question !== undefined) {
         printPlan(ioOfPlan(ports, { json }), plan);
         if (!(await isWanted(ports, question, {}))) return finish(exitCode.foundTrouble);
+        const changed = await carryOutPlan(ports, {
+          plan,
+          question: (now) => call.question?.(now, ...given) ?? question,
+          options: { json },
+          carryOut: (agreed) => change(withPlan(connection, agreed)),
+        });
+        return changed === undefined ? finish(exitCode.foundTrouble) : show(ports, command, call, changed.done);
       }
     }
-    show(ports, command, call, await call.change(client, { dry_run: false }, ...given));
+    show(ports, command, call, await change(connection));
   });
 }
 
@@ -129,7 +138,13 @@ export function plannedCommand<K extends LongOperationName, Given extends unknow
     }
     if (!options.json || !options.yes) printPlan(ioOfPlan(ports, options), plan);
     if (!(await isWanted(ports, call.question(plan, ...given), options))) return finish(exitCode.foundTrouble);
-    const result = await runLong(ports, connection, { name: call.name, input, options });
-    if (result !== undefined) call.print(io, result);
+    const changed = await carryOutPlan(ports, {
+      plan,
+      question: (now) => call.question(now, ...given),
+      options,
+      carryOut: (agreed) => runLong(ports, withPlan(connection, agreed), { name: call.name, input, options }),
+    });
+    if (changed === undefined) return finish(exitCode.foundTrouble);
+    if (changed.done !== undefined) call.print(io, changed.done);
   });
 }

@@ -1,5 +1,7 @@
 import type { Client } from "#client/index.ts";
 import { createClient } from "#client/index.ts";
+import type { Plan } from "#contract/operation.ts";
+import { defined } from "#kernel/values.ts";
 import type { Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
 import { certificatesFor, findMeant, quoted, type ServiceSource, serviceFlags, serviceFor } from "./service.ts";
 import { fetchWith, useCertificates } from "./transport.ts";
@@ -19,29 +21,50 @@ export function commandFor(client: Client, words: string): string {
 
 function connectionTo(given: Omit<Connection, "client">, options: ServiceOptions): Connection {
   const { allow, fetch = globalThis.fetch } = given;
+  const { overrideWindow, proposalReason } = options;
+  const reasons = [
+    ["X-Window-Override", overrideWindow],
+    ["X-Proposal-Reason", proposalReason],
+  ] as const;
+  const isPlain = overrideWindow === undefined && proposalReason === undefined;
   const guarded: typeof fetch = async (input, init) => {
     await allow?.();
-    return fetch(input, init);
+    if (isPlain) return fetch(input, init);
+    const headers = new Headers(init?.headers);
+    for (const [name, reason] of reasons) if (reason !== undefined) headers.set(name, reason);
+    return fetch(input, { ...init, headers });
   };
-  const connection = allow === undefined ? given : { ...given, fetch: guarded };
+  const connection = allow === undefined && isPlain ? given : { ...given, fetch: guarded };
   const client = createClient(connection);
   optionsOf.set(client, options);
   return { ...connection, client };
 }
 
+/** The connection with a client whose call does what the plan says, or is refused. A plan that was agreed to before counts. */
+export function withPlan(connection: Connection, { plan_token: token }: Pick<Plan, "plan_token">): Connection {
+  if (token === undefined || connection.planToken !== undefined) return connection;
+  const agreed = { ...connection, planToken: token };
+  const client = createClient(agreed);
+  optionsOf.set(client, optionsOf.get(connection.client) ?? {});
+  return { ...agreed, client };
+}
+
 /** A client of the service that is named, else of the local one. @throws Error when no key is found. */
 export async function connect(source: ServiceSource & ConnectOptions): Promise<Connection> {
-  const { options, signal, fetch } = source;
+  const { options, signal, fetch, onDeprecated } = source;
   const meant = findMeant(source);
   await useCertificates(certificatesFor(meant));
   const service = await serviceFor(meant);
-  return connectionTo({ ...(fetch && { fetch }), ...service, ...(signal && { signal }) }, options);
+  return connectionTo({ ...(fetch && { fetch }), ...service, ...defined({ signal, onDeprecated }) }, options);
 }
 
 /** {@link connect} for one of several services that this process asks: its certificates are for it alone. */
-export async function connectToOne(source: ServiceSource & { readonly signal: AbortSignal }): Promise<Connection> {
-  const { options, signal } = source;
+export async function connectToOne(
+  source: ServiceSource & ConnectOptions & { readonly signal: AbortSignal },
+): Promise<Connection> {
+  const { options, signal, onDeprecated } = source;
   const meant = findMeant(source);
   const service = await serviceFor(meant);
-  return connectionTo({ fetch: await fetchWith(certificatesFor(meant)), ...service, signal }, options);
+  const fetch = await fetchWith(certificatesFor(meant));
+  return connectionTo({ fetch, ...service, signal, ...defined({ onDeprecated }) }, options);
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { ApiError } from "#client/index.ts";
 import { explainError } from "./errors.ts";
 
 const failed = (code: string, message: string): Error =>
@@ -24,4 +25,28 @@ describe("a service whose certificate is not trusted", () => {
       "cannot reach the service: connect ECONNREFUSED 127.0.0.1:1 (is it running?)",
     );
   });
+});
+
+it("names every fault of a request, each on a line of its own", () => {
+  const faults = [
+    { field: "priorty", issue: "Unknown parameter", did_you_mean: "priority" },
+    { field: "limit", issue: "Must be at least 1" },
+    { field: "evil\n\u001b[2J", issue: "Unknown parameter" },
+  ];
+  const error = new ApiError({
+    code: "VALIDATION_ERROR",
+    message: "cannot accept priorty: Unknown parameter (did you mean priority?)",
+    status: 400,
+    details: { field: "priorty", issue: "Unknown parameter", faults },
+  });
+  expect(explainError(error)).toBe(
+    [
+      "cannot accept priorty: Unknown parameter (did you mean priority?) (VALIDATION_ERROR)",
+      "  limit: Must be at least 1",
+      "  evil [2J: Unknown parameter",
+    ].join("\n"),
+  );
+  expect(explainError(new ApiError({ code: "VALIDATION_ERROR", message: "no", status: 400 }))).toBe(
+    "no (VALIDATION_ERROR)",
+  );
 });

@@ -1,5 +1,6 @@
-import { ApiError } from "#client/index.ts";
+import { ApiError, mayPass } from "#client/api-error.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { type JsonObject, recordsIn } from "#kernel/values.ts";
 import { oneLine, severalLines } from "../output/output.ts";
 import { NoService } from "./no-service.ts";
 
@@ -18,10 +19,7 @@ export const isOutOfReach = (error: unknown): boolean => error instanceof TypeEr
 
 /** Errors that may be temporary; a proxy has error pages of its own while the service restarts. */
 export const isPassing = (error: unknown): boolean =>
-  isOutOfReach(error) ||
-  (error instanceof ApiError &&
-    (["RATE_LIMITED", "UNAVAILABLE", "INTERNAL_ERROR"].includes(error.code) ||
-      (error.code === "UNREADABLE" && error.status >= 400)));
+  isOutOfReach(error) || (error instanceof ApiError && mayPass(error));
 
 export const isInterrupted = (error: unknown): boolean => error instanceof DOMException && error.name === "AbortError";
 
@@ -67,7 +65,7 @@ function distrustOf(cause: Error): string | undefined {
 
 const longestLine = 2000;
 
-/** An error as text for people, on one line unless settings have several faults. It may come from the other end of a connection. */
+/** An error as text for people, on one line unless it names several faults. It may come from the other end of a connection. */
 export function explainError(error: unknown): string {
   return severalLines(messageOf(error))
     .split("\n")
@@ -82,10 +80,23 @@ function scopeRemedy({ code, details }: ApiError): string {
   return `: sudo steward keys create NAME --scope ${scope} makes a key that has it, on its host`;
 }
 
+/** What is wrong with a request beside what its message says, a line for each. */
+function furtherFaults({ details }: ApiError): readonly string[] {
+  const { field, issue, faults }: JsonObject = details ?? {};
+  return recordsIn(faults)
+    .filter((fault) => fault["field"] !== field || fault["issue"] !== issue)
+    .map((fault) => {
+      const { did_you_mean: meant } = fault;
+      const hint = typeof meant === "string" ? ` (did you mean ${meant}?)` : "";
+      return `  ${oneLine(`${String(fault["field"])}: ${String(fault["issue"])}${hint}`)}`;
+    });
+}
+
 function messageOf(error: unknown): string {
   if (error instanceof ApiError) {
     const request = error.requestId === undefined ? "" : `, request ${error.requestId}`;
-    return oneLine(`${error.message} (${error.code}${request})${scopeRemedy(error)}`);
+    const first = oneLine(`${error.message} (${error.code}${request})${scopeRemedy(error)}`);
+    return [first, ...furtherFaults(error)].join("\n");
   }
   if (error instanceof TypeError && error.cause instanceof Error)
     return (

@@ -1,8 +1,10 @@
 import { setTimeout as delay } from "node:timers/promises";
+import type { RawEntry } from "#adapters/journal-format/output.ts";
+import { wholeEntry } from "#adapters/journal-format/whole-entry.ts";
 import { ApiError } from "#client/index.ts";
 import { logQueryLimit } from "#contract/limits.ts";
-import type { LogEntry, LogList } from "#contract/logs.ts";
-import { type RawEntry, rawEntry } from "../output/journal-output.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { Connection } from "./ports.ts";
 
 type Client = Connection["client"];
@@ -12,7 +14,7 @@ export type LogQuery = NonNullable<NonNullable<Parameters<Client["listLogs"]>[0]
 const [mostRefusals, usualWaitSeconds] = [20, 5];
 
 /** Asks again when the service says that this key calls too often. */
-async function patiently<T>(call: () => Promise<T>): Promise<T> {
+export async function patiently<T>(call: () => Promise<T>): Promise<T> {
   for (let refusals = 1; ; refusals += 1) {
     try {
       return await call();
@@ -36,23 +38,6 @@ export async function* allPages({ client }: Connection, query: LogQuery): AsyncG
   }
 }
 
-export const valueBytes = (field: { readonly text?: string; readonly base64?: string } | undefined): Buffer =>
-  field?.text === undefined ? Buffer.from(field?.base64 ?? "", "base64") : Buffer.from(field.text);
-
 /** The entry with its fields, and what did not come with them. */
-export function withFields({ client }: Connection, entry: LogEntry): Promise<RawEntry> {
-  return rawEntry(entry, async (name, position, from) => {
-    const parts: Buffer[] = [];
-    for (let offset: number | undefined = from; offset !== undefined; ) {
-      const query: LogQuery = { entry: entry.cursor, fields: name, offset };
-      const { logs }: LogList = await patiently(() => client.listLogs({ query }));
-      const field = logs[0]?.fields?.filter((each) => each.name === name)[position];
-      parts.push(valueBytes(field));
-      const next = field?.next_offset;
-      if (next !== undefined && next <= offset)
-        throw new Error(`the service gives no more than ${offset} bytes of ${name}`);
-      offset = next;
-    }
-    return parts;
-  });
-}
+export const withFields = ({ client }: Connection, entry: LogEntry): Promise<RawEntry> =>
+  wholeEntry(entry, (query) => patiently(() => client.listLogs({ query })));

@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describeMismatch, notAnAnswer } from "#client/answer.ts";
 import { type Answer, beginOperation, type LongOperationName } from "#client/index.ts";
+import { streamOperation } from "#client/stream.ts";
 import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
 import { isUnsuccessful, type OperationDetail, type OperationEntry } from "#contract/operation-entry.ts";
@@ -56,36 +57,96 @@ async function askPatiently<T>(
   }
 }
 
+/** While a stream tells of changes, the operation is asked for in addition as often as this: a connection may die unnoticed. */
+const besideStreamMs = 30_000;
+
+/** Waits for changes of an operation: by its stream where the service has one, else for a while. */
+function openChanges({ url, key, openSocket, allow }: FollowConnection, id: string, signal: AbortSignal) {
+  const over = new AbortController();
+  const startedAtMs = performance.now();
+  const open = () =>
+    streamOperation({
+      ...{ url, id, key, openSocket, allow },
+      signal: AbortSignal.any([signal, over.signal]),
+    });
+  let stream: ReturnType<typeof open> | undefined = open();
+  let coming: Promise<OperationEntry | undefined> | undefined;
+  let hasSpoken = false;
+
+  const next = (from: NonNullable<typeof stream>): Promise<OperationEntry | undefined> =>
+    from.next().then(
+      ({ value }) => value ?? undefined,
+      () => undefined,
+    );
+  const pause = async (durationMs: number): Promise<undefined> => {
+    await sleep(durationMs, undefined, { signal });
+  };
+
+  return {
+    /** The operation after a change; undefined when it has to be asked for. */
+    async next(): Promise<OperationEntry | undefined> {
+      if (stream === undefined) {
+        await pause(pauseMs(performance.now() - startedAtMs));
+        // A service that has had the stream has it again, after an update of itself for instance.
+        if (hasSpoken) stream = open();
+        return undefined;
+      }
+      coming ??= next(stream);
+      const quiet = new AbortController();
+      const silence = sleep(besideStreamMs, "quiet" as const, { signal: AbortSignal.any([signal, quiet.signal]) });
+      silence.catch(() => undefined);
+      const change = await Promise.race([coming, silence]).finally(() => quiet.abort());
+      if (change === "quiet") return undefined;
+      coming = undefined;
+      hasSpoken ||= change !== undefined;
+      if (change === undefined) stream = undefined;
+      return change;
+    },
+    close: (): void => over.abort(),
+  };
+}
+
+type FollowConnection = Pick<Connection, "client" | "url" | "key" | "openSocket" | "allow">;
+
 /** Shows the progress of an operation until it ends. @throws Interrupted at Ctrl-C: the operation goes on. */
 export async function followOperation(
   { io, person }: FollowPorts,
-  connection: Pick<Connection, "client">,
+  connection: FollowConnection,
   id: string,
 ): Promise<OperationDetail> {
   const { client } = connection;
   const signal = person.interrupted();
-  const startedAtMs = performance.now();
   const progress = startProgress(io, `operation ${id}`);
   let isLost = false;
   let lastStep = "";
+  const ask = async (): Promise<OperationDetail> => {
+    const operation = await askPatiently(() => client.getOperation({ params: { id } }), {
+      signal,
+      isWorthwhile: isPassing,
+      onLost() {
+        progress.show("lost the connection to the service; the operation goes on, asking again");
+        if (!isLost && !screenOf(io).showsProgress) io.err("steward: lost the connection, asking again\n");
+        isLost = true;
+      },
+    });
+    isLost = false;
+    return operation;
+  };
+  const show = ({ progress: { percent, step } }: OperationEntry): void => {
+    progress.show(`${bar(percent, barColumns)} ${percent} % ${step}`);
+    if (printsSteps(io) && step !== "" && step !== lastStep) io.err(`${oneLine(step)}\n`);
+    lastStep = step;
+  };
+  let changes: ReturnType<typeof openChanges> | undefined;
   try {
-    for (;;) {
-      const operation = await askPatiently(() => client.getOperation({ params: { id } }), {
-        signal,
-        isWorthwhile: isPassing,
-        onLost() {
-          progress.show("lost the connection to the service; the operation goes on, asking again");
-          if (!isLost && !screenOf(io).showsProgress) io.err("steward: lost the connection, asking again\n");
-          isLost = true;
-        },
-      });
-      isLost = false;
-      const { percent, step } = operation.progress;
-      progress.show(`${bar(percent, barColumns)} ${percent} % ${step}`);
-      if (printsSteps(io) && step !== "" && step !== lastStep) io.err(`${oneLine(step)}\n`);
-      lastStep = step;
-      if (isOver(operation)) return operation;
-      await sleep(pauseMs(performance.now() - startedAtMs), undefined, { signal });
+    for (let change: OperationEntry | undefined; ; change = await changes.next()) {
+      if (change !== undefined) show(change);
+      if (change === undefined || isOver(change)) {
+        const operation = await ask();
+        show(operation);
+        if (isOver(operation)) return operation;
+      }
+      changes ??= openChanges(connection, id, signal);
     }
   } catch (error) {
     progress.end();
@@ -96,6 +157,7 @@ export async function followOperation(
     if (isPassing(error)) io.err(`steward: the operation goes on by itself: ${watchCommand(connection, id)}\n`);
     throw error;
   } finally {
+    changes?.close();
     progress.end();
   }
 }

@@ -1,6 +1,8 @@
 import { describeMismatch } from "#client/answer.ts";
+import { ApiError } from "#client/api-error.ts";
 import { Plan } from "#contract/operation.ts";
 import { formatBytes } from "#kernel/text.ts";
+import { isString } from "#kernel/values.ts";
 import { type Io, oneLine, paintError, screenOf } from "../output/output.ts";
 import type { Person } from "./ports.ts";
 
@@ -11,12 +13,24 @@ export function asPlan(answer: unknown): Plan {
 }
 
 export function planLines(plan: Plan): readonly string[] {
-  const { steps, units, packages, bytes, requires_reboot: reboot, reason, frees_bytes: frees } = plan;
+  const {
+    steps,
+    units,
+    packages,
+    bytes,
+    requires_reboot: reboot,
+    reason,
+    frees_bytes: frees,
+    outside_window: outside,
+    needs_approval: approval,
+  } = plan;
   const section = (title: string, names: readonly string[]): readonly string[] =>
     names.length === 0 ? [] : [`${title} (${names.length}): ${names.join(", ")}`];
   return [
     ...steps.map((step, at) => `${at + 1}. ${step}`),
     ...(reason === undefined ? [] : [reason]),
+    ...(outside === undefined ? [] : [`would be refused now: ${outside.message}`]),
+    ...(approval === undefined ? [] : [`would wait for approval: ${approval.message}`]),
     ...section("packages", packages),
     ...section("units", units),
     ...(bytes > 0 ? [`to download: ${formatBytes(bytes)}`] : []),
@@ -54,4 +68,61 @@ export async function isWanted(
   if (/^y(es)?$/i.test(answer?.trim() ?? "")) return true;
   io.err("steward: nothing was done\n");
   return false;
+}
+
+const changesInARow = 3;
+
+/** The plan of what would be done now; undefined where the service refused for another reason than that it has changed. */
+function changedPlan(error: unknown): { readonly plan: Plan; readonly changes: readonly string[] } | undefined {
+  if (!(error instanceof ApiError) || error.details?.["reason"] !== "plan_changed") return undefined;
+  const { plan } = error.details;
+  return describeMismatch(Plan, plan) === undefined ? { plan: plan as Plan, changes: changeLines(error) } : undefined;
+}
+
+const toldChanges = 10;
+
+/** What has come and gone since the plan was shown, which its steps may only count. */
+function changeLines({ details }: ApiError): readonly string[] {
+  const linesOf = (member: "added" | "missing", word: string): readonly string[] => {
+    const value = details?.[member];
+    return Array.isArray(value) ? value.filter(isString).map((line) => `${word} ${line}`) : [];
+  };
+  const lines = [...linesOf("added", "also"), ...linesOf("missing", "not")];
+  return lines.length <= toldChanges
+    ? lines
+    : [...lines.slice(0, toldChanges), `and ${lines.length - toldChanges} more changes`];
+}
+
+interface Agreement<T> {
+  /** As it was shown and agreed to. */
+  readonly plan: Plan;
+  readonly question: (plan: Plan) => string;
+  readonly options: { readonly yes?: boolean | undefined; readonly json?: boolean | undefined };
+  readonly carryOut: (plan: Plan) => Promise<T>;
+}
+
+/**
+ * Carries out a plan. Where something has changed since it was shown, the new one is shown and asked about.
+ * @returns undefined where that is not wanted.
+ */
+export async function carryOutPlan<T>(
+  ports: { readonly io: Io; readonly person: Person },
+  { plan: shown, question, options, carryOut }: Agreement<T>,
+): Promise<{ readonly done: T } | undefined> {
+  let plan = shown;
+  for (let changes = 0; ; changes += 1) {
+    try {
+      return { done: await carryOut(plan) };
+    } catch (error) {
+      const changed = changedPlan(error);
+      // With --yes nobody would look at it.
+      if (changed === undefined || changes === changesInARow || options.yes) throw error;
+      ports.io.err("steward: something has changed since the plan was made; now it would:\n");
+      plan = changed.plan;
+      const shownAt = ioOfPlan(ports, options);
+      printPlan(shownAt, plan);
+      for (const line of changed.changes) shownAt.out(`  changed: ${oneLine(line)}\n`);
+      if (plan.steps.length === 0 || !(await isWanted(ports, question(plan), options))) return undefined;
+    }
+  }
 }

@@ -23,6 +23,10 @@ export interface ServiceOptions {
   readonly cert?: string;
   readonly key?: string;
   readonly context?: string;
+  /** Why a window that holds the call back is overridden. */
+  readonly overrideWindow?: string;
+  /** Why a call is made that others have to approve. */
+  readonly proposalReason?: string;
 }
 
 export interface Connection extends ClientOptions, Pick<Transport, "openSocket"> {
@@ -31,7 +35,7 @@ export interface Connection extends ClientOptions, Pick<Transport, "openSocket">
   readonly client: Client;
 }
 
-export interface ConnectOptions {
+export interface ConnectOptions extends Pick<ClientOptions, "onDeprecated"> {
   /** Ends the calls of the client. */
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: typeof globalThis.fetch;
@@ -155,13 +159,9 @@ export interface StackHost {
   };
 }
 
-/** What became of an operation in this process; `left`: it belongs, or belonged, to another process. */
-export type TaskOutcome = "done" | "failed" | "left";
-
 /** What commands do in this process instead of asking the service. */
 export interface LocalCommands {
   readonly serve: (options: { config?: string; newAdminKey?: boolean; safeMode?: boolean }) => Promise<void>;
-  readonly runTask: (id: string, askedBy?: string) => Promise<TaskOutcome>;
   readonly checkConfig: (file: string | undefined) => Promise<SettingsReport>;
   /** A systemd drop-in that permits the addresses that the settings need; `unresolved` has a line for each other. */
   readonly egress: (options: {
@@ -170,6 +170,8 @@ export interface LocalCommands {
     readonly allow: readonly string[];
   }) => Promise<{ readonly text: string; readonly unresolved: readonly string[] }>;
   readonly localService: () => Promise<LocalService>;
+  /** Opens a URL in the user's web browser. @throws Error when there is no desktop session; the message says what to do instead. */
+  readonly openBrowser: (url: string) => Promise<void>;
   readonly checkPlugin: (folder: string) => Promise<PluginReport>;
   /** @throws Error for others than root. */
   readonly pluginConfirmation: () => Promise<PluginConfirmation>;

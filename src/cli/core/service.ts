@@ -29,6 +29,8 @@ export const serviceFlags = {
   cacert: "--cacert",
   cert: "--cert",
   key: "--key",
+  overrideWindow: "--override-window",
+  proposalReason: "--proposal-reason",
 } as const satisfies Record<keyof ServiceOptions, string>;
 
 /** A word quoted for a shell. */

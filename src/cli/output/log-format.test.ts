@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { formatEntry } from "./log-format.ts";
 import { plainScreen } from "./screen.ts";
 

@@ -1,5 +1,5 @@
-import { type LogEntry, priorityNames } from "#contract/logs.ts";
-import { isoTime, shortTime } from "./journal-time.ts";
+import { isoTime, shortTime } from "#adapters/journal-format/time.ts";
+import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
 import { oneLine, severalLines } from "./output.ts";
 import { paint, type Screen, type Style } from "./screen.ts";
 

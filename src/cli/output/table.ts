@@ -3,7 +3,9 @@ import { type Cell, paint, type Style } from "./screen.ts";
 import { fitText, textWidth } from "./text.ts";
 
 const gap = "  ";
-const fewestColumns = 10;
+/** Rows are told apart by their first cells: these become narrow last. */
+const fewestOfFirst = 24;
+const fewestColumns = 14;
 const fewestCells = 2;
 
 const cellText = (cell: Cell): string =>
@@ -16,12 +18,13 @@ const sumOf = (widths: readonly number[]): number =>
 function fitWidths(natural: readonly number[], columns: number | undefined): readonly number[] {
   const widths = [...natural];
   if (columns === undefined) return widths;
-  const least = (width: number): number => Math.min(width, fewestColumns);
+  const least = (width: number, at: number): number => Math.min(width, at === 0 ? fewestOfFirst : fewestColumns);
   while (widths.length > fewestCells && sumOf(widths.map(least)) > columns) widths.pop();
   while (sumOf(widths) > columns) {
-    const widest = Math.max(...widths);
-    if (widest <= fewestColumns) break;
-    widths[widths.lastIndexOf(widest)] = widest - 1;
+    const spare = widths.map((width, at) => (width > least(width, at) ? width : 0));
+    const widest = Math.max(...spare);
+    if (widest === 0) break;
+    widths[spare.lastIndexOf(widest)] = widest - 1;
   }
   return widths;
 }

@@ -5,6 +5,7 @@ import { type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { answerCommand, changeCommand, valueCommand } from "../../core/answer-command.ts";
 import { type Command, namedArgument } from "../../core/command.ts";
 import type { CommandPorts } from "../../core/ports.ts";
+import { printFields } from "../../output/fields.ts";
 import { type Io, oneLine } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
 import { addPluginConfirmCommand } from "./confirm.ts";
@@ -33,6 +34,19 @@ function addPluginList(plugins: Command, ports: CommandPorts): void {
     ask: (client) => client.listPlugins(),
     isTrouble: (answer) => answer.plugins.some(({ enabled, fault }) => enabled && fault !== null),
     print: printPlugins,
+  });
+}
+
+function addPluginShow(plugins: Command, ports: CommandPorts): void {
+  const show = plugins
+    .command("show")
+    .description("one plugin, and what is wrong with it")
+    .addArgument(namedArgument("<name>", "name of the plugin", "plugin"))
+    .notes("Exit code: 0 all well, 1 it is enabled and does not run, 2 the service could not be asked.");
+  answerCommand(ports, show, {
+    ask: (client, name: string) => client.getPlugin({ params: { name } }),
+    isTrouble: ({ enabled, fault }) => enabled && fault !== null,
+    print: printFields,
   });
 }
 
@@ -140,6 +154,7 @@ Nothing that is there is written over.`)
 export function addPluginsCommands(program: Command, ports: CommandPorts): void {
   const plugins = program.command("plugins").description("list, enable, disable, confirm, check and make plugins");
   addPluginList(plugins, ports);
+  addPluginShow(plugins, ports);
   addPluginChanges(plugins, ports);
   addPluginConfirmCommand(plugins, ports);
   addValidateCommand(plugins, ports);

@@ -1,0 +1,246 @@
+import { type Answer, ApiError } from "#client/index.ts";
+import { sleep } from "#client/sleep.ts";
+import { type ApprovalStatus, approvalListLimit, approvalStatuses } from "#contract/approvals.ts";
+import { defined, isRecord, isString } from "#kernel/values.ts";
+import { answerCommand, changeCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
+import { ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
+import type { CommandPorts, Connection } from "../core/ports.ts";
+import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
+import type { Style } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+import { formatAge } from "../output/text.ts";
+
+type Approval = Answer<"getApproval">;
+
+const open: readonly ApprovalStatus[] = ["pending", "approved", "running"];
+const styles: Partial<Record<ApprovalStatus, Style>> = {
+  pending: "yellow",
+  running: "cyan",
+  done: "green",
+  failed: "red",
+};
+const pollWait = "30s";
+
+const outcomeOf = ({ status, error, decision, expires_at: end, operation_id: id }: Approval): string => {
+  if (status === "pending") return `until ${end}`;
+  if (status === "running") return id === null ? "" : `operation ${id}`;
+  return error?.message ?? decision ?? "";
+};
+
+function printApprovals(io: Io, { approvals, total }: Answer<"listApprovals">, now: number): void {
+  printTable(io, approvals, {
+    id: ({ id }) => id,
+    what: ({ operation }) => operation,
+    status: ({ status }) => ({ text: status, style: styles[status] }),
+    "proposed by": ({ proposer }) => proposer.name,
+    asked: (each) => formatAge(each.created_at, now),
+    outcome: outcomeOf,
+  });
+  io.out(`${approvals.length} of ${total}\n`);
+}
+
+function printApproval(io: Io, approval: Approval): void {
+  const { operation, proposer, reason, approvals, approvers, changed } = approval;
+  const say = (text: string): void => io.out(`${oneLine(text)}\n`);
+  say(
+    `${approval.id}: ${operation}, ${approval.status}${outcomeOf(approval) === "" ? "" : `: ${outcomeOf(approval)}`}`,
+  );
+  say(`proposed by ${proposer.name} (key ${proposer.key_id})${reason === null ? "" : `: ${reason}`}`);
+  if (Object.keys(approval.arguments).length > 0) say(`with ${JSON.stringify(approval.arguments)}`);
+  say(`approved by ${approvals.length} of ${approvers}: ${approvals.map(({ name }) => name).join(", ") || "nobody"}`);
+  printPlan(io, approval.plan);
+  for (const step of changed?.added ?? []) say(`  new: ${step}`);
+  for (const step of changed?.missing ?? []) say(`  gone: ${step}`);
+}
+
+/** Between two questions at least, also to a service that answers at once. */
+const leastPauseMs = 1000;
+
+/** Asks, and answers after a while at the earliest. */
+async function paced<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  const [answer] = await Promise.all([ask(), sleep(leastPauseMs, signal)]);
+  return answer;
+}
+
+/** The approval when it has ended. */
+async function untilEnded(
+  { client }: Pick<Connection, "client">,
+  given: Approval,
+  signal: AbortSignal,
+): Promise<Approval> {
+  let approval = given;
+  while (open.includes(approval.status)) {
+    const query = { wait: pollWait, since: approval.revision };
+    const { id } = approval;
+    approval = await paced(() => client.getApproval({ params: { id }, query }), signal);
+  }
+  return approval;
+}
+
+/** Waits for the end of a call that waits for approval. @returns the exit code. */
+export async function awaitApproval(
+  io: Io,
+  connection: Pick<Connection, "client">,
+  given: Approval,
+  signal: AbortSignal,
+): Promise<number> {
+  const { id, status, error, decision, result } = await untilEnded(connection, given, signal);
+  const why = error?.message ?? decision ?? "";
+  io.err(`steward: ${oneLine(`approval ${id}: ${status}${why === "" ? "" : `: ${why}`}`)}\n`);
+  if (status === "done") printJson(io, result);
+  return status === "done" ? exitCode.fine : exitCode.foundTrouble;
+}
+
+/** The approval with the plan of now, where it is refused since that has changed. */
+function changedOf(error: unknown): Approval | undefined {
+  if (!(error instanceof ApiError) || error.details?.["reason"] !== "plan_changed") return undefined;
+  const { approval } = error.details;
+  return isRecord(approval) && isString(approval["id"]) ? (approval as Approval) : undefined;
+}
+
+interface ApproveOptions {
+  readonly reason?: string;
+  readonly yes?: boolean;
+  readonly json?: boolean;
+}
+
+/** Shows a call and its plan, asks, and approves what was shown and nothing else. @returns undefined where that is not wanted. */
+async function approveShown(
+  ports: CommandPorts,
+  { client }: Pick<Connection, "client">,
+  id: string,
+  options: ApproveOptions,
+): Promise<Approval | undefined> {
+  let shown = await client.getApproval({ params: { id } });
+  for (;;) {
+    printApproval(ioOfPlan(ports, options), shown);
+    if (!(await isWanted(ports, `Approve ${shown.operation} of ${shown.proposer.name}?`, options))) return undefined;
+    const { plan_digest: digest } = shown;
+    try {
+      const body = { plan_digest: digest, ...defined({ reason: options.reason }) };
+      return await client.approve({ params: { id }, body });
+    } catch (error) {
+      const changed = changedOf(error);
+      // With --yes nobody would look at it.
+      if (changed === undefined || options.yes) throw error;
+      ports.io.err("steward: something has changed since the plan was made; now it would:\n");
+      shown = changed;
+    }
+  }
+}
+
+function addApproveCommand(program: Command, ports: CommandPorts): void {
+  const { io, connect, finish, person } = ports;
+  program
+    .command("approve")
+    .description("approve a call that waits: shows who wants what, and asks")
+    .argument("<id>", "its id")
+    .option("--reason <text>", "what you say about it")
+    .yes()
+    .json("print the approval as JSON when it is over")
+    .notes(
+      "What is approved is the plan that was shown; where it has changed meanwhile, the new one is shown. An approved call is carried out at once.\n\nExit code: 0 done, or others have to approve it too; 1 you said no, or it failed; 2 it cannot be approved.",
+    )
+    .action(async (id: string, options: ApproveOptions, command: Command) => {
+      const signal = person.interrupted();
+      const connection = await connect(command, { signal });
+      const approved = await approveShown(ports, connection, id, options);
+      if (approved === undefined) return finish(exitCode.foundTrouble);
+      const { result } = approved;
+      const end = approved.status === "pending" ? approved : await untilEnded(connection, approved, signal);
+      // A secret is only in the first answer.
+      const approval = { ...end, result: result ?? end.result };
+      if (options.json) printJson(io, approval);
+      else {
+        io.out(
+          `${oneLine(`${approval.id}: ${approval.status}${approval.error ? `: ${approval.error.message}` : ""}`)}\n`,
+        );
+        if (approval.result !== null) printJson(io, approval.result);
+      }
+      finish(approval.status === "failed" ? exitCode.foundTrouble : exitCode.fine);
+    });
+}
+
+function addDecisionCommand(
+  parent: Command,
+  ports: CommandPorts,
+  {
+    name,
+    description,
+    decide,
+  }: {
+    readonly name: "deny" | "cancel";
+    readonly description: string;
+    readonly decide: (
+      client: Connection["client"],
+      input: { params: { id: string }; query: { dry_run: boolean }; body: { reason?: string } },
+    ) => Promise<Approval>;
+  },
+): void {
+  const command = parent
+    .command(name)
+    .description(description)
+    .argument("<id>", "its id")
+    .option("--reason <text>", "what you say about it");
+  changeCommand(ports, command, {
+    change: (client, query, id: string, { reason }: { reason?: string }) =>
+      decide(client, { params: { id }, query, body: defined({ reason }) }),
+    print: (io, { id, operation, status }) => io.out(`${oneLine(`${id}: ${operation} is ${status}`)}\n`),
+  });
+}
+
+function addWatchCommand(approvals: Command, ports: CommandPorts): void {
+  const { io, connect, person, now } = ports;
+  approvals
+    .command("watch")
+    .description("show the calls that wait, again with each change, until Ctrl-C")
+    .json("print each list as JSON")
+    .action(async (options: { json?: boolean }, command: Command) => {
+      const signal = person.interrupted();
+      const { client } = await connect(command, { signal });
+      let last: number | undefined;
+      for (;;) {
+        const query = last === undefined ? {} : { wait: pollWait, since: last };
+        const ask = () => client.listApprovals({ query: { status: "pending", ...query } });
+        const answer = await (last === undefined ? ask() : paced(ask, signal));
+        if (answer.revision !== last) {
+          if (options.json) printJson(io, answer);
+          else printApprovals(io, answer, now());
+        }
+        last = answer.revision;
+      }
+    });
+}
+
+export function addApprovalsCommands(program: Command, ports: CommandPorts): void {
+  const { io, now } = ports;
+  const approvals = program.command("approvals").description("calls that wait for the approval of another key");
+  const list = approvals
+    .presetCommand("list")
+    .description("calls that wait and have waited, newest first: those of the own key, and those that it may approve")
+    .choice("-s, --status <status>", "only those in this status", approvalStatuses)
+    .limit(approvalListLimit);
+  answerCommand(ports, list, {
+    ask: (client, { status, limit }: { status?: ApprovalStatus; limit: number }) =>
+      client.listApprovals({ query: { limit, ...defined({ status }) } }),
+    print: (_, answer) => printApprovals(io, answer, now()),
+  });
+  const show = approvals.command("show").description("one call, with its plan").argument("<id>", "its id");
+  answerCommand(ports, show, {
+    ask: (client, id: string) => client.getApproval({ params: { id } }),
+    print: printApproval,
+  });
+  addWatchCommand(approvals, ports);
+  addDecisionCommand(approvals, ports, {
+    name: "cancel",
+    description: "take back what the own key has proposed",
+    decide: (client, input) => client.cancelApproval(input),
+  });
+  addApproveCommand(program, ports);
+  addDecisionCommand(program, ports, {
+    name: "deny",
+    description: "deny a call that waits for approval",
+    decide: (client, input) => client.deny(input),
+  });
+}

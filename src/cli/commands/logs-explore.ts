@@ -1,0 +1,202 @@
+import { InvalidArgumentError } from "commander";
+import { longTime } from "#adapters/journal-format/time.ts";
+import { logBuckets, logContextLimit } from "#contract/limits.ts";
+import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
+import {
+  isLogFacet,
+  type LogContext,
+  type LogFacet,
+  type LogFacets,
+  type LogHistogram,
+  logFacets,
+} from "#contract/log-exploration.ts";
+import { counted } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
+import { type Command, integer } from "../core/command.ts";
+import type { Connection } from "../core/ports.ts";
+import { logStyle } from "../output/log-format.ts";
+import { type Io, printJson } from "../output/output.ts";
+import { bar } from "../output/progress.ts";
+import type { Cell } from "../output/screen.ts";
+import { printTable } from "../output/table.ts";
+import { momentOption, printTemplates, resolveMoment } from "./logs-templates.ts";
+
+/** What is asked of the journal instead of its entries. */
+export interface ExploreOptions {
+  /** At most so many buckets; true: as many as the service takes by itself. */
+  readonly histogram?: number | true;
+  /** True: all. */
+  readonly facets?: readonly LogFacet[] | true;
+  readonly templates?: boolean;
+  /** `boot`, `update`, or a time. */
+  readonly newSince?: string;
+  /** A cursor. */
+  readonly around?: string;
+  readonly follow?: boolean;
+  readonly json?: boolean;
+  readonly lines?: number | true | "all";
+}
+
+/** The filters of `steward logs`, as the service takes them. */
+export interface ExploreFilters {
+  readonly units?: readonly string[];
+  readonly priority?: number;
+  readonly since?: string;
+  readonly until?: string;
+  readonly grep?: string;
+  readonly boot?: string;
+  readonly identifier?: string;
+}
+
+const bucketCount = integer(logBuckets.minimum, logBuckets.maximum);
+
+function facetNames(text: string): readonly LogFacet[] {
+  const names = text.split(",");
+  const facets = names.filter(isLogFacet);
+  if (facets.length === names.length) return facets;
+  throw new InvalidArgumentError(`it must be some of ${logFacets.join(", ")}, separated by commas`);
+}
+
+const barColumns = 40;
+
+/** `2 err, 10 warning`: what is worse than a notice. */
+function severitiesText(priorities: LogHistogram["buckets"][number]["priorities"]): Cell {
+  const levels = Object.entries(priorities)
+    .map(([level, count]) => ({ level: Number(level), count }))
+    .filter(({ level }) => level < priorityNames.indexOf("notice"));
+  const text = levels.map(({ level, count }) => `${count} ${priorityNames[level] ?? level}`).join(", ");
+  const worst = Math.min(...levels.map(({ level }) => level));
+  return { text, ...(levels.length > 0 && { style: logStyle({ priority: worst }) }) };
+}
+
+/** A line for each bucket: its beginning, how many entries, how many of them are warnings or worse. */
+function printHistogram(io: Io, { buckets, total }: LogHistogram): void {
+  const most = Math.max(1, ...buckets.map((bucket) => bucket.total));
+  printTable(io, buckets, {
+    from: ({ at }) => longTime(new Date(at)),
+    entries: (bucket) => String(bucket.total),
+    "": (bucket) => bar((100 * bucket.total) / most, barColumns),
+    severe: ({ priorities }) => severitiesText(priorities),
+  });
+  io.err(`-- ${counted(total, "entry", "entries")} --\n`);
+}
+
+const nameOfLevel = (field: LogFacet, value: string): string =>
+  field === "priority" ? (priorityNames[Number(value)] ?? value) : value;
+
+/** A line for each value, the most frequent ones of each field first. */
+function printFacets(io: Io, { facets, distinct, total }: LogFacets): void {
+  const rows = logFacets.flatMap((field) =>
+    (facets[field] ?? []).map(({ value, count }) => ({ field, value: nameOfLevel(field, value), count })),
+  );
+  printTable(io, rows, {
+    field: ({ field }) => field,
+    entries: ({ count }) => String(count),
+    share: ({ count }) => `${total === 0 ? 0 : Math.round((100 * count) / total)} %`,
+    value: ({ value }) => value,
+  });
+  const cut = logFacets.filter(
+    (field) => distinct[field] === null || (distinct[field] ?? 0) > (facets[field] ?? []).length,
+  );
+  const more = cut.length === 0 ? "" : `; there are more values of ${cut.join(", ")} (-n shows more)`;
+  io.err(`-- ${counted(total, "entry", "entries")}${more} --\n`);
+}
+
+/** The options of {@link ExploreOptions} that `steward logs` has beside its own. */
+export function addExploreOptions(logs: Command, now: () => number): void {
+  logs
+    .option(
+      "--histogram [buckets]",
+      "how many there are over time, in at most so many steps, and how severe",
+      bucketCount,
+    )
+    .option("--facets [names]", `what they have and how often: ${logFacets.join(", ")}, or some of them`, facetNames)
+    .option("--templates", "what programs write again and again, and how often")
+    .option(
+      "--new-since <moment>",
+      "templates that are new since the last boot, the last update, or a time: boot, update, yesterday",
+      momentOption(now),
+    )
+    .option("--around <cursor>", "an entry and those around it, 10 on either side or as -n says, of all units");
+}
+
+const questions = ["histogram", "facets", "templates", "newSince", "around"] as const;
+const nameOf = (question: (typeof questions)[number]): string => (question === "newSince" ? "new-since" : question);
+
+/** Prints templates: all, or those that are new since a moment. */
+async function exploreTemplates(
+  io: Io,
+  connection: Connection,
+  {
+    moment,
+    filters,
+    count,
+    json,
+  }: {
+    readonly moment: string | undefined;
+    readonly filters: ExploreFilters;
+    readonly count: number | undefined;
+    readonly json: boolean | undefined;
+  },
+): Promise<void> {
+  const compare = moment === undefined ? undefined : await resolveMoment(moment, connection);
+  if (moment !== undefined && compare === undefined)
+    throw new Error("the service remembers no update (give a time instead of update)");
+  const isNew = compare === undefined ? {} : { compare, status: "new" as const };
+  const query = { ...filters, ...isNew, ...defined({ limit: count }) };
+  const answer = await connection.client.getLogTemplates({ query });
+  if (json) printJson(io, answer);
+  else printTemplates(io, answer);
+}
+
+/**
+ * Asks what the options want instead of entries, and prints it.
+ * @param printer prints an entry, with the fields that it needs.
+ * @returns whether something was asked for.
+ */
+export async function explore(
+  { io, connection }: { readonly io: Io; readonly connection: Connection },
+  {
+    options,
+    filters,
+    command,
+  }: {
+    readonly options: ExploreOptions;
+    readonly filters: ExploreFilters;
+    readonly command: Command;
+  },
+  { fields, print }: { readonly fields: string | undefined; readonly print: (entry: LogEntry) => Promise<void> | void },
+): Promise<boolean> {
+  const { histogram, facets, templates, newSince, around, follow, json, lines } = options;
+  const { client } = connection;
+  const asked = questions.filter((name) => options[name] !== undefined);
+  if (asked.length === 0) return false;
+  if (follow) command.error(`error: --follow shows entries: it does not go with --${asked.map(nameOf)[0]}`);
+  if (asked.length > 1)
+    command.error(`error: ${asked.map((name) => `--${nameOf(name)}`).join(", ")}: one of them at a time`);
+  const count = typeof lines === "number" ? lines : undefined;
+  if (around !== undefined) {
+    const most = Math.min(count ?? logContextLimit.default, logContextLimit.maximum);
+    const query = { cursor: around, before: most, after: most, ...defined({ fields }) };
+    const answer: LogContext = await client.getLogContext({ query });
+    if (json) printJson(io, answer);
+    else for (const entry of answer.entries) await print(entry);
+    return true;
+  }
+  if (histogram !== undefined) {
+    const buckets = histogram === true ? undefined : histogram;
+    const answer = await client.getLogHistogram({ query: { ...filters, ...defined({ buckets }) } });
+    if (json) printJson(io, answer);
+    else printHistogram(io, answer);
+    return true;
+  }
+  if (templates || newSince !== undefined) {
+    await exploreTemplates(io, connection, { moment: newSince, filters, count, json });
+    return true;
+  }
+  const names = facets === undefined || facets === true ? undefined : facets.join(",");
+  const answer = await client.getLogFacets({ query: { ...filters, ...defined({ fields: names, limit: count }) } });
+  if (json) printJson(io, answer);
+  else printFacets(io, answer);
+  return true;
+}

@@ -1,0 +1,122 @@
+import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { setTimeout as delay } from "node:timers/promises";
+import { errorMessage } from "#kernel/errors.ts";
+import { counted } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
+import type { Command } from "../core/command.ts";
+import { explainError, isPassing } from "../core/errors.ts";
+import { entriesOf } from "../core/journal-entries.ts";
+import { patiently } from "../core/journal-pages.ts";
+import type { Connection } from "../core/ports.ts";
+import { type Io, oneLine } from "../output/output.ts";
+import type { ExploreFilters } from "./logs-explore.ts";
+
+export interface ExportOptions {
+  /** A file that is made. */
+  readonly export?: string;
+}
+
+/** What is exported, as the service takes it. */
+interface ExportRequest extends ExploreFilters {
+  readonly format: keyof typeof entriesOf;
+  readonly all: boolean;
+  readonly cursor?: string;
+}
+
+/** The formats of exports by the names that journalctl has for them. */
+const formats: Readonly<Record<string, ExportRequest["format"]>> = { export: "journal", json: "json" };
+export const exportFormatOf = (output: string): ExportRequest["format"] | undefined => formats[output];
+
+/** How often an export that was cut is gone on with where nothing more comes, and how long is waited before. */
+const [mostAttempts, attemptMs] = [5, 1_000];
+
+interface Exported {
+  readonly count: number;
+  readonly bytes: number;
+  readonly cursor: string | undefined;
+}
+
+/** An export that was cut, and cannot be gone on with. */
+class ExportCut extends Error {
+  override readonly name = "ExportCut";
+}
+
+/**
+ * Writes whole entries, and nothing else, as they come. A connection that is cut is made again, and the export goes on after the
+ * last entry.
+ */
+async function writeEntries(
+  { client }: Connection,
+  asked: ExportRequest,
+  { write, onCut }: { readonly write: (entries: Buffer) => void; readonly onCut: (error: unknown) => void },
+): Promise<Exported> {
+  const split = entriesOf[asked.format];
+  let { cursor } = asked;
+  let [count, bytes, attempts] = [0, 0, 0];
+  for (;;) {
+    try {
+      const query = { ...asked, ...defined({ cursor }) };
+      const body = await patiently(() => client.exportLogs({ query }));
+      let arrived = Buffer.alloc(0);
+      for await (const part of body) {
+        arrived = Buffer.concat([arrived, part]);
+        const whole = split(arrived);
+        if (whole.count === 0) continue;
+        write(arrived.subarray(0, whole.end));
+        ({ cursor = cursor } = whole);
+        count += whole.count;
+        bytes += whole.end;
+        arrived = arrived.subarray(whole.end);
+        attempts = 0;
+      }
+      if (arrived.length > 0) throw new ExportCut("cannot read the export: it ends within an entry");
+      return { count, bytes, cursor };
+    } catch (error) {
+      attempts += 1;
+      if (!isPassing(error) || attempts > mostAttempts) {
+        const rest = cursor === undefined ? "" : ` (--after-cursor '${oneLine(cursor)}' goes on)`;
+        const why = `cannot go on with the export after ${counted(count, "entry", "entries")}: ${errorMessage(error)}${rest}`;
+        throw count === 0 ? error : new ExportCut(why, { cause: error });
+      }
+      onCut(error);
+      await delay(attemptMs * attempts);
+    }
+  }
+}
+
+const tellCut =
+  ({ err }: Io) =>
+  (error: unknown): void =>
+    err(`steward: the export was cut: ${oneLine(explainError(error))}; going on\n`);
+
+/** Prints all entries of a window, where no terminal reads them. */
+export async function printExport(
+  io: Io & { readonly raw: (bytes: Buffer) => void },
+  connection: Connection,
+  asked: ExportRequest,
+): Promise<void> {
+  await writeEntries(connection, asked, { write: (entries) => io.raw(Buffer.from(entries)), onCut: tellCut(io) });
+}
+
+/** Writes all entries of a window to a new file that only its owner can read. @throws Error where the file is there. */
+export async function exportToFile(io: Io, connection: Connection, path: string, asked: ExportRequest): Promise<void> {
+  const file = openSync(path, "wx", 0o600);
+  try {
+    const write = (entries: Buffer): void => {
+      for (let at = 0; at < entries.length; ) at += writeSync(file, entries, at);
+    };
+    const { count, bytes, cursor } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
+    fsyncSync(file);
+    io.err(`-- ${counted(count, "entry", "entries")}, ${bytes} bytes in ${oneLine(path)} --\n`);
+    if (cursor !== undefined) io.err(`-- cursor: ${oneLine(cursor)} --\n`);
+  } finally {
+    closeSync(file);
+  }
+}
+
+export function addExportOption(logs: Command): void {
+  logs.option(
+    "--export <file>",
+    "all that match, however many, into a new file: in the export format, or with -o json in JSON",
+  );
+}

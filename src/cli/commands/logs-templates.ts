@@ -1,0 +1,63 @@
+import { InvalidArgumentError } from "commander";
+import { longTime } from "#adapters/journal-format/time.ts";
+import { priorityNames } from "#contract/log-entry.ts";
+import type { LogTemplates } from "#contract/log-exploration.ts";
+import { counted } from "#kernel/text.ts";
+import { timeOption } from "../core/log-time.ts";
+import type { Connection } from "../core/ports.ts";
+import { logStyle } from "../output/log-format.ts";
+import type { Io } from "../output/output.ts";
+import { printTable } from "../output/table.ts";
+
+/** What changed the packages of the host. */
+const updates = ["updates.apply", "packages.change", "updates.rollback"];
+const mostOperations = 200;
+
+/** Reads the moment of `--new-since`: a word that the service has to be asked for, or a time. */
+export function momentOption(now: () => number): (text: string) => string {
+  const time = timeOption(now);
+  return (text) => {
+    if (text === "boot" || text === "update") return text;
+    try {
+      return time(text);
+    } catch {
+      throw new InvalidArgumentError("it must be boot, update, or a time such as yesterday, -1h or RFC 3339");
+    }
+  };
+}
+
+/**
+ * The moment as the service takes it.
+ * @returns undefined where there has been no update.
+ * @throws as the call of the service.
+ */
+export async function resolveMoment(moment: string, { client }: Connection): Promise<string | undefined> {
+  if (moment !== "update") return moment;
+  const { operations } = await client.listOperations({ query: { limit: mostOperations } });
+  const found = operations.find(({ kind, started_at: startedAt }) => updates.includes(kind) && startedAt !== null);
+  return found?.started_at ?? undefined;
+}
+
+/** A line for each template: how often, how severe, since when, and what it says. */
+export function printTemplates(
+  io: Io,
+  { templates, distinct, other, total, compared_at: comparedAt }: LogTemplates,
+): void {
+  printTable(io, templates, {
+    ...(comparedAt !== undefined && {
+      status: ({ status = "same" }) => status,
+      before: ({ before = 0 }) => String(before),
+    }),
+    entries: ({ count }) => String(count),
+    severity: ({ priority }) =>
+      priority === null ? "" : { text: priorityNames[priority] ?? String(priority), style: logStyle({ priority }) },
+    first: ({ first }) => longTime(new Date(first)),
+    id: ({ id }) => id,
+    unit: ({ unit }) => unit,
+    text: ({ text }) => text,
+  });
+  const left = distinct > templates.length ? `, ${templates.length} of ${distinct} templates (-n shows more)` : "";
+  const rest = other > 0 ? `, ${counted(other, "entry", "entries")} of none` : "";
+  const since = comparedAt === undefined ? "" : `, compared at ${longTime(new Date(comparedAt))}`;
+  io.err(`-- ${counted(total, "entry", "entries")}${left}${rest}${since} --\n`);
+}

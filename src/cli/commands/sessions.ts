@@ -1,0 +1,109 @@
+import { type Answer, createClient } from "#client/index.ts";
+import { answerCommand, changeCommand } from "../core/answer-command.ts";
+import type { Command } from "../core/command.ts";
+import type { CommandPorts, Connection } from "../core/ports.ts";
+import { type Io, oneLine, printJson } from "../output/output.ts";
+import { printTable } from "../output/table.ts";
+
+/** A connection by a key, which a code can stand for: over root's socket with the admin key of this host. */
+async function keyed({ connect, local }: CommandPorts, command: Command): Promise<Connection> {
+  const connection = await connect(command);
+  if (connection.key !== undefined || connection.openSocket === undefined) return connection;
+  const { url, adminKeyFile, readAdminKey } = await local.localService();
+  try {
+    const { text } = await readAdminKey(adminKeyFile, url);
+    const own = { ...connection, key: text.trim() };
+    return { ...own, client: createClient(own) };
+  } catch (error) {
+    const why = `cannot make a code: it stands for a key, and ${adminKeyFile} cannot be read (use --key-file)`;
+    throw new Error(why, { cause: error });
+  }
+}
+
+async function consoleAddress(ports: CommandPorts, command: Command) {
+  const { client, url, openSocket } = await keyed(ports, command);
+  // Whose client has an address that no browser can open.
+  const isOverSocket = openSocket !== undefined;
+  const { code, expires_at: expiresAt } = await client.createCode();
+  if (code === undefined) throw new Error("cannot make a code: the service answered with a plan");
+  const base = isOverSocket ? (await ports.local.localService()).url : url;
+  // In the fragment, which no server and no log of one gets to see.
+  return { url: `${base.replace(/\/$/, "")}/console/#code=${code}`, expires_at: expiresAt };
+}
+
+function printSessions(io: Io, { sessions }: Answer<"listSessions">): void {
+  if (sessions.length === 0) {
+    io.out("nobody is signed in\n");
+    return;
+  }
+  printTable(io, sessions, {
+    id: ({ id }) => id,
+    key: ({ key_id: id, name }) => `${name} (${id})`,
+    from: ({ remote_address: address }) => address ?? "unknown",
+    since: ({ created_at: at }) => at,
+    "last used": ({ last_used_at: at }) => at,
+    ends: ({ idles_out_at: at }) => at,
+    may: ({ elevated }) => ({ text: elevated ? "change" : "read", style: elevated ? "yellow" : undefined }),
+  });
+}
+
+function printPasskeys(io: Io, { passkeys }: Answer<"listPasskeys">): void {
+  if (passkeys.length === 0) {
+    io.out("there are no passkeys (the page of steward console registers them)\n");
+    return;
+  }
+  printTable(io, passkeys, {
+    id: ({ id }) => id,
+    name: ({ name }) => name,
+    key: ({ key_id: id, key_name: name }) => `${name} (${id})`,
+    for: ({ domain }) => domain,
+    since: ({ created_at: at }) => at,
+    "last used": ({ last_used_at: at }) => at ?? "never",
+  });
+}
+
+function addPasskeysCommands(program: Command, ports: CommandPorts): void {
+  const passkeys = program.command("passkeys").description("passkeys that sign somebody in, and their removal");
+  answerCommand(ports, passkeys.presetCommand("list").description("passkeys of the own key, or all with keys:admin"), {
+    ask: (client) => client.listPasskeys(),
+    print: printPasskeys,
+  });
+  const remove = passkeys
+    .command("remove")
+    .description("remove a passkey; sessions that were begun with it go on")
+    .argument("<id>", "id of the passkey");
+  changeCommand(ports, remove, {
+    change: (client, query, id: string) => client.removePasskey({ params: { id }, query }),
+    print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
+  });
+}
+
+export function addSessionsCommands(program: Command, ports: CommandPorts): void {
+  const { io, local } = ports;
+  program
+    .command("console")
+    .description("sign in with a browser: print an address that is good once, for a minute")
+    .option("--open", "open it in the browser of this desktop, too")
+    .json()
+    .notes(
+      "The browser gets a session that may read, as far as the key may, and never the key. Whoever has the address signs in with it: do not pass it on.",
+    )
+    .action(async (options: { readonly open?: boolean; readonly json?: boolean }, command: Command) => {
+      const address = await consoleAddress(ports, command);
+      if (options.json) printJson(io, address);
+      else io.out(`${oneLine(address.url)}\n`);
+      if (options.open) await local.openBrowser(address.url);
+    });
+
+  const sessions = program.command("sessions").description("who is signed in with a browser, and sign-out");
+  answerCommand(ports, sessions.presetCommand("list").description("sessions of the own key, or all with keys:admin"), {
+    ask: (client) => client.listSessions(),
+    print: printSessions,
+  });
+  const end = sessions.command("end").description("sign a session out, at once").argument("<id>", "id of the session");
+  changeCommand(ports, end, {
+    change: (client, query, id: string) => client.endSession({ params: { id }, query }),
+    print: (io, { id, message }) => io.out(`${oneLine(`${id}: ${message}`)}\n`),
+  });
+  addPasskeysCommands(program, ports);
+}

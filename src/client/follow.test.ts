@@ -1,0 +1,132 @@
+import { describe, expect, it } from "vitest";
+import { ApiError } from "./api-error.ts";
+import { followOperation, runOperation } from "./follow.ts";
+
+type Step = () => Response | Promise<Response>;
+
+const entry = (status: string, rest: Readonly<Record<string, unknown>> = {}) => ({
+  id: "op-1",
+  kind: "update",
+  status,
+  progress: { percent: 0, step: "" },
+  created_at: "2026-11-26T00:00:00Z",
+  started_at: null,
+  finished_at: status === "running" ? null : "2026-11-26T00:00:05Z",
+  result: null,
+  error: null,
+  log: [],
+  ...rest,
+});
+const json = (status: number, body: unknown) => (): Response => Response.json(body, { status });
+const lost = (): never => {
+  throw new TypeError("fetch failed", { cause: new Error("ECONNRESET") });
+};
+const result = {
+  operation_id: "op-1",
+  success: true,
+  snapshot_id: "12",
+  packages_updated: 1,
+  requires_reboot: false,
+  packages: [],
+  requires_restart: [],
+  error: null,
+};
+
+/** A service that answers one request after another in the given way. */
+function scripted(...steps: readonly Step[]) {
+  const asked: { readonly url: URL; readonly key: string | null; readonly method: string }[] = [];
+  const fetch: typeof globalThis.fetch = async (input, init) => {
+    const step = steps[asked.length];
+    asked.push({
+      url: new URL(String(input instanceof Request ? input.url : input)),
+      key: new Headers(init?.headers).get("Idempotency-Key"),
+      method: init?.method ?? "GET",
+    });
+    if (step === undefined) throw new Error("one request too many");
+    return step();
+  };
+  return { asked, options: { url: "http://127.0.0.1:1", fetch } };
+}
+
+describe("runOperation", () => {
+  it("begins it once though the connection breaks, and follows it to its result", async () => {
+    const { asked, options } = scripted(
+      lost,
+      json(503, { error: { code: "UNAVAILABLE", message: "starting" } }),
+      json(202, entry("running")),
+      json(200, entry("running", { progress: { percent: 40, step: "unpacking" } })),
+      lost,
+      json(200, entry("done", { result })),
+    );
+    const steps: string[] = [];
+    const answer = await runOperation(
+      { ...options, onProgress: ({ status, progress }) => steps.push(`${status} ${progress.percent}`) },
+      "applyUpdates",
+      { body: { type: "all" } },
+    );
+    expect(answer).toEqual(result);
+    expect(steps).toEqual(["running 40", "done 0"]);
+    const begun = asked.slice(0, 3);
+    expect(begun.map(({ method }) => method)).toEqual(["POST", "POST", "POST"]);
+    expect(new Set(begun.map(({ key }) => key)).size).toBe(1);
+    expect(begun[0]?.key).toMatch(/^[0-9a-f-]{36}$/);
+    expect(asked.slice(3).map(({ url }) => url.searchParams.get("wait"))).toEqual([null, "10s", "10s"]);
+  });
+
+  it("gives what needed no operation at once", async () => {
+    const { options } = scripted(json(200, result));
+    expect(await runOperation(options, "applyUpdates", {})).toEqual(result);
+  });
+
+  it("refuses a result that is not one of the operation", async () => {
+    const { options } = scripted(json(202, entry("running")), json(200, entry("done", { result: { success: "yes" } })));
+    await expect(runOperation(options, "applyUpdates", {})).rejects.toMatchObject({ code: "UNREADABLE" });
+  });
+
+  it("says why it failed, and which operation it was", async () => {
+    const error = { code: "CONFLICT", message: "another package manager is at work" };
+    const { options } = scripted(json(202, entry("running")), json(200, entry("failed", { error })));
+    const failure = await runOperation(options, "applyUpdates", {}).catch((reason: unknown) => reason);
+    expect(failure).toBeInstanceOf(ApiError);
+    expect(failure).toMatchObject({ ...error, details: { operation_id: "op-1" } });
+  });
+
+  it("does not insist where the service refuses", async () => {
+    const { asked, options } = scripted(json(403, { error: { code: "FORBIDDEN", message: "no scope" } }));
+    await expect(runOperation(options, "applyUpdates", {})).rejects.toMatchObject({ code: "FORBIDDEN" });
+    expect(asked.length).toBe(1);
+  });
+
+  it("takes a wrong address for no network that is down", async () => {
+    await expect(runOperation({ url: "not an address" }, "applyUpdates", {})).rejects.toThrow(/Invalid URL/);
+  });
+});
+
+describe("followOperation", () => {
+  it("ends with the last error when patience ends", async () => {
+    const { asked, options } = scripted(lost, lost, lost, lost, lost);
+    await expect(followOperation({ ...options, patienceMs: 100 }, "op-1")).rejects.toThrow("fetch failed");
+    expect(asked.length).toBe(2);
+  });
+
+  it("ends with its signal, also while it waits to ask again", async () => {
+    const ended = new AbortController();
+    const { options } = scripted(() => {
+      setTimeout(() => ended.abort(), 20);
+      return lost();
+    }, lost);
+    await expect(followOperation({ ...options, signal: ended.signal }, "op-1")).rejects.toThrow();
+  });
+
+  it("pauses where a service answers at once", async () => {
+    const { asked, options } = scripted(
+      ...Array.from({ length: 3 }, () => json(200, entry("running"))),
+      json(200, entry("done")),
+    );
+    const startedAtMs = performance.now();
+    expect(await followOperation(options, "op-1")).toMatchObject({ status: "done" });
+    expect(asked.length).toBe(4);
+    // Three waits were answered at once, the last with the end.
+    expect(performance.now() - startedAtMs).toBeGreaterThan(900);
+  });
+});

@@ -1,0 +1,13 @@
+/** Waits, or until the signal fires. */
+export function sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal?.aborted) return resolve();
+    const end = (): void => {
+      clearTimeout(timer);
+      signal?.removeEventListener("abort", end);
+      resolve();
+    };
+    const timer = setTimeout(end, durationMs);
+    signal?.addEventListener("abort", end);
+  });
+}
