@@ -10,16 +10,10 @@ const { env: environment } = process;
  * @returns its exit code.
  */
 export function runCommandLine(version: string): Promise<number> {
-  /** The whole of the service: for the commands that do more than ask it. */
-  const commands = lazy(async () =>
-    (await import("./local-commands.ts")).createLocalCommands({ version, environment }),
-  );
+  /** For the commands that do more than ask the service. */
+  const commands = lazy(async () => (await import("./local-commands.ts")).createLocalCommands({ environment }));
   /** Whether this process does no more than ask and print. */
   let isClient = true;
-  const asService = () => {
-    isClient = false;
-    return commands();
-  };
   for (const stream of [process.stdout, process.stderr]) {
     stream.on("error", (error: NodeJS.ErrnoException) => {
       // Whoever reads the output has seen enough (`steward logs | head`).
@@ -35,11 +29,16 @@ export function runCommandLine(version: string): Promise<number> {
     now: () => Date.now(),
     person: createPerson(process),
     local: {
-      serve: async (options) => (await asService()).serve(options),
-      runTask: async (id, askedBy) => (await asService()).runTask(id, askedBy),
+      serve: async (options) => {
+        isClient = false;
+        await (await import("./serve-command.ts")).runService(options, { version, environment });
+      },
       checkConfig: async (file) => (await commands()).checkConfig(file),
       egress: async (options) => (await commands()).egress(options),
-      localService: () => localService(environment, async () => (await commands()).loadConfig()),
+      localService: () =>
+        localService(environment, async () => (await import("./load-settings.ts")).loadSettings(environment)),
+      openBrowser: async (url) =>
+        (await import("./open-browser.ts")).openBrowser(url, { environment, now: () => Date.now() }),
       checkPlugin: async (folder) => (await commands()).checkPlugin(folder),
       pluginConfirmation: async () => (await commands()).pluginConfirmation(),
       stackHost: async (url) => (await commands()).stackHost(url),

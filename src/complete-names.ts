@@ -6,10 +6,10 @@ import { localService } from "./local-service.ts";
 const usualMs = 190;
 /** What the service gets where the start alone takes long, since the processors are slow or busy. */
 const leastMs = 100;
-const longestMs = 10_000;
+const longestMs = 60_000;
 
 function remainingMs(given: string | undefined): number {
-  const limit = /^\d{1,5}$/.test(given ?? "") ? Math.min(Number(given), longestMs) : usualMs;
+  const limit = /^\d{1,15}$/.test(given ?? "") ? Math.min(Number(given), longestMs) : usualMs;
   return Math.max(limit - performance.now(), leastMs);
 }
 
@@ -21,9 +21,7 @@ export async function namesToOffer(argv: readonly string[]): Promise<string> {
   const names = completeNames(argv, {
     environment,
     localService: () =>
-      localService(environment, async () =>
-        (await import("./local-commands.ts")).createLocalCommands({ version: "", environment }).loadConfig(),
-      ),
+      localService(environment, async () => (await import("./load-settings.ts")).loadSettings(environment)),
     signal: ending.signal,
   }).catch(() => []);
   const lines = await Promise.race([names, late]);

@@ -1,58 +1,25 @@
 import { lookup } from "node:dns/promises";
-import { statSync, writeFileSync } from "node:fs";
+import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { exec } from "#adapters/exec/index.ts";
-import { describeKeyStoreLoss, KeyStoreLost } from "#adapters/keystore/index.ts";
+import { describeKeyStoreLoss } from "#adapters/keystore/index.ts";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { listHostAudit, verifyHostAudit } from "#app/audit.ts";
 import { runLocalChecks } from "#app/checks.ts";
 import { egressDropIn } from "#app/egress.ts";
-import { runOperation } from "#app/operation.ts";
-import { safeModeVariable } from "#app/operation-program.ts";
 import { checkTlsFiles } from "#app/parts/tls.ts";
 import { unreadableFiles } from "#app/readable-files.ts";
-import { serve } from "#app/serve.ts";
 import { stackHost } from "#app/stack.ts";
-import { endWithStarter } from "#app/starter.ts";
-import { cleanIo, ioOfProcess, type LocalCommands, NeedsDecision, type PluginReport } from "#cli/index.ts";
+import type { LocalCommands, PluginReport } from "#cli/index.ts";
 import { configFile, type Environment } from "#config/defaults.ts";
 import { type Fault, formatFault, SettingsFaulty } from "#config/faults.ts";
-import { type Config, loadConfig } from "#config/load.ts";
-import { reservedCheckIds } from "#domain/health/registry.ts";
+import type { Config } from "#config/load.ts";
 import { permissionWords } from "#domain/plugins/permissions.ts";
 import type { FoundPlugin } from "#domain/ports/plugins.ts";
 import { createPluginConfirmation } from "#root/confirm-plugin.ts";
 import { places } from "#root/places.ts";
-import { serveRequest } from "#root/serve-request.ts";
-import { requireRootSettings } from "#root/settings.ts";
-
-import { isJournal, noticeMark, withPriorities } from "#telemetry/journal-output.ts";
-import { createLineWriter } from "#telemetry/line-writer.ts";
-import { createLogs } from "#telemetry/logger.ts";
-
-/** As `ps`, `top` and the check of the firewall show it: Node calls its first thread MainThread. */
-function takeName(): void {
-  try {
-    writeFileSync("/proc/self/comm", "steward");
-  } catch {
-    // Where there is no such file, nobody reads the name from it either.
-  }
-}
-
-/** Log lines to standard output, for programs that keep a log. */
-function openLogs(environment: Environment) {
-  const writer = createLineWriter(process.stdout.fd);
-  // Whatever ends the process, its last lines are out first.
-  process.on("exit", writer.flush);
-  const toJournal = isJournal(process.stdout.fd, environment);
-  const logWriter = toJournal ? withPriorities(writer) : writer;
-  return {
-    logsOf: (level: Parameters<typeof createLogs>[0]["level"]) => createLogs({ level, writer: logWriter }),
-    /** Writes a line as a notice before it returns. @throws Error when nobody takes it. */
-    writeNotice: (line: string) => writer.writeNow(`${toJournal ? noticeMark : ""}${line}`),
-  };
-}
+import { loadRootSettings, loadSettings } from "./load-settings.ts";
 
 /** Root reads every file; what matters is whether the user of the installed service can. */
 async function unreadableFaults({ settings, stateDir, faultAt }: Config): Promise<readonly Fault[]> {
@@ -102,16 +69,9 @@ async function egress(config: Config, { clients, allow }: EgressOptions) {
 
 type LocalAudit = LocalCommands["audit"];
 
-/** What commands do in this process with the whole of the service, instead of asking it. */
-export function createLocalCommands({ version, environment }: { version: string; environment: Environment }) {
-  const load = (file?: string): Config =>
-    loadConfig({ file, environment, isRoot: process.getuid?.() === 0, builtInCheckIds: reservedCheckIds });
-
-  /** What root does for a service without rights is said by settings that only root can change. */
-  function requireSettingsOfRoot(): void {
-    const file = configFile(undefined, environment);
-    if (file !== undefined) requireRootSettings(file);
-  }
+/** What commands do in this process instead of asking the service. */
+export function createLocalCommands({ environment }: { readonly environment: Environment }) {
+  const load = (file?: string): Config => loadSettings(environment, file);
 
   async function checkConfig(named: string | undefined) {
     const file = configFile(named, environment);
@@ -132,63 +92,11 @@ export function createLocalCommands({ version, environment }: { version: string;
     }
   }
 
-  async function runService({
-    config: file,
-    newAdminKey = false,
-    safeMode = false,
-  }: Parameters<LocalCommands["serve"]>[0]) {
-    endWithStarter();
-    takeName();
-    const { logsOf } = openLogs(environment);
-    try {
-      const config = load(file);
-      await serve(config, {
-        version,
-        logs: logsOf(config.logLevel),
-        newAdminKey,
-        isSafeMode: safeMode,
-        reload: () => load(file),
-        tell: cleanIo(ioOfProcess(process)).err,
-      });
-    } catch (error) {
-      const needsDecision = error instanceof SettingsFaulty || error instanceof KeyStoreLost;
-      throw needsDecision ? new NeedsDecision(error.message, { cause: error }) : error;
-    }
-  }
-
-  async function runTask(id: string, askedBy?: string) {
-    takeName();
-    const taskOptions = () => {
-      const config = load();
-      const { logsOf, writeNotice: writeRecord } = openLogs(environment);
-      const { log } = logsOf(config.logLevel);
-      return { config, writeRecord, options: { version, log, isSafeMode: environment[safeModeVariable] === "1" } };
-    };
-    if (askedBy === undefined) {
-      const { config, options } = taskOptions();
-      return runOperation(id, config, options);
-    }
-    return serveRequest({
-      instance: id,
-      user: askedBy,
-      prepare() {
-        requireSettingsOfRoot();
-        return Promise.resolve(taskOptions());
-      },
-    });
-  }
-
   return {
-    loadConfig: load,
-    serve: runService,
-    runTask,
     checkConfig,
     egress: (options: EgressOptions) => egress(load(options.config), options),
     checkPlugin,
-    pluginConfirmation() {
-      requireSettingsOfRoot();
-      return createPluginConfirmation(load());
-    },
+    pluginConfirmation: () => createPluginConfirmation(loadRootSettings(environment)),
     stackHost: (url: string | undefined) => stackHost(load(), url),
     audit: {
       list: (query: Parameters<LocalAudit["list"]>[0]) => listHostAudit(load(), query),

@@ -16,8 +16,14 @@ if (process.argv[2] === "__complete") {
   await new Promise((resolve) => process.stdout.write(lines, resolve));
   process.exit(0);
 }
-const { runCommandLine } = await import("./command-line.ts");
-const code = await runCommandLine(version);
+const { argv, env: environment } = process;
+const run = async (): Promise<number> => {
+  // Root does a task for each change that the service asks for: no more is loaded than that needs.
+  if (argv[2] === "task")
+    return (await import("./task-command.ts")).runTaskCommand(argv.slice(3), { version, environment });
+  return (await import("./command-line.ts")).runCommandLine(version);
+};
+const code = await run();
 // What was printed is out before the process ends, however slowly it is read.
 await new Promise((resolve) => process.stdout.write("", resolve));
 process.exit(code);

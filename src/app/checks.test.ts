@@ -20,31 +20,20 @@ afterAll(() => rmSync(folder, { recursive: true }));
 /** Every program says that it has run. */
 const exec: Exec = () => Promise.resolve({ exitCode: 0, stdout: "ran", stderr: "", truncated: false });
 
-it("gives the place of a younger check to a plugin of that name in the settings, which root does not run", async () => {
-  const asked: string[] = [];
+const notHere = (): Promise<never> => Promise.reject(new Error("not here"));
+
+/** All checks of a host of fakes. @param asked takes the tasks that root is asked for. */
+function checksOf(settings: object, asked: string[] = []) {
   const rootSide = {
-    request: (task: string) => {
+    request(task: string) {
       asked.push(task);
-      return Promise.reject(new Error("not here"));
+      return notHere();
     },
   } as unknown as RootSide;
-  const command = ["/usr/lib/nagios/plugins/check_smart"];
-  const text = JSON.stringify({ health: { checks: { smart: { command }, lvm_thin: { command, user: "root" } } } });
   const file = join(folder, "config.yaml");
-  writeFileSync(file, text);
-  const config = loadConfig({
-    file,
-    environment: {},
-    isRoot: false,
-    builtInCheckIds: reservedCheckIds,
-  });
-  const systemd = {
-    units: createFakeUnits(),
-    timers: createFakeTimers(),
-    details: createFakeUnitDetails(createFakeUnits()),
-    probe: () => Promise.reject(new Error()),
-    dispose: () => undefined,
-  };
+  writeFileSync(file, JSON.stringify(settings));
+  const config = loadConfig({ file, environment: {}, isRoot: false, builtInCheckIds: reservedCheckIds });
+  const units = createFakeUnits();
   const host = {
     facts: {
       ...createFakeHostFacts(),
@@ -52,11 +41,23 @@ it("gives the place of a younger check to a plugin of that name in the settings,
       diskPercent: () => Promise.resolve(0),
       dispose: () => undefined,
     },
-    systemd,
+    systemd: {
+      units,
+      timers: createFakeTimers(),
+      details: createFakeUnitDetails(units),
+      probe: notHere,
+      dispose: () => undefined,
+    },
     journal: createFakeJournal(),
     packages: createFakePackageManager(),
   };
-  const { checks } = createHostChecks({ config, host, exec, rootSide, certificatePaths: () => [] });
+  return createHostChecks({ config, host, exec, rootSide, certificatePaths: () => [] }).checks;
+}
+
+it("gives the place of a younger check to a plugin of that name in the settings, which root does not run", async () => {
+  const asked: string[] = [];
+  const command = ["/usr/lib/nagios/plugins/check_smart"];
+  const checks = checksOf({ health: { checks: { smart: { command }, lvm_thin: { command, user: "root" } } } }, asked);
   const named = (id: string) => checks.filter((check) => check.id === id);
   const { signal } = new AbortController();
   const [smart] = named("smart");
@@ -65,4 +66,14 @@ it("gives the place of a younger check to a plugin of that name in the settings,
   expect(asked).toEqual([]);
   await expect(named("lvm_thin")[0]?.run({ ignore: [] }, signal)).rejects.toThrow("not here");
   expect(asked).toEqual(["monitoring.run"]);
+});
+
+it("lets a closed list of checks judge updates", () => {
+  const byRule = Map.groupBy(checksOf({}), ({ guardedBy }) => guardedBy);
+  const idsOf = (rule: "change" | "failure") => (byRule.get(rule) ?? []).map(({ id }) => id).toSorted();
+  expect(idsOf("failure")).toEqual(["disk_space", "inode_usage", "kernel_errors", "memory"]);
+  expect(idsOf("change")).toEqual([
+    ...["apt_status", "dns_resolution", "network_connectivity", "read_only_filesystems", "ssh_config"],
+    "unit_restart_loops",
+  ]);
 });

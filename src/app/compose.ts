@@ -1,8 +1,11 @@
+import { operations as table } from "#contract/index.ts";
+import { canHandler } from "#domain/access/can.ts";
 import type { Probed, Prober } from "#domain/health/prober.ts";
 import { createParts, type Part, type PartContext, type Parts } from "./part.ts";
 import type { createAccessPart } from "./parts/access.ts";
 import type { createAccountsPart } from "./parts/accounts.ts";
 import type { createAlertsPart } from "./parts/alerts.ts";
+import type { createApprovalsPart } from "./parts/approvals.ts";
 import type { createAuditPart } from "./parts/audit.ts";
 import type { createAutomaticPart } from "./parts/automatic-updates.ts";
 import type { createConnectorsPart } from "./parts/connectors.ts";
@@ -22,9 +25,12 @@ import type { createRebootPart } from "./parts/reboot.ts";
 import type { createSystemPart } from "./parts/system.ts";
 import type { createTracesPart } from "./parts/traces.ts";
 import type { createUpdatesPart } from "./parts/updates.ts";
+import type { WindowsPart } from "./parts/windows.ts";
 
 export interface BackParts {
   readonly audit: ReturnType<typeof createAuditPart>;
+  readonly windows: WindowsPart;
+  readonly approvals: Part & ReturnType<typeof createApprovalsPart>;
   readonly access: Part & ReturnType<typeof createAccessPart>;
   readonly traces: Part & ReturnType<typeof createTracesPart>;
   readonly host?: Part;
@@ -55,50 +61,69 @@ export function composeService<H extends Http>(
   back: BackParts,
   front: {
     readonly prober: Prober;
-    readonly http: (ports: Pick<HttpPorts, "access" | "audit" | "handlers" | "streams" | "onClosing">) => H;
+    readonly http: (
+      ports: Pick<HttpPorts, "access" | "audit" | "windows" | "approvals" | "handlers" | "streams" | "onClosing">,
+    ) => H;
     readonly probes: (http: H) => Omit<Probed["probes"], "llm">;
   },
 ): { readonly http: H; readonly parts: Parts } {
-  const { audit, access, traces, host = {}, system, logs } = back;
+  const { audit, access, approvals, traces, host = {}, system, logs } = back;
   const { operations, updates, automatic, connectors, health, plugins, alerts } = back;
   const explain = createExplainPart({ ...context, health, units: system.units, logs, chat: connectors.chat });
   // Started together; stopped and disposed of in reverse.
   const order = [
     ...[audit, access, traces, host, logs, operations, updates],
-    ...[connectors, health, plugins, alerts, automatic],
+    ...[connectors, health, plugins, alerts, automatic, approvals],
   ];
   const parts = createParts(context.log, order);
   operations.onEnded(alerts.events.operationEnded);
   plugins.onDisabled(alerts.events.pluginDisabled);
+  approvals.onWanted(alerts.events.approvalWanted);
   access.keyring.onExpiredUse(alerts.events.expiredKeyUsed);
+  audit.onBroken(alerts.events.auditBroken);
+  const handlers = {
+    ...health.handlers,
+    ...system.handlers,
+    ...back.processes.handlers,
+    ...back.accounts.handlers,
+    ...back.hostSettings.handlers,
+    ...back.disks.handlers,
+    ...back.diskUsage.handlers,
+    ...back.network.handlers,
+    ...back.reboot.handlers,
+    ...back.windows.handlers,
+    ...back.packages.handlers,
+    ...updates.handlers,
+    ...automatic.handlers,
+    ...operations.handlers,
+    ...connectors.handlers,
+    ...plugins.handlers,
+    ...explain.handlers,
+    ...logs.handlers,
+    ...access.handlers,
+    ...access.sessionHandlers,
+    ...access.passkeyHandlers,
+    ...approvals.handlers,
+    canI: canHandler({
+      operations: table,
+      windows: back.windows.gate,
+      approvals: approvals.rules,
+      budgetOf: access.budgetOf,
+      fixes: health.fixes,
+    }),
+    ...audit.handlers,
+    ...alerts.handlers,
+    ...traces.handlers,
+  };
+  approvals.runsWith(handlers);
   const http = parts.add(
     front.http({
       access,
       audit,
-      handlers: {
-        ...health.handlers,
-        ...system.handlers,
-        ...back.processes.handlers,
-        ...back.accounts.handlers,
-        ...back.hostSettings.handlers,
-        ...back.disks.handlers,
-        ...back.diskUsage.handlers,
-        ...back.network.handlers,
-        ...back.reboot.handlers,
-        ...back.packages.handlers,
-        ...updates.handlers,
-        ...automatic.handlers,
-        ...operations.handlers,
-        ...connectors.handlers,
-        ...plugins.handlers,
-        ...explain.handlers,
-        ...logs.handlers,
-        ...access.handlers,
-        ...audit.handlers,
-        ...alerts.handlers,
-        ...traces.handlers,
-      },
-      streams: { logs: logs.stream, health: health.stream },
+      windows: back.windows.gate,
+      approvals: approvals.gate,
+      handlers,
+      streams: { logs: logs.stream, health: health.stream, operations: operations.stream },
       onClosing: parts.stop,
     }),
   );

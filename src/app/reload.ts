@@ -3,7 +3,7 @@ import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
-const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins", "tls"];
+const reloadable: readonly (keyof Settings)[] = ["connectors", "plugins", "tls", "windows", "approvals"];
 
 function partsForRestart(before: Settings, after: Settings): readonly string[] {
   const parts = new Set([...Object.keys(before), ...Object.keys(after)] as (keyof Settings)[]);
@@ -18,17 +18,21 @@ export function createReload(ports: {
   readonly load: () => Config;
   readonly connectors: { readonly reload: (next: Config) => readonly string[] };
   readonly plugins: { readonly reload: (next: Settings) => void };
+  readonly windows: { readonly reload: (next: Config) => void };
+  readonly approvals: { readonly reload: (next: Config) => void };
   readonly tls: { readonly reload: (next: Config) => Promise<void> };
   readonly around: (work: () => Promise<void>) => Promise<void>;
   readonly log: Logger;
 }): () => void {
-  const { config, load, connectors, plugins, tls, around, log } = ports;
+  const { config, load, connectors, plugins, windows, approvals, tls, around, log } = ports;
   const reload = async (): Promise<void> => {
     try {
       const next = load();
       await tls.reload(next);
       const names = connectors.reload(next);
       plugins.reload(next.settings);
+      windows.reload(next);
+      approvals.reload(next);
       log.info({ connectors: names }, "settings reloaded");
       const parts = partsForRestart(config.settings, next.settings);
       if (parts.length > 0) log.warn({ parts }, "settings changed that take effect with a restart");

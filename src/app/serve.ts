@@ -17,6 +17,7 @@ import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAccountsPart } from "./parts/accounts.ts";
 import { buildAlertsPart } from "./parts/alerts.ts";
+import { buildApprovalsPart } from "./parts/approvals.ts";
 import { buildAuditPart } from "./parts/audit.ts";
 import { buildAutomaticPart } from "./parts/automatic-updates.ts";
 import { buildConnectorsPart } from "./parts/connectors.ts";
@@ -36,6 +37,7 @@ import { buildHost, buildSystemPart } from "./parts/system.ts";
 import { buildTlsPart } from "./parts/tls.ts";
 import { buildTracesPart } from "./parts/traces.ts";
 import { buildUpdatesPart } from "./parts/updates.ts";
+import { buildWindowsPart } from "./parts/windows.ts";
 import { createReload } from "./reload.ts";
 
 /** After SIGTERM: time until requests in flight are aborted, and then until they are cut. */
@@ -62,6 +64,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const { config, clock, log } = context;
   const prober = createProber(clock);
   const hookPoints = createHookPoints(context);
+  const windows = buildWindowsPart(context);
   const tls = await buildTlsPart(context);
   const audit = buildAuditPart(context);
   const access = await buildAccessPart(context, { audit, prober, isReplaced: newAdminKey });
@@ -79,7 +82,10 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const disks = buildDisksPart(context, { traced });
   const diskUsage = buildDiskUsagePart(context);
   const network = buildNetworkPart(traced);
-  const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode });
+  const { hasEnded } = access;
+  const operations = buildOperationsPart(context, { audit, rootSide, traced, tracer, isSafeMode, hasEnded });
+  const { keyring, plans } = access;
+  const approvals = buildApprovalsPart(context, { keyring, hasEnded, plans, windows, operations, audit });
   const reboot = buildRebootPart(context, { operations: operations.operations, traced, rootSide });
   const packages = createPackagesPart({ manager: () => Promise.resolve(host.packages) });
   const updates = buildUpdatesPart(context, { operations: operations.operations, hookPoints, host, traced, rootSide });
@@ -95,17 +101,20 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
     firstAnswer: connectors.firstAnswer,
   });
   const plugins = buildPluginsPart(context, { isSafeMode, hookPoints, health, traced, rootSide });
-  const alerts = buildAlertsPart(context, { ...host, health });
+  const alerts = buildAlertsPart(context, { ...host, health, windows: windows.gate });
   const automatic = buildAutomaticPart(context, {
     ...updates.automatic,
     host: updates.host,
     units: system.units,
     reboot: reboot.reboot,
     audit,
+    windows: windows.gate,
     post: alerts.post,
   });
   return {
     ...{
+      windows,
+      approvals,
       health,
       system,
       processes,
@@ -214,8 +223,18 @@ export async function serve(config: Config, options: ServeOptions): Promise<void
   const context: PartContext = { config, version, clock, log, metrics: createMetrics(), createId: createIds(clock) };
   const built = await buildParts(context, started);
   const { http, parts } = buildFront(context, built, started);
-  const { connectors, plugins, tls } = built;
-  reload = createReload({ config, load: options.reload, connectors, plugins, tls, around: manager.reload, log });
+  const { connectors, plugins, windows, approvals, tls } = built;
+  reload = createReload({
+    config,
+    load: options.reload,
+    connectors,
+    plugins,
+    windows,
+    approvals,
+    tls,
+    around: manager.reload,
+    log,
+  });
   if (isReloadWanted) reload();
   await http.listen();
   makeFirstKey(context, built, http, options);

@@ -4,7 +4,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createRebootNeed } from "#adapters/reboot/index.ts";
 import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
-import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
+import { createPackageSnapshots, snapshotFolder } from "#adapters/snapshots/packages/index.ts";
 import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
 import type { Config } from "#config/load.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
@@ -21,11 +21,11 @@ export function createHostUpdates(
   request?: RequestRoot,
 ): HostUpdates | undefined {
   if (manager === undefined || settings.updates?.enabled === false) return undefined;
+  const directory = join(stateDir, "snapshots");
   if (request !== undefined) {
-    const backend = snapshotsThroughRoot(request);
+    const backend = snapshotsThroughRoot(request, () => Promise.resolve(snapshotFolder(directory)));
     return { manager: managerThroughRoot(manager, request, systemClock), backend };
   }
-  const directory = join(stateDir, "snapshots");
   const { files } = manager;
   const refresh = createRefresh({ exec });
   return {

@@ -1,5 +1,5 @@
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { Processes, ProcessOwners } from "#domain/ports/processes.ts";
+import type { Processes, ProcessIo, ProcessOwners } from "#domain/ports/processes.ts";
 import type { Clock } from "#kernel/clock.ts";
 import type { RequestRoot } from "./request.ts";
 
@@ -8,13 +8,66 @@ const ownersAgeMs = 60_000;
 
 const never = new AbortController().signal;
 
-/** Signals, which root sends: a service without rights can send none to others. */
-export const processesThroughRoot = (processes: Processes, request: RequestRoot): Processes => ({
-  ...processes,
-  async signal({ pid, startTicks }, signal) {
-    await request("processes.signal", { pid, start_ticks: startTicks, signal }, never);
-  },
-});
+/** How long what root has said of input and output is used: each time it starts a process. */
+const ioAgeMs = 5_000;
+
+/** Signals, which root sends, and input and output of processes, which root sees: a service without rights can do neither to others. */
+export function processesThroughRoot(
+  processes: Processes,
+  request: RequestRoot,
+  clock: Pick<Clock, "monotonicMs">,
+): Processes {
+  const ioOfAll = ioThroughRoot(request, clock);
+  return {
+    ...processes,
+    async ioOfAll(wanted) {
+      const [own, all] = await Promise.all([processes.io(wanted), ioOfAll()]);
+      const of = ({ pid, startTicks }: (typeof wanted)[number]): ProcessIo | undefined => {
+        const found = all.get(pid);
+        return own.get(pid) ?? (found?.startTicks === startTicks ? found : undefined);
+      };
+      return new Map(
+        wanted.flatMap((each) => {
+          const io = of(each);
+          return io === undefined ? [] : [[each.pid, io] as const];
+        }),
+      );
+    },
+    async signal({ pid, startTicks }, signal) {
+      await request("processes.signal", { pid, start_ticks: startTicks, signal }, never);
+    },
+  };
+}
+
+type KnownIo = ReadonlyMap<number, ProcessIo & { readonly startTicks: number }>;
+
+/** Input and output of all processes, for all who ask within a few seconds; nothing where root cannot be asked. */
+function ioThroughRoot(request: RequestRoot, clock: Pick<Clock, "monotonicMs">): () => Promise<KnownIo> {
+  let answer: Promise<KnownIo> | undefined;
+  let askedAtMs = Number.NEGATIVE_INFINITY;
+
+  const ask = async (): Promise<KnownIo> => {
+    try {
+      const { io } = await request("processes.io", {}, never);
+      return new Map(
+        io.map(([pid, startTicks, readBytes, writtenBytes]) => [pid, { startTicks, readBytes, writtenBytes }]),
+      );
+    } catch (error) {
+      // What is not known is said so in the answer.
+      if (error instanceof HostUnavailable) return new Map();
+      answer = undefined;
+      throw error;
+    }
+  };
+
+  return () => {
+    if (answer === undefined || clock.monotonicMs() - askedAtMs > ioAgeMs) {
+      askedAtMs = clock.monotonicMs();
+      answer = ask();
+    }
+    return answer;
+  };
+}
 
 /**
  * Users of processes, which root knows. A process that starts after root was asked has no user until it is asked again, by whoever

@@ -103,17 +103,13 @@ interface Prepared {
 
 async function serveConnection(
   connection: Socket,
-  {
-    instance,
-    user,
-    prepare,
-  }: { readonly instance: string; readonly user: string; readonly prepare: () => Promise<Prepared> },
+  { instance, user, prepare }: { readonly instance: string; readonly user: string; readonly prepare: () => Prepared },
 ): Promise<unknown> {
   if (process.getuid?.() !== 0) throw new Error("cannot do tasks for others: this is not root");
   const uid = await numberOf(user, "-u");
   // Who sends what cannot be read is to hear why.
   const messages = readMessages(connection.iterator({ destroyOnReturn: false }), maxRequestBytes);
-  const { config, options, writeRecord } = await prepare();
+  const { config, options, writeRecord } = prepare();
   const record = createRootRecord({ write: writeRecord, clock: systemClock });
   let request: RootRequest | undefined;
   try {

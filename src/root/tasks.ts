@@ -167,6 +167,8 @@ export const rootTasks = {
   },
   /** Users of processes, which are hidden from a service in a user namespace of its own. */
   "processes.owners": { effect: "read", input: Nothing },
+  /** Their input and output, which the kernel shows to their own users and to root. */
+  "processes.io": { effect: "read", input: Nothing },
   "packages.refresh": { effect: "write", input: Nothing, timeoutMs: 15 * minuteMs },
   /** Of installed packages, whether they are kept at their version. */
   "packages.hold": {
@@ -199,6 +201,7 @@ export const rootTasks = {
     input: Strict({
       at: Type.Integer({ minimum: 0 }),
       message: Type.String({ maxLength: 200, pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$" }),
+      ignoresInhibitors: Type.Boolean(),
     }),
   },
   "reboot.cancel": { effect: "write", input: Nothing },
@@ -273,6 +276,10 @@ interface Outputs {
   "processes.owners": {
     /** Process ids and their start in clock ticks, by the number of the user; without those of root. */
     readonly owners: Readonly<Record<string, readonly (readonly [pid: number, startTicks: number])[]>>;
+  };
+  "processes.io": {
+    /** Without threads of the kernel. */
+    readonly io: readonly (readonly [pid: number, startTicks: number, readBytes: number, writtenBytes: number])[];
   };
   "packages.hold": TransactionResult;
   "packages.restart_needs": Awaited<ReturnType<PackageManager["restartNeeds"]>>;

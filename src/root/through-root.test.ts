@@ -1,4 +1,5 @@
 import { expect, it } from "vitest";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Check, Outcome, PreviousGrades } from "#domain/health/check.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
@@ -6,7 +7,9 @@ import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { unitFileVerbs } from "#domain/ports/units.ts";
 import { createFakeClock } from "../../test/fakes/clock.ts";
 import { createFakePackageManager, fakePackage } from "../../test/fakes/package-manager.ts";
+import { createFakeProcesses, fakeProcess } from "../../test/fakes/processes.ts";
 import { createFakeUnits } from "../../test/fakes/units.ts";
+import { processesThroughRoot } from "./processes-through-root.ts";
 import type { RequestRoot, RootFix } from "./request.ts";
 import { healthThroughRoot, managerThroughRoot, snapshotsThroughRoot, unitsThroughRoot } from "./through-root.ts";
 
@@ -152,7 +155,7 @@ it("has root plan and carry out fixes, and checks again after that", async () =>
     events.push(`open ${id}`);
     return Promise.resolve({
       found: outcomes.disk_space,
-      plan: { steps: [{ action: "a" }], freesBytes: 5 },
+      plan: { steps: [{ action: "a" }], digested: ["each of a"], freesBytes: 5 },
       proceed() {
         events.push("proceed");
         return Promise.resolve({ steps: [], after: here });
@@ -166,7 +169,7 @@ it("has root plan and carry out fixes, and checks again after that", async () =>
   const checks = [hidden("disk_space", ["disk_cleanup"]), check("firewall"), check("up", ["apply_security_updates"])];
   const through = healthThroughRoot(checks, { request, openFix }, createFakeClock());
   const plan = await through.fix(fix("disk_cleanup")).plan(here, never);
-  expect(plan).toMatchObject({ steps: [{ action: "a" }], freesBytes: 5 });
+  expect(plan).toMatchObject({ steps: [{ action: "a" }], digested: ["each of a"], freesBytes: 5 });
   await expect(plan.steps[0]?.run(never)).rejects.toThrow(/in the process that planned it/);
   await through.checks[0]?.run(settings, never, 0);
   const open = await through.openFix("disk_space", never);
@@ -242,7 +245,11 @@ it("has root hold packages, where the package manager can", async () => {
 });
 
 it("lists what root keeps, and changes none of it", async () => {
-  const backend = snapshotsThroughRoot(asker({ "snapshots.list": { snapshots: [] }, "snapshots.verify": {} }).request);
+  const backend = snapshotsThroughRoot(
+    asker({ "snapshots.list": { snapshots: [] }, "snapshots.verify": {} }).request,
+    () => Promise.resolve("/var/lib/steward"),
+  );
+  expect(await backend.folder()).toBe("/var/lib/steward");
   expect(await backend.list(never)).toEqual([]);
   await backend.verify("20260101-000000", never);
   await expect(backend.remove("20260101-000000", never)).rejects.toThrow(/in an operation/);
@@ -272,4 +279,38 @@ it("has root change the files of all units", async () => {
   for (const verb of unitFileVerbs) expect(await units[verb]("cron.service")).toEqual(changes);
   expect(own.actions).toEqual([]);
   expect(asked).toEqual(unitFileVerbs.map((verb) => [`services.${verb}`, { name: "cron.service" }]));
+});
+
+it("asks root for the input and output of processes once for several seconds, and goes without where it cannot", async () => {
+  const clock = createFakeClock();
+  const processes = createFakeProcesses([
+    fakeProcess(7, { io: { readBytes: 1, writtenBytes: 2 } }),
+    fakeProcess(8),
+    fakeProcess(9),
+  ]);
+  const { processes: all } = await processes.sample();
+  // What has the number of 9 now started later.
+  const io = [
+    [7, 700, 5, 5],
+    [8, 800, 3, 4],
+    [9, 901, 6, 6],
+  ];
+  const { request, asked } = asker({ "processes.io": { io } });
+  const through = processesThroughRoot(processes, request, clock);
+  const found = [
+    [7, { readBytes: 1, writtenBytes: 2 }],
+    [8, { startTicks: 800, readBytes: 3, writtenBytes: 4 }],
+  ];
+  const both = await Promise.all([through.ioOfAll(all), through.ioOfAll(all)]);
+  expect(both.map((each) => [...each])).toEqual([found, found]);
+  expect([...(await through.io(all))]).toEqual([[7, { readBytes: 1, writtenBytes: 2 }]]);
+  await clock.advance(5_000);
+  await through.ioOfAll(all);
+  expect(asked).toHaveLength(1);
+  await clock.advance(1);
+  await through.ioOfAll(all);
+  expect(asked).toHaveLength(2);
+  const away: RequestRoot = () =>
+    Promise.reject(new HostUnavailable("no answer", { missing: "root", retryable: true }));
+  expect((await processesThroughRoot(processes, away, clock).ioOfAll(all)).size).toBe(1);
 });

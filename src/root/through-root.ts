@@ -241,14 +241,15 @@ export function managerThroughRoot(
 
 export const rebootsThroughRoot = (request: RequestRoot): Reboots => ({
   state: (signal) => request("reboot.state", {}, signal),
-  schedule: async (at, message, signal) => void (await request("reboot.schedule", { at, message }, signal)),
+  schedule: async (at, options, signal) => void (await request("reboot.schedule", { at, ...options }, signal)),
   cancel: async (signal) => void (await request("reboot.cancel", {}, signal)),
 });
 
 const byOperation = (): Promise<never> => Promise.reject(new Error("it is done in an operation, by root"));
 
-export function snapshotsThroughRoot(request: RequestRoot): SnapshotBackend {
+export function snapshotsThroughRoot(request: RequestRoot, folder: SnapshotBackend["folder"]): SnapshotBackend {
   return {
+    folder,
     list: async (signal) => (await request("snapshots.list", {}, signal)).snapshots,
     diff: (id, signal) => request("snapshots.diff", { id }, signal),
     compareFile: async (id, path, signal) => (await request("snapshots.compare_file", { id, path }, signal)).comparison,

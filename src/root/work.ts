@@ -7,7 +7,7 @@ import { createLogins } from "#adapters/logins/index.ts";
 import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
-import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
+import { createProcesses, readAllIo, readOwners } from "#adapters/procfs/processes.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
 import { openPackageManager } from "#app/host.ts";
@@ -191,6 +191,14 @@ function processWork({ config }: WorkParts): WorkOf<"processes"> {
         ),
       };
     },
+    async "processes.io"() {
+      const found = await readAllIo();
+      return {
+        io: [...found].map(
+          ([{ pid, startTicks }, { readBytes, writtenBytes }]) => [pid, startTicks, readBytes, writtenBytes] as const,
+        ),
+      };
+    },
   };
 }
 
@@ -198,12 +206,12 @@ function rebootWork({ exec }: WorkParts): WorkOf<"reboot"> {
   const reboots = createReboots({ exec });
   return {
     "reboot.state": (_, { signal }) => reboots.state(signal),
-    async "reboot.schedule"({ at, message }, { signal }) {
+    async "reboot.schedule"({ at, ...options }, { signal }) {
       const now = systemClock.now();
       if (at < now - 60_000 || at > now + furthestRebootMs)
         throw new Error("the time lies in the past, or too far ahead");
       requireAlone(openSharedOperationStore({ stateDir: places.tasksDir }), "a reboot");
-      await reboots.schedule(at, message, signal);
+      await reboots.schedule(at, options, signal);
       return {};
     },
     async "reboot.cancel"(_, { signal }) {

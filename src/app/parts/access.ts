@@ -1,16 +1,29 @@
+import { hostname } from "node:os";
 import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { type LostKeyStore, lostKeys, openKeyStore } from "#adapters/keystore/index.ts";
+import { openPlanSeals } from "#adapters/plan-seals/index.ts";
+import { openSessionStore } from "#adapters/session-store/index.ts";
+import { createWebAuthn } from "#adapters/webauthn/index.ts";
 import { createWindowStore } from "#adapters/window-store/index.ts";
 import { keyMade } from "#app/first-key.ts";
 import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
+import type { Caller } from "#contract/operation.ts";
 import { accessHandlers } from "#domain/access/handlers.ts";
 import { createKeyring } from "#domain/access/keyring.ts";
+import { passkeyHandlers } from "#domain/access/passkey-handlers.ts";
+import { createPasskeys } from "#domain/access/passkeys.ts";
+import { createPlanTokens } from "#domain/access/plan-tokens.ts";
 import { createRateLimiter } from "#domain/access/rate-limit.ts";
+import { sessionHandlers } from "#domain/access/session-handlers.ts";
+import { createSessions, type SessionLimits } from "#domain/access/sessions.ts";
 import { watchedStore } from "#domain/access/watched-store.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import type { Prober } from "#domain/health/prober.ts";
 import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
+import type { PasskeyStore, WebAuthn } from "#domain/ports/passkeys.ts";
+import type { PlanSeals } from "#domain/ports/plans.ts";
+import type { SessionStore } from "#domain/ports/sessions.ts";
 import { onceAMinute } from "#telemetry/logger.ts";
 import type { AuditPart } from "./audit.ts";
 
@@ -19,19 +32,26 @@ const maxKeys = 1_000_000;
 const flushIntervalMs = 60_000;
 
 export function createAccessPart(
-  ports: Pick<PartContext, "clock"> & {
+  ports: Pick<PartContext, "clock" | "metrics"> & {
     readonly store: KeyStore;
     readonly codec: CredentialCodec;
+    readonly hostName: () => string;
     readonly rateLimits: Config["rateLimits"];
     /** Stores hourly budgets; they are only in memory without it. */
     readonly windows?: WindowStore;
     readonly prober: Pick<Prober, "probeNow">;
+    readonly planSeals: PlanSeals;
+    readonly sessions: SessionStore;
+    readonly passkeys: PasskeyStore;
+    readonly webauthn: WebAuthn;
+    readonly sessionLimits: SessionLimits;
   },
 ) {
-  const { clock, codec, rateLimits, windows, prober } = ports;
+  const { clock, metrics, codec, hostName, rateLimits, windows, prober } = ports;
   const keyring = createKeyring({
     clock,
     codec,
+    hostName,
     store: watchedStore(ports.store, () => void prober.probeNow("security")),
   });
   const budgets =
@@ -46,10 +66,26 @@ export function createAccessPart(
           maxSubjects: maxKeys,
           ...(windows && { store: windows }),
         });
-  return {
-    handlers: accessHandlers({ keyring, clock }),
+  const sessions = createSessions({ store: ports.sessions, codec, keyring, clock, limits: ports.sessionLimits });
+  metrics.watchSessions(sessions.count);
+  const passkeys = createPasskeys({
+    store: ports.passkeys,
+    webauthn: ports.webauthn,
+    codec,
     keyring,
+    clock,
+    hostName,
+  });
+  return {
+    handlers: accessHandlers({ keyring, clock, hostName }),
+    sessionHandlers: sessionHandlers({ sessions, passkeys, keyring, clock, onLogin: metrics.login }),
+    passkeyHandlers: passkeyHandlers({ passkeys, sessions, keyring }),
+    keyring,
+    sessions,
+    hasEnded: (caller: Caller): boolean => keyring.hasEnded(caller) || sessions.hasEnded(caller),
     takeBudget: budgets?.take,
+    plans: createPlanTokens({ seals: ports.planSeals, clock }),
+    budgetOf: budgets?.look,
     flushBudgets: () => budgets?.flush(),
   };
 }
@@ -101,19 +137,42 @@ export async function buildAccessPart(
     stateDir: config.stateDir,
     onTrouble: ({ message }, aside) => complain(message, aside),
   });
+  const planSeals = openPlanSeals({
+    stateDir: config.stateDir,
+    clock,
+    onTrouble: ({ message }, aside) =>
+      log.warn({ reason: message, set_aside: aside ?? null }, "tokens of earlier plans are not good any more"),
+  });
+  const sessions = openSessionStore({
+    stateDir: config.stateDir,
+    onTrouble: ({ message }, aside) =>
+      log.warn({ reason: message, set_aside: aside ?? null }, "all sessions are signed out"),
+  });
   const part = createAccessPart({
     clock,
+    metrics: context.metrics,
+    sessions,
+    passkeys: sessions.passkeys,
+    webauthn: createWebAuthn(),
+    sessionLimits: config.sessions,
     store,
     codec: credentialCodec,
+    hostName: hostname,
     rateLimits: config.rateLimits,
     windows,
     prober,
+    planSeals,
   });
   const flushUses = (): void => {
     try {
       part.keyring.flush();
     } catch (error) {
       log.error({ err: error }, "last uses of keys not written");
+    }
+    try {
+      part.sessions.flush();
+    } catch (error) {
+      log.error({ err: error }, "last uses of sessions not written");
     }
   };
   const stopFlushing = clock.every(flushIntervalMs, flushUses);
@@ -125,6 +184,8 @@ export async function buildAccessPart(
       flushUses();
       part.flushBudgets();
       windows.dispose();
+      planSeals.dispose();
+      sessions.dispose();
       store.dispose();
     },
   };

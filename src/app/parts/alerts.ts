@@ -9,6 +9,7 @@ import { alertEvaluator, probeTargets } from "#config/probes.ts";
 import type { Settings } from "#config/settings.ts";
 import type { NotificationChannel, NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
 import { componentNames } from "#contract/health.ts";
+import type { WindowGate } from "#domain/access/window-gate.ts";
 import { createAlerts, type Evaluator, type Readings } from "#domain/alerts/alerts.ts";
 import { alertHandlers } from "#domain/alerts/handlers.ts";
 import { createSilences } from "#domain/alerts/silences.ts";
@@ -25,7 +26,7 @@ import {
   componentChannels,
   componentDraft,
 } from "#domain/notifications/messages.ts";
-import { type Channels, createOutbox } from "#domain/notifications/outbox.ts";
+import { type Channels, createOutbox, type Outbox } from "#domain/notifications/outbox.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import type { NotificationStore } from "#domain/ports/notifications.ts";
@@ -62,20 +63,26 @@ type AlertsPorts = Pick<PartContext, "clock" | "log" | "metrics" | "createId"> &
     readonly runner: Pick<CheckRunner, "ids" | "list">;
   };
   readonly host: string;
+  /** Where clients reach the service behind a reverse proxy. */
+  readonly publicUrl?: string | undefined;
+  readonly windows: Pick<WindowGate, "isSilent" | "silent">;
   readonly probes: Readonly<Record<string, Probe>>;
 };
 
-export function createAlertsPart(ports: AlertsPorts) {
-  const { clock, log, metrics, createId, notifications, channels, evaluator, readings, host, probes, health } = ports;
-  const { alerts: alertStore } = ports;
-  const components = [...componentNames, ...Object.keys(probes)];
-  const onTrouble = createTrouble(log);
+interface Telling {
+  readonly outbox: Outbox;
+  readonly has: (channel: NotificationChannel) => boolean;
+  readonly onTrouble: (error: unknown) => void;
+}
 
+function createTelling({ notifications, channels, clock, createId, host, log, metrics }: AlertsPorts): Telling {
+  const onTrouble = createTrouble(log);
   const outbox = createOutbox({
     store: notifications,
     channels,
     clock,
     createId,
+    host,
     onEnd(channel, outcome, error) {
       metrics.notification(channel, outcome);
       if (outcome === "sent") log.info({ channel }, "notification sent");
@@ -83,20 +90,25 @@ export function createAlertsPart(ports: AlertsPorts) {
     },
     onTrouble,
   });
-  const watch = createComponentWatch({
-    components,
+  return { outbox, has: (channel) => channels.has(channel), onTrouble };
+}
+
+/** What watches components, checks and readings, and tells what has changed. */
+function createWatches(ports: AlertsPorts, { outbox, has, onTrouble }: Telling) {
+  const { clock, log, createId, notifications, evaluator, readings, host, probes, windows, alerts: alertStore } = ports;
+  const components = createComponentWatch({
+    components: [...componentNames, ...Object.keys(probes)],
     store: notifications,
     clock,
     tell: (news) => outbox.post(componentDraft(news, host, clock.now()), componentChannels),
     onTrouble,
   });
   const silences = createSilences({ store: alertStore, clock, createId, onTrouble });
-  const has = (channel: NotificationChannel): boolean => channels.has(channel);
-  const checkWatch = createCheckWatch({
+  const checks = createCheckWatch({
     store: notifications,
     clock,
     notifyFrom: ports.notifyFrom,
-    isSilenced: (check) => silences.isSilenced({ check }),
+    isSilenced: (check) => windows.isSilent() || silences.isSilenced({ check }),
     tell(news) {
       const draft = checkDraft(news, host, clock.now());
       outbox.post(draft, alertChannels(draft.severity, has));
@@ -107,7 +119,7 @@ export function createAlertsPart(ports: AlertsPorts) {
     evaluator,
     readings,
     store: alertStore,
-    isSilenced: (alert) => silences.isSilenced({ alert }),
+    isSilenced: (alert) => windows.isSilent() || silences.isSilenced({ alert }),
     clock,
     tell({ what, condition, value, since }) {
       const { name, severity } = condition;
@@ -117,8 +129,19 @@ export function createAlertsPart(ports: AlertsPorts) {
     },
     onTrouble,
   });
+  return { components, silences, checks, alerts };
+}
 
-  const events = createEvents({ outbox, isReported: ports.isReported, has, host, clock });
+export function createAlertsPart(ports: AlertsPorts) {
+  const { clock, channels, host, probes, health, windows } = ports;
+  const telling = createTelling(ports);
+  const { outbox, has, onTrouble } = telling;
+  const { components, silences, checks, alerts } = createWatches(ports, telling);
+  const events = createEvents({
+    ...{ outbox, has, host, clock },
+    isReported: ports.isReported,
+    publicUrl: ports.publicUrl,
+  });
   const digest =
     ports.digest &&
     createDigest({
@@ -132,37 +155,41 @@ export function createAlertsPart(ports: AlertsPorts) {
     });
   let isOver = false;
   health.onRun((run) => {
-    if (!isOver) checkWatch.ran(run);
+    if (!isOver) checks.ran(run);
   });
   health.onGone((checkId) => {
-    if (!isOver) checkWatch.gone(checkId);
+    if (!isOver) checks.gone(checkId);
   });
+  const silentWindows = () =>
+    windows.silent().map(({ plan: { name }, phase: { openedAt = clock.now(), knownUntil: until } }) => {
+      return { name, openedAt, until };
+    });
   return {
     probes,
     handlers: {
-      ...alertHandlers({ alerts, silences, clock, checkIds: () => health.runner.ids }),
+      ...alertHandlers({ alerts, silences, clock, checkIds: () => health.runner.ids, silentWindows }),
       ...notificationHandlers({ outbox, channels, host, clock }),
     },
     post: outbox.post,
     events,
     probed: (component: string, result: ProbeResult): void => {
       // While the service stops its own address does not answer.
-      if (!isOver) watch.probed(component, result);
+      if (!isOver) components.probed(component, result);
     },
     start(): void {
       outbox.start();
-      watch.start();
+      components.start();
       alerts.start();
       digest?.start();
       void health.checksReady.then(() => {
-        if (!isOver) checkWatch.reconcile(health.runner.ids);
+        if (!isOver) checks.reconcile(health.runner.ids);
       });
     },
     stop(): void {
       isOver = true;
       digest?.dispose();
       alerts.dispose();
-      watch.dispose();
+      components.dispose();
       outbox.dispose();
     },
   };
@@ -181,7 +208,7 @@ function channelsOf(settings: Settings, host: string): Channels {
 
 export function buildAlertsPart(
   context: PartContext,
-  { facts, systemd, health }: Pick<BuiltHost, "facts" | "systemd"> & Pick<AlertsPorts, "health">,
+  { facts, systemd, health, windows }: Pick<BuiltHost, "facts" | "systemd"> & Pick<AlertsPorts, "health" | "windows">,
 ) {
   const { config, log } = context;
   const { settings, stateDir } = config;
@@ -210,7 +237,9 @@ export function buildAlertsPart(
       notifyFrom: notifyFrom(settings),
       isReported: reportedEvents(settings),
       digest: digestTimes && createCalendar(digestTimes),
+      publicUrl: config.publicAddress?.url,
       health,
+      windows,
       host,
       probes: Object.fromEntries(probes),
     }),

@@ -6,16 +6,38 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { auditHandlers } from "#domain/audit/handlers.ts";
 import { createRefusals } from "#domain/audit/refusals.ts";
 import { loggedMember } from "#domain/audit/root-requests.ts";
+import { createVerification } from "#domain/audit/verification.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import { errorSummary } from "#kernel/errors.ts";
 import { hasRootSide } from "#root/places.ts";
-import { onceAMinute } from "#telemetry/logger.ts";
+import { type Logger, onceAMinute } from "#telemetry/logger.ts";
 
 const headIntervalMs = 10 * 60_000;
 
-export function createAuditPart({ log, clock }: { readonly log: AuditLog } & Pick<PartContext, "clock">) {
-  const refusals = createRefusals({ log, clock });
-  return { log, handlers: auditHandlers({ log }), refusals, dispose: refusals.dispose };
+export function createAuditPart({
+  audit,
+  clock,
+  log,
+}: { readonly audit: AuditLog } & Pick<PartContext, "clock"> & { readonly log: Pick<Logger, "error" | "warn"> }) {
+  const refusals = createRefusals({ log: audit, clock });
+  const verification = createVerification({
+    log: audit,
+    clock,
+    onFailed: (error) => log.warn({ reason: errorSummary(error) }, "audit log cannot be verified"),
+  });
+  const { start, onBroken } = verification;
+  onBroken((found) => log.error({ ...found }, "audit log is broken"));
+  return {
+    log: audit,
+    handlers: auditHandlers({ log: audit }),
+    refusals,
+    start,
+    onBroken,
+    dispose(): void {
+      verification.dispose();
+      refusals.dispose();
+    },
+  };
 }
 
 export type AuditPart = ReturnType<typeof buildAuditPart>;
@@ -46,7 +68,7 @@ export function buildAuditPart({ config, version, clock, log }: PartContext) {
     onRotated: tellHead,
   });
   const stopTelling = clock.every(headIntervalMs, tellHead);
-  const part = createAuditPart({ log: files, clock });
+  const part = createAuditPart({ audit: files, clock, log });
   const pid = String(process.pid);
   return {
     ...part,

@@ -6,6 +6,7 @@ import type { PartContext } from "#app/part.ts";
 import { automaticPlan } from "#config/automatic.ts";
 import type { AutomaticUpdates, automaticNews, automaticUpdates } from "#contract/automatic-updates.ts";
 import type { Handlers } from "#contract/operation.ts";
+import { type WindowGate, windowRefusal } from "#domain/access/window-gate.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { type AutomaticNews, automaticDraft, componentChannels } from "#domain/notifications/messages.ts";
 import type { Outbox } from "#domain/notifications/outbox.ts";
@@ -46,9 +47,10 @@ export function createAutomaticPart(
       readonly audit: Pick<AuditLog, "record">;
       readonly post: Outbox["post"];
       readonly hostName: string;
+      readonly windows: Pick<WindowGate, "held">;
     },
 ) {
-  const { plan, clock, log, audit, post, hostName } = ports;
+  const { plan, clock, log, audit, post, hostName, windows } = ports;
   if (plan === undefined) {
     const handlers: Handlers<typeof automaticUpdates> = { getAutomaticUpdates: () => off };
     return { handlers };
@@ -56,6 +58,10 @@ export function createAutomaticPart(
   const automatic = createAutomaticUpdates({
     ...ports,
     plan,
+    heldBack(scope) {
+      const held = windows.held({ scope, resource: undefined });
+      return held && windowRefusal(held);
+    },
     onEnd(run, isNews) {
       const { outcome, message, operationId, rebootAt } = run;
       log[isGood(run) ? "info" : "warn"]({ outcome, reason: message, operation_id: operationId }, "automatic updates");

@@ -38,7 +38,7 @@ export function createExplainPart(
         isWithin,
       },
       asking: {
-        choose: async (name, caller) => (await chat.choose(name, caller)).definition.name,
+        choose: async (name, context) => (await chat.choose(name, context)).definition,
         ask: chat.ask,
       },
       clock,

@@ -121,6 +121,8 @@ export function createHealthPart(ports: HealthPorts) {
     onGone: (listener: (checkId: string) => void): void => void goneListeners.add(listener),
     /** When the checks of all plugins are there. */
     checksReady: hookPoints.ready,
+    /** What is known of fixes before one is run. */
+    fixes: { refusal: fixer.refusal, scopesOf: fixer.scopesOf },
     checks,
     plan,
     history,

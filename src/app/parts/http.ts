@@ -8,10 +8,14 @@ import type { Config } from "#config/load.ts";
 import { ownSockets } from "#config/places.ts";
 import { isLoopbackAddress, localUrl } from "#config/text.ts";
 import type { operations } from "#contract/index.ts";
-import type { Handlers } from "#contract/operation.ts";
+import type { Caller, Handlers, Operations } from "#contract/operation.ts";
 import { type Stream, type StreamHandlers, streams } from "#contract/streams.ts";
+import type { ApprovalGate } from "#domain/access/approval-gate.ts";
 import type { Keyring } from "#domain/access/keyring.ts";
+import type { PlanTokens } from "#domain/access/plan-tokens.ts";
 import { createRateLimiter, type Window } from "#domain/access/rate-limit.ts";
+import type { Sessions } from "#domain/access/sessions.ts";
+import type { WindowGate } from "#domain/access/window-gate.ts";
 import type { createRefusals } from "#domain/audit/refusals.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Probe } from "#domain/ports/probe.ts";
@@ -19,13 +23,17 @@ import { errorMessage } from "#kernel/errors.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import { type AdmissionPorts, createAdmission } from "#transports/http/admission.ts";
+import { asyncapiDocument } from "#transports/http/asyncapi.ts";
+import { addConsole } from "#transports/http/console.ts";
 import { createHostGuard } from "#transports/http/guard.ts";
 import { type AnswerFiles, createIdempotency } from "#transports/http/idempotency.ts";
 import { listen } from "#transports/http/listen.ts";
 import { createLocalPeers } from "#transports/http/local-peers.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
+import { readableHeaders } from "#transports/http/openapi-headers.ts";
 import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
+import { createSessionCookies } from "#transports/http/sessions.ts";
 import { createClientCertificates, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
 import { addWelcome } from "#transports/http/welcome.ts";
 import { createStreamServer } from "#transports/ws/index.ts";
@@ -36,13 +44,26 @@ const failedLogins: Window = { name: "failed", quota: 60, seconds: 60 };
 export interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metrics"> {
   readonly logs: Logs;
   readonly tracer: Tracer | undefined;
-  readonly settings: Pick<Config, "allowedHosts" | "trustedProxies" | "metricsPublic">;
+  readonly settings: Pick<
+    Config,
+    "allowedHosts" | "corsOrigins" | "trustedProxies" | "metricsPublic" | "publicAddress"
+  >;
   /** Whoever may open the administrator's Unix socket: `root`, or the `owner` of a user's service. */
   readonly administrator: "root" | "owner";
-  readonly access: { readonly keyring: Keyring; readonly takeBudget: AdmissionPorts["takeBudget"] };
+  readonly access: {
+    readonly keyring: Keyring;
+    readonly takeBudget: AdmissionPorts["takeBudget"];
+    readonly plans: PlanTokens;
+    readonly sessions: Sessions;
+    readonly hasEnded: (caller: Caller) => boolean;
+  };
   readonly audit: { readonly log: AuditLog; readonly refusals: ReturnType<typeof createRefusals> };
   readonly handlers: Omit<Handlers<typeof operations>, "getMetrics">;
+  /** The table of operations, where it is another: for tests of what no row has. */
+  readonly table?: Operations;
   readonly streams: StreamHandlers<typeof streams>;
+  readonly windows: Pick<WindowGate, "held">;
+  readonly approvals: ApprovalGate;
   readonly tls: Pick<TlsPart, "current" | "names">;
   /** Stores answers to requests with an idempotency key; they are only in memory without it. */
   readonly answerFiles?: AnswerFiles;
@@ -52,27 +73,37 @@ export interface HttpPorts extends Pick<PartContext, "version" | "clock" | "metr
 function createServer(ports: HttpPorts, shutdown: AbortSignal) {
   const { version, clock, metrics, logs, tracer, settings, access, audit, tls } = ports;
   const { keyring } = access;
+  const base = settings.publicAddress?.base ?? "";
   const certificates = createClientCertificates();
   const localPeers = createLocalPeers(ports.administrator);
+  const { admit, login } = createAdmission({
+    authenticate: keyring.authenticate,
+    identify: keyring.identify,
+    sessions: access.sessions,
+    cookies: createSessionCookies(base),
+    certificates,
+    localPeers,
+    takeBudget: access.takeBudget,
+    takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
+    mayPropose: ports.approvals.mayPropose,
+    metricsPublic: settings.metricsPublic,
+    clock,
+  });
   const server = createHttpServer({
     handlers: { ...ports.handlers, getMetrics: () => metrics.text() },
-    admit: createAdmission({
-      authenticate: keyring.authenticate,
-      identify: keyring.identify,
-      certificates,
-      localPeers,
-      takeBudget: access.takeBudget,
-      takeFailure: createRateLimiter({ clock, windows: [failedLogins] }).take,
-      metricsPublic: settings.metricsPublic,
-      clock,
-    }),
+    table: ports.table,
+    admit,
+    logins: login,
     idempotency: createIdempotency({
       clock,
       ...(ports.answerFiles && { files: ports.answerFiles }),
       onTrouble: (error) => logs.log.error({ err: error }, "cannot store an answer"),
     }),
-    hasEnded: keyring.hasEnded,
-    guard: createHostGuard(settings.allowedHosts, tls.names),
+    plans: access.plans,
+    approvals: ports.approvals,
+    hasEnded: access.hasEnded,
+    windows: ports.windows,
+    guard: createHostGuard(settings.allowedHosts, tls.names, settings.corsOrigins, settings.publicAddress),
     audit: audit.log,
     refusals: audit.refusals,
     certificates,
@@ -81,12 +112,20 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     metrics,
     tls: tls.current(),
     trustedProxies: settings.trustedProxies,
+    corsOrigins: settings.corsOrigins,
+    basePath: base,
+    answerHeaders: readableHeaders,
     clock,
     tracer,
     shutdown,
   });
-  addWelcome(server.app);
-  addReference(server.app, () => JSON.stringify(openapiDocument(version)));
+  addWelcome(server.app, base);
+  addConsole(server.app);
+  const documents = {
+    openapi: () => openapiDocument(version, ports.table, base),
+    asyncapi: () => asyncapiDocument(version, base),
+  };
+  addReference(server.app, documents, base);
   return { ...server, certificates };
 }
 
@@ -102,6 +141,7 @@ export function createHttpPart(ports: HttpPorts) {
     log: logs.log,
     onRevoked: keyring.onRevoked,
     isRevoked: (keyId) => keyring.find(keyId)?.revokedAt !== null,
+    sessions: access.sessions,
     isOutdated: certificates.isOutdated,
   });
   for (const [name, { path, scope, query }] of Object.entries<Stream>(streams)) {

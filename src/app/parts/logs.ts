@@ -4,12 +4,12 @@ import { resourcesOf } from "#domain/access/scopes.ts";
 import { logsHandlers } from "#domain/logs/handlers.ts";
 import { createLogReader } from "#domain/logs/reader.ts";
 import { createLogStream } from "#domain/logs/stream.ts";
-import type { Grep, Journal, JournalLists } from "#domain/ports/journal.ts";
+import type { Grep, Journal, JournalExploration, JournalExport, JournalLists } from "#domain/ports/journal.ts";
 import { encodeTextFrame } from "#transports/ws/index.ts";
 
 export function createLogsPart(
   ports: Pick<PartContext, "clock" | "log"> & {
-    readonly journal: Pick<Journal, "query" | "follow" | "size"> & JournalLists;
+    readonly journal: Pick<Journal, "query" | "follow" | "size"> & JournalExploration & JournalExport & JournalLists;
     readonly grep: Grep;
   },
 ) {

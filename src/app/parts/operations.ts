@@ -2,15 +2,20 @@ import { openOperationStore } from "#adapters/operations/index.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
 import { ownProcess } from "#adapters/operations/process.ts";
 import { createOperationId } from "#adapters/operations/record.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+import { allows } from "#domain/access/scopes.ts";
 import { createOperationEnds, type EndedOperation, recordInterrupted } from "#domain/audit/operation-ends.ts";
 import { operationHandlers } from "#domain/operations/handlers.ts";
 import { createOperations } from "#domain/operations/operations.ts";
 import { isFinished } from "#domain/operations/state.ts";
+import { createOperationStream } from "#domain/operations/stream.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { OperationStore, ProcessIdentity, TaskLauncher } from "#domain/ports/operations.ts";
+import { requireOperationScopes } from "#domain/updates/cancel-scopes.ts";
 import { updateKinds } from "#domain/updates/verbs.ts";
 import type { RootSide } from "#root/request.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
+import { encodeTextFrame } from "#transports/ws/index.ts";
 import { operationProgram } from "../operation-program.ts";
 import type { PartContext } from "../part.ts";
 import type { TracedParts } from "../tracing/tracing.ts";
@@ -22,6 +27,7 @@ export function createOperationsPart(
     readonly self: ProcessIdentity;
     readonly audit: AuditLog;
     readonly tracer: Tracer | undefined;
+    readonly hasEnded: Keyring["hasEnded"];
   },
 ) {
   const { clock, log, audit, tracer } = ports;
@@ -46,7 +52,14 @@ export function createOperationsPart(
   });
   const stopping = new AbortController();
   return {
-    handlers: operationHandlers({ operations }),
+    handlers: operationHandlers({
+      operations,
+      requireScopes: (spec, context) => requireOperationScopes(allows, spec, context),
+      clock,
+      hasEnded: ports.hasEnded,
+      stopping: stopping.signal,
+    }),
+    stream: createOperationStream({ operations, encode: encodeTextFrame }),
     operations,
     /** Reports the end of each operation once, also of those that ended while the service was down. */
     onEnded: (listener: (operation: EndedOperation) => void): void => void listeners.add(listener),
@@ -77,10 +90,11 @@ export function buildOperationsPart(
     readonly traced: TracedParts;
     readonly tracer: Tracer | undefined;
     readonly isSafeMode: boolean;
+    readonly hasEnded: Keyring["hasEnded"];
   },
 ) {
   const { config } = context;
-  const { audit, rootSide, traced, tracer, isSafeMode } = ports;
+  const { audit, rootSide, traced, tracer, isSafeMode, hasEnded } = ports;
   const { stateDir } = config;
   const store = rootSide?.store ?? openOperationStore({ stateDir });
   const launcher =
@@ -91,7 +105,10 @@ export function buildOperationsPart(
       stateDir,
       program: operationProgram(config, isSafeMode),
     });
-  return { ...createOperationsPart({ ...context, store, launcher, self: ownProcess(), audit, tracer }), store };
+  return {
+    ...createOperationsPart({ ...context, store, launcher, self: ownProcess(), audit, tracer, hasEnded }),
+    store,
+  };
 }
 
 export const createIds =

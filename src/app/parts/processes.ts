@@ -27,6 +27,6 @@ export function buildProcessesPart(
 ) {
   const owners = rootSide && ownersThroughRoot(rootSide.request, clock);
   const direct = createProcesses({ clock, owners });
-  const processes = rootSide === undefined ? direct : processesThroughRoot(direct, rootSide.request);
+  const processes = rootSide === undefined ? direct : processesThroughRoot(direct, rootSide.request, clock);
   return createProcessesPart({ clock, processes, units, own: { pids: [process.pid], unit: ownServiceUnit() } });
 }

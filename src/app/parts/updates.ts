@@ -19,6 +19,7 @@ import type { StaleHost } from "#domain/updates/stale.ts";
 import type { UpdateKind, UpdateWork } from "#domain/updates/verbs.ts";
 import { lazy } from "#kernel/async.ts";
 import { toTimestamp } from "#kernel/clock.ts";
+import { defined } from "#kernel/values.ts";
 import type { RootSide } from "#root/request.ts";
 import type { HookPoints } from "./plugins.ts";
 import type { BuiltHost } from "./system.ts";
@@ -53,13 +54,19 @@ export function createUpdatesPart(
   const work: LongWork = {
     async begin(kind, input, context, check) {
       const { caller, signal, touched } = context;
-      const options = { prefersAsync: context.prefersAsync(), idempotencyKey: context.idempotencyKey() };
+      const options = {
+        prefersAsync: context.prefersAsync(),
+        waitMs: context.prefersWaitMs(),
+        idempotencyKey: context.idempotencyKey(),
+      };
+      const planned = context.planned();
       const ask = async (): Promise<void> => {
+        planned?.requireUnchanged();
         await check?.();
         await consent(kind, input, caller?.keyId ?? null);
       };
-      const asked = { kind, input };
-      const by = { caller, signal, touched, ...options };
+      const asked = { kind, input, ...defined({ planned: planned?.transaction }) };
+      const by = { caller, signal, touched, clock, ...options };
       return beginOperation<UpdateWork[typeof kind]["result"]>(operations, asked, by, ask);
     },
   };
@@ -77,13 +84,13 @@ export function createUpdatesPart(
     },
   });
   const begin = async (
-    input: UpdateWork["updates.apply"]["input"],
+    work: { readonly input: UpdateWork["updates.apply"]["input"]; readonly planned?: readonly string[] },
     by: Pick<Parameters<typeof beginOperation>[2], "touched" | "signal" | "idempotencyKey">,
   ): Promise<UpdateApply> => {
     const kind = "updates.apply";
-    const options = { ...by, caller: undefined, prefersAsync: false };
+    const options = { ...by, clock, caller: undefined, prefersAsync: false };
     return waitedFor(
-      await beginOperation<UpdateApply>(operations, { kind, input }, options, () => consent(kind, input, null)),
+      await beginOperation<UpdateApply>(operations, { kind, ...work }, options, () => consent(kind, work.input, null)),
     );
   };
   const automaticKey = (windowOpenedAt: number): string => `automatic ${toTimestamp(windowOpenedAt)}`;
@@ -96,11 +103,14 @@ export function createUpdatesPart(
     host,
     automatic: {
       apply: (input: UpdateWork["updates.apply"]["input"], windowOpenedAt: number, signal: AbortSignal) =>
-        begin(input, {
-          touched: () => undefined,
-          signal: () => signal,
-          idempotencyKey: automaticKey(windowOpenedAt),
-        }),
+        begin(
+          { input },
+          {
+            touched: () => undefined,
+            signal: () => signal,
+            idempotencyKey: automaticKey(windowOpenedAt),
+          },
+        ),
       hasBegun: (windowOpenedAt: number): boolean =>
         operations
           .list()
@@ -109,8 +119,8 @@ export function createUpdatesPart(
     security: createSecurityUpdater({
       host,
       takesSnapshot,
-      apply: (input, signal, onOperation) =>
-        begin(input, {
+      apply: (work, signal, onOperation) =>
+        begin(work, {
           touched: ({ operation_id: id = "" }) => onOperation(id),
           signal: () => signal,
           idempotencyKey: undefined,

@@ -12,7 +12,7 @@ import type {
   ConnectorPlan,
 } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
-import type { Journal, JournalLists } from "#domain/ports/journal.ts";
+import type { Journal, JournalExploration, JournalExport, JournalLists, LogFilters } from "#domain/ports/journal.ts";
 import type { Attributes, Span, Tracer } from "#telemetry/tracing.ts";
 import { errorTypeOf } from "#telemetry/tracing.ts";
 
@@ -45,7 +45,14 @@ export const tracedCalls =
       work,
     );
 
-type ReadJournal = Pick<Journal, "query" | "follow"> & JournalLists;
+type ReadJournal = Pick<Journal, "query" | "follow"> & JournalLists & JournalExploration & JournalExport;
+
+const countAttributes = ({ units, grep }: LogFilters): Attributes => ({
+  "db.system.name": "journald",
+  "db.operation.name": "count",
+  "steward.journal.units": units?.length,
+  "steward.journal.is_search": grep !== undefined,
+});
 
 /** Journal queries with what makes them expensive, but not what was searched for. */
 export const tracedJournal = (journal: ReadJournal, tracer: Tracer): ReadJournal => ({
@@ -66,6 +73,29 @@ export const tracedJournal = (journal: ReadJournal, tracer: Tracer): ReadJournal
       return answer;
     });
   },
+  export(query, signal) {
+    const { units, grep, format } = query;
+    const attributes = {
+      "db.system.name": "journald",
+      "db.operation.name": "export",
+      "steward.journal.units": units?.length,
+      "steward.journal.format": format,
+      "steward.journal.is_search": grep !== undefined,
+    };
+    return tracer.span("client", "export journald", attributes, async (span) => {
+      const part = await journal.export(query, signal);
+      span.set({ "steward.journal.answer_bytes": part.bytes.byteLength });
+      return part;
+    });
+  },
+  histogram: (query, signal) =>
+    tracer.span("client", "count journald", { ...countAttributes(query), "steward.journal.count": "histogram" }, () =>
+      journal.histogram(query, signal),
+    ),
+  facets: (query, signal) =>
+    tracer.span("client", "count journald", { ...countAttributes(query), "steward.journal.count": "facets" }, () =>
+      journal.facets(query, signal),
+    ),
 });
 
 /** Names of providers in the semantic conventions, where they are not lower-case names. */

@@ -1,0 +1,169 @@
+import { hostname } from "node:os";
+import { openApprovalStore } from "#adapters/approvals/index.ts";
+import { logSetAside, type PartContext } from "#app/part.ts";
+import { approvalSettings } from "#config/approvals.ts";
+import type { Config } from "#config/load.ts";
+import { errorStatus } from "#contract/errors.ts";
+import { operations as table } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Caller, Context } from "#contract/operation.ts";
+import { createApprovalBook } from "#domain/access/approval-book.ts";
+import type { RunEnd, RunPorts } from "#domain/access/approval-carry-out.ts";
+import { createApprovalGate } from "#domain/access/approval-gate.ts";
+import { approvalHandlers } from "#domain/access/approval-handlers.ts";
+import { type ApprovalPolicy, createApprovalRules } from "#domain/access/approval-rules.ts";
+import { createApprovalRuns } from "#domain/access/approval-runs.ts";
+import { argumentsOf } from "#domain/access/approval-view.ts";
+import type { Keyring } from "#domain/access/keyring.ts";
+import type { PlanTokens } from "#domain/access/plan-tokens.ts";
+import { auditEvent } from "#domain/audit/entry.ts";
+import type { ApprovalRecord, ApprovalStore } from "#domain/ports/approvals.ts";
+import type { AuditEntry, AuditLog } from "#domain/ports/audit.ts";
+import { orReport } from "#kernel/errors.ts";
+import { isRecord } from "#kernel/values.ts";
+import type { createOperationsPart } from "./operations.ts";
+import type { WindowsPart } from "./windows.ts";
+
+const sweepMs = 5_000;
+
+type AnyHandler = (input: object, context: Context) => unknown;
+
+const namesOf = (record: ApprovalRecord): string =>
+  record.approvals.map(({ keyId, keyName }) => `${keyId} (${keyName})`).join(", ");
+
+/** The entry of an approved call: the key is that of the proposer, beside those who have approved it. */
+function runEntry(record: ApprovalRecord): Partial<AuditEntry> & { readonly target: AuditEntry["target"] } {
+  const { params } = argumentsOf(record.input);
+  const row = Object.entries(table).find(([name]) => name === record.operation)?.[1];
+  return {
+    method: row?.method ?? null,
+    path: row === undefined ? null : `${apiBase}${row.path}`,
+    key_id: record.proposer.keyId,
+    key_name: record.proposer.keyName,
+    // Tells it from others in what an earlier process has left.
+    request_id: record.id,
+    target: {
+      ...(isRecord(params)
+        ? Object.fromEntries(Object.entries(params).map(([name, text]) => [name, String(text)]))
+        : {}),
+      approval: record.id,
+      approved_by: namesOf(record),
+      ...(record.override !== null && { window_override: record.override }),
+    },
+  };
+}
+
+function auditOfRuns(audit: Pick<AuditLog, "begin" | "record">, clock: PartContext["clock"]): RunPorts["audit"] {
+  return (record) => {
+    const entry = runEntry(record);
+    const begunMs = clock.monotonicMs();
+    const forget = audit.begin(auditEvent(record.operation, clock.now(), { ...entry, outcome: "failed" }));
+    return ({ error, isUnsuccessful, touched }: RunEnd) => {
+      const { operation_id: operationId = null, ...made } = touched;
+      const isRefused = error !== null && errorStatus[error.code] < errorStatus.INTERNAL_ERROR;
+      const hasFailed = error !== null || isUnsuccessful;
+      audit.record(
+        auditEvent(record.operation, clock.now(), {
+          ...entry,
+          outcome: isRefused ? "refused" : hasFailed ? "failed" : "ok",
+          error: error?.code ?? null,
+          target: { ...entry.target, ...made },
+          operation_id: operationId,
+          duration_ms: Math.round(clock.monotonicMs() - begunMs),
+        }),
+        forget,
+      );
+    };
+  };
+}
+
+export function createApprovalsPart(
+  ports: Pick<PartContext, "clock" | "log" | "metrics" | "createId"> & {
+    readonly store: ApprovalStore;
+    readonly policy: ApprovalPolicy;
+    readonly hostName: () => string;
+    readonly keyring: Pick<Keyring, "find">;
+    /** Whether a credential has expired or been revoked since it was admitted. */
+    readonly hasEnded: (caller: Caller) => boolean;
+    readonly plans: PlanTokens;
+    readonly windows: WindowsPart;
+    readonly operations: ReturnType<typeof createOperationsPart>;
+    readonly audit: Pick<AuditLog, "begin" | "record">;
+  },
+) {
+  const { clock, log, metrics, createId, store, policy, hostName, keyring, plans, windows, operations, audit } = ports;
+  const stopping = new AbortController();
+  let handlers: Readonly<Record<string, AnyHandler>> = {};
+  const onTrouble = (error: unknown): void => log.error({ err: error }, "approvals");
+  const rules = createApprovalRules({ policy, hostName });
+  const wantedListeners = new Set<(record: ApprovalRecord) => void>();
+  const wanted = (record: ApprovalRecord): void => {
+    for (const listener of wantedListeners) orReport(() => listener(record), onTrouble);
+  };
+  const book = createApprovalBook({
+    store,
+    clock,
+    onStatus(record) {
+      metrics.approval(record.status);
+      if (record.status === "pending") wanted(record);
+    },
+    onTrouble,
+  });
+  const runs = createApprovalRuns({
+    book,
+    table,
+    handlerOf: (name) => (Object.hasOwn(handlers, name) ? handlers[name] : undefined),
+    plans,
+    findKey: keyring.find,
+    hostName,
+    windows: windows.gate,
+    operations: { get: operations.operations.get, list: () => operations.operations.list() },
+    audit: auditOfRuns(audit, clock),
+    clock,
+    stopping: stopping.signal,
+    onTrouble,
+  });
+  operations.onEnded(({ spec }) => runs.operationEnded(spec.id));
+  let stopSweeping = (): void => undefined;
+  return {
+    rules,
+    gate: createApprovalGate({ rules, book, plans, clock, createId }),
+    handlers: approvalHandlers({ book, runs, clock, hasEnded: ports.hasEnded, stopping: stopping.signal }),
+    /** Called with each call that begins to wait for approval, and with those that wait at the start. */
+    onWanted: (listener: (record: ApprovalRecord) => void): void => void wantedListeners.add(listener),
+    /** Sets the handlers of all operations, which are called as any transport calls them. */
+    runsWith: (all: Readonly<Record<string, unknown>>): void => {
+      handlers = all as Readonly<Record<string, AnyHandler>>;
+    },
+    ready(): void {
+      runs.start();
+      for (const record of book.list()) if (record.status === "pending") wanted(record);
+      stopSweeping = clock.every(sweepMs, runs.look);
+    },
+    stop(): void {
+      stopping.abort();
+      stopSweeping();
+    },
+  };
+}
+
+export function buildApprovalsPart(
+  context: PartContext,
+  ports: Pick<
+    Parameters<typeof createApprovalsPart>[0],
+    "keyring" | "hasEnded" | "plans" | "windows" | "operations" | "audit"
+  >,
+) {
+  const { config, log } = context;
+  const store = openApprovalStore({
+    stateDir: config.stateDir,
+    onTrouble: logSetAside(log, "approvals cannot be kept: those that waited are lost, and were not carried out"),
+  });
+  const policy = approvalSettings(config.settings);
+  const part = createApprovalsPart({ ...context, ...ports, store, policy, hostName: hostname });
+  return {
+    ...part,
+    reload: (next: Config): void => part.rules.replace(approvalSettings(next.settings)),
+    dispose: store.dispose,
+  };
+}

@@ -1,0 +1,28 @@
+import { writeFileSync } from "node:fs";
+import type { Environment } from "#config/defaults.ts";
+import { isJournal, noticeMark, withPriorities } from "#telemetry/journal-output.ts";
+import { createLineWriter } from "#telemetry/line-writer.ts";
+import { createLogs } from "#telemetry/logger.ts";
+
+/** As `ps`, `top` and the check of the firewall show it: Node calls its first thread MainThread. */
+export function takeName(): void {
+  try {
+    writeFileSync("/proc/self/comm", "steward");
+  } catch {
+    // Where there is no such file, nobody reads the name from it either.
+  }
+}
+
+/** Log lines to standard output, for programs that keep a log. */
+export function openLogs(environment: Environment) {
+  const writer = createLineWriter(process.stdout.fd);
+  // Whatever ends the process, its last lines are out first.
+  process.on("exit", writer.flush);
+  const toJournal = isJournal(process.stdout.fd, environment);
+  const logWriter = toJournal ? withPriorities(writer) : writer;
+  return {
+    logsOf: (level: Parameters<typeof createLogs>[0]["level"]) => createLogs({ level, writer: logWriter }),
+    /** Writes a line as a notice before it returns. @throws Error when nobody takes it. */
+    writeNotice: (line: string) => writer.writeNow(`${toJournal ? noticeMark : ""}${line}`),
+  };
+}
