@@ -1,9 +1,14 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ErrorBody } from "#contract/errors.ts";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { ErrorBody } from "#contract/error-body.ts";
 import { operations } from "#contract/index.ts";
-import type { Operation } from "#contract/operation.ts";
+import type { Operation, Plan } from "#contract/operation.ts";
+import type { PasskeyCreationOptions } from "#contract/passkeys.ts";
 import { narrowableScopes, scopes } from "#contract/scopes.ts";
+import { planLifetimeMs } from "#domain/access/plan-tokens.ts";
+import { createAuthenticator } from "./authenticator.ts";
 import { pathOf, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+import { mutations } from "./mutations.ts";
+import { elevatedSession, fromPage, pageOrigin, sessionHeaders } from "./passkeys.ts";
 
 const twoDiffer = "cannot tell who calls: two different credentials were sent (send one of them)";
 const messageOf = ({ json }: TestReply): string => (json as ErrorBody).error.message;
@@ -44,11 +49,10 @@ describe("access matrix", () => {
   };
 
   it("covers every operation that needs a key", () => {
-    expect(secured.length).toBe(rows.length - 2);
-    expect(rows.filter(([, { scope }]) => scope === "public").map(([name]) => name)).toEqual([
-      "getLiveness",
-      "getReadiness",
-    ]);
+    const open = rows.filter(([, { scope }]) => scope === "public").map(([name]) => name);
+    // One takes its key in the body, another is how a browser begins that with a passkey.
+    expect(open.sort()).toEqual(["createSession", "getLiveness", "getPasskeyRequestOptions", "getReadiness"]);
+    expect(secured.length).toBe(rows.length - open.length);
   });
 
   describe.each(secured)("%s", (_, operation) => {
@@ -76,6 +80,70 @@ describe("access matrix", () => {
     });
   });
 
+  describe("in a session", () => {
+    let read: Halves;
+    let elevated: Halves;
+    let ended: Halves;
+
+    interface Halves {
+      readonly cookie: string;
+      readonly secret: string;
+    }
+    beforeAll(() => {
+      const { sessions } = service.service;
+      const keyId = service.admin.slice(4, 12);
+      const begin = () => sessions.begin(keyId, null);
+      read = begin();
+      elevated = sessions.elevate(begin().session);
+      const over = begin();
+      sessions.end(over.session.id);
+      ended = over;
+    });
+    const asSession = (operation: Operation, { cookie, secret }: Partial<Halves>) =>
+      call(operation, {
+        headers: {
+          origin: "http://localhost",
+          ...(cookie !== undefined && { cookie: `steward=${cookie}` }),
+          ...(secret !== undefined && { "x-steward-session": secret }),
+        },
+        // It ends nothing that the next row needs.
+        ...(operation.params !== undefined && { path: pathOf(operation, { id: "nobody00" }) }),
+      });
+
+    it.each(secured)(
+      "%s is refused to half of one, to halves of two, and to one that has ended",
+      async (_, operation) => {
+        for (const halves of [
+          { cookie: read.cookie },
+          { secret: read.secret },
+          { cookie: read.cookie, secret: elevated.secret },
+          { cookie: elevated.cookie, secret: read.secret },
+          ended,
+        ])
+          expect((await asSession(operation, halves)).status).toBe(401);
+      },
+    );
+
+    it.each(secured)("%s is admitted if it reads; else once the session is elevated", async (_, operation) => {
+      const reply = await asSession(operation, read);
+      if (operation.effect === "read" || operation.session === "own") {
+        expect([401, 403]).not.toContain(reply.status);
+        return;
+      }
+      expect([reply.status, reply.json]).toMatchObject([403, { error: { details: { reason: "elevation_required" } } }]);
+      const next = await asSession(operation, elevated);
+      // What a session is never admitted to says so itself.
+      const isForKeys = ["/auth/tokens", "/auth/codes"].includes(operation.path);
+      expect([next.status === 401, next.status === 403]).toEqual([false, isForKeys]);
+      expect(JSON.stringify(next.json)).not.toContain("elevation_required");
+    });
+
+    it("the rows that a session may do to itself are the sign-out and the elevation", () => {
+      const own = secured.filter(([, { session }]) => session === "own").map(([name]) => name);
+      expect(own).toEqual(["elevateSession", "endSession"]);
+    });
+  });
+
   describe.each(scoped)("%s", (_, operation) => {
     it("refuses a key without the scope, whatever else it has, and says what is missing", async () => {
       const others = scopes.filter((scope) => scope !== operation.scope);
@@ -98,6 +166,19 @@ describe("access matrix", () => {
         const reply = await call(operation, { key: service.key(scopes.filter((scope) => scope !== lacking)) });
         expect([lacking, reply.status]).toEqual([lacking, 403]);
         expect(reply.json).toMatchObject({ error: { details: { required_scope: lacking } } });
+      }
+    });
+
+    it("refuses a key whose scopes are those of another host, and admits one with those of this host", async () => {
+      const needed = [operation.scope, ...(operation.alsoNeeds ?? [])];
+      const reply = await call(operation, { key: service.key(scopes.map((scope) => `${scope}@other-*`)) });
+      expect(reply.status).toBe(403);
+      expect(reply.json).toMatchObject({
+        error: { details: { granted: expect.arrayContaining(["keys:admin@other-*"]) } },
+      });
+      for (const host of ["host", "host.example.org", "h*t.example.*", "*"]) {
+        const here = await call(operation, { key: service.key(needed.map((scope) => `${scope}@${host}`)) });
+        expect([host, [401, 403].includes(here.status)]).toEqual([host, false]);
       }
     });
 
@@ -150,7 +231,7 @@ describe("access matrix", () => {
       { path: "/api/v1/auth/tokens", method: "GET" as const },
       { path: "/api/v2/health" },
       { path: "/api/v1/%" },
-      { path: "/api/v1/system/services", method: "OPTIONS" as const },
+      { path: "/api/v1/system/services", method: "PUT" as const },
     ]) {
       const without = await send(service, { ...request, from: nextAddress() });
       expect([request.path, without.status]).toEqual([request.path, 401]);
@@ -226,5 +307,109 @@ describe("access matrix", () => {
     expect((await send(service, { path: `/api/v1/health?api_key=${service.admin}`, from: nextAddress() })).status).toBe(
       401,
     );
+  });
+});
+
+/**
+ * The faults of plan tokens for what no key in a header does; for all other mutations they are in `plan-tokens.api.test.ts`.
+ * `plan_changed` cannot occur: these plans say nothing but what is in the call, and the id and the name of the key, which never change.
+ */
+describe("plan tokens of what a page does", () => {
+  type Headers = Readonly<Record<string, string>>;
+  interface Call {
+    readonly path: string;
+    readonly body: object;
+    readonly headers: Headers;
+  }
+  /** A call that succeeds; made again, it is the same call of the same key. */
+  type Prepare = (service: TestService) => Promise<() => Promise<Call>>;
+
+  const readOnly = async (service: TestService, key = service.admin): Promise<Headers> =>
+    sessionHeaders(await fromPage(service, "/auth/sessions", { key }));
+  const calls: Readonly<Record<string, Prepare>> = {
+    createSession({ admin }) {
+      const call = { path: "/auth/sessions", body: { key: admin }, headers: {} };
+      return Promise.resolve(() => Promise.resolve(call));
+    },
+    // Its halves are good no more once it is elevated: another session of the key asks.
+    elevateSession: (service) =>
+      Promise.resolve(async () => ({
+        path: "/auth/sessions/elevate",
+        body: { key: service.admin },
+        headers: await readOnly(service),
+      })),
+    async createPasskey(service) {
+      const headers = await elevatedSession(service);
+      const options = await fromPage(service, "/auth/passkeys/creation-options", undefined, headers);
+      const credential = createAuthenticator(pageOrigin).create(options.json as PasskeyCreationOptions);
+      const call = { path: "/auth/passkeys", body: { name: "laptop", credential }, headers };
+      return () => Promise.resolve(call);
+    },
+  };
+
+  /** The call by another key, wherever that is. */
+  const as = async (call: Call, key: string): Promise<Call> => ({
+    ...call,
+    ...("key" in call.body && { body: { key } }),
+    ...("cookie" in call.headers && { headers: await elevatedSession(service, key) }),
+  });
+
+  let service: TestService;
+  beforeEach(async () => {
+    service = await startTestService({ rateLimits: "off" });
+  });
+  afterEach(() => service.app.close());
+
+  const done = ({ path, body, headers }: Call, token?: string, of = service): Promise<TestReply> =>
+    fromPage(of, path, body, { ...headers, ...(token !== undefined && { "x-plan-token": token }) });
+  const tokenOf = async (call: Call): Promise<string> => {
+    const { status, json, text } = await done({ ...call, path: `${call.path}?dry_run=true` });
+    expect([call.path, status, text]).toEqual([call.path, 200, text]);
+    return (json as Plan).plan_token ?? "";
+  };
+  const reasonOf = ({ status, json }: TestReply) => [
+    status,
+    (json as { error?: { details?: { reason?: string } } }).error?.details?.reason,
+  ];
+
+  it("are those of all mutations that are not among the others", () => {
+    const all = Object.entries<Operation>(operations).filter(([, { effect }]) => effect !== "read");
+    const others = new Set<string>(mutations.map(([name]) => name));
+    expect(all.map(([name]) => name).filter((name) => !others.has(name))).toEqual(Object.keys(calls));
+  });
+
+  describe.each(Object.entries(calls))("%s", (_, prepare) => {
+    it("is done with one once, and without", async () => {
+      const again = await prepare(service);
+      const first = await again();
+      const token = await tokenOf(first);
+      const reply = await done(first, token);
+      expect([reply.status < 300, reply.text]).toEqual([true, reply.text]);
+      expect(reasonOf(await done(await again(), token))).toEqual([409, "plan_used"]);
+    });
+
+    it("is refused with one of another call, another key or another host, and one that was touched or has expired", async () => {
+      const again = await prepare(service);
+      const call = await again();
+      const token = await tokenOf(call);
+      const silence = { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" };
+      const stranger = await startTestService({ rateLimits: "off" });
+      const foreign = await (await prepare(stranger))();
+      const answers = {
+        "another operation": await send(service, {
+          ...{ method: "POST", path: "/api/v1/alerts/silences", body: silence, key: service.admin },
+          headers: { "x-plan-token": token },
+        }),
+        "another host": await done(foreign, token, stranger),
+        "a token that was touched": await done(await again(), `${token.slice(0, -3)}AAA`),
+        "another key": await done(await as(call, service.key([...scopes])), token),
+      };
+      for (const [what, reply] of Object.entries(answers))
+        expect([what, ...reasonOf(reply)]).toEqual([what, 409, "plan_mismatch"]);
+      expect((await done(await again(), "x")).status).toBe(400);
+      await stranger.app.close();
+      await service.clock.advance(planLifetimeMs);
+      expect(reasonOf(await done(await again(), token))).toEqual([409, "plan_expired"]);
+    });
   });
 });

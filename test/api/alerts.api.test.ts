@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { groupMs } from "#domain/notifications/grouping.ts";
 import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
 import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
@@ -65,6 +66,7 @@ describe("GET /alerts", () => {
   it("lists the four alerts of the contract", async () => {
     const { json } = await ask("/alerts");
     expect(json).toEqual({
+      ...{ total: 4, limit: null, next_cursor: null },
       firing: 0,
       alerts: [
         expect.objectContaining({
@@ -119,7 +121,7 @@ describe("silences", () => {
       created_at: "2026-01-01T00:00:00.000Z",
       created_by: "test",
     });
-    expect((await ask("/alerts/silences")).json).toEqual({ silences: [made.json] });
+    expect((await ask("/alerts/silences")).json).toMatchObject({ silences: [made.json] });
     service.usage.cpu = 97;
     await service.clock.advance(60 * minuteMs);
     expect((await ask("/alerts")).json).toMatchObject({ firing: 1, alerts: [{ silenced: true }, {}, {}, {}] });
@@ -135,7 +137,7 @@ describe("silences", () => {
   it("end by themselves", async () => {
     await post("/alerts/silences", wanted);
     await service.clock.advance(120 * minuteMs);
-    expect((await ask("/alerts/silences")).json).toEqual({ silences: [] });
+    expect((await ask("/alerts/silences")).json).toMatchObject({ silences: [] });
   });
 
   it("are in the audit log, and a dry run makes none", async () => {
@@ -144,7 +146,7 @@ describe("silences", () => {
       dry_run: true,
       steps: ["notify nobody of HighCPUUsage until 2026-01-01T02:00:00.000Z"],
     });
-    expect((await ask("/alerts/silences")).json).toEqual({ silences: [] });
+    expect((await ask("/alerts/silences")).json).toMatchObject({ silences: [] });
     const { id } = (await post("/alerts/silences", wanted)).json as { id: string };
     await ask(`/alerts/silences/${id}?dry_run=true`, { method: "DELETE" });
     expect(service.alertStore.silences()).toHaveLength(1);
@@ -200,11 +202,13 @@ describe("a health check", () => {
     ] as const) {
       const { json } = await ask("/health/checks/plain");
       expect(json).toMatchObject({ state_type: type, attempt, max_attempts: 3 });
+      await service.clock.advance(groupMs);
       expect(titles("email")).toHaveLength(type === "hard" ? 1 : 0);
-      await service.clock.advance(30_000);
+      await service.clock.advance(groupMs);
     }
     failing("plain", false);
     expect((await ask("/health/checks/plain")).json).toMatchObject({ state_type: "hard", attempt: 3 });
+    await service.clock.advance(groupMs);
     expect(titles("email")).toEqual([
       "[failed] Check of plain on host.example.org",
       "[recovered] Check of plain on host.example.org",
@@ -260,6 +264,22 @@ describe("an event", () => {
       ],
     ]);
     expect(JSON.stringify(facts())).not.toContain(expired);
+  });
+
+  it("is an audit log that was changed, once a day, and not one that is whole", async () => {
+    const { audit, clock } = service;
+    await clock.advance(10 * minuteMs);
+    expect(facts()).toEqual([]);
+    audit.broken = { file: "/state/audit/audit-000000000001.log", line: 17, seq: 17, what: "entry 17 was changed" };
+    await clock.advance(24 * 60 * minuteMs);
+    await expect
+      .poll(facts)
+      .toEqual([
+        [
+          "The audit log was changed on host.example.org",
+          expect.objectContaining({ Where: "/state/audit/audit-000000000001.log:17", Found: "entry 17 was changed" }),
+        ],
+      ]);
   });
 
   it("is an operation that failed", async () => {

@@ -43,6 +43,38 @@ describe("keys", () => {
     });
   });
 
+  it("limits scopes to hosts, shows them as they were given, and hands on no more", async () => {
+    const fleet = { scopes: ["services:restart:cron.service@host*", "keys:admin@*", "system:read@db"] };
+    const made = await post("/auth/keys", service.admin, { name: "fleet", ...fleet });
+    const { key } = created(made);
+    expect((await whoami(key)).json).toMatchObject({ scopes: fleet.scopes });
+    expect((await post("/system/services/cron/restart", key)).status).toBe(200);
+    expect((await send(service, { path: "/api/v1/system/info", key })).json).toMatchObject({
+      error: { details: { required_scope: "system:read", granted: fleet.scopes } },
+    });
+    const tokens = (wanted: readonly string[]) => post("/auth/tokens", key, { scopes: wanted });
+    expect((await whoami(token(await post("/auth/tokens", key)).access_token)).json).toMatchObject({
+      scopes: fleet.scopes,
+    });
+    const narrower = ["services:restart:cron.service@host", "system:read@db"];
+    const narrowed = token(await tokens(narrower));
+    expect(narrowed.scope).toBe(narrower.join(" "));
+    expect((await post("/system/services/cron/restart", narrowed.access_token)).status).toBe(200);
+    for (const wider of [
+      "services:restart:cron.service",
+      "services:restart:cron.service@*",
+      "system:read",
+      "system:read@*",
+    ]) {
+      expect([wider, (await tokens([wider])).status]).toEqual([wider, 403]);
+      expect([wider, (await post("/auth/keys", key, { name: "x", scopes: [wider] })).status]).toEqual([wider, 403]);
+    }
+    expect((await tokens(["system:read@"])).status).toBe(400);
+    expect((await post("/auth/keys", service.admin, { name: "x", scopes: ["operator@host"] })).json).toMatchObject({
+      scopes: roles.operator.map((scope) => `${scope}@host`),
+    });
+  });
+
   it("never shows a secret again", async () => {
     const { key, id } = created(await post("/auth/keys", service.admin, { name: "x", scopes: [] }));
     const list = await send(service, { path: "/api/v1/auth/keys", key: service.admin });
@@ -271,7 +303,7 @@ describe("keys", () => {
     const reply = await post("/auth/keys?dry_run=true", service.admin, { name: "x", scopes: ["viewer"] });
     expect(reply.json).toMatchObject({
       dry_run: true,
-      steps: [`make a key named x with ${roles.viewer.length} scopes`],
+      steps: [`make a key named x with ${roles.viewer.length} scopes: ${roles.viewer.join(", ")}`],
     });
     expect(service.service.keyring.list()).toHaveLength(1);
   });

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Automatic } from "#app/parts/automatic-updates.ts";
+import type { WindowPlan } from "#domain/access/window-gate.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
@@ -158,5 +159,44 @@ describe("automatic updates", () => {
       reboot_at: null,
     });
     expect(service.reboots.messages).toEqual([]);
+  });
+
+  describe("and windows of the settings", () => {
+    const window = (name: string, rest: Partial<WindowPlan>, hour = 0, hours = 1): WindowPlan => ({
+      ...{ name, cron: "", timezone: undefined, allow: [], deny: [], isSilent: false, ...rest },
+      times: { calendar: createFakeCalendar(24 * hourMs), durationMs: hours * hourMs, delayMs: hour * hourMs },
+    });
+
+    it("wait while one holds them back, and begin when it does no more", async () => {
+      await start({ durationMs: 4 * hourMs });
+      service.service.replaceWindows([window("freeze", { deny: ["updates:apply"] }, 0, 2)]);
+      await pass(90 * 60_000);
+      expect(versionOf("openssl")).toBe("3.0");
+      await pass(40 * 60_000);
+      expect(versionOf("openssl")).toBe("3.1");
+    });
+
+    it("are refused where it holds them back to the end, and say why", async () => {
+      await start();
+      service.service.replaceWindows([window("night", { allow: ["updates:apply"] }, 5)]);
+      await pass(2 * hourMs);
+      expect(versionOf("openssl")).toBe("3.0");
+      const { last } = await state();
+      expect(last).toMatchObject({ outcome: "refused", message: expect.stringContaining("outside the window night") });
+    });
+
+    it("do not reboot the host where one holds that back", async () => {
+      await start({ reboot: "when_needed" });
+      service.packageManager.requiresReboot = true;
+      service.service.replaceWindows([window("freeze", { deny: ["system:reboot"] }, 0, 2)]);
+      await pass();
+      expect((await state())["last"]).toMatchObject({
+        outcome: "installed",
+        reboot_at: null,
+        message: expect.stringContaining(
+          "a reboot completes it, but cannot use system:reboot inside the window freeze",
+        ),
+      });
+    });
   });
 });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { type LocalCommands, runCli } from "#cli/index.ts";
 import { NotificationFailed } from "#domain/ports/notifications.ts";
+import { runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -11,42 +11,11 @@ beforeEach(async () => {
 });
 afterEach(() => service.app.close());
 
-const elsewhere = () => Promise.reject(new Error("not here"));
-const local: LocalCommands = {
-  serve: elsewhere,
-  runTask: elsewhere,
-  checkConfig: elsewhere,
-  localService: elsewhere,
-  egress: elsewhere,
-  checkPlugin: elsewhere,
-  pluginConfirmation: elsewhere,
-  readInput: elsewhere,
-  audit: { list: elsewhere, verify: elsewhere },
-  stackHost: elsewhere,
-  runChecks: elsewhere,
-  redact: elsewhere,
-};
-
-async function steward(...argv: readonly string[]) {
-  let out = "";
-  let err = "";
-  const code = await runCli({
-    argv,
+const steward = (...argv: readonly string[]) =>
+  runInProcess(argv, {
     environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
-    version: "1.2.3",
-    io: {
-      out: (text) => {
-        out += text;
-      },
-      err: (text) => {
-        err += text;
-      },
-    },
     now: () => service.clock.now(),
-    local,
   });
-  return { code, out, err };
-}
 
 describe("steward alerts", () => {
   it.each([[["alerts"]], [["alerts", "list"]]])("lists them: %j", async (argv) => {

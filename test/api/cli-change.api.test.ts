@@ -40,6 +40,28 @@ const versionOf = (name: string) => service.packageManager.packages.get(name)?.v
 const idOf = (text: string): string => /operation-\d+/.exec(text)?.[0] ?? "";
 
 describe("steward updates", () => {
+  it("carries out the plan that it showed, and asks again when the plan has changed", async () => {
+    offer();
+    let isShown = false;
+    const change = (text: string): void => {
+      if (isShown || !text.includes("update editor from 1.0 to 1.1")) return;
+      isShown = true;
+      service.packageManager.repository.set("editor", { version: "1.2", isSecurity: false });
+    };
+    const setting = { columns: 80, onText: change };
+    const refused = await steward(["updates", "apply"], { ...setting, answers: ["y", "n"] });
+    expect(refused.err).toMatch(/something has changed since the plan was made; now it would:\nUpdate 2 packages\?/);
+    expect(refused.out).toMatch(/update editor from 1.0 to 1.1\n(?:.|\n)*update editor from 1.0 to 1.2\n/);
+    expect(refused.out).toMatch(
+      / {2}changed: also update editor from 1.0 to 1.2\n {2}changed: not update editor from 1.0 to 1.1\n$/,
+    );
+    expect([refused.code, versionOf("editor"), versionOf("library")]).toEqual([1, "1.0", "2.0"]);
+    isShown = false;
+    service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
+    const agreed = await steward(["updates", "apply"], { ...setting, answers: ["y", "y"] });
+    expect([agreed.code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.2", "2.1"]);
+  });
+
   it("lists what could be updated", async () => {
     offer();
     const { code, out } = await steward(["updates"], { hasColours: true });

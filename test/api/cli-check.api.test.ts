@@ -1,8 +1,8 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { type LocalCommands, runCli } from "#cli/index.ts";
 import { pluginCheck } from "#domain/health/plugin/plugin-check.ts";
 import { createFakePluginRunner } from "../fakes/plugin-runner.ts";
+import { runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -32,41 +32,16 @@ beforeEach(() => {
   service.checks.vital.finds = "pass";
 });
 
-const local: LocalCommands = {
-  serve: () => Promise.reject(new Error("not here")),
-  runTask: () => Promise.reject(new Error("not here")),
-  checkConfig: () => Promise.reject(new Error("not here")),
-  egress: () => Promise.reject(new Error("not here")),
-  checkPlugin: () => Promise.reject(new Error("not here")),
-  pluginConfirmation: () => Promise.reject(new Error("not here")),
-  readInput: () => Promise.reject(new Error("not here")),
-  audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
-  stackHost: () => Promise.reject(new Error("not here")),
-  runChecks: () => Promise.reject(new Error("not here")),
-  redact: () => Promise.reject(new Error("not here")),
+/** Settings that have a fault. */
+const faulty = {
   localService: () => Promise.reject(new Error("cannot use the settings:\n  config.yaml:1:1: colour: unknown setting")),
 };
-
-async function steward(argv: readonly string[], environment: Record<string, string> = {}) {
-  let out = "";
-  let err = "";
-  const code = await runCli({
-    argv,
+const steward = (argv: readonly string[], environment: Record<string, string> = {}) =>
+  runInProcess(argv, {
     environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
-    version: "1.2.3",
-    io: {
-      out: (text) => {
-        out += text;
-      },
-      err: (text) => {
-        err += text;
-      },
-    },
     now: () => service.clock.now(),
-    local,
+    local: faulty,
   });
-  return { code, out, err };
-}
 
 describe("steward check with an id", () => {
   it.each([
@@ -216,17 +191,11 @@ describe("steward check --nagios", () => {
   });
 
   it("is UNKNOWN too when the settings have faults, and when asked for help", async () => {
-    let out = "";
-    const io = {
-      out: (text: string) => {
-        out += text;
-      },
-      err: () => undefined,
-    };
-    const now = () => 0;
-    const run = (...argv: string[]) => runCli({ argv, environment: {}, version: "1.2.3", io, now, local });
-    expect(await run("check", "plain", "--nagios")).toBe(3);
-    expect(out).toBe("STEWARD UNKNOWN - cannot use the settings:   config.yaml:1:1: colour: unknown setting\n");
+    const { code, out } = await runInProcess(["check", "plain", "--nagios"], { local: faulty });
+    expect([code, out]).toEqual([
+      3,
+      "STEWARD UNKNOWN - cannot use the settings:   config.yaml:1:1: colour: unknown setting\n",
+    ]);
     expect((await steward(["check", "--nagios", "--help"])).code).toBe(3);
   });
 });

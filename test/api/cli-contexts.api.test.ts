@@ -311,19 +311,6 @@ describe("a command line for several hosts", () => {
 });
 
 describe("an address with a path", () => {
-  const refusal =
-    "steward: cannot use https://proxy/web7: a service has no path in its address (give it a host or a port of its own, such as https://web1:8470)\n";
-
-  it.each([
-    [["context", "add", "p", "https://proxy/web7", "--key-file", "/k"], {}],
-    [["status", "--url", "https://proxy/web7"], { STEWARD_API_KEY: "k" }],
-    [["status"], { STEWARD_URL: "https://proxy/web7", STEWARD_API_KEY: "k" }],
-    [["status", "--context", "old"], {}],
-  ])("is refused: %j %j", async (argv, environment) => {
-    name({ old: "https://proxy/web7" });
-    expect(await steward(argv, { environment })).toEqual({ code: 2, out: "", err: refusal });
-  });
-
   it("is refused without what would be a secret", async () => {
     const { code, err } = await steward(["status", "--url", "https://me:word@proxy/x"]);
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("cannot use https://proxy with what") });

@@ -32,7 +32,10 @@ describe("a word that is no command of its group", () => {
       ["updates", "aply", "--guard"],
       "steward: unknown command 'aply' of updates: there are check, apply, stale, restart-stale, automatic, history",
     ],
-    [["keys", "x\u001b[2J\ny"], "steward: unknown command 'x [2J y' of keys: there are create, list, revoke"],
+    [
+      ["keys", "x\u001b[2J\ny"],
+      "steward: unknown command 'x [2J y' of keys: there are create, list, show, explain, revoke",
+    ],
   ])("is said to be none: %j", async (argv, message) => {
     expect(await steward(argv)).toEqual({ code: 2, out: "", err: `${message} (--help says more)\n` });
   });
@@ -213,6 +216,37 @@ describe("steward logs", () => {
     expect((await steward(["logs", "-n", "all", "-o", "cat"])).out).toBe("long ago\nout of memory\none\ntwo \n");
   });
 
+  it("counts entries over time and by what they have, and shows those around one", async () => {
+    const counted = await steward(["logs", "--histogram", "-S", "today"]);
+    expect(counted.code).toBe(0);
+    expect(counted.out).toMatch(/^FROM +ENTRIES +SEVERE\n/);
+    expect(counted.err).toMatch(/^-- \d+ entr(y|ies) --\n$/);
+    const { out } = await steward(["logs", "--facets", "unit,priority", "-S", "2020-01-01"]);
+    expect(out).toMatch(/^unit +1 +\d+ % +kernel$/m);
+    expect(out).toMatch(/^priority +\d+ +\d+ % +info$/m);
+    const templates = await steward(["logs", "--templates", "-S", "2020-01-01"]);
+    expect(templates.out).toMatch(/^ENTRIES +SEVERITY +FIRST +ID +UNIT +TEXT\n/);
+    expect(templates.out).toMatch(/^1 .* [0-9a-f]{16} +kernel +out of memory$/m);
+    const fresh = await steward(["logs", "--new-since", "2020-01-01"]);
+    expect(fresh.out).toMatch(/^new +0 +1 .*out of memory$/m);
+    expect(await steward(["logs", "--new-since", "update"])).toMatchObject({
+      out: "",
+      err: expect.stringMatching(/remembers no update/),
+    });
+    const [first] = (JSON.parse((await steward(["logs", "--json"])).out) as { logs: readonly { cursor: string }[] })
+      .logs;
+    const around = await steward(["logs", "--around", first?.cursor ?? "", "-n", "1", "-o", "cat"]);
+    expect(around).toEqual({ code: 0, err: "", out: "long ago\nout of memory\none\ntwo \n" });
+    for (const argv of [
+      ["--histogram", "3"],
+      ["--facets"],
+      ["--templates"],
+      ["--new-since", "boot"],
+      ["--around", first?.cursor ?? ""],
+    ])
+      expect(JSON.parse((await steward(["logs", ...argv, "--json"])).out)).toBeTypeOf("object");
+  });
+
   it("writes entries into a pipe as journalctl does, and as text at a terminal", async () => {
     const cursor = service.journal.write({
       message: "bytes",
@@ -289,6 +323,12 @@ describe("steward logs", () => {
     [["logs", "-p", "loud"], /argument 'loud' is invalid.*emerg/],
     [["logs", "-n", "0"], /whole number from 1 to 10000/],
     [["logs", "--list-boots", "--fields"], /one of them at a time/],
+    [["logs", "--histogram", "--facets"], /one of them at a time/],
+    [["logs", "--templates", "--new-since", "boot"], /--templates, --new-since: one of them at a time/],
+    [["logs", "--new-since", "soon"], /boot, update, or a time/],
+    [["logs", "--histogram", "-f"], /--follow shows entries/],
+    [["logs", "--facets", "colour"], /some of unit, priority/],
+    [["logs", "--histogram", "5000"], /whole number from 1 to 1000/],
     [["logs", "-F", "lower"], /must be the name of a field/],
     [["logs", "-f", "-r"], /--follow goes with neither/],
     [["logs", "-k", "-u", "x"], /--dmesg is the unit kernel/],

@@ -67,9 +67,9 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
     },
     local: {
       serve: elsewhere,
-      runTask: elsewhere,
       checkConfig: () => Promise.resolve({ file: undefined, faults: [], warnings: [] }),
       localService: elsewhere,
+      openBrowser: elsewhere,
       egress: elsewhere,
       checkPlugin: elsewhere,
       pluginConfirmation: elsewhere,

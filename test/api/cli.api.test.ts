@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readAdminKey } from "#app/admin-key.ts";
-import { type LocalCommands, runCli } from "#cli/index.ts";
+import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -25,9 +25,8 @@ afterAll(async () => {
   rmSync(folder, { recursive: true });
 });
 
-const local = (): LocalCommands => ({
+const local = (): CliSetting["local"] => ({
   serve: () => Promise.reject(new Error("cannot listen on 127.0.0.1:1: in use")),
-  runTask: () => Promise.reject(new Error("not here")),
   checkConfig: (file) =>
     Promise.resolve({
       file,
@@ -35,36 +34,10 @@ const local = (): LocalCommands => ({
       warnings: ["careful"],
     }),
   localService: () => Promise.resolve({ url, adminKeyFile: join(folder, "admin.key"), readAdminKey }),
-  egress: () => Promise.reject(new Error("not here")),
-  checkPlugin: () => Promise.reject(new Error("not here")),
-  pluginConfirmation: () => Promise.reject(new Error("not here")),
-  readInput: () => Promise.reject(new Error("not here")),
-  audit: { list: () => Promise.reject(new Error("not here")), verify: () => Promise.reject(new Error("not here")) },
-  stackHost: () => Promise.reject(new Error("not here")),
-  runChecks: () => Promise.reject(new Error("not here")),
-  redact: () => Promise.reject(new Error("not here")),
 });
 
-async function steward(argv: readonly string[], environment: Record<string, string> = {}, commands = local()) {
-  let out = "";
-  let err = "";
-  const code = await runCli({
-    argv,
-    environment,
-    version: "1.2.3",
-    io: {
-      out: (text) => {
-        out += text;
-      },
-      err: (text) => {
-        err += text;
-      },
-    },
-    now: () => service.clock.now(),
-    local: commands,
-  });
-  return { code, out, err };
-}
+const steward = (argv: readonly string[], environment: Record<string, string> = {}, commands = local()) =>
+  runInProcess(argv, { environment, now: () => service.clock.now(), ...(commands && { local: commands }) });
 
 describe("steward keys", () => {
   it("makes, lists and revokes keys as a client of the service", async () => {

@@ -1,14 +1,16 @@
 import type { Condition } from "#domain/updates/condition.ts";
 
-/** Units by what they are: `active`, `failed`, `inactive`. */
+/** Units by what they are: `active`, `failed`, `inactive`, or `not found`. */
 const unitsOf = (units: Readonly<Record<string, string>>) =>
   Object.fromEntries(
     Object.entries(units).map(([name, activeState]) => [
       name,
       {
-        activeState,
+        activeState: activeState === "not found" ? "inactive" : activeState,
         state: activeState === "active" ? "active (running)" : activeState,
         staysActive: activeState === "active",
+        ...(activeState === "active" && { hasFile: true as const }),
+        ...(activeState === "not found" && { isAbsent: true as const }),
       },
     ]),
   );

@@ -415,6 +415,8 @@ describe("POST /connectors/chat", () => {
       packages: [],
       bytes: 0,
       requires_reboot: false,
+      plan_token: expect.any(String),
+      plan_expires_at: expect.any(String),
     });
     expect(local.calls).toEqual([]);
   });

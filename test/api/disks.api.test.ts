@@ -85,7 +85,7 @@ describe("disks", () => {
     expect(lines[1]).toMatch(/^sda {2}disk {2}954 MiB/);
     expect(lines[2]).toMatch(/^└─sda1 {2}part/);
     expect(lines[3]).toMatch(/^ {2}└─md0 {2}raid1 1\/2/);
-    expect(lines[4]).toMatch(/^ {2}└─vg-root {2}lvm {2}954 MiB {2}ext4 {2}488 KiB {2}439 KiB {2}53 % {2}10 % {2}\//);
+    expect(lines[4]).toMatch(/^ {2}└─vg-root {2}lvm {2}954 MiB {2}488 KiB {2}439 KiB {2}53 % {2}\/ {2}ext4 {2}10 %/);
     expect(lines[5]).toMatch(/^sdb .*\[swap\]/);
     expect(out).not.toContain("\u001b");
     const json = await runInProcess(["disks", "--json"], { environment, now: service.clock.now });

@@ -204,6 +204,8 @@ describe("a preview", () => {
         packages: [],
         bytes: 0,
         requires_reboot: false,
+        plan_token: expect.any(String),
+        plan_expires_at: expect.any(String),
       });
     }
     expect(provider.calls).toEqual([]);

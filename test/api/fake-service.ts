@@ -1,8 +1,10 @@
 import { credentialCodec } from "#adapters/keystore/codec.ts";
+import { createWebAuthn } from "#adapters/webauthn/index.ts";
 import { composeService } from "#app/compose.ts";
 import { createAccessPart } from "#app/parts/access.ts";
 import { createAccountsPart } from "#app/parts/accounts.ts";
 import { createAlertsPart } from "#app/parts/alerts.ts";
+import { createApprovalsPart } from "#app/parts/approvals.ts";
 import { createAuditPart } from "#app/parts/audit.ts";
 import { type Automatic, createAutomaticPart } from "#app/parts/automatic-updates.ts";
 import { createConnectorsPart } from "#app/parts/connectors.ts";
@@ -21,9 +23,15 @@ import { createRebootPart } from "#app/parts/reboot.ts";
 import { createSystemPart } from "#app/parts/system.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
+import { createWindowsPart } from "#app/parts/windows.ts";
+import type { PublicAddress } from "#config/public-url.ts";
+import { defaultSessions } from "#config/sessions.ts";
 import type { NotificationEvent, NotifyLevel } from "#contract/alerts.ts";
+import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
+import type { WindowPlan } from "#domain/access/window-gate.ts";
 import { createProber, type Probed } from "#domain/health/prober.ts";
 import type { Accounts } from "#domain/ports/accounts.ts";
+import type { ApprovalStore } from "#domain/ports/approvals.ts";
 import type { FolderSizes } from "#domain/ports/disk-usage.ts";
 import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
@@ -34,8 +42,12 @@ import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
 import type { RaidArrays } from "#domain/ports/storage.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
+import { createFakeApprovalStore } from "../fakes/approval-store.ts";
 import { createFakeAutomaticRuns } from "../fakes/automatic-runs.ts";
 import { createFakeNotificationStore } from "../fakes/notification-store.ts";
+import { createFakePasskeyStore } from "../fakes/passkey-store.ts";
+import { createFakePlanSeals } from "../fakes/plan-seals.ts";
+import { createFakeSessionStore } from "../fakes/session-store.ts";
 
 type Access = Parameters<typeof createAccessPart>[0];
 type Alerts = Parameters<typeof createAlertsPart>[0];
@@ -56,9 +68,11 @@ export interface ServiceFakes {
   readonly log: Http["logs"]["log"];
   readonly requestLog: Http["logs"]["requestLog"];
   readonly metrics: Http["metrics"];
-  readonly audit: Audit["log"];
+  readonly audit: Audit["audit"];
+  readonly table?: Http["table"];
   readonly store: Access["store"];
   readonly rateLimits: Access["rateLimits"];
+  readonly hostName?: Access["hostName"];
   readonly host: System["host"];
   readonly units: System["units"];
   readonly unitDetails: System["details"];
@@ -104,8 +118,16 @@ export interface ServiceFakes {
   readonly probes: Omit<Probed["probes"], "llm">;
   readonly addedProbes: Probed["added"];
   readonly automatic: Automatic | undefined;
+  readonly windows?: readonly WindowPlan[];
   readonly allowedHosts: readonly string[];
+  readonly publicAddress?: PublicAddress;
+  readonly corsOrigins?: readonly string[];
   readonly trustedProxies: readonly string[];
+  readonly planSeals?: Access["planSeals"];
+  readonly sessions?: Access["sessions"];
+  readonly passkeys?: Access["passkeys"];
+  readonly approvalStore?: ApprovalStore;
+  readonly approvals?: ApprovalPolicy;
   readonly answerFiles?: NonNullable<Http["answerFiles"]>;
   readonly metricsPublic: Http["settings"]["metricsPublic"];
 }
@@ -121,8 +143,22 @@ export function createFakeService(fakes: ServiceFakes) {
   };
   const context = { version: "1.2.3", clock, log, metrics, createId };
   const hookPoints = createHookPoints(context);
-  const { store, rateLimits } = fakes;
-  const access = createAccessPart({ clock, store, codec: credentialCodec, rateLimits, prober });
+  const { store, rateLimits, hostName = () => "host.example.org" } = fakes;
+  const windows = createWindowsPart({ clock, windows: fakes.windows ?? [], hostName });
+  const access = createAccessPart({
+    clock,
+    store,
+    codec: credentialCodec,
+    hostName,
+    rateLimits,
+    prober,
+    metrics,
+    planSeals: fakes.planSeals ?? createFakePlanSeals(),
+    sessions: fakes.sessions ?? createFakeSessionStore(),
+    passkeys: fakes.passkeys ?? createFakePasskeyStore(),
+    webauthn: createWebAuthn(),
+    sessionLimits: defaultSessions,
+  });
   const operations = createOperationsPart({
     ...context,
     store: fakes.operationStore,
@@ -130,6 +166,19 @@ export function createFakeService(fakes: ServiceFakes) {
     self: fakes.self,
     audit: fakes.audit,
     tracer: undefined,
+    hasEnded: access.hasEnded,
+  });
+  const approvals = createApprovalsPart({
+    ...context,
+    store: fakes.approvalStore ?? createFakeApprovalStore(),
+    policy: fakes.approvals ?? { requireFor: [], approvers: 1, expireMs: 60 * 60_000 },
+    hostName,
+    keyring: access.keyring,
+    hasEnded: access.hasEnded,
+    plans: access.plans,
+    windows,
+    operations,
+    audit: fakes.audit,
   });
   const connectors = createConnectorsPart({
     ...context,
@@ -174,6 +223,7 @@ export function createFakeService(fakes: ServiceFakes) {
     isReported: (event) => fakes.reported?.includes(event) ?? true,
     notifyFrom: (check) => fakes.notifyFrom?.[check] ?? "never",
     health,
+    windows: windows.gate,
     channels: fakes.channels,
     evaluator: "steward",
     readings: {
@@ -186,7 +236,9 @@ export function createFakeService(fakes: ServiceFakes) {
   });
   const logs = createLogsPart({ clock, log, journal: fakes.journal, grep: fakes.grep });
   const back = {
-    audit: createAuditPart({ log: fakes.audit, clock }),
+    windows,
+    approvals,
+    audit: createAuditPart({ audit: fakes.audit, clock, log }),
     access,
     traces: createTracesPart({ store: fakes.traces }),
     system: createSystemPart({
@@ -230,6 +282,7 @@ export function createFakeService(fakes: ServiceFakes) {
       runs: createFakeAutomaticRuns(),
       audit: fakes.audit,
       post: alerts.post,
+      windows: windows.gate,
       spread: () => 0.5,
       hostName: "host.example.org",
     }),
@@ -246,8 +299,9 @@ export function createFakeService(fakes: ServiceFakes) {
         ...ports,
         logs: { log, requestLog: fakes.requestLog },
         tracer: undefined,
-        settings: fakes,
+        settings: { corsOrigins: [], publicAddress: undefined, ...fakes },
         administrator: "root",
+        ...(fakes.table && { table: fakes.table }),
         ...(fakes.answerFiles && { answerFiles: fakes.answerFiles }),
         tls: { current: () => undefined, names: () => [] },
       }),
@@ -257,6 +311,10 @@ export function createFakeService(fakes: ServiceFakes) {
   return {
     ...http,
     keyring: access.keyring,
+    security: updates.security,
+    sessions: access.sessions,
+    replaceWindows: windows.gate.replace,
+    replaceApprovals: approvals.rules.replace,
     drain: health.drain,
     replaceConnectors: connectors.replace,
     replacePluginFolders: plugins.replace,

@@ -2,6 +2,7 @@ import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roles } from "#contract/scopes.ts";
 import type { FixPlan } from "#domain/health/fix.ts";
+import { applySecurityUpdatesFix } from "#domain/health/fixes/apply-security-updates.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
 import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
@@ -76,6 +77,8 @@ describe("POST /health/checks/{check_id}/fix", () => {
         bytes: 5,
         frees_bytes: 7,
         requires_reboot: false,
+        plan_token: expect.any(String),
+        plan_expires_at: expect.any(String),
         fix_id: "mend",
         risk: "moderate",
       },
@@ -138,6 +141,35 @@ describe("POST /health/checks/{check_id}/fix", () => {
     expect((await fix("vital")).json).toMatchObject({
       message: "mend is done (one: done; two: done; three: done; and 2 more steps); it is not enough: vital is warn",
     });
+  });
+
+  it("installs the versions that it has planned, or nothing", async () => {
+    const { packageManager } = service;
+    const installing = applySecurityUpdatesFix({ security: service.service.security });
+    const details = { updates: [{ name: "editor", held: false }] };
+    service.checks.vital.finds = "fail";
+    let version = 2;
+    let isPublishing = true;
+    service.fixes.mend.planned = async () => {
+      const signal = new AbortController().signal;
+      const plan = await installing.plan({ status: "fail", message: "", details }, signal);
+      if (isPublishing) offer();
+      return plan;
+    };
+    const offer = (): void => {
+      version += 1;
+      packageManager.repository.set("editor", { version: `${version}.0`, isSecurity: true });
+    };
+    offer();
+    expect((await fix("vital")).json).toMatchObject({
+      success: false,
+      message: expect.stringContaining("cannot update as planned: it would now also update editor from 1.0 to"),
+      steps: [{ status: "failed" }],
+    });
+    expect(packageManager.packages.get("editor")?.version).toBe("1.0");
+    isPublishing = false;
+    expect((await fix("vital")).json).toMatchObject({ success: true, steps: [{ status: "done" }] });
+    expect(packageManager.packages.get("editor")?.version).toBe(`${version}.0`);
   });
 
   it("is offered only where its plan has something to do", async () => {

@@ -49,11 +49,12 @@ import { createFakeStaleCode, type FakeStaleCode } from "../fakes/stale-code.ts"
 import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
 import { createFakeTimeSettings, type FakeTimeSettings } from "../fakes/time-settings.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
-import { createFakeTraceStore } from "../fakes/trace-store.ts";
+import { createFakeTraceStore, type FakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnitDetails } from "../fakes/unit-details.ts";
 import { createFakeUnitExamination } from "../fakes/unit-examination.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { fakeCondition } from "./conditions.ts";
+import { holdToDocument } from "./documented.ts";
 import { createFakeService, type ServiceFakes } from "./fake-service.ts";
 
 type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
@@ -150,6 +151,7 @@ export interface TestService {
   readonly notifiers: Readonly<Record<"chat" | "email", FakeNotifier>>;
   /** What the host measures of itself for the alerts, in percent. */
   readonly usage: { cpu: number };
+  readonly traces: FakeTraceStore;
   /** Empty folders, unless others were given. */
   readonly plugins: TestPlugins;
   /** Log lines so far. */
@@ -211,7 +213,9 @@ export async function startTestService(
     alerts?: FakeAlertStore;
     plugins?: TestPlugins;
     processes?: FakeProcesses;
+    traces?: FakeTraceStore;
   } = {},
+  beforeStart: (app: FastifyInstance) => void = holdToDocument,
 ): Promise<TestService> {
   const clock = createFakeClock();
   const fakeUnits = overrides.units ?? createFakeUnits(units);
@@ -274,6 +278,7 @@ export async function startTestService(
   const lines: string[] = [];
   const alertStore = overrides.alerts ?? createFakeAlertStore();
   const notifiers = { chat: createFakeNotifier(), email: createFakeNotifier(["ops@example.org"]) };
+  const { traces = createFakeTraceStore() } = overrides;
   const usage = { cpu: 10 };
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
   const service = createFakeService({
@@ -313,7 +318,6 @@ export async function startTestService(
     unitDetails: createFakeUnitDetails(fakeUnits),
     unitExamination: createFakeUnitExamination(),
     tokenLedger: createFakeTokenLedger(),
-    traces: createFakeTraceStore(),
     loadPlugins: () => Promise.resolve(plugins),
     isSafeMode: false,
     automatic: {
@@ -331,6 +335,7 @@ export async function startTestService(
     trustedProxies: [],
     metricsPublic: "loopback",
     ...overrides,
+    traces,
     alerts: alertStore,
     processes,
     units: fakeUnits,
@@ -338,6 +343,7 @@ export async function startTestService(
     grep,
     checkHistory,
   });
+  beforeStart(service.app);
   await service.app.ready();
   await service.start();
   const key = (scopes: readonly string[], expiresAt: number | null = null): string =>
@@ -364,6 +370,7 @@ export async function startTestService(
       condition = next;
     },
     checkHistory,
+    traces,
     plugins,
     staleCode,
     processes,

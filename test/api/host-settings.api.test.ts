@@ -34,7 +34,7 @@ describe("the time zone and time synchronisation", () => {
     expect((await call("time")).json).toMatchObject({ timezone: "Etc/UTC" });
     expect((await call("time", body)).json).toMatchObject({
       ...{ success: true, timezone: "Europe/Berlin", ntp: false, changed: ["timezone", "ntp"] },
-      message: "time zone from Etc/UTC to Europe/Berlin, time synchronisation switched off",
+      message: "changed the time zone from Etc/UTC to Europe/Berlin, time synchronisation switched off",
     });
     expect((await call("time", body)).json).toMatchObject({
       ...{ success: true, changed: [], message: "nothing was changed: already set" },
@@ -50,7 +50,7 @@ describe("the time zone and time synchronisation", () => {
         await set(...given);
       },
     });
-    const changed = "time zone from Etc/UTC to Europe/Berlin";
+    const changed = "changed the time zone from Etc/UTC to Europe/Berlin";
     expect(await call("time", { timezone: "Europe/Berlin", ntp: false })).toMatchObject({
       status: 503,
       json: { error: { message: expect.stringContaining(`it does not answer (changed before: ${changed})`) } },

@@ -149,6 +149,17 @@ describe("GET /plugins", () => {
 });
 
 describe("enabling", () => {
+  it("is refused with the token of a plan for what the plugin was, also of the same version", async () => {
+    plugins.folders.put("tool");
+    const { plan_token: token } = (await post("/plugins/tool/enable?dry_run=true")).json as { plan_token: string };
+    plugins.folders.touch("tool");
+    const headers = { "x-plan-token": token };
+    const path = "/api/v1/plugins/tool/enable";
+    const refused = await send(service, { method: "POST", path, key: service.admin, headers });
+    expect(refused.json).toMatchObject({ error: { code: "CONFLICT", details: { reason: "plan_changed" } } });
+    expect(await find("tool")).toMatchObject({ enabled: false });
+  });
+
   it("makes a plugin run, is kept over a restart, and twice is once", async () => {
     plugins.folders.put("greet");
     const first = await enable("greet");
@@ -761,7 +772,7 @@ describe("hooks around updates", () => {
     const refused = await apply("", { packages: ["editor"] });
     expect(refused.status).toBe(403);
     expect(refused.json).toMatchObject({ error: { details: { hook: "freeze", reason: "change freeze" } } });
-    expect((await get("/operations")).json).toEqual({ operations: [], total: 0 });
+    expect((await get("/operations")).json).toMatchObject({ operations: [], total: 0 });
     expect(told()).toMatchObject([
       {
         event: "pre_update",

@@ -64,9 +64,24 @@ describe("processes", () => {
       ...{ memory_bytes: mebi, io: null, command: "/usr/bin/nginx", is_kernel_thread: false },
     });
     expect(answer.processes[1]).toMatchObject({ pid: 10, cpu_percent: 1 });
-    expect(answer.notes).toEqual([expect.stringContaining("input and output")]);
+    expect(answer.notes).toEqual([]);
     expect((await pids("?sort=memory")).slice(0, 2)).toEqual([12, 10]);
     expect((await pids("?sort=io")).slice(0, 2)).toEqual([12, 10]);
+  });
+
+  it("are listed by their input and output, of which root is asked then alone", async () => {
+    processes.put(fakeProcess(11, { unit: "nginx.service", ioForRoot: { readBytes: 100, writtenBytes: 0 } }));
+    const busy = await list("?sort=io&limit=2");
+    expect(busy).toMatchObject({
+      notes: [],
+      processes: [
+        { pid: 11, io: { read_bytes: 100, written_bytes: 0 } },
+        { pid: 12, io: { read_bytes: 5, written_bytes: 7 } },
+      ],
+    });
+    expect((await list("?sort=io&limit=3")).notes).toEqual([expect.stringContaining("input and output")]);
+    expect((await list("?pid=11")).processes).toMatchObject([{ io: null }]);
+    expect(await pids("?sort=io", service.key(["processes:read:nginx"]))).toEqual([11, 10]);
   });
 
   it("are found by unit, user and number", async () => {
@@ -93,6 +108,8 @@ describe("processes", () => {
     const [shown] = (await list("?pid=12")).processes;
     expect(shown?.command).toMatch(/^postgres --password=\[redacted\] -D \/data x+…$/);
     expect(shown?.command).toHaveLength(512);
+    // It is remembered without its secret.
+    expect((await list("?pid=12")).processes[0]?.command).toBe(shown?.command);
     const [whole] = (await list("?pid=12&full_command=true")).processes;
     expect(whole?.command).toMatch(/^postgres --password=hunter2 -D \/data x{600}$/);
     const plain = service.key(["processes:read"]);

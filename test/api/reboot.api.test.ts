@@ -55,6 +55,11 @@ describe("a reboot of the host", () => {
       reason: "it is inhibited by APT: packages change",
     });
     expect(await call("POST")).toMatchObject({ status: 409, json: { error: { details: { retryable: true } } } });
+    const delay = { who: "Unattended Upgrades Shutdown", why: "stop", blocks: false };
+    service.reboots.become({ inhibitors: [{ who: "APT", why: "packages change", blocks: true }, delay] });
+    expect((await call("POST", "?dry_run=true", { ignore_inhibitors: true })).json).toMatchObject({
+      steps: ["interrupt APT: packages change", "interrupt Unattended Upgrades Shutdown: stop", "reboot at once"],
+    });
     expect((await call("POST", "", { ignore_inhibitors: true })).status).toBe(200);
   });
 

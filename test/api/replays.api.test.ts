@@ -61,7 +61,7 @@ async function callTwice(
 }
 
 const secretsIn = (reply: TestReply): readonly string[] =>
-  reply.text.match(/st[wt]_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}/g) ?? [];
+  reply.text.match(/st[wtc]_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}/g) ?? [];
 
 describe.each(posts)("an answer to %s", (name: MutationName, operation) => {
   it("is repeated to callers with the same rights alone, whichever credentials of one key they have", async () => {
@@ -127,7 +127,9 @@ describe("an answer that holds a secret", () => {
   it("is that of every operation whose answer has a member for a key or a token", () => {
     const named = mutations.filter(([, { response }]) => {
       const members = Object.entries((response as { properties?: Record<string, { type?: string }> }).properties ?? {});
-      return members.some(([name, { type }]) => type === "string" && /(^|_)(key|token|secret|password)$/.test(name));
+      return members.some(
+        ([name, { type }]) => type === "string" && /(^|_)(key|token|secret|password|code)$/.test(name),
+      );
     });
     expect(named.map(([name]) => name)).toEqual(secrets.map(([name]) => name));
     expect(secrets.length).toBeGreaterThan(0);

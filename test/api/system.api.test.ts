@@ -254,7 +254,8 @@ describe("POST /system/services/{name}/restart", () => {
         answers.push([name, status, (json as { error: { details: unknown } }).error.details]);
       }
     const refused = (name: string, setting: string) => {
-      const answer = [name, 400, { field: "name", issue: expect.any(String), setting }];
+      const faults = [{ field: "name", issue: expect.any(String) }];
+      const answer = [name, 400, { field: "name", issue: expect.any(String), faults, setting }];
       return [answer, answer];
     };
     expect(answers).toEqual([
@@ -543,6 +544,11 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
     ["user@0/mask", {}, "ends the sessions of a user"],
     ["steward/mask", {}, "systemctl mask steward.service"],
     ["steward/disable", { unitFileState: "enabled" }, "systemctl disable steward.service"],
+    [
+      "site/mask",
+      { file: "/etc/systemd/system/site.service" },
+      "its unit file is /etc/systemd/system/site.service, where the link that masks it would be",
+    ],
     ["told@evil/enable", {}, "only while it runs or has failed"],
   ])("%s is refused", async (path, state, reason) => {
     const [name = ""] = path.split("/");
@@ -554,6 +560,58 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
     }
     expect(units.actions).toEqual([]);
     await other.app.close();
+  });
+
+  describe("of a service whose file is elsewhere", () => {
+    const file = "/etc/systemd/system/site.service";
+    const linked = { name: "site.service", unitFileState: "linked", file, linkedFile: "/opt/site/site.service" };
+    const gone = { unitFileState: "", loadState: "not-found" };
+
+    it("says that to disable it removes the link, and that systemd does not know it then", async () => {
+      for (const unitFileState of ["linked", "linked-runtime", "enabled"]) {
+        const units = createFakeUnits([{ ...linked, unitFileState, after: gone }]);
+        const other = await startTestService({ units });
+        expect((await post(other, "site/disable?dry_run=true")).json).toMatchObject({
+          steps: [
+            expect.any(String),
+            expect.stringContaining(`remove its link ${file} to /opt/site/site.service too`),
+            expect.any(String),
+          ],
+        });
+        expect((await post(other, "site/disable")).json).toMatchObject({
+          unit_file_state: "",
+          message: expect.stringContaining("(systemctl link /opt/site/site.service makes it known again)"),
+        });
+        expect(units.actions).toEqual(["disable site.service"]);
+        await other.app.close();
+      }
+    });
+
+    it("and not where systemd has another file of it, or the link is one of a package", async () => {
+      const elsewhere = { ...linked, unitFileState: "enabled", after: { unitFileState: "disabled" } };
+      const packaged = { ...elsewhere, name: "packaged.service", file: "/usr/lib/systemd/system/packaged.service" };
+      const other = await startTestService({ units: createFakeUnits([elsewhere, packaged]) });
+      expect((await post(other, "site/disable")).json).toMatchObject({ message: "site.service disabled" });
+      const plan: unknown = (await post(other, "packaged/disable?dry_run=true")).json;
+      expect(plan).toMatchObject({ steps: [expect.any(String), expect.any(String)] });
+      await other.app.close();
+    });
+
+    it("refuses to mask it, with a remedy that works", async () => {
+      const other = await startTestService({ units: createFakeUnits([linked]) });
+      for (const query of ["", "?dry_run=true"])
+        expect(await post(other, `site/mask${query}`)).toMatchObject({
+          status: 400,
+          json: {
+            error: {
+              message: expect.stringMatching(
+                /site\.service, a link to \/opt\/site\/site\.service, .*\(stop and disable it instead, which removes that link/,
+              ),
+            },
+          },
+        });
+      await other.app.close();
+    });
   });
 
   it("passes on what systemd refuses", async () => {

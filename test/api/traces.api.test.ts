@@ -50,7 +50,7 @@ const idsOf = async (query: string): Promise<readonly number[]> =>
   (await list(query)).traces.map(({ trace_id: id }) => Number.parseInt(id, 16));
 
 it("lists traces, the newest first, by service, duration and start", async () => {
-  expect(await list("")).toEqual({ traces: [] });
+  expect(await list("")).toEqual({ traces: [], limit: 100, next_cursor: null });
   await keep(1, "shop", 1n);
   await keep(2, "front", 2n);
   await keep(3, "shop", 3n);

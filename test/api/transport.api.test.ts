@@ -28,7 +28,7 @@ describe("foreign names and origins", () => {
   it.each(["evil.example", "localhost.evil.example", "box.example.org.evil.example", "127.0.0.1.evil.example:8470"])(
     "refuses Host %s, also where no key is needed",
     async (host) => {
-      for (const path of ["/api/v1/health", "/metrics", "/livez", "/api/v1/openapi.json"]) {
+      for (const path of ["/api/v1/health", "/metrics", "/livez", "/api/v1/openapi.json", "/api/v1/asyncapi.json"]) {
         const reply = await health({ host }, { path });
         expect([path, reply.status, reply.json]).toMatchObject([
           path,
@@ -345,7 +345,7 @@ describe("every answer", () => {
       key_id: service.admin.slice(4, 12),
       method: "GET",
       endpoint: "/api/v1/health",
-      status: 200,
+      status: 400,
       remote_address: "192.0.2.1",
     });
     expect(JSON.stringify(line)).not.toContain("private");
@@ -384,6 +384,8 @@ describe("the reference", () => {
     expect(page.text).not.toMatch(/https?:\/\//);
     const document = await send(service, { path: "/api/v1/openapi.json" });
     expect(document.json).toMatchObject({ openapi: "3.1.0", info: { version: "1.2.3" } });
+    const ofStreams = await send(service, { path: "/api/v1/asyncapi.json" });
+    expect(ofStreams.json).toMatchObject({ asyncapi: "3.0.0", info: { version: "1.2.3" } });
   });
 });
 

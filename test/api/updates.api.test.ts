@@ -209,12 +209,14 @@ describe("POST /updates/apply", () => {
         packages: ["library"],
         bytes: 1000,
         requires_reboot: false,
+        plan_token: expect.any(String),
+        plan_expires_at: expect.any(String),
         rollback: "full",
         rollback_lacks: [],
       },
     ]);
     expect(versions()).toEqual(old);
-    expect((await get("/operations")).json).toEqual({ operations: [], total: 0 });
+    expect((await get("/operations")).json).toMatchObject({ operations: [], total: 0 });
   });
 
   it("reports a failed transaction truthfully", async () => {
@@ -371,7 +373,7 @@ describe("POST /updates/apply", () => {
 describe("Prefer: respond-async", () => {
   it("answers with the address of the operation, where the result is found later", async () => {
     offerThree();
-    const reply = await post("/updates/apply", { headers: { prefer: "respond-async, wait=10" } });
+    const reply = await post("/updates/apply", { headers: { prefer: "respond-async" } });
     expect(reply.status).toBe(202);
     expect(reply.headers).toMatchObject({
       location: "/api/v1/operations/operation-1",
@@ -393,6 +395,20 @@ describe("Prefer: respond-async", () => {
       operations: [{ id: "operation-1" }],
     });
     expect((await get("/operations?status=failed")).json).toMatchObject({ total: 0 });
+  });
+
+  it("with wait=N answers the result where it is there in time, else the address", async () => {
+    offerThree();
+    service.launcher.fault = undefined;
+    const inTime = await post("/updates/apply", { headers: { prefer: "respond-async, wait=10" } });
+    expect([inTime.status, inTime.headers["preference-applied"]]).toEqual([200, "respond-async, wait=10"]);
+    expect(inTime.json).toMatchObject({ success: true, packages_updated: 3 });
+    offerThree();
+    const atOnce = await post("/updates/apply", { headers: { prefer: "wait=0" } });
+    expect([atOnce.status, atOnce.headers["preference-applied"]]).toEqual([202, "wait=0"]);
+    expect(atOnce.headers["location"]).toMatch(/^\/api\/v1\/operations\/operation-\d+$/);
+    const planned = await post("/updates/apply?dry_run=true", { headers: { prefer: "respond-async, wait=10" } });
+    expect([planned.status, planned.headers["preference-applied"]]).toEqual([200, undefined]);
   });
 
   it("is ignored where nothing outlives its request", async () => {

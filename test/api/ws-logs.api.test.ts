@@ -502,7 +502,8 @@ describe("the end of a connection", () => {
 
   it("follows at once where there are too many of one key", async () => {
     const key = service.key(["logs:read"]);
-    await Promise.all(Array.from({ length: 1024 }, () => open({}, key)));
+    // Not all at the same time: a busy machine would time some of them out before they are open.
+    for (let round = 0; round < 16; round += 1) await Promise.all(Array.from({ length: 64 }, () => open({}, key)));
     expect((await (await open({}, key)).closed).code).toBe(1013);
     await (await open()).handled();
     opened[0]?.socket.terminate();

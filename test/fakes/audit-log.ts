@@ -1,4 +1,5 @@
 import {
+  type AuditBreak,
   type AuditEntry,
   type AuditLog,
   AuditQueryRefused,
@@ -12,6 +13,8 @@ export interface FakeAuditLog extends AuditLog {
   readonly begun: ReadonlySet<AuditEntry>;
   /** Set it to have the log be one that cannot be read. */
   unreadable: string | undefined;
+  /** What {@link AuditLog.verify} finds. */
+  broken: AuditBreak | undefined;
 }
 
 const digest = (number: number): string => number.toString(16).padStart(64, "0");
@@ -23,6 +26,9 @@ export function createFakeAuditLog(left: readonly BegunCall[] = []): FakeAuditLo
   const log: FakeAuditLog = {
     entries,
     unreadable: undefined,
+    broken: undefined,
+    verify: () =>
+      log.unreadable === undefined ? Promise.resolve(log.broken) : Promise.reject(new AuditUnavailable(log.unreadable)),
     begun,
     begin(entry) {
       begun.add(entry);

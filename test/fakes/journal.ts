@@ -1,8 +1,26 @@
-import type { JournalField, LogEntry, LogList } from "#contract/logs.ts";
+import { createHash } from "node:crypto";
+import type { JournalField, LogEntry } from "#contract/log-entry.ts";
+import type { LogContext, LogFacet } from "#contract/log-exploration.ts";
+import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
+import { byInterest, spansOf, statusOf } from "#domain/logs/templates/changes.ts";
+import { groupClasses } from "#domain/logs/templates/group.ts";
+import { createMasking } from "#domain/logs/templates/mask.ts";
 import { compileUnitPattern } from "#domain/logs/unit-pattern.ts";
-import type { Journal, JournalSize, JournalStorage, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
-import { JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
+import type {
+  ExportFormat,
+  Journal,
+  JournalSize,
+  JournalStorage,
+  LiveEntry,
+  LogCounts,
+  LogFilters,
+  LogQuery,
+  LogTemplateCounts,
+  MessageClass,
+  TemplateQuery,
+} from "#domain/ports/journal.ts";
+import { anyEntries, JournalUnavailable, LogQueryRefused } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 
 /** An entry as a test writes it. */
@@ -165,6 +183,13 @@ export function createFakeJournal(
     return { logs, total: found.length, next_cursor: isAtEnd ? null : (logs.at(-1)?.cursor ?? cursor ?? null) };
   };
 
+  const readableBy = async (query: LogFilters): Promise<readonly Stored[]> => {
+    await readable(undefined);
+    if (fake.refusal !== undefined) throw new LogQueryRefused(fake.refusal.field, fake.refusal.issue);
+    const boot = query.boot === undefined ? undefined : bootAt(entries, query.boot);
+    return entries.filter(matches({ ...anyEntries, ...query, limit: 1 }, boot));
+  };
+
   /** Of the units, or all. */
   const readable = async (units: LogQuery["units"]): Promise<readonly Stored[]> => {
     await (fake.hold?.() ?? Promise.resolve());
@@ -195,6 +220,52 @@ export function createFakeJournal(
       const found = (await readable(units)).flatMap(({ fields }) => fields.filter((each) => each.name === name));
       const values = new Map(found.map(({ text, base64 }) => [`${text} ${base64}`, defined({ text, base64 })]));
       return { values: [...values.values()], truncated: false };
+    },
+    async histogram(query) {
+      const found = await readableBy(query);
+      const times = found.map(({ time }) => time);
+      const since = query.isFitted.since ? Math.min(query.until, ...times) : query.since;
+      const until = query.isFitted.until && times.length > 0 ? Math.max(...times) : query.until;
+      return fakeCounts(found, { since, until, most: query.buckets });
+    },
+    async facets(query) {
+      const found = await readableBy(query);
+      const facets = query.fields.map((field) => {
+        const counts = new Map<string, number>();
+        for (const value of found.flatMap((stored) => facetValues(stored)[field]))
+          counts.set(value, (counts.get(value) ?? 0) + 1);
+        const values = [...counts].map(([value, count]) => ({ value, count })).sort((a, b) => b.count - a.count);
+        return { field, values: values.slice(0, query.limit), distinct: counts.size };
+      });
+      return { total: found.length, facets };
+    },
+    async templates(query) {
+      return fakeTemplates(await readableBy(query), query);
+    },
+    async context({ cursor, units, before, after, fields: names }) {
+      const found = await readable(units);
+      const at = found.findIndex(({ entry }) => entry.cursor === cursor);
+      if (at < 0) return undefined;
+      const from = Math.max(0, at - before);
+      const around = found
+        .slice(from, at + after + 1)
+        .map((stored) => shown(stored, { ...anyEntries, limit: 1, fields: names }));
+      const context = { entries: around, index: at - from };
+      return new SerializedJson<LogContext>(new TextEncoder().encode(JSON.stringify(context)));
+    },
+    async export(query) {
+      const { format, position } = query;
+      const ahead = (await readableBy(query)).filter((each) => {
+        const from = position?.cursor ?? query.cursor;
+        return from === undefined || entries.indexOf(each) > positionOf(from);
+      });
+      const [first] = ahead;
+      // One at a time, so that an export has several parts.
+      const written = first?.entry.cursor ?? position?.written;
+      const bytes = new TextEncoder().encode(first === undefined ? "" : exportText(first, format));
+      const isLast = written === undefined || ahead.length <= 1;
+      const next = isLast ? undefined : { cursor: written, written, boot: undefined, files: [] };
+      return { bytes, written, next };
     },
     canRotate: storage.canRotate,
     rotate: storage.rotate,
@@ -227,8 +298,105 @@ export function createFakeJournal(
   return fake;
 }
 
+/** Texts have no line feeds. */
+function exportText({ entry, fields, time }: Stored, format: ExportFormat): string {
+  const { cursor, hostname, identifier, pid, message } = entry;
+  const own = fields.map(({ name, text }) => [name, text ?? ""] as const);
+  const head = [["__CURSOR", cursor] as const, ["__REALTIME_TIMESTAMP", String(time)] as const];
+  switch (format) {
+    case "json":
+      return `${JSON.stringify(Object.fromEntries([...head, ...own]))}\n`;
+    case "journal":
+      return `${[...head, ...own].map(([name, text]) => `${name}=${text}\n`).join("")}\n`;
+    case "text": {
+      const seconds = timestamp(time).slice(0, 19);
+      return `${seconds}+0000 ${hostname} ${identifier}[${pid ?? ""}]: ${message}\n`;
+    }
+  }
+}
+
 const isAhead = (position: number, from: number, order: "asc" | "desc"): boolean =>
   order === "asc" ? position > from : position < from;
+
+const facetValues = ({ entry, units, priority }: Stored): Readonly<Record<LogFacet, readonly string[]>> => ({
+  unit: units,
+  priority: priority === null ? [] : [String(priority)],
+  identifier: [entry.identifier],
+  hostname: [entry.hostname],
+  boot: [entry.boot_id],
+  transport: ["journal"],
+});
+
+const masking = createMasking(1);
+
+function classOf({ entry, fields }: Stored): MessageClass {
+  const bytes = new TextEncoder().encode(entry.message);
+  masking.read(bytes, 0, bytes.length, 1);
+  const origin = fields.find(({ name }) => name === "MESSAGE_ID")?.text ?? "";
+  return { unit: entry.unit, identifier: entry.identifier, origin, text: masking.text() };
+}
+
+/** Templates of entries in the order of time. */
+function fakeTemplates(found: readonly Stored[], query: TemplateQuery): LogTemplateCounts {
+  const { templates, templateOf } = groupClasses(found.map(classOf), (text) =>
+    createHash("sha256").update(text).digest("hex").slice(0, 16),
+  );
+  const { splitAt } = query;
+  const occurrences = (all: readonly Stored[]) =>
+    all.length === 0 ? undefined : { count: all.length, first: all[0]?.time ?? 0, last: all.at(-1)?.time ?? 0 };
+  const changes = templates.map((template, position) => {
+    const own = found.filter((_, at) => templateOf[at] === position);
+    const isBefore = ({ time }: Stored): boolean => splitAt !== undefined && time < splitAt;
+    const [before, after] = [own.filter(isBefore), own.filter((each) => !isBefore(each))].map(occurrences);
+    return { template, own, before, after };
+  });
+  const spans = splitAt === undefined ? undefined : spansOf({ ...query, splitAt }, changes);
+  const shown = changes
+    .map((change) => ({ ...change, status: spans && statusOf(change, spans) }))
+    .filter(({ status }) => query.status === undefined || status === query.status);
+  return {
+    total: found.length,
+    other: 0,
+    distinct: shown.length,
+    templates: shown
+      .toSorted(byInterest)
+      .slice(0, query.limit)
+      .map(({ template, own, before, after, status }) => {
+        const severities = own.flatMap(({ priority }) => priority ?? []);
+        return {
+          ...template,
+          priority: severities.length === 0 ? null : Math.min(...severities),
+          count: after?.count ?? 0,
+          first: own[0]?.time ?? 0,
+          last: (after ?? before)?.last ?? 0,
+          cursor: own.at(-1)?.entry.cursor ?? null,
+          before: splitAt === undefined ? undefined : (before?.count ?? 0),
+          status,
+        };
+      }),
+  };
+}
+
+/** In buckets of whole seconds. */
+function fakeCounts(
+  found: readonly Stored[],
+  { since, until, most }: { readonly since: number; readonly until: number; readonly most: number },
+): LogCounts {
+  const first = Math.floor(since / 1_000_000);
+  const last = Math.floor(until / 1_000_000);
+  const bucketSeconds = Math.ceil((last - first + 1) / most);
+  const count = Math.ceil((last - first + 1) / bucketSeconds);
+  const buckets = Array.from({ length: count }, (_, index) => {
+    const at = (first + index * bucketSeconds) * 1_000_000;
+    const inside = found.filter(({ time }) => time >= at && time < at + bucketSeconds * 1_000_000);
+    const priorities = Array.from(
+      { length: 8 },
+      (_, level) => inside.filter(({ priority }) => priority === level).length,
+    );
+    return { at, total: inside.length, priorities };
+  });
+  return { since, until, bucketSeconds, buckets };
+}
 
 /** What journald keeps for the files that it writes, once they are new. */
 const activeBytes = 8 * 2 ** 20;

@@ -18,6 +18,7 @@ export function createFakeOperationStore(): FakeOperationStore {
     string,
     { readonly spec: OperationSpec; state: OperationState; claim: Claim | undefined; readonly log: string[] }
   >();
+  const cancelled = new Set<string>();
   const check = (): void => {
     if (fake.fault !== undefined) throw fake.fault;
   };
@@ -54,6 +55,13 @@ export function createFakeOperationStore(): FakeOperationStore {
       if (fake.stateFault !== undefined) throw fake.stateFault;
       find(id).state = structuredClone(state);
     },
+    requestCancel(id) {
+      check();
+      find(id);
+      cancelled.add(id);
+    },
+    withdrawCancel: (id) => void cancelled.delete(id),
+    isCancelRequested: (id) => cancelled.has(id),
     appendLog(id, line) {
       check();
       const { log } = find(id);
@@ -61,7 +69,10 @@ export function createFakeOperationStore(): FakeOperationStore {
       if (log.length > keptLines) log.shift();
     },
     tail: (id, lines) => kept.get(id)?.log.slice(-lines) ?? [],
-    remove: (id) => void kept.delete(id),
+    remove(id) {
+      kept.delete(id);
+      cancelled.delete(id);
+    },
   };
   return fake;
 }

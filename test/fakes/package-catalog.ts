@@ -65,6 +65,7 @@ export function createFakePackageCatalog(installed: () => readonly InstalledPack
       return {
         names: found.map(({ name }) => name),
         read: (at) => found[at] ?? fakeListed("nothing"),
+        version: JSON.stringify([[...listed.values()], installed()]),
       };
     },
     async show(name) {

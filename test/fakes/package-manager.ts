@@ -11,10 +11,11 @@ import type {
 import { PackagesLocked, UpdateRefused } from "#domain/ports/packages.ts";
 import { createFakeOldKernels, type FakeOldKernels } from "./old-kernels.ts";
 import { createFakePackageCatalog, type FakePackageCatalog } from "./package-catalog.ts";
-import { createFakePackageFiles } from "./package-files.ts";
+import { createFakePackageFiles, type FakePackageFiles } from "./package-files.ts";
 
 /** Packages in memory, and a repository that has newer ones. */
 export interface FakePackageManager extends PackageManager {
+  readonly files: FakePackageFiles;
   /** What is installed, by name; every package is of one architecture. */
   readonly packages: Map<string, InstalledPackage>;
   /** What the repository has. */

@@ -12,6 +12,8 @@ export interface FakeProcess extends Process, SampledProcess {
   readonly command?: string;
   /** Undefined where the kernel does not show it. */
   readonly io?: ProcessIo;
+  /** What root sees of it. */
+  readonly ioForRoot?: ProcessIo;
   /** What it does when it gets a signal; ends unless said. */
   readonly onSignal?: "ends" | "goes on" | "is forbidden";
 }
@@ -76,6 +78,7 @@ export function createFakeProcesses(given: readonly FakeProcess[] = []): FakePro
       }),
     read: (pid) => Promise.resolve(all.get(pid)),
     io: (processes) => ofEach(processes, ({ io }) => io),
+    ioOfAll: (processes) => ofEach(processes, ({ io, ioForRoot = io }) => ioForRoot),
     commands: (processes) =>
       ofEach(processes, ({ command, name, isKernelThread }) => (isKernelThread ? "" : (command ?? `/usr/bin/${name}`))),
     async signal({ pid, startTicks }, signal) {

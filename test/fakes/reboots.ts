@@ -24,7 +24,7 @@ export function createFakeReboots(given: Partial<RebootSchedule> = {}): FakeRebo
     messages: [],
     become,
     state: () => answer(() => now),
-    schedule: (at, message) =>
+    schedule: (at, { message }) =>
       answer(() => {
         fake.messages.push(message);
         become({ kind: "reboot", scheduledAt: at });

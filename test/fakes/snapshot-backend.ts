@@ -79,6 +79,7 @@ export function createFakeSnapshotBackend(
     kept: [],
     createFault: undefined,
     rollbackFault: undefined,
+    folder: () => Promise.resolve("/var/lib/steward/snapshots"),
     list: () => Promise.resolve([...taken.values()].map(({ snapshot }) => snapshot)),
     lacking: (wanted) => Promise.resolve(wanted.filter(({ name }) => fake.nowhere.has(name))),
     keep(wanted) {

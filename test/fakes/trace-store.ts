@@ -78,18 +78,19 @@ export function createFakeTraceStore(): FakeTraceStore {
         const rejected = groups.reduce((sum, group) => sum + put(group, source), 0);
         return { kept: total - rejected, rejected };
       }),
-    list: ({ service, origin, minDurationUs, sinceUs, limit }) =>
+    list: ({ service, origin, minDurationUs, sinceUs, after, limit }) =>
       answer(() =>
         [...traces]
           .map(([traceId, spans]) => summaryOf(traceId, [...spans.values()]))
           .filter(
-            ({ startUs, endUs, services, origins }) =>
+            ({ startUs, endUs, services, origins, summary: { trace_id: id } }) =>
+              (after === undefined || startUs < after.startUs || (startUs === after.startUs && id < after.traceId)) &&
               startUs >= sinceUs &&
               endUs - startUs >= minDurationUs &&
               (origin === undefined || origins.has(origin)) &&
               (service === undefined || services.has(service)),
           )
-          .sort((a, b) => b.startUs - a.startUs)
+          .sort((a, b) => b.startUs - a.startUs || (a.summary.trace_id < b.summary.trace_id ? 1 : -1))
           .slice(0, limit)
           .map(({ summary }) => summary),
       ),

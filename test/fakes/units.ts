@@ -7,11 +7,13 @@ import type {
   UnitFileJob,
   UnitFileVerb,
   UnitJob,
+  UnitState,
   Units,
   UnitVerb,
 } from "#domain/ports/units.ts";
 import { refusalOf, UnitProtected, UnitRefused, UnitsUnavailable, unconfirmed } from "#domain/ports/units.ts";
 import { createServicePolicy, defaultServicePolicy } from "#domain/system/service-policy.ts";
+import { defined } from "#kernel/values.ts";
 
 /** How a fake unit behaves when it is changed. */
 export interface FakeUnit extends Partial<Unit> {
@@ -32,10 +34,16 @@ export interface FakeUnit extends Partial<Unit> {
   readonly along?: readonly AlsoChanged[];
   /** false for one that ends by itself. */
   readonly staysActive?: boolean;
+  /** Ports at which systemd waits for it. */
+  readonly waitsAt?: UnitState["waitsAt"];
   /** false for one whose condition does not hold. */
   readonly isConditionMet?: boolean;
   /** systemd's Restart=. */
   readonly restart?: string;
+  /** The path of its unit file. */
+  readonly file?: string;
+  /** Where that leads, if it is a link. */
+  readonly linkedFile?: string;
 }
 
 export interface FakeUnits extends Units {
@@ -45,6 +53,8 @@ export interface FakeUnits extends Units {
   readonly actions: readonly string[];
   /** Changes a unit, or adds it. */
   readonly become: (name: string, changes: Partial<Unit>) => void;
+  /** What changes with a unit from now on. */
+  readonly join: (name: string, along: readonly AlsoChanged[]) => void;
 }
 
 const blank: Omit<Unit, "name"> = {
@@ -113,9 +123,15 @@ export function createFakeUnits(
     const subject = { ...unit, names: [name, ...(behaviour.get(name)?.aliases ?? [])] };
     const refusal = policy.refusal(subject);
     const isWidened = refusal === undefined && defaultServicePolicy.refusal(subject) !== undefined;
-    const { can, isConditionMet = true, restart = "no" } = behaviour.get(name) ?? {};
+    const {
+      can,
+      isConditionMet = true,
+      restart = "no",
+      file = `/usr/lib/systemd/system/${name}`,
+      linkedFile = "",
+    } = behaviour.get(name) ?? {};
     const all = { start: true, stop: true, restart: true, reload: false, ...can };
-    return { ...unit, refusal, isWidened, can: all, isConditionMet, restart };
+    return { ...unit, refusal, isWidened, can: all, isConditionMet, restart, file, linkedFile };
   };
 
   const permitted = (
@@ -159,7 +175,7 @@ export function createFakeUnits(
         const { refusal } = behaviour.get(name) ?? {};
         if (refusal !== undefined) throw new UnitRefused(refusal);
         actions.push(`${verb} ${name}`);
-        become(name, afterFileChange[verb]);
+        become(name, behaviour.get(name)?.after ?? afterFileChange[verb]);
         return [fileChange[verb](name)];
       });
 
@@ -167,6 +183,7 @@ export function createFakeUnits(
     available: true,
     actions,
     become,
+    join: (name, along) => void behaviour.set(name, { ...behaviour.get(name), name, along }),
     loaded: () => answer(loaded),
     list: () => answer(() => [...units.values()].sort((a, b) => (a.name < b.name ? -1 : 1))),
     failed: () =>
@@ -184,6 +201,8 @@ export function createFakeUnits(
         return [...loaded, ...named].map((unit) => ({
           ...unit,
           staysActive: unit.activeState === "active" && (behaviour.get(unit.name)?.staysActive ?? true),
+          ...(unit.activeState === "active" && { hasFile: true as const }),
+          ...defined({ waitsAt: behaviour.get(unit.name)?.waitsAt }),
         }));
       }),
     read: (name) => answer(() => find(name)),

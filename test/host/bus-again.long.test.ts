@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { backAgainMs, busOf, sleeper } from "./support/bus.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
-import { entry, property, sameAsSystemctl } from "./support/systemctl.ts";
+import { entry, property, sameAsSystemctl, sameUnitFiles } from "./support/systemctl.ts";
 
 describeOnHost("on a system bus that comes and goes the service", (session) => {
   const { systemctl, backAgain } = busOf(session);
@@ -13,9 +13,34 @@ describeOnHost("on a system bus that comes and goes the service", (session) => {
     return Number(await session.shell(`ls -l /proc/${pid}/fd | grep -c 'socket:'`));
   };
 
+  /** A folder does not show that a file in it is another one; systemd alone says so, once it has read the file again. */
+  const followsFiles = async (): Promise<void> => {
+    for (const [text, state] of [
+      ["[Unit]", "static"],
+      ["[Install]\nWantedBy=multi-user.target", "disabled"],
+    ]) {
+      await session.host.writeFile("/etc/systemd/system/followed.target", `${text}\n`);
+      await systemctl("daemon-reload");
+      expect((await sameUnitFiles(session)).get("followed.target")).toBe(state);
+    }
+  };
+
   /** What the log says of each time that the bus was connected. */
   const connections = async (): Promise<number> =>
     (await session.service.logs()).split("\n").filter((line) => line.includes('"system bus connected"')).length;
+
+  it("lists files that have changed while the bus was away", async () => {
+    await session.writeUnits({ "followed.target": ["[Unit]"] });
+    expect((await sameUnitFiles(session)).get("followed.target")).toBe("static");
+    const known = await connections();
+    await systemctl("stop", "dbus.socket", "dbus.service");
+    await session.writeUnits({ "followed.target": ["[Install]", "WantedBy=multi-user.target"] });
+    await systemctl("start", "dbus.socket", "dbus.service");
+    await eventually(async () => expect(await connections()).toBeGreaterThan(known));
+    await backAgain();
+
+    expect((await sameUnitFiles(session)).get("followed.target")).toBe("disabled");
+  });
 
   it.each(["daemon-reload", "daemon-reexec"])("survives a %s", async (verb) => {
     await session.host.writeFile(`/etc/systemd/system/after-${verb}.service`, `${sleeper.join("\n")}\n`);
@@ -23,6 +48,7 @@ describeOnHost("on a system bus that comes and goes the service", (session) => {
     await backAgain();
     await systemctl("start", `after-${verb}.service`);
     await sameAsSystemctl(session);
+    await followsFiles();
 
     expect(await entry(session, `after-${verb}.service`)).toMatchObject({ running: true, load_state: "loaded" });
     expect(await session.api.restartService({ params: { name: "cron" } })).toMatchObject({ success: true });
@@ -42,6 +68,7 @@ describeOnHost("on a system bus that comes and goes the service", (session) => {
     await systemctl("restart", "dbus.service");
     await eventually(async () => expect(await connections()).toBeGreaterThan(known));
     await backAgain();
+    await followsFiles();
 
     expect(await entry(session, "counted.service")).toMatchObject({ load_state: "loaded", active: false, restarts: 1 });
   });

@@ -1,14 +1,28 @@
+import { createSocket } from "node:dgram";
+import { once } from "node:events";
 import { readFileSync, writeFileSync } from "node:fs";
 import { expect, it } from "vitest";
 import { runCommand } from "./commands.ts";
 import { type RunOptions, runCheck } from "./support/check.ts";
 import { eventually } from "./support/eventually.ts";
 import { recordKernelLines } from "./support/journal.ts";
+import { copyPrograms, whyNoCopy } from "./support/machine-packages.ts";
 import { type Provocation, provocations } from "./support/provocations.ts";
 import { provoke } from "./support/provoke.ts";
 import { smartReports, smartScan, thinPoolReport, zpoolStatus } from "./support/recorded.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
+
+const whyNoChrony = whyNoCopy(["chrony"]);
+if (whyNoChrony !== undefined) process.stdout.write(`skipped: a real chrony: ${whyNoChrony}\n`);
+
+async function freeUdpPort(): Promise<number> {
+  const socket = createSocket("udp4").bind(0, "127.0.0.1");
+  await once(socket, "listening");
+  const { port } = socket.address();
+  socket.close();
+  return port;
+}
 
 const files: readonly string[] = ["checks-devices.long.test.ts", "checks-units.long.test.ts"];
 const rows = Object.entries<readonly Provocation[]>(provocations);
@@ -261,6 +275,58 @@ describeOnHost("checks of devices and of what the kernel reports", (session) => 
       await installPrinting("/usr/bin/chronyc", [...tracking, "Normal"].join(","));
       expect(see(await look())).toMatchObject({ status, details: { program: "chrony", server: "192.0.2.1" } });
     }
-    await session.shell("rmdir /run/chrony");
+    await session.shell("rmdir /run/chrony; rm /usr/bin/chronyc");
   });
+
+  if (whyNoChrony === undefined) {
+    provoke(
+      "clock_offset",
+      "a chrony whose server is hours, a second and a moment away, and one that has none; a clock set back by hours",
+      async (see) => {
+        await copyPrograms(session.host, ["chrony"]);
+        /** Runs a chronyd that never sets the clock, which is that of the machine. */
+        const start = async (unit: string, folder: string, directives: readonly string[]): Promise<void> => {
+          const own = ["cmdport 0", `bindcmdaddress ${folder}/chronyd.sock`, `pidfile ${folder}/pid`];
+          await session.host.writeFile(`/etc/${unit}.conf`, `${[...directives, ...own].join("\n")}\n`);
+          await session.host.exec(["install", "--directory", "--mode=700", folder]);
+          const daemon = ["/usr/sbin/chronyd", "-x", "-d", "-u", "root", "-f", `/etc/${unit}.conf`];
+          await session.host.exec(["systemd-run", "--quiet", `--unit=${unit}`, ...daemon]);
+        };
+        const stop = (...units: readonly string[]) => session.host.exec(["systemctl", "stop", ...units]);
+        const look = (options?: RunOptions) => runCheck(session, "clock_offset", options);
+
+        const port = await freeUdpPort();
+        const server = [`port ${port}`, "local stratum 5", "allow 127.0.0.1", "bindaddress 127.0.0.1"];
+        await start("chrony-server", "/run/chrony-server", server);
+        for (const [seconds, status] of [
+          [10_800, "fail"],
+          [-10_800, "fail"],
+          [-1.5, "fail"],
+          [0.3, "warn"],
+          [0, "pass"],
+        ] as const) {
+          const source = `server 127.0.0.1 port ${port} iburst minpoll -4 maxpoll -4 offset ${seconds}`;
+          await start("chrony-client", "/run/chrony", ["port 0", source]);
+          // Two programs of a busy machine look at one clock, many times a second.
+          await eventually(async () => {
+            const found = await look({ warn: 150 });
+            expect(found).toMatchObject({ status, details: { program: "chrony", server: "127.0.0.1", stratum: 6 } });
+            const offsetMs = Number(found.details["offset_ms"]);
+            expect(Math.abs(offsetMs - seconds * 1000)).toBeLessThan(150);
+            see(found);
+          });
+          if (seconds !== 0) await stop("chrony-client");
+        }
+        expect(await look({ warn: 150, aheadMs: -3 * 3_600_000 })).toMatchObject({
+          status: "warn",
+          message: expect.stringMatching(/^The clock was set back since 127\.0\.0\.1 answered last, 1(79|80) min/),
+        });
+        await stop("chrony-client", "chrony-server");
+        await start("chrony-client", "/run/chrony", ["port 0"]);
+        await eventually(() => session.host.exec(["chronyc", "-c", "tracking"]));
+        expect(see(await look())).toMatchObject({ status: "skip" });
+        await stop("chrony-client");
+      },
+    );
+  }
 });

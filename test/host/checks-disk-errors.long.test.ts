@@ -6,7 +6,13 @@ import { eventually } from "./support/eventually.ts";
 import { recordKernelLines } from "./support/journal.ts";
 import { provoke } from "./support/provoke.ts";
 import { describeOnHost } from "./support/session.ts";
-import { createSmallDisk, kernelLinesAbout, type ThinDisk, withThinDisk } from "./support/small-disk.ts";
+import {
+  createSmallDisk,
+  kernelLinesAbout,
+  lastKernelLineAt,
+  type ThinDisk,
+  withThinDisk,
+} from "./support/small-disk.ts";
 
 const path = "/mnt/thin";
 const hasXfs = existsSync("/usr/sbin/mkfs.xfs") && /^\s*xfs$/m.test(readFileSync("/proc/filesystems", "utf8"));
@@ -26,13 +32,13 @@ describeOnHost("checks of a disk that fails below its file system", (session) =>
   /** Lets the disk fail, and puts what the kernel says of it since then into the journal. */
   const failing = async (disk: ThinDisk, name: string): Promise<{ device: string; lines: readonly string[] }> => {
     const device = await disk.device();
-    const before = (await kernelLinesAbout(device)).length;
+    const before = await lastKernelLineAt();
     await disk.exhaust();
     await write(16);
     // XFS has begun a part of its journal before.
     await session.shell(`(cd ${path} && seq 20000 | xargs touch; sync -f .) > /dev/null 2>&1; true`);
     const lines = await eventually(async () => {
-      const said = (await kernelLinesAbout(device)).slice(before);
+      const said = await kernelLinesAbout(device, before);
       expect(said.join("\n")).toMatch(/error/);
       return said;
     });

@@ -12,6 +12,23 @@ describeOnHost("what the command line shows of a host", (session) => {
     ["doctor"],
     ["check"],
     ["services", "-n", "20"],
+    ["services", "status", "cron"],
+    ["units"],
+    ["units", "--type", "timer"],
+    ["units", "--type", "socket"],
+    ["processes"],
+    ["processes", "--sort", "io"],
+    ["users"],
+    ["users", "--every", "--keys"],
+    ["logins"],
+    ["time"],
+    ["hostname"],
+    ["disks"],
+    ["du", "/usr/share/doc"],
+    ["network"],
+    ["packages", "search", "cron"],
+    ["packages", "show", "cron"],
+    ["packages", "history"],
     ["logs", "-n", "20"],
     ["alerts"],
     ["traces"],
@@ -48,7 +65,7 @@ describeOnHost("what the command line shows of a host", (session) => {
         .map((line) => line.split("\r").at(-1) ?? "");
       // Of sentences no word is cut.
       const cells = lines.filter(
-        (line) => !/^(Found trouble|All healthy|\d+ (checks|of|updates)|nothing to update|no )/.test(line),
+        (line) => !/^(steward: |Found trouble|All healthy|\d+ (checks|of|updates)|nothing to update|no )/.test(line),
       );
       for (const line of cells) expect([argv, line, textWidth(line) <= columns]).toEqual([argv, line, true]);
     }

@@ -48,7 +48,7 @@ describeOnHost("what takes a while, on the command line of a host", (session) =>
     await shell("DEBIAN_FRONTEND=noninteractive apt-get install --yes --quiet quick slow");
     await buildPackage(session, at("quick", "1.1"));
     await makePackageSources(session, [at("slow", "1.1", { postinst: ["sleep 6"] })]);
-  }, 120_000);
+  });
   afterAll(() => model.close());
 
   it("chat prints an answer, to what is piped in and to the journal of a unit without its secrets", async () => {
@@ -126,7 +126,7 @@ describeOnHost("what takes a while, on the command line of a host", (session) =>
     expect(text).toMatch(/ {2}quick 1\.1 → 1\.0\n/);
     expect(await shell("dpkg-query -W quick")).toBe("quick\t1.0\n");
     expect((await inPipe(["updates", "history"])).stdout).toMatch(/ updates\.rollback +done /);
-  }, 120_000);
+  });
 
   it("updates apply sees an update to its end, though the service is started again on the way", async () => {
     const run = atTerminal(["updates", "apply", "--package", "slow"], {
@@ -152,7 +152,7 @@ describeOnHost("what takes a while, on the command line of a host", (session) =>
     const all = (JSON.parse(stdout) as { operations: { kind: string }[] }).operations;
     // That of the rollback, and this one: nothing was begun twice.
     expect(all.filter(({ kind }) => kind === "updates.apply")).toHaveLength(2);
-  }, 120_000);
+  });
 
   it("logs -f says that it lost its connection, makes it again, and misses nothing", async () => {
     const run = atTerminal(["logs", "-f", "-n", "1", "-t", "hello"], {
@@ -173,5 +173,5 @@ describeOnHost("what takes a while, on the command line of a host", (session) =>
     const { code, output, left } = await run;
     expect({ code, left }).toEqual({ code: 130, left: [] });
     expect(output.match(/in between|after it/g)).toEqual(["in between", "after it"]);
-  }, 120_000);
+  });
 });

@@ -1,4 +1,8 @@
+import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import { expect, it } from "vitest";
+import { runCommand } from "./commands.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
@@ -21,6 +25,29 @@ interface Found {
 const flat = (rows: readonly Listed[]): readonly Listed[] => rows.flatMap((row) => [row, ...flat(row.children ?? [])]);
 const sorted = (options: string): readonly string[] => options.split(",").toSorted();
 
+/** Gives the kernel of this machine, which the host shares, a disk with a partition, without a program that writes tables of them. */
+async function withPartition(use: (disk: string, partition: string) => Promise<void>): Promise<void> {
+  const dir = mkdtempSync(join(tmpdir(), "steward-partition-"));
+  const image = join(dir, "image");
+  writeFileSync(image, "");
+  truncateSync(image, 16 * 2 ** 20);
+  try {
+    const device = (await runCommand(["losetup", "--find", "--show", image])).stdout.trim();
+    try {
+      await runCommand(["addpart", device, "1", "2048", "16384"]);
+      try {
+        await use(basename(device), `${basename(device)}p1`);
+      } finally {
+        await runCommand(["delpart", device, "1"]);
+      }
+    } finally {
+      await runCommand(["losetup", "--detach", device]);
+    }
+  } finally {
+    rmSync(dir, { recursive: true });
+  }
+}
+
 describeOnHost("disks are listed", (session) => {
   const { shell } = session;
   const findmnt = async (): Promise<readonly Found[]> => {
@@ -35,7 +62,7 @@ describeOnHost("disks are listed", (session) => {
   it("as lsblk lists them", async () => {
     const disk = await createSmallDisk(session, 16);
     await disk.mount("/mnt/small");
-    const text = await shell("lsblk --json --bytes --output KNAME,TYPE,SIZE,RO");
+    const text = await shell("lsblk --json --bytes --output NAME,KNAME,TYPE,SIZE,RO");
     const theirs = new Map(
       flat((JSON.parse(text) as { blockdevices: Listed[] }).blockdevices).map((each) => [each.kname, each]),
     );
@@ -48,6 +75,22 @@ describeOnHost("disks are listed", (session) => {
         .map(({ name }) => name)
         .toSorted(),
     ).toEqual([...theirs.keys()].filter(isOwn).toSorted());
+    const parentsOf = (rows: readonly Listed[], parent?: string): readonly (readonly [string, string])[] =>
+      rows.flatMap((row) => [
+        ...(parent === undefined ? [] : [[row.kname, parent] as const]),
+        ...parentsOf(row.children ?? [], row.kname),
+      ]);
+    const pairs = (all: readonly (readonly [string, string])[]) => new Set(all.map((pair) => pair.join(" on ")));
+    // What is made of a loop device of another program comes and goes with it.
+    expect(
+      pairs(
+        devices
+          .flatMap(({ name, parents }) => parents.map((parent) => [name, parent] as const))
+          .filter(([, of]) => isOwn(of)),
+      ),
+    ).toEqual(
+      pairs(parentsOf((JSON.parse(text) as { blockdevices: Listed[] }).blockdevices).filter(([, of]) => isOwn(of))),
+    );
     for (const { name, type, size_bytes: size, is_read_only: isReadOnly } of devices.filter((each) => isOwn(each.name)))
       expect([type, size, isReadOnly]).toEqual([theirs.get(name)?.type, theirs.get(name)?.size, theirs.get(name)?.ro]);
     const small = fileSystems.find((each) => each.mounts.some(({ path }) => path === "/mnt/small"));
@@ -58,6 +101,19 @@ describeOnHost("disks are listed", (session) => {
     });
     await disk.unmount();
     disk.dispose();
+  });
+
+  it("with partitions on what they are part of", async () => {
+    await withPartition(async (disk, partition) => {
+      const text = await shell("lsblk --json --bytes --output NAME,KNAME,TYPE,SIZE,RO");
+      const theirs = (JSON.parse(text) as { blockdevices: Listed[] }).blockdevices.find(({ kname }) => kname === disk);
+      expect(theirs?.children).toMatchObject([{ kname: partition, type: "part" }]);
+      const { devices } = await session.api.listDisks();
+      expect(devices.filter(({ name }) => [disk, partition].includes(name))).toMatchObject([
+        { name: disk, type: "loop", parents: [], size_bytes: theirs?.size },
+        { name: partition, type: "part", parents: [disk], size_bytes: 16_384 * 512 },
+      ]);
+    });
   });
 
   it("with the mounts that the host has, not those of the sandbox", async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, it } from "vitest";
 import { type OperationName, operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
+import { createAuthenticator } from "../api/authenticator.ts";
 import { eventually } from "./support/eventually.ts";
 import { writePlugin } from "./support/plugins.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
@@ -123,6 +124,35 @@ describeOnHost("a host without the system bus", (session) => {
   );
 });
 
+describeOnHost("a host that loses the system bus while calls wait for approval", (session) => {
+  it("says so when they are approved, and carries each out once when the bus is back", {
+    timeout: 120_000,
+  }, async () => {
+    const scopes = ["propose:services:restart:cron.service"];
+    const { key } = await session.api.createKey({ body: { name: "proposes", scopes } });
+    const post = async (path: string, by: string) => {
+      const headers = { "X-API-Key": by };
+      const reply = await fetch(`${session.service.url}${apiBase}${path}`, { method: "POST", headers });
+      return { status: reply.status, json: (await reply.json()) as { readonly id: string; readonly status: string } };
+    };
+    const mainPid = async () => (await session.shell("systemctl show -P MainPID cron.service")).trim();
+    const { status, json: waits } = await post("/system/services/cron/restart", key);
+    expect(status).toBe(202);
+    const before = await mainPid();
+    await session.host.exec(["systemctl", "stop", "dbus.socket", "dbus.service"]);
+    const approve = () => post(`/approvals/${waits.id}/approve`, session.service.adminKey);
+    expect(await post("/system/services/cron/restart", key)).toMatchObject({ status: 503 });
+    expect(await approve()).toMatchObject({ status: withoutBus.status, json: { error: withoutBus.error } });
+    expect(await session.api.getApproval({ params: { id: waits.id } })).toMatchObject({ status: "pending" });
+    await session.host.exec(["systemctl", "start", "dbus.socket"]);
+    await eventually(async () => expect(await approve()).toMatchObject({ status: 200, json: { status: "done" } }));
+    const after = await mainPid();
+    expect(after).not.toBe(before);
+    expect((await approve()).status).toBe(409);
+    expect(await mainPid()).toBe(after);
+  });
+});
+
 describeOnHost("a host whose disk is full", { fileSystem: "ext4" }, (session) => {
   const disks: SmallDisk[] = [];
   /** Puts a small disk in the place of a directory, with what is in it. */
@@ -181,6 +211,112 @@ describeOnHost("a host whose disk is full", { fileSystem: "ext4" }, (session) =>
     expect(await ask(session, "createSnapshot")).toEqual({ name: "createSnapshot", status: 201 });
     const { entries } = await session.api.listAudit({ query: { operation: "createKey", outcome: "failed" } });
     expect(entries).toContainEqual(expect.objectContaining({ status: 503, error: "UNAVAILABLE" }));
+  });
+
+  it("carries out no plan that it cannot record as carried out, and carries it out later", async () => {
+    const planned = await session.api.restartService({ params: { name: "cron" }, query: { dry_run: true } });
+    if (!("plan_token" in planned)) throw new Error("expected a plan");
+    const mainPid = async () => (await session.shell("systemctl show -P MainPID cron.service")).trim();
+    const before = await mainPid();
+    const carryOut = async () => {
+      const reply = await fetch(`${session.service.url}${apiBase}/system/services/cron/restart`, {
+        method: "POST",
+        headers: { "X-API-Key": session.service.adminKey, "X-Plan-Token": String(planned.plan_token) },
+      });
+      return { status: reply.status, ...((await reply.json()) as object) };
+    };
+    await fill(stateDir);
+    expect(
+      await eventually(async () => {
+        const answer = await carryOut();
+        expect(answer.status).not.toBe(200);
+        return answer;
+      }),
+    ).toMatchObject(fullDisk(stateDir));
+    expect(await mainPid()).toBe(before);
+    await session.shell(`rm ${stateDir}/fill`);
+    expect(await carryOut()).toMatchObject({ status: 200 });
+    expect(await mainPid()).not.toBe(before);
+    expect(await carryOut()).toMatchObject({ status: 409, error: { details: { reason: "plan_used" } } });
+  });
+
+  it("takes no proposal and no sign-in that it cannot keep, and both once there is room", async () => {
+    const { key: proposer } = await session.api.createKey({
+      body: { name: "proposes", scopes: ["propose:services:restart:cron.service"] },
+    });
+    const post = async (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
+      const reply = await fetch(`${session.service.url}${apiBase}${path}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", ...headers },
+        body: JSON.stringify(body),
+      });
+      return { ...((await reply.json()) as object), status: reply.status };
+    };
+    const propose = () => post("/system/services/cron/restart", {}, { "X-API-Key": proposer });
+    const signIn = () => post("/auth/sessions", { key: session.service.adminKey });
+    const kept = async () => ({
+      approvals: (await session.api.listApprovals({ query: {} })).total,
+      sessions: (await session.api.listSessions({ query: {} })).sessions.length,
+    });
+    await fill(stateDir);
+    // Both have room in their files for a few.
+    for (const [work, done] of [
+      [propose, 202],
+      [signIn, 201],
+    ] as const) {
+      const refused = await eventually(async () => {
+        const answer = await work();
+        expect(answer.status).not.toBe(done);
+        return answer;
+      });
+      expect(refused).toMatchObject(fullDisk(stateDir));
+    }
+    const before = await kept();
+    await session.shell(`rm ${stateDir}/fill`);
+    expect([(await propose()).status, (await signIn()).status]).toEqual([202, 201]);
+    expect(await kept()).toEqual({ approvals: before.approvals + 1, sessions: before.sessions + 1 });
+  });
+
+  it("registers no passkey, and takes none, where it cannot keep that, and both once there is room", async () => {
+    const origin = session.service.url;
+    const authenticator = createAuthenticator(origin);
+    const post = async (path: string, body: object, headers: Readonly<Record<string, string>> = {}) => {
+      const reply = await fetch(`${origin}${apiBase}${path}`, {
+        method: "POST",
+        headers: { "Content-Type": "application/json", Origin: origin, ...headers },
+        body: JSON.stringify(body),
+      });
+      const [cookie = ""] = reply.headers.get("set-cookie")?.split(";") ?? [];
+      const json = (await reply.json()) as { readonly secret: string; readonly challenge: string };
+      return { ...json, status: reply.status, halves: { Cookie: cookie, "X-Steward-Session": json.secret } };
+    };
+    const credential = { key: session.service.adminKey };
+    const { halves: readOnly } = await post("/auth/sessions", credential);
+    const { halves } = await post("/auth/sessions/elevate", credential, readOnly);
+    const register = async (made = createAuthenticator(origin)) => {
+      const options = await post("/auth/passkeys/creation-options", {}, halves);
+      const user = { id: Buffer.from(session.service.adminKey.slice(4, 12)).toString("base64url") };
+      return post("/auth/passkeys", { name: "laptop", credential: made.create({ ...options, user }) }, halves);
+    };
+    const signIn = async () =>
+      post("/auth/sessions", { passkey: authenticator.get(await post("/auth/passkeys/request-options", {})) });
+    expect((await register(authenticator)).status).toBe(201);
+    const kept = async () => (await session.api.listPasskeys()).passkeys.length;
+    await fill(stateDir);
+    for (const work of [register, signIn]) {
+      const refused = await eventually(async () => {
+        const answer = await work();
+        expect(answer.status).not.toBe(201);
+        return answer;
+      });
+      expect(refused).toMatchObject(fullDisk(stateDir));
+    }
+    const before = await kept();
+    await session.shell(`rm ${stateDir}/fill`);
+    expect([(await signIn()).status, await kept(), (await register()).status, await kept()]).toEqual([
+      ...[201, before],
+      ...[201, before + 1],
+    ]);
   });
 
   it("of root's side is reported in the result of the operation", { timeout: 120_000 }, async () => {

@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, rename, rm, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rename, rm, stat, symlink, truncate, utimes, writeFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Log, runCommand } from "./commands.ts";
@@ -92,28 +92,32 @@ async function makeHoles(image: string, mountPoint: string): Promise<void> {
 }
 
 async function installSystem(recipe: Recipe, root: string): Promise<void> {
-  const mirror = await findMirror(recipe.suite);
-  const debootstrap = [
-    "debootstrap",
-    "--variant=minbase",
-    `--include=${recipe.packages.join(",")}`,
-    recipe.suite,
-    root,
-  ];
+  const mirror = (await findMirror(recipe.suite)) ?? "http://deb.debian.org/debian";
+  // A mirror may be some weeks old, which for a release in the making counts as expired.
+  const options = recipe.suite === "sid" ? "[check-valid-until=no] " : "";
   // Namespaces that end with this process: a killed build leaves neither running installers nor mounts of theirs.
   const isolated = ["setpriv", "--pdeathsig", "KILL", "unshare", "--mount", "--pid", "--fork", "--kill-child"];
   const env = await downloadEnvironment();
-  try {
-    await runCommand([...isolated, ...debootstrap, ...(mirror === undefined ? [] : [mirror])], {
-      env,
-      timeoutMs: 15 * 60_000,
-    });
-  } catch (error) {
-    const details = await readFile(join(root, "debootstrap/debootstrap.log"), "utf8").catch(() => "");
-    throw new Error(`cannot install Debian ${recipe.suite} with debootstrap: ${details.slice(-3000)}`, {
-      cause: error,
-    });
-  }
+  await runCommand(
+    [
+      ...isolated,
+      "mmdebstrap",
+      "--mode=root",
+      "--variant=minbase",
+      `--include=${recipe.packages.join(",")}`,
+      "--keyring=/usr/share/keyrings/debian-archive-keyring.gpg",
+      // An image that was not finished is thrown away.
+      "--dpkgopt=force-unsafe-io",
+      "--skip=cleanup/apt/lists",
+      recipe.suite,
+      root,
+      `deb ${options}${mirror} ${recipe.suite} main`,
+    ],
+    { env, timeoutMs: 15 * 60_000 },
+  );
+  await rm(join(root, "etc/dpkg/dpkg.cfg.d/99mmdebstrap"));
+  // All are wanted for their own sake: what comes along by a dependency is not to be offered for removal.
+  await rm(join(root, "var/lib/apt/extended_states"));
   await unpackPrograms(recipe, root, { inside: [...isolated, "chroot", root], env });
 }
 
@@ -125,13 +129,9 @@ async function unpackPrograms(
 ): Promise<void> {
   const folder = "/root/unpacked";
   await mkdir(join(root, folder));
-  const timeoutMs = 5 * 60_000;
-  // A mirror may be some weeks old, which for a release in the making counts as expired.
-  const update = ["apt-get", "--quiet", "--option=Acquire::Check-Valid-Until=false", "update"];
-  await runCommand([...inside, ...update], { env, timeoutMs });
   for (const [name, files] of Object.entries(recipe.unpacked)) {
     const download = ["apt-get", "--quiet", "--option=APT::Sandbox::User=root", "download", name];
-    await runCommand([...inside, "env", `--chdir=${folder}`, ...download], { env, timeoutMs });
+    await runCommand([...inside, "env", `--chdir=${folder}`, ...download], { env, timeoutMs: 5 * 60_000 });
     const [file] = await readdir(join(root, folder));
     if (file === undefined) throw new Error(`cannot find the package ${name} after its download`);
     const content = `${folder}/content`;
@@ -168,12 +168,6 @@ async function configureSystem(recipe: Recipe, root: string): Promise<void> {
   for (const [path, target] of Object.entries(recipe.links)) {
     await rm(join(root, path), { force: true });
     await symlink(target, join(root, path));
-  }
-  // As above: apt itself inside the guest is not to refuse a mirror of some weeks ago.
-  if (recipe.suite === "sid") {
-    const sources = join(root, "etc/apt/sources.list");
-    const text = await readFile(sources, "utf8");
-    await writeFile(sources, text.replaceAll(/^deb /gm, "deb [check-valid-until=no] "));
   }
   await inside(["systemctl", "mask", ...recipe.maskedUnits]);
   await inside(["systemctl", "disable", ...recipe.disabledUnits]);

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { askLogs, holdsNoDeletedFile, journalFolder, synced } from "./support/journal.ts";
 import { faultOfLines, type LineWriter, parseLine, startLineWriters } from "./support/line-writers.ts";
@@ -198,7 +198,7 @@ describeOnHost("logs while the files change underneath", (session) => {
       followInPieces(returning, () => hasEnded),
     ]);
     for (const { unit } of writers) await follower.until(`${unit} ${count - 1}`, 20_000);
-  }, 120_000);
+  });
   afterAll(() => follower?.close());
 
   it("reach a client of the stream each once and in order", () => {

@@ -21,6 +21,7 @@ import {
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
 import { createRandom } from "../journals/random.ts";
+import { byBreadth } from "../support/breadth.ts";
 import { eventually } from "./support/eventually.ts";
 import { askLogs, journalFolder, sendNative, synced } from "./support/journal.ts";
 import { type LogStreamClient, openLogStream } from "./support/log-stream.ts";
@@ -28,9 +29,9 @@ import { refusal } from "./support/refusal.ts";
 import { describeOnHost, type Session } from "./support/session.ts";
 
 const coredump = "fc2e22bc6ee647b6b90729ab34a250b1";
-const queryCount = 300;
+const queryCount = byBreadth(40, 300);
 const dayMs = 86_400_000;
-const askedOfJournalctl = 25;
+const askedOfJournalctl = byBreadth(6, 25);
 
 const message = (text: string | Buffer, ...more: readonly Field[]): readonly Field[] => [["MESSAGE", text], ...more];
 
@@ -167,6 +168,27 @@ describeOnHost("logs of a running host", (session) => {
     }
   });
 
+  it("are each of one template, and say what is new", async () => {
+    const ask = (query: Readonly<Record<string, string | number>>) =>
+      session.api.getLogTemplates({ query: { since: "1970-01-01T00:00:00Z", limit: 1000, ...query } });
+    const { templates, total, other } = await ask({ until: new Date(latest / 1000).toISOString() });
+    const listed = all.filter(({ realtime }) => realtime <= Math.floor(latest / 1000) * 1000);
+    expect(total).toBe(listed.length);
+    expect(templates.reduce((sum, { count }) => sum + count, other)).toBe(total);
+    expect(templates).toContainEqual(expect.objectContaining({ unit: "app-1.service", text: "line of severity <*>" }));
+    // What systemd says of starts has one MESSAGE_ID, and a text for each unit.
+    const starts = templates.filter(({ text }) => text.startsWith("Starting"));
+    expect(starts.every(({ origin }) => /^[0-9a-f]{32}$/.test(origin))).toBe(true);
+    const moment = new Date().toISOString();
+    for (const number of [3, 4]) await session.shell(`logger -t newly -p user.err "disk ${number} is on fire"`);
+    await session.shell('logger -t tagged -p user.err "from logger"');
+    await synced(session);
+    const fresh = await ask({ compare: moment, status: "new", priority: 3, identifier: "newly" });
+    expect(fresh.templates).toMatchObject([{ text: "disk <*> is on fire", count: 2, before: 0, priority: 3 }]);
+    const known = await ask({ compare: moment, identifier: "tagged" });
+    expect(known.templates).toMatchObject([{ text: "from logger", count: 1, before: 1, status: "same" }]);
+  });
+
   it("are in the stream what they are in a query", async () => {
     const stream = await openLogStream(session.service, session.service.adminKey, {
       cursor: all[0]?.entry.cursor ?? "",
@@ -258,6 +280,48 @@ const nothingElse = {
   cursor: undefined,
   order: "asc",
 } as const;
+
+describeOnHost("what the journal has, counted", (session) => {
+  it("is what journalctl prints, over time, by severity and by value", async () => {
+    await session.shell(
+      "logger -p user.err -t counted bad; logger -p user.info -t counted good; systemctl restart cron",
+    );
+    await synced(session);
+    // What is written meanwhile is in neither.
+    const until = new Date(Date.now() - 1).toISOString();
+    const seconds = Date.parse(until) / 1000;
+    const since = "1970-01-01T00:00:00Z";
+    const count = async (filters: string): Promise<number> =>
+      Number(await session.shell(`journalctl --quiet --until=@${seconds} -o json ${filters} | wc -l`));
+    const { facets, total } = await session.api.getLogFacets({ query: { since, until, limit: 1000 } });
+    expect(total).toBe(await count(""));
+    for (const name of ["counted", "systemd"]) {
+      const found = facets.identifier?.find(({ value }) => value === name)?.count;
+      expect([name, found]).toEqual([name, await count(`-t ${name}`)]);
+    }
+    const cron = facets.unit?.find(({ value }) => value === "cron.service")?.count;
+    expect(cron).toBe(await count("-u cron.service"));
+    const { buckets, total: all } = await session.api.getLogHistogram({ query: { since, until, buckets: 30 } });
+    expect(all).toBe(total);
+    for (const level of [3, 6]) {
+      const sum = buckets.reduce((found, { priorities }) => found + (priorities[level] ?? 0), 0);
+      expect([level, sum]).toEqual([level, await count(`-p ${level}..${level}`)]);
+    }
+    const boot = await session.api.getLogHistogram({ query: { boot: "0", until, identifier: "counted" } });
+    expect(boot.total).toBe(await count("-b -t counted"));
+  });
+
+  it("is shown around an entry as journalctl has it", async () => {
+    const cursor = JSON.parse(await session.shell("journalctl -t counted -n 1 -o json")).__CURSOR as string;
+    const { entries, index } = await session.api.getLogContext({ query: { cursor, before: 5, after: 0 } });
+    const printed = await session.shell(`journalctl -n 6 -r -o json --cursor='${cursor}'`);
+    const cursors = printed
+      .trim()
+      .split("\n")
+      .map((line) => (JSON.parse(line) as { __CURSOR: string }).__CURSOR);
+    expect([index, entries.map((entry) => entry.cursor)]).toEqual([5, cursors.toReversed()]);
+  });
+});
 
 describeOnHost("logs for a service that is not root", (session) => {
   const start = async (groups: readonly string[]) => {

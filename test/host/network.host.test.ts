@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import type { ErrorBody } from "#contract/errors.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
 import type { NetworkState } from "#contract/network.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";

@@ -99,11 +99,16 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     const printed = (await apt(`install ${packages}/0/steward_${oldVersion}_*.deb`)).replaceAll("\r", "");
     expect(await state("ActiveState")).toBe("active");
     // What apt prints last is what to do next, and it works.
-    const steps = /^Steward listens on (\S+) \(.*\n.* is in (\S+)\.\nNext, as root:\n {2}(.+)$/m.exec(printed);
-    const [, address = "", path = "", line = ""] = steps ?? [];
+    const steps =
+      /^Steward listens on (\S+) \(.*\n.* is in (\S+)\.\nNext, as root:\n {2}(.+)\n {2}(.+?) {3}\(.* (\S+) for a browser/m.exec(
+        printed,
+      );
+    const [, address = "", path = "", line = "", opening = "", page = ""] = steps ?? [];
     expect([address, path]).toEqual(["http://127.0.0.1:8470", key]);
     expect(await shell(`${line}; test $? -lt 2`)).toContain(`version ${oldVersion}`);
     expect(await shell(`curl -s -H "X-API-Key: $(cat ${path})" ${address}/api/v1/health`)).toContain('"status"');
+    expect(await shell(opening)).toMatch(new RegExp(`^${page}#code=\\S+\n$`));
+    expect(await shell(`curl -s ${page}`)).toContain("<html");
     expect(await shell("systemctl is-enabled steward")).toBe("enabled\n");
     expect(await shell("steward --version")).toBe(`${oldVersion}\n`);
     expect(await state("User")).toBe("steward");

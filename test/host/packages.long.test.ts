@@ -116,7 +116,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
         dry_run: true,
         fix_id: "apt_fix_dpkg",
         risk: "moderate",
-        steps: ["finish the installation of slow (dpkg --configure -a)"],
+        steps: ["finish the installation of slow 1.0 (dpkg --configure -a)"],
         packages: ["slow"],
         bytes: 0,
       });

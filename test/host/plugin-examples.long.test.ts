@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync, statSync } from "node:fs";
+import { copyFileSync, existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -7,10 +7,17 @@ import { pluginLanguages } from "#cli/commands/plugins/scaffold.ts";
 import { pluginTypes } from "#contract/plugins.ts";
 import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
+import { copyPrograms, whyNoCopy } from "./support/machine-packages.ts";
 import { describeOnHost } from "./support/session.ts";
 
 const folder = "/etc/steward/plugins";
 const examples = fileURLToPath(new URL("../../examples/plugins", import.meta.url));
+/** A program without libraries of its own, so that a copy of this machine's runs on the host. */
+const restic = "/usr/bin/restic";
+if (!existsSync(restic)) process.stdout.write("skipped: an example plugin with restic: apt-get install restic\n");
+const borgPackages = ["borgbackup", "python3-msgpack", "python3-packaging", "python3-pkg-resources"];
+const whyNoBorg = whyNoCopy(borgPackages);
+if (whyNoBorg !== undefined) process.stdout.write(`skipped: an example plugin with borg: ${whyNoBorg}\n`);
 const words = (line: string): readonly string[] => line.split(" ");
 
 /** Messages that a chat got. */
@@ -121,6 +128,98 @@ describeOnHost("plugins from the command line", (session) => {
     await session.shell("touch -d '3 days ago' /srv/backup/db/a.dump");
     expect(await steward("check backup-age")).toMatchObject({ code: 1, stdout: expect.stringContaining("is 3 d old") });
   });
+
+  it.skipIf(!existsSync(restic) && process.env["CI"] !== "true")(
+    "backup-repository reads a repository and a password that are root's alone, and writes nothing",
+    async () => {
+      copyFileSync(restic, join(session.host.root, restic));
+      const files = "--repo /srv/restic --password-file /etc/steward/backup-password";
+      await session.host.writeFile("/etc/steward/backup-password", "correct horse\n", 0o600);
+      await session.shell(`umask 077; restic init ${files}`);
+      const digest = async () => session.shell("cd /srv/restic && find . -type f | sort | xargs sha256sum");
+      const before = await digest();
+      expect(await steward("plugins enable backup-repository --yes")).toMatchObject({ code: 0, stderr: "" });
+      const check = () => session.api.getCheck({ params: { check_id: "backup-repository" } });
+      expect(await check()).toMatchObject({ status: "fail", message: expect.stringContaining("0 snapshots in") });
+      expect(await digest()).toBe(before);
+      const backUp = (hours: number) =>
+        session.shell(
+          `umask 077; restic backup ${files} --time "$(date -d '${hours} hours ago' '+%F %T')" /etc/hostname`,
+        );
+      await backUp(30);
+      expect(await check()).toMatchObject({ status: "warn", message: expect.stringContaining("is 30 h old") });
+      await backUp(3);
+      expect(await check()).toMatchObject({
+        status: "pass",
+        message: expect.stringMatching(/the newest of 2 snapshots in \/srv\/restic is 3 h old/),
+        details: { perfdata_malformed: 0 },
+      });
+      await session.host.writeFile("/etc/steward/backup-password", "battery staple\n", 0o600);
+      expect(await check()).toMatchObject({ status: "fail", message: expect.stringContaining("wrong password") });
+    },
+  );
+
+  it.skipIf(whyNoBorg !== undefined)(
+    "backup-repository, copied for a repository of borg, reads it also while it is locked, and writes nothing",
+    async () => {
+      await copyPrograms(session.host, borgPackages);
+      const copy = "backup-borg";
+      const original = join(examples, "backup-repository");
+      const manifest = readFileSync(join(original, "plugin.yaml"), "utf8")
+        .replace("name: backup-repository", `name: ${copy}`)
+        .replace("--restic, /srv/restic", "--borg, /srv/borg")
+        .replaceAll("backup-password", "borg-password")
+        .replace("read: [/srv/restic", "read: [/srv/borg");
+      await session.host.writeFile(`${folder}/${copy}/plugin.yaml`, manifest);
+      await session.host.writeFile(
+        `${folder}/${copy}/check.py`,
+        readFileSync(join(original, "check.py"), "utf8"),
+        0o755,
+      );
+      await session.shell(`chmod 755 ${folder}/${copy}`);
+      await session.host.writeFile("/etc/steward/borg-password", "correct horse\n", 0o600);
+      const variables = ["BORG_PASSPHRASE=correct horse", "BORG_BASE_DIR=/root/borg", "TZ=UTC"];
+      const borg = (...argv: readonly string[]) =>
+        session.host.exec(["sh", "-c", 'umask 077; exec env "$@"', "-", ...variables, "borg", ...argv]);
+      await borg("init", "--encryption=repokey", "/srv/borg");
+      const digest = () =>
+        session.shell("cd /srv/borg && find . -type f | sort | xargs sha256sum; stat -c '%Y %n' . *");
+      const check = () => session.api.getCheck({ params: { check_id: copy } });
+
+      let before = await digest();
+      expect(await steward(`plugins enable ${copy} --yes`)).toMatchObject({ code: 0, stderr: "" });
+      expect(await check()).toMatchObject({ status: "fail", message: expect.stringContaining("0 snapshots in") });
+      expect(await digest()).toBe(before);
+      const backUp = async (hours: number) => {
+        const time = (await session.shell(`date --utc --date='${hours} hours ago' +%FT%T`)).trim();
+        await borg("create", "--timestamp", time, `/srv/borg::daily-${hours}`, "/etc/hostname");
+      };
+      await backUp(30);
+      expect(await check()).toMatchObject({ status: "warn", message: expect.stringContaining("is 30 h old") });
+      await backUp(3);
+      before = await digest();
+      const good = {
+        status: "pass",
+        message: expect.stringMatching(/the newest of 2 snapshots in \/srv\/borg is 3 h old/),
+        details: expect.objectContaining({ perfdata_malformed: 0 }),
+      };
+      expect(await check()).toMatchObject(good);
+      expect(await digest()).toBe(before);
+
+      const holder = variables.map((variable) => `--setenv=${variable}`);
+      const hold = ["--unit=holder", ...holder, "borg", "with-lock", "/srv/borg", "sleep", "infinity"];
+      await session.host.exec(["systemd-run", ...hold]);
+      await eventually(() => session.shell("test -e /srv/borg/lock.exclusive"));
+      expect(await check()).toMatchObject(good);
+      await session.host.exec(["systemctl", "stop", "holder.service"]);
+
+      await session.host.writeFile("/etc/steward/borg-password", "battery staple\n", 0o600);
+      expect(await check()).toMatchObject({
+        status: "fail",
+        message: expect.stringMatching(/passphrase .* is incorrect/),
+      });
+    },
+  );
 
   it("certificates finds those in folders that are root's alone, and reports what it cannot see", async () => {
     await session.shell("mkdir -p /etc/letsencrypt/live/a.example && chmod 700 /etc/letsencrypt/live");

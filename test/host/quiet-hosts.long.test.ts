@@ -4,6 +4,7 @@ import { bootHost, type Host } from "./host.ts";
 import { installedPrograms } from "./program.ts";
 import type { Suite } from "./recipe.ts";
 import { eventually } from "./support/eventually.ts";
+import { withKernelClock } from "./support/kernel-clock.ts";
 import { nameServer } from "./support/name-server.ts";
 import { makePackageSources } from "./support/package-sources.ts";
 import { missingImage } from "./support/session.ts";
@@ -102,6 +103,25 @@ async function bootQuiet(suite: Suite): Promise<Host> {
   return host;
 }
 
+/** What is trouble where a way out is missed. */
+const ofIsolation = ["dns_resolution", "network_connectivity", "security_updates", "time_sync"] as const;
+
+/** Takes away the way out and all that is behind it, and lets the time pass that this takes to show. */
+async function cutOff(host: Host): Promise<void> {
+  const unit = ["[Service]", "ExecStart=/bin/sleep infinity", "[Install]", "WantedBy=multi-user.target", ""];
+  await host.writeFile("/etc/systemd/system/clock-setter.service", unit.join("\n"));
+  await host.writeFile("/usr/lib/systemd/ntp-units.d/10-test.list", "clock-setter.service\n");
+  const lines = [
+    `ip link delete ${out}`,
+    `systemctl stop ${nameServerUnit} systemd-timedated.service`,
+    "systemctl daemon-reload",
+    "timedatectl set-ntp true",
+    "touch -d '9 days ago' /var/lib/apt/lists",
+    "rm -f /var/lib/apt/periodic/*",
+  ];
+  await host.exec(["sh", "-ec", lines.join("\n")]);
+}
+
 const bareRoot = "/srv/bare";
 const bareAddress = "127.0.0.1:8471";
 
@@ -170,6 +190,48 @@ for (const [suite, name] of suites) {
       if (host === undefined) throw new Error("the host has not been booted");
       const bare = await startContainer(host);
       expectQuiet(`a container on ${name}`, await runAll(bare), ofContainer);
+    });
+
+    it("nor, where that is what settings say, one without a way out", { timeout: 600_000 }, async () => {
+      if (host === undefined) throw new Error("the host has not been booted");
+      const env = { STEWARD_RATE_LIMITS: "off" };
+      const machine = host;
+      await cutOff(machine);
+      const start = async (config: string): Promise<Ask> => {
+        const { url, adminKey } = await machine.startService({ config, env });
+        return asker(machine, url, adminKey);
+      };
+      const ofAll = (ask: Ask) => Promise.all(ofIsolation.map((id) => ask<Found>(`/health/checks/${id}`)));
+      await withKernelClock(async ({ believe }) => {
+        await believe(false);
+        const missed = await start("");
+        await eventually(async () =>
+          expect((await ofAll(missed)).map(({ check_id: id, status }) => [id, status])).toEqual([
+            ["dns_resolution", "fail"],
+            ["network_connectivity", "fail"],
+            ["security_updates", "warn"],
+            ["time_sync", "warn"],
+          ]),
+        );
+        const meant = await start("health: { isolated: true }\n");
+        expectQuiet(`${name} without a way out`, await runAll(meant), ofBooted);
+        expect(await ofAll(meant)).toEqual(
+          ofIsolation.map((id) =>
+            expect.objectContaining({ check_id: id, status: "skip", message: expect.stringContaining("(isolated)") }),
+          ),
+        );
+        // What can be reached is checked as anywhere.
+        await machine.exec(["systemd-run", `--unit=${nameServerUnit}`, "python3", "/usr/local/lib/name-server.py"]);
+        await believe(true);
+        await eventually(async () =>
+          expect((await ofAll(meant)).map(({ check_id: id, status }) => [id, status])).toEqual([
+            ["dns_resolution", "pass"],
+            ["network_connectivity", "skip"],
+            ["security_updates", "skip"],
+            ["time_sync", "pass"],
+          ]),
+        );
+      });
     });
   });
 }

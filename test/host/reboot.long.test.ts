@@ -44,10 +44,38 @@ describeOnHost("a reboot of the host", (session) => {
       code: "CONFLICT",
       message: "cannot reboot: it is inhibited by Backup: a backup runs",
     });
+    // Also where logind itself lets nobody past it: systemd does it then, at the same time.
+    const at = new Date(Date.now() + 3_600_000).toISOString();
+    const message = "-x $(id) $HOME";
+    const passing = { body: { at, message, ignore_inhibitors: true } };
+    expect(await session.api.rebootHost({ ...passing, query: { dry_run: true } })).toMatchObject({
+      steps: ["interrupt Backup: a backup runs", `reboot at ${at}`],
+    });
+    expect(await session.api.rebootHost(passing)).toMatchObject({ scheduled_at: at });
+    expect(await session.api.getReboot()).toMatchObject({ scheduled_at: at });
+    expect(await refusal(session.api.rebootHost(passing))).toMatchObject({ code: "CONFLICT" });
+    expect(await session.api.cancelReboot()).toMatchObject({ success: true, scheduled_at: at });
+    expect(await session.api.getReboot()).toMatchObject({ scheduled_at: null });
+    expect(await logind()).not.toContain("reboot");
+    expect(await shell("systemctl list-units --all --no-legend 'steward-reboot*'")).toBe("");
     await shell("systemctl stop holder; shutdown -P +60 >/dev/null 2>&1");
     expect(await refusal(session.api.cancelReboot())).toMatchObject({ code: "NOT_FOUND" });
     expect(await logind()).toContain("poweroff");
     await shell("shutdown -c >/dev/null 2>&1");
+  });
+
+  it("happens although a program inhibits it, where that is asked for", async () => {
+    await shell(
+      "systemd-run --quiet --unit=holder systemd-inhibit --what=shutdown --who=Backup --why='a backup runs' sleep infinity",
+    );
+    await eventually(async () =>
+      expect(await session.api.getReboot()).toMatchObject({ inhibitors: [{ who: "Backup", blocks: true }] }),
+    );
+    const up = session.host.nextBoot();
+    expect(await session.api.rebootHost({ body: { ignore_inhibitors: true } })).toMatchObject({ success: true });
+    await up;
+    await session.service.restart();
+    expect(await session.api.getReboot()).toMatchObject({ scheduled_at: null, inhibitors: [] });
   });
 
   it("happens, and the host is there again under another boot id", async () => {

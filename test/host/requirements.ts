@@ -6,7 +6,7 @@ import { plainEnvironment } from "./commands.ts";
 /** What the tests on a real host call, and the Debian package that has it. */
 const tools: Readonly<Record<string, string>> = {
   "systemd-nspawn": "systemd-container",
-  debootstrap: "debootstrap",
+  mmdebstrap: "mmdebstrap",
   "mkfs.btrfs": "btrfs-progs",
   btrfstune: "btrfs-progs",
   btrfs: "btrfs-progs",

@@ -219,6 +219,8 @@ describeOnHost("a restart", { checks: [] }, (session) => {
 
     expect(plan).toEqual({
       dry_run: true,
+      plan_token: expect.any(String),
+      plan_expires_at: expect.any(String),
       steps: ["restart cron.service"],
       units: ["cron.service"],
       packages: [],

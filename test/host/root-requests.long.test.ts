@@ -92,7 +92,7 @@ describeOnHost("requests to root", (session) => {
     expect(answers).toEqual(
       answers.map(() => expect.objectContaining({ reason: expect.stringMatching(/nothing to fix/) })),
     );
-  }, 120_000);
+  });
 
   describe("of a fix", () => {
     beforeAll(async () => {

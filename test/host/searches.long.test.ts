@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { ErrorBody } from "#contract/errors.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
 import type { LogList } from "#contract/logs.ts";
 import { unpredictableText } from "../journals/unpredictable-text.ts";
 import { sendNative, synced } from "./support/journal.ts";

@@ -179,10 +179,19 @@ describeOnHost("services are controlled", (session) => {
       changes: [{ type: "unlink", path: link, target: "" }],
     });
     expect(await fileState()).toBe("disabled");
-    // systemd does not put a link in the place of a file.
-    expect(await refusal(session.api.maskService(input("listed")))).toMatchObject({ status: 400 });
+    // systemd does not put a link in the place of a file: foreseen in the plan, too.
+    for (const query of [{}, { dry_run: true }])
+      expect(await refusal(session.api.maskService({ ...input("listed"), query }))).toMatchObject({
+        status: 400,
+        message: expect.stringMatching(
+          /^cannot mask listed.service: its unit file is \/etc\/systemd\/system\/listed.service, .*\(stop and disable it instead, or move/,
+        ),
+      });
+    // As its remedy has it.
 
-    await shell("mv /etc/systemd/system/listed.service /usr/lib/systemd/system/ && systemctl daemon-reload");
+    await shell(
+      "mkdir -p /usr/local/lib/systemd/system && mv /etc/systemd/system/listed.service /usr/local/lib/systemd/system/ && systemctl daemon-reload",
+    );
     expect(await session.api.maskService(input("listed"))).toMatchObject({ unit_file_state: "masked" });
     expect(await refusal(session.api.startService(input("listed")))).toMatchObject({
       status: 400,

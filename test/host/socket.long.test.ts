@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { installedPrograms } from "./program.ts";
+import { defaultSuite } from "./recipe.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -7,6 +8,7 @@ const members = "/run/steward/steward.sock";
 const administrator = "/run/steward/root.sock";
 const stranger = "stranger";
 const member = "member";
+const refused = { error: { code: "UNAUTHORIZED" } };
 
 /** Holds connections open from inside, in the way that it is told, until it is killed. */
 const flooder = `
@@ -75,7 +77,6 @@ describeOnHost("the Unix sockets of the package", (session) => {
 
   it("tell by themselves who asks: root without a key, members with one, nobody else", async () => {
     expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root", credential: "socket" });
-    const refused = { error: { code: "UNAUTHORIZED" } };
     expect(await curl("root", administrator, "/auth/whoami", "-H", "X-API-Key: wrong")).toMatchObject(refused);
     expect(await curl("root", members, "/auth/whoami")).toMatchObject(refused);
     expect(await curl(member, members, "/auth/whoami")).toMatchObject(refused);
@@ -117,12 +118,16 @@ describeOnHost("the Unix sockets of the package", (session) => {
     expect((await session.api.getHealth()).components.cli).toBe(true);
   });
 
-  it("are kept by a restart and a reload, and go with the service", async () => {
+  it("answer after a reload and a restart, and go with the service", async () => {
     const inode = () => session.shell(`stat -c %i ${administrator} ${members}`);
     const before = await inode();
     await session.host.exec(["systemctl", "reload", "steward.service"]);
-    await session.service.restart();
     expect(await inode()).toBe(before);
+    await session.service.restart();
+    // Newer versions of systemd propagate a restart as they do a stop.
+    if (defaultSuite() === "bookworm") expect(await inode()).toBe(before);
+    expect(await curl("root", administrator, "/auth/whoami")).toMatchObject({ key_id: "root" });
+    expect(await curl(member, members, "/auth/whoami")).toMatchObject(refused);
     await session.service.stop();
     for (const unit of ["steward.service", "steward.socket", "steward-root.socket"])
       expect([unit, await state(unit)]).toEqual([unit, "inactive"]);

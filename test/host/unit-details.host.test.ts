@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { beforeAll, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createLiveUnits } from "#adapters/systemd/live.ts";
 import { createClient } from "#client/index.ts";
@@ -7,7 +7,7 @@ import { unitDetailsSuite } from "../ports/unit-details.suite.ts";
 import { eventually } from "./support/eventually.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
-import { property } from "./support/systemctl.ts";
+import { property, sameUnitFiles } from "./support/systemctl.ts";
 
 const sleeper = ["[Service]", "ExecStart=/bin/sleep infinity"];
 
@@ -29,7 +29,8 @@ describeOnHost("details of units", { checks: [] }, (session) => {
         socket: await session.host.busSocket(),
         onStateChange: () => undefined,
       });
-      return { details: live.details, dispose: live.dispose };
+      const install = (name: string) => session.writeUnits({ [name]: ["[Timer]", "OnCalendar=hourly"] });
+      return { details: live.details, install, dispose: live.dispose };
     });
   });
 
@@ -50,16 +51,49 @@ describeOnHost("details of units", { checks: [] }, (session) => {
       ],
       "told.service.d/a.conf": ["[Service]", "ExecReload=/bin/true --token=hunter2hunter2"],
       "told.service.d/secret.conf": ["[Service]", "Nice=3"],
+      "needs-told.service": ["[Unit]", "Requires=told.service", "After=against-told.service", ...sleeper],
+      "bound-told.service": ["[Unit]", "BindsTo=told.service", ...sleeper],
+      "part-of-told.service": ["[Unit]", "PartOf=told.service", ...sleeper],
+      "against-told.service": ["[Unit]", "Conflicts=told.service", ...sleeper],
       "told.path": ["[Path]", "PathExists=/run/told"],
       "told.timer": ["[Timer]", "OnCalendar=*-*-* 06:00:00"],
     });
     await shell("chmod 600 /etc/systemd/system/told.service.d/secret.conf");
     await shell("systemctl enable told.service; systemctl start told.path told.timer told.service");
+    // A unit knows those that name it while they are loaded, as what a running one names is.
+    await shell("systemctl start needs-told part-of-told bound-told");
     const told = await show("told");
     const list = async (name: string) =>
       (await property(session, "told.service", name)).split(" ").filter(Boolean).sort();
     const value = (name: string) => property(session, "told.service", name);
-    const { dependencies, limits, files } = told;
+    const { dependencies, limits, files, resources } = told;
+    const reverse = {
+      ...{ requires: "Requires", requisite: "Requisite", binds_to: "BindsTo", part_of: "PartOf", upholds: "Upholds" },
+      ...{ conflicts: "Conflicts", before: "Before", required_by: "RequiredBy", requisite_of: "RequisiteOf" },
+      ...{ bound_by: "BoundBy", consists_of: "ConsistsOf", upheld_by: "UpheldBy", conflicted_by: "ConflictedBy" },
+    } as const;
+    for (const [member, name] of Object.entries(reverse) as [keyof typeof reverse, string][])
+      expect([member, dependencies[member]]).toEqual([member, await list(name)]);
+    expect([
+      dependencies.required_by,
+      dependencies.bound_by,
+      dependencies.consists_of,
+      dependencies.conflicted_by,
+    ]).toEqual([["needs-told.service"], ["bound-told.service"], ["part-of-told.service"], ["against-told.service"]]);
+    // Where the guest's control groups have a controller: what is used goes up and down in between.
+    const number = async (name: string) => Number((await value(name)).replace("[not set]", "NaN"));
+    const tasks = await number("TasksCurrent");
+    expect(resources.tasks).toEqual(Number.isNaN(tasks) ? null : tasks);
+    const memory = await number("MemoryCurrent");
+    if (Number.isNaN(memory)) expect(resources.memory_bytes).toBeNull();
+    else expect(Math.abs((resources.memory_bytes ?? 0) - memory)).toBeLessThan(2 ** 20);
+    const later = (await show("told")).resources.cpu_seconds;
+    const used = await number("CPUUsageNSec");
+    if (Number.isNaN(used)) expect([resources.cpu_seconds, later]).toEqual([null, null]);
+    else {
+      expect(resources.cpu_seconds).toBeLessThanOrEqual(later ?? 0);
+      expect(later).toBeLessThanOrEqual(used / 1e9);
+    }
     expect([dependencies.requires, dependencies.wants, dependencies.after, dependencies.wanted_by]).toEqual([
       await list("Requires"),
       await list("Wants"),
@@ -182,5 +216,61 @@ describeOnHost("details of units", { checks: [] }, (session) => {
     const root = units.find(({ name }) => name === "-.mount")?.mount;
     const shown = await shell("systemctl show --value --property=Where --property=What --property=Type -- -.mount");
     expect(new Set([root?.where, root?.what, root?.type])).toEqual(new Set(shown.trim().split("\n")));
+  });
+
+  describe("know at once of unit files that somebody else changes", () => {
+    const folder = "/etc/systemd/system";
+    const make = "echo '[Unit]' >";
+    const wanted = "[Install]\\nWantedBy=multi-user.target\\n";
+
+    // They are kept from now on.
+    beforeAll(() => sameUnitFiles(session));
+
+    it.each([
+      ["a file, which systemd reads again", `${make} ${folder}/known.target; systemctl daemon-reload`, "static"],
+      ["a file of which nobody tells systemd", `${make} ${folder}/known-by-itself.target`, "static"],
+      ["a file that is to be wanted", `printf '${wanted}' >${folder}/known.timer`, "disabled"],
+      [
+        "a file that is changed, which systemd reads again",
+        `printf '${wanted}' >>${folder}/known.target; systemctl daemon-reload`,
+        "disabled",
+      ],
+      ["a file that is changed back", `${make} ${folder}/known.target; systemctl daemon-reload`, "static"],
+      ["a link that makes it wanted", "systemctl enable --no-reload known.timer", "enabled"],
+      ["the end of that link", "systemctl disable --no-reload known.timer", "disabled"],
+      ["a file elsewhere that is linked", `${make} /srv/known.socket; systemctl link /srv/known.socket`, "linked"],
+      [
+        "one until the next boot",
+        `${make} /srv/known.path; systemctl link --runtime /srv/known.path`,
+        "linked-runtime",
+      ],
+      [
+        "a drop-in in a new folder",
+        `mkdir ${folder}/known.target.d; printf '${wanted}' >${folder}/known.target.d/a.conf`,
+        "disabled",
+      ],
+      ["the end of the drop-in", `rm ${folder}/known.target.d/a.conf`, "static"],
+      ["another one in that folder", `printf '${wanted}' >${folder}/known.target.d/b.conf`, "disabled"],
+      ["a link that is made by hand", `ln -s ../known.target ${folder}/multi-user.target.wants/`, "enabled"],
+      ["one that nobody may start", "systemctl mask known-to-nobody.target", "masked"],
+      ["the end of a file", "systemctl disable known.socket", undefined],
+    ])("%s", async (_, change, state) => {
+      await shell(change);
+      const name = /known[^ /]*\.(target|timer|socket|path)/.exec(change)?.[0] ?? "";
+      expect((await sameUnitFiles(session)).get(name)).toBe(state);
+    });
+
+    it("also while systemd reads them again and again", async () => {
+      const reload = async () => {
+        for (let at = 0; at < 10; at += 1) await shell("systemctl daemon-reload");
+      };
+      const change = async () => {
+        for (let at = 0; at < 5; at += 1) {
+          await shell(`${make} ${folder}/again-${at}.slice`);
+          expect((await sameUnitFiles(session)).get(`again-${at}.slice`)).toBe("static");
+        }
+      };
+      await Promise.all([reload(), change()]);
+    });
   });
 });

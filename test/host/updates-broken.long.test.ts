@@ -140,7 +140,7 @@ describeOnHost("updates that go wrong", (session) => {
     // A program of the settings was chosen for the user of the service.
     const ran = (await shell("cat /srv/who")).trim().split("\n");
     expect([...new Set(ran)]).toEqual(["steward", await shell("id -Gn steward").then((text) => text.trim())]);
-  }, 240_000);
+  });
 
   it("for security that the fix of their check installs are rolled back when a daemon ends, and it runs again", async () => {
     await install(oldOf(["patched"]));
@@ -159,7 +159,7 @@ describeOnHost("updates that go wrong", (session) => {
     });
     expect(await versionsOf(["patched", "library"])).toEqual({ patched: "1.0", library: "1.0" });
     expect(await eventually(answer)).toBe("here");
-  }, 240_000);
+  });
 
   it("that are guarded are rolled back when a daemon ends as if all were well, and it runs again", async () => {
     await install(oldOf(["quitter"]));
@@ -178,7 +178,7 @@ describeOnHost("updates that go wrong", (session) => {
     });
     expect(await versionsOf(["quitter"])).toEqual({ quitter: "1.0" });
     expect(await answer()).toBe("here");
-  }, 240_000);
+  });
 
   it("that are guarded are kept on a busy host, and where a file system passes its first threshold", async () => {
     await install(oldOf(["filler"]));
@@ -199,5 +199,5 @@ describeOnHost("updates that go wrong", (session) => {
     } finally {
       await shell(`systemctl stop ${loops.join(" ")} 2>/dev/null; umount /srv/small`);
     }
-  }, 240_000);
+  });
 });

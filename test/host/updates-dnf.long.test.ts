@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
+import type { RollbackReport, UpdateApply } from "#contract/updates.ts";
 import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
@@ -458,7 +458,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     expect(done).toMatchObject({ success: true, error: null });
     // The oldest goes with the third one.
     expect(await kernels()).toEqual(["2.0", "3.0"]);
-    const back = await result<RollbackResult>({ verb: "rollback", id: "back", snapshotId: done.snapshot_id });
+    const back = await result<RollbackReport>({ verb: "rollback", id: "back", snapshotId: done.snapshot_id });
     expect(back).toMatchObject({ success: true, requires_reboot: true });
     expect(back.packages).toEqual(
       expect.arrayContaining([
@@ -468,7 +468,7 @@ describeOnHost("dnf as the package manager of updates", (session) => {
     );
     expect(await kernels()).toEqual(["1.0", "2.0"]);
     expect(await all()).toEqual(before);
-    const forth = await result<RollbackResult>({
+    const forth = await result<RollbackReport>({
       verb: "rollback",
       id: "forth",
       snapshotId: back.safety_snapshot_id,

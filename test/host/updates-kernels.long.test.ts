@@ -81,7 +81,9 @@ describeOnHost("old kernels", (session) => {
         fix_id: "disk_cleanup",
       });
       const plan = (await session.api.fixCheck({ ...request, query: { dry_run: true } })) as unknown as Plan;
-      expect(plan.steps).toEqual([`remove 4 packages of old kernels (${old.join(", ")})`]);
+      expect(plan.steps).toEqual([
+        `remove 4 packages of old kernels (${old.map((name) => `${name} ${versionOf(name)}`).join(", ")})`,
+      ]);
       expect(await installed()).toEqual([...automatic].sort());
       expect(await session.api.fixCheck(request)).toMatchObject({
         steps: [{ status: "done", message: "4 packages of old kernels removed" }],

@@ -1,5 +1,5 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
+import type { RollbackReport, UpdateApply } from "#contract/updates.ts";
 import type { AvailableUpdates, InstalledPackage, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
@@ -362,7 +362,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
 
   describe("an update behind a snapshot", () => {
     const apply = (id: string): Promise<UpdateApply> => result({ verb: "apply", id, request: {} });
-    const rollBack = (id: string, snapshotId: string): Promise<RollbackResult> =>
+    const rollBack = (id: string, snapshotId: string): Promise<RollbackReport> =>
       result({ verb: "rollback", id, snapshotId });
     /** What is installed, who asked for it, and every file of the packages and the settings. */
     const state = async () => ({
@@ -432,7 +432,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       const before = await state();
       const { snapshot_id: snapshot } = await apply("update");
       await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
-      const running = work<RollbackResult>({ verb: "rollback", id: "killed", snapshotId: snapshot });
+      const running = work<RollbackReport>({ verb: "rollback", id: "killed", snapshotId: snapshot });
       await eventually(async () => expect(await installed()).toMatchObject({ tardy: "1.0-1" }));
       await session.shell("systemctl kill --signal=KILL steward-packages-killed.service");
       const { success, message } = (await running).result ?? {};

@@ -38,7 +38,7 @@ it.each(rows)("has all of %s in its command, as the schemas say it", (name, oper
   expect(names.includes("--yes")).toBe(operation.effect === "danger");
   for (const [member, schema] of [...propertiesOf(operation.query), ...propertiesOf(operation.body)]) {
     // What cannot be a word is given with --data; an answer in pieces is not asked for.
-    const isStream = operation.streams === true && member === "stream";
+    const isStream = operation.streams !== undefined && member === "stream";
     const items = (schema["items"] as Schema | undefined)?.["type"];
     if (isStream || schema["type"] === "object" || (schema["type"] === "array" && items !== "string")) {
       expect([member, names.includes(`--${kebab(member)}`), isInData]).toEqual([member, false, true]);
@@ -92,7 +92,9 @@ it("has the view of a person for every operation that a person asks for", () => 
     .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
     .map(read)
     .join("\n");
-  const forPrograms = ["getLiveness", "getReadiness", "getMetrics", "createToken", "getCheckHistory"];
+  const ofPasskeys = ["getPasskeyRequestOptions", "getPasskeyCreationOptions", "createPasskey"];
+  const ofPages = ["createSession", "elevateSession", "createTicket", ...ofPasskeys];
+  const forPrograms = ["getLiveness", "getReadiness", "getMetrics", "createToken", "getCheckHistory", ...ofPages];
   const viewed = rows.map(([name]) => name).filter((name) => new RegExp(`\\.${name}\\(|name: "${name}"`).test(sources));
   expect(rows.map(([name]) => name).filter((name) => !viewed.includes(name))).toEqual(
     rows.map(([name]) => name).filter((name) => forPrograms.includes(name)),

@@ -65,8 +65,8 @@ const headings = {
   "Update apply result": resources.UpdateApply,
   Snapshot: resources.Snapshot,
   Connector: resources.Connector,
-  "Chat request": resources.ChatRequest,
-  "Chat response": resources.ChatResponse,
+  "Chat request": resources.ChatInput,
+  "Chat response": resources.ChatAnswer,
   Plugin: resources.Plugin,
   "Error body": resources.ErrorBody,
 } as const;

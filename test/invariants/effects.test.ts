@@ -11,13 +11,16 @@ import { fakeCondition } from "../api/conditions.ts";
 import { createTestPlugins, pathOf, send, type TestService } from "../api/harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "../api/mutations.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
+import { createFakeApprovalStore } from "../fakes/approval-store.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
 import { createFakeFileSystems, fakeFileSystem } from "../fakes/file-systems.ts";
 import { createFakeJournal, createFakeJournalStorage, fakeJournalSize } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakePackageManager, fakeMissingPlan, fakePackage } from "../fakes/package-manager.ts";
+import { createFakePasskeyStore } from "../fakes/passkey-store.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
+import { createFakeSessionStore } from "../fakes/session-store.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
 import { hookCallers, type PortCall, permissionEffects, portEffects, recordCalls } from "./port-effects.ts";
@@ -71,15 +74,30 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   const calls: PortCall[] = [];
   const store = createFakeKeyStore();
   const alerts = createFakeAlertStore();
+  const approvalStore = createFakeApprovalStore();
   const units = createFakeUnits([{ ...runningUnit("cron.service"), can: { reload: true } }]);
   const plugins = createTestPlugins();
   recordCalls("KeyStore", store, calls);
   recordCalls("AlertStore", alerts, calls);
+  recordCalls("ApprovalStore", approvalStore, calls);
   recordCalls("Units", units, calls);
   recordCalls("PluginSandbox", plugins.sandbox, calls);
   recordCalls("EnabledPlugins", plugins.enabled, calls);
   // People are told of what is found and what fails, whoever began it.
-  const service = await startMutableService({ store, alerts, units, plugins, reported: [] });
+  const sessions = createFakeSessionStore();
+  recordCalls("SessionStore", sessions, calls);
+  const passkeys = createFakePasskeyStore();
+  recordCalls("PasskeyStore", passkeys, calls);
+  const service = await startMutableService({
+    store,
+    sessions,
+    passkeys,
+    approvalStore,
+    alerts,
+    units,
+    plugins,
+    reported: [],
+  });
   services.push(service);
   // The probe that comes with the start is nobody's call.
   while (service.provider.probes() === 0) await new Promise((resolve) => setImmediate(resolve));
@@ -90,6 +108,7 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
   recordCalls("Reboots", service.reboots, calls);
   recordCalls("TimeSettings", service.timeSettings, calls);
   recordCalls("HostNames", service.hostNames, calls);
+  recordCalls("OperationStore", service.operationStore, calls);
   recordCalls("Notifier", service.notifiers.chat, calls);
   recordCalls("Notifier", service.notifiers.email, calls);
   calls.length = 0;
@@ -97,7 +116,9 @@ async function startRecorded(): Promise<{ readonly service: MutableService; read
 }
 
 describe("what an operation does", () => {
-  it.each(mutations)("%s says, and nothing else", async (name, { does = [] }) => {
+  it.each(mutations)("%s says, and nothing else", async (name, { does: own = [], doesMore }) => {
+    // The call that is approved here renames the host.
+    const does = doesMore === "approved" ? [...own, ...operations.setHostname.does] : own;
     const { service, calls } = await startRecorded();
     const request = await prepareMutation(service, name);
     calls.length = 0;
@@ -170,7 +191,7 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
   const calls: PortCall[] = [];
   const off = { canSync: true, isEnabled: false, isSynchronised: false, isContainer: false };
   const security: SecurityUpdater = {
-    plan: (packages) => Promise.resolve({ packages, downloadBytes: 1, isGuarded: true }),
+    plan: (packages) => Promise.resolve({ packages, changes: packages, downloadBytes: 1, isGuarded: true }),
     apply: () => Promise.resolve("done"),
   };
   const kernels = [18, 19, 20].map((at) => fakePackage(`linux-image-6.1.0-${at}-amd64`, "1", { isManual: false }));

@@ -129,7 +129,7 @@ describe("the style gates", () => {
       ["any", "src/telemetry/logger.ts", "export const x: any = 1;", "noExplicitAny"],
       ["an enum", "src/telemetry/line-writer.ts", "export enum X { a }", "noEnum"],
       ["a timer in the domain", "src/domain/common/error.ts", "setTimeout(() => undefined, 1);", "noRestrictedGlobals"],
-      ["a function over 80 lines in the domain", "src/domain/common/hooks.ts", long, "noExcessiveLinesPerFunction"],
+      ["a function over 80 lines", "src/cli/core/errors.ts", long, "noExcessiveLinesPerFunction"],
       ["a cycle of imports", "src/transports/http/outcome.ts", again, "noImportCycles"],
     ] as const;
     let result: Result;

@@ -11,11 +11,13 @@ const layers: Record<string, readonly string[]> = {
   telemetry: ["kernel", "contract"],
   // The settings and the command line read and write files as the adapters do.
   "adapters/files": ["kernel"],
-  adapters: ["kernel", "contract", "domain", "adapters/files"],
+  // The service and the command line print entries as journalctl does.
+  "adapters/journal-format": ["kernel", "contract"],
+  adapters: ["kernel", "contract", "domain", "adapters/files", "adapters/journal-format"],
   config: ["kernel", "contract", "adapters/files"],
   transports: ["kernel", "contract", "domain", "telemetry"],
   client: ["kernel", "contract"],
-  cli: ["kernel", "contract", "adapters/files", "client"],
+  cli: ["kernel", "contract", "adapters/files", "adapters/journal-format", "client"],
 };
 /** Not layers of their own: together with the programs at the top of `src` they are the project that puts all layers together. */
 const programs = ["app", "root"];
@@ -23,7 +25,7 @@ const programs = ["app", "root"];
 /** Layers whose folders do not import each other, and the folders that all others of the layer stand on, each on those before it. */
 const partsStandOn: Record<string, readonly string[]> = {
   domain: ["common", "ports"],
-  adapters: ["files", "exec", "sqlite", "link-local", "boot-id"],
+  adapters: ["files", "journal-format", "exec", "sqlite", "link-local", "boot-id"],
   "adapters/packages": ["common"],
   transports: [],
 };

@@ -5,6 +5,7 @@ import type { SecurityUpdater } from "#domain/health/fixes/apply-security-update
 import type { CredentialCodec, KeyStore, WindowStore } from "#domain/ports/access.ts";
 import type { Accounts } from "#domain/ports/accounts.ts";
 import type { AlertStore } from "#domain/ports/alerts.ts";
+import type { ApprovalStore } from "#domain/ports/approvals.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { AutomaticRuns } from "#domain/ports/automatic-runs.ts";
 import type { BackupFolders } from "#domain/ports/backup-folders.ts";
@@ -36,6 +37,8 @@ import type { NotificationStore, Notifier } from "#domain/ports/notifications.ts
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
 import type { PackageCatalog } from "#domain/ports/package-catalog.ts";
 import type { ConfigFiles, OldKernels, PackageFiles, PackageManager } from "#domain/ports/packages.ts";
+import type { PasskeyStore, WebAuthn } from "#domain/ports/passkeys.ts";
+import type { PlanSeals } from "#domain/ports/plans.ts";
 import type {
   ConfirmedPlugins,
   EnabledPlugins,
@@ -48,6 +51,7 @@ import type { Pressure } from "#domain/ports/pressure.ts";
 import type { ProcessFiles } from "#domain/ports/process-files.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
+import type { SessionStore } from "#domain/ports/sessions.ts";
 import type { SmartDisks } from "#domain/ports/smart-disks.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { StaleCode } from "#domain/ports/stale.ts";
@@ -136,6 +140,11 @@ interface Ports {
   readonly Containers: Containers;
   readonly ClockOffsets: ClockOffsets;
   readonly WindowStore: WindowStore;
+  readonly SessionStore: SessionStore;
+  readonly PasskeyStore: PasskeyStore;
+  readonly WebAuthn: WebAuthn;
+  readonly PlanSeals: PlanSeals;
+  readonly ApprovalStore: ApprovalStore;
 }
 
 type Methods<P> = {
@@ -159,7 +168,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     saveSilence: ["silence_alerts"],
     forgetSilence: ["silence_alerts"],
   },
-  AuditLog: { record: none, begin: none, list: none },
+  AuditLog: { record: none, begin: none, list: none, verify: none },
   AutomaticRuns: { last: none, save: none },
   Calendar: { latest: none, next: none },
   CertificateFiles: { read: none },
@@ -180,7 +189,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   ConfigFiles: { offered: none },
   ConfirmedPlugins: { has: none },
   ConnectorDiscovery: { find: none },
-  CredentialCodec: { mint: none, parse: none, sameDigest: none },
+  CredentialCodec: { mint: none, parse: none, proves: none },
   DefaultRoutes: { list: none },
   DiskCleanup: { find: none, remove: ["remove_files"] },
   EnabledPlugins: { all: none, save: ["choose_plugins"], remove: ["choose_plugins"] },
@@ -190,6 +199,11 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   Journal: {
     query: none,
     follow: none,
+    histogram: none,
+    facets: none,
+    templates: none,
+    context: none,
+    export: none,
     boots: none,
     fieldNames: none,
     fieldValues: none,
@@ -197,6 +211,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     rotate: ["remove_files"],
     vacuum: ["remove_files"],
   },
+  ApprovalStore: { list: none, save: ["decide_approvals"], remove: none },
   KeyStore: {
     keys: none,
     tokens: none,
@@ -227,6 +242,9 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     read: none,
     claim: none,
     write: none,
+    requestCancel: ["cancel_operations"],
+    withdrawCancel: none,
+    isCancelRequested: none,
     appendLog: none,
     tail: none,
     remove: none,
@@ -274,6 +292,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   RebootNeed: { reasons: none },
   SecurityUpdater: { plan: none, apply: ["change_packages", "change_snapshots", "undo_update"] },
   SnapshotBackend: {
+    folder: none,
     list: none,
     lacking: none,
     keep: snapshots,
@@ -333,6 +352,7 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
     users: none,
     read: none,
     io: none,
+    ioOfAll: none,
     commands: none,
     signal: ["signal_processes"],
   },
@@ -348,6 +368,19 @@ export const portEffects: { readonly [P in keyof Ports]: Methods<Ports[P]> } = {
   Containers: { engines: none, list: none },
   ClockOffsets: { canRead: none, read: none },
   WindowStore: { load: none, save: none },
+  SessionStore: {
+    sessions: none,
+    put: ["make_sessions"],
+    remove: ["end_sessions"],
+    touch: none,
+    code: none,
+    insertCode: ["make_sessions"],
+    takeCode: ["make_sessions"],
+    forgetCodes: none,
+  },
+  PasskeyStore: { list: none, put: ["change_passkeys", "make_sessions"], remove: ["change_passkeys"] },
+  WebAuthn: { userHandle: none, challenge: none, verifyRegistration: none, verifyAssertion: none },
+  PlanSeals: { newId: none, digest: none, sign: none, isSigned: none, userOf: none, use: none },
 };
 
 /**

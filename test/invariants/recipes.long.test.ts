@@ -129,9 +129,12 @@ const endpoint: Followed = {
     [
       "src/contract/system.ts",
       "export const ServiceEntry =",
-      `const SystemLoad = Type.Object({ percent: percent("Share of processor time in use.") });
+      `export const SystemLoad = Type.Object({ percent: percent("Share of processor time in use.") });
 `,
     ],
+    // The import, and the name that the answer has in the reference.
+    ["src/contract/index.ts", "  SystemInfo,\n  system,", "  SystemLoad,\n"],
+    ["src/contract/index.ts", "  SystemInfo,\n  ServiceEntry,", "  SystemLoad,\n"],
     [
       "src/contract/system.ts",
       "  listServices: {",

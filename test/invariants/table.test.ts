@@ -1,10 +1,12 @@
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
+import { deprecationFaults } from "#contract/deprecation.ts";
+import { effects } from "#contract/effects.ts";
 import { errorStatus } from "#contract/errors.ts";
 import { operations, resources } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { errorsOf } from "#contract/operation.ts";
-import { narrowableScopes, parseScope, scopes } from "#contract/scopes.ts";
+import { isGateable, narrowableScopes, parseScope, scopes } from "#contract/scopes.ts";
 import { streams } from "#contract/streams.ts";
 import { startTestService } from "../api/harness.ts";
 import { filesBelow, read } from "./project.ts";
@@ -30,7 +32,8 @@ describe("operations table", () => {
         properties: { dry_run: { default: false } },
       });
       if (operation.body !== undefined) expect(operation.body).toMatchObject({ additionalProperties: false });
-      expect(operation.scope).not.toBe("public");
+      // A credential in the body is one too.
+      expect(operation.scope === "public").toBe(operation.session === "signsIn");
     }
     if (operation.resource !== undefined) {
       const params = Object.fromEntries(inPath.map((name) => [name, "x"]));
@@ -46,6 +49,14 @@ describe("operations table", () => {
     }
   });
 
+  it("has windows hold back just the scopes that calls which change something take", () => {
+    const changing = rows.filter(([, { effect }]) => effect !== "read");
+    const ofRows = changing.flatMap(([, { scope, alsoNeeds = [] }]) => [scope, ...alsoNeeds]);
+    const needed = [...ofRows, ...Object.values(effects).map(({ scope }) => scope)];
+    const held = scopes.filter((scope) => needed.includes(scope) && !scope.endsWith(":read"));
+    expect(scopes.filter(isGateable)).toEqual(held);
+  });
+
   it("has a handler behind every row, and no route beside them but the streams, the reference and the page at the address itself", async () => {
     const { app } = await startTestService();
     for (const [name, { base, method, path }] of rows) {
@@ -53,7 +64,7 @@ describe("operations table", () => {
       expect([name, app.hasRoute({ method, url })]).toEqual([name, true]);
     }
     const routes = app.printRoutes({ commonPrefix: false }).match(/\((?:GET|POST|DELETE)[^)]*\)/g) ?? [];
-    const pages = 6;
+    const pages = 11;
     expect(
       routes.flatMap((methods) =>
         methods
@@ -77,7 +88,8 @@ describe("operations table", () => {
 
   it("has tests that name every operation's path or call", () => {
     const tests = filesBelow("test/api")
-      .filter((path) => path.endsWith(".test.ts"))
+      // The second has the errors that a test of each operation provokes.
+      .filter((path) => path.endsWith(".test.ts") || path.endsWith("provoked-errors.ts"))
       .map(read)
       .join("\n");
     for (const [name, { path }] of rows) {
@@ -88,6 +100,60 @@ describe("operations table", () => {
 
   it("uses names for resources that are types as well", () => {
     for (const name of Object.keys(resources)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
+  });
+});
+
+interface Schema {
+  readonly format?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly patternProperties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+}
+
+/** Every member of a schema that is a time, with the path to it. */
+function timesIn(
+  { format, properties = {}, patternProperties = {}, items, anyOf = [] }: Schema,
+  path: string,
+): readonly string[] {
+  const below = Object.entries({ ...properties, ...patternProperties });
+  return [
+    ...(format === "date-time" ? [path] : []),
+    ...below.flatMap(([name, member]) => timesIn(member, `${path}.${name}`)),
+    ...(items === undefined ? [] : timesIn(items, path)),
+    ...anyOf.flatMap((arm) => timesIn(arm, path)),
+  ];
+}
+
+it("deprecates operations for as long as the policy says (docs/versioning.md)", () => {
+  const faults = rows.flatMap(([name, { deprecated, path }]) =>
+    deprecated === undefined ? [] : deprecationFaults(deprecated, path).map((fault) => `${name}: ${fault}`),
+  );
+  expect(faults).toEqual([]);
+});
+
+describe("answers", () => {
+  it("that are lists say in the same words how many there are, how many are shown and where the next page begins", () => {
+    /** As the contract has them, field for field. */
+    const ofTheContract = ["listChecks", "listServices", "listLogs", "listSnapshots", "listConnectors", "listPlugins"];
+    /** Several lists in one answer (docs/adr/0006-behaviour-the-contract-leaves-open.md). */
+    const severalLists = ["listLogins", "listDisks", "listStale"];
+    const others = rows.filter(([name]) => /^(?:list|search)/.test(name));
+    const lacking = others.filter(([, { response }]) => {
+      const { properties = {} } = response as Schema;
+      return ["total", "limit", "next_cursor"].some((name) => !(name in properties));
+    });
+    expect(lacking.map(([name]) => name).sort()).toEqual([...ofTheContract, ...severalLists].sort());
+  });
+
+  it("name times *_at, but for the names of the contract and those that were there before", () => {
+    /** `timestamp` of a log entry, `since` and `until` of its queries, `time` of a log line. */
+    const ofTheContract = ["timestamp", "since", "until", "time"];
+    /** Of version 0.2 and before; no others join them. */
+    const before = ["start", "start_time", "first", "last"];
+    const names = rows.flatMap(([name, { response }]) => timesIn(response as Schema, name));
+    const odd = names.map((path) => path.split(".").at(-1) ?? "").filter((name) => !/(?:^|_)at$/.test(name));
+    expect([...new Set(odd)].sort()).toEqual([...ofTheContract, ...before].sort());
   });
 });
 

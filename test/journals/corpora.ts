@@ -2,6 +2,7 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
+import { collidingEntries } from "./collisions.ts";
 import { boots, everyday, machines, messageEntries, specialEntries, start, timed } from "./entries.ts";
 import { encodeEntry, type NewEntry } from "./export-format.ts";
 import { readHeaderField, stateOnline, writeHeaderField } from "./file-header.ts";
@@ -26,6 +27,8 @@ export interface Corpus {
   readonly name: string;
   /** Whether journalctl's own `--since`, `--until` and `--cursor` can be believed. Where clocks jump they cannot: see README.md. */
   readonly soundClocks: boolean;
+  /** Says something only of files without keyed hashes. */
+  readonly isForUnkeyed?: true;
   readonly write: (writer: Writer) => void;
 }
 
@@ -196,6 +199,21 @@ export const corpora: readonly Corpus[] = [
       }
     },
   },
+  {
+    name: "values and a field with the hashes of others",
+    soundClocks: true,
+    isForUnkeyed: true,
+    write({ random, append, rotate }) {
+      const clock = { bootId: firstBoot, realtime: start, monotonic: 1 };
+      append("system.journal", collidingEntries(random, clock, "forged"));
+      const later = { ...clock, realtime: start + hourMicros, monotonic: 1 + hourMicros };
+      rotate("system.journal", everyday(random, later, 40));
+      append(
+        "user-1000.journal",
+        collidingEntries(random, { ...clock, realtime: start + 777, monotonic: 778 }, "honest"),
+      );
+    },
+  },
   { name: "a folder without journals", soundClocks: true, write: () => undefined },
   {
     name: "a clock that jumps back, and files rotated at the jumps",
@@ -255,7 +273,9 @@ export const copiesCorpus: Corpus = {
 };
 
 /** The kinds of file that journald writes or has written; the first is what it writes by default. */
-export const fileKinds: readonly (FileKind & { readonly name: string })[] = [
+type NamedKind = FileKind & { readonly name: string };
+
+export const fileKinds: readonly [NamedKind, ...NamedKind[]] = [
   { name: "compact, keyed, zstd", compact: true, keyedHash: true, compress: true },
   { name: "regular, Jenkins, zstd", compact: false, keyedHash: false, compress: true },
   { name: "regular, keyed, zstd", compact: false, keyedHash: true, compress: true },

@@ -7,7 +7,7 @@ import { fileKinds } from "./corpora.ts";
 export const never = new AbortController().signal;
 
 /** The kind of file of journals for journalctl. */
-export const [kind = { compact: true, keyedHash: true, compress: true }] = fileKinds;
+export const [kind] = fileKinds;
 
 /** All of a journal, up to what a caller may ask for. */
 export const all: LogQuery = {

@@ -9,6 +9,8 @@ const size = process.env["STEWARD_JOURNAL_TESTS"];
 export const isLong = size === "long";
 /** How much is tried: in `npm test`, in the project `long`, and with `STEWARD_JOURNAL_TESTS=long`. */
 export const bySize = <T>(short: T, more: T, long: T): T => (isLong ? long : size === "more" ? more : short);
+/** The same of what runs in the project `long` alone. */
+export const byLength = <T>(usual: T, long: T): T => (isLong ? long : usual);
 export const seed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1);
 
 /** All of a journal, up to the greatest limit. */

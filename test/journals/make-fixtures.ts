@@ -10,7 +10,7 @@ import { encodeEntry, type Field, type NewEntry } from "./export-format.ts";
 import { createRandom } from "./random.ts";
 
 /*
- * Writes the files of `hostFixtures` anew, with the systemd-journal-remote of Debian 13: see README.md. It needs root and debootstrap,
+ * Writes the files of `hostFixtures` anew, with the systemd-journal-remote of Debian 13: see README.md. It needs root and mmdebstrap,
  * and takes the folder of an installed Debian 13 that has the program, or installs one for the moment.
  */
 
@@ -29,14 +29,7 @@ function run(argv: readonly [string, ...string[]], options: { env?: Record<strin
 async function installTree(root: string): Promise<void> {
   const mirror = await findMirror("trixie");
   const packages = "--include=systemd,systemd-journal-remote";
-  const argv = [
-    "debootstrap",
-    "--variant=minbase",
-    packages,
-    "trixie",
-    root,
-    ...(mirror === undefined ? [] : [mirror]),
-  ];
+  const argv = ["mmdebstrap", "--variant=minbase", packages, "trixie", root, ...(mirror === undefined ? [] : [mirror])];
   run(argv as [string, ...string[]], { env: await downloadEnvironment() });
 }
 

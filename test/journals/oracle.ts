@@ -1,4 +1,5 @@
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { runJournalctl } from "./programs.ts";
 
@@ -29,18 +30,20 @@ function decodeValues(value: unknown): readonly string[] {
 const microsecondsAsTimestamp = (micros: number): string =>
   `${new Date(Math.floor(micros / 1000)).toISOString().slice(0, 19)}.${String(micros % 1_000_000).padStart(6, "0")}Z`;
 
-/** The unit that the entry is about as systemd or root say, else the one that wrote it. */
-function unitOf(fields: KnownEntry["fields"]): string {
+/** The units that an entry is about or was written by, in this order, without slices. */
+export function namedUnits(fields: KnownEntry["fields"]): readonly string[] {
   const has = (name: string, value: string): boolean => fields.get(name)?.includes(value) === true;
-  const names = [
+  return [
     ...(has("_TRANSPORT", "kernel") ? ["kernel"] : []),
     ...((has("_PID", "1") && fields.get("UNIT")) || []),
     ...((has("_UID", "0") && has("MESSAGE_ID", coredumpMessageId) && fields.get("COREDUMP_UNIT")) || []),
     ...((has("_UID", "0") && fields.get("OBJECT_SYSTEMD_UNIT")) || []),
     ...(fields.get("_SYSTEMD_UNIT") ?? []),
-  ];
-  return names.find((name) => name !== "") ?? "";
+  ].filter((name) => name !== "");
 }
+
+/** The unit that the entry is about as systemd or root say, else the one that wrote it. */
+const unitOf = (fields: KnownEntry["fields"]): string => namedUnits(fields)[0] ?? "";
 
 function decodeEntry(line: string): KnownEntry {
   const fields = new Map(

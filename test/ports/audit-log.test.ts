@@ -18,6 +18,7 @@ import { auditEvent } from "#domain/audit/entry.ts";
 import { type AuditEntry, type AuditLog, type AuditQuery, AuditQueryRefused } from "#domain/ports/audit.ts";
 import { createFakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeClock } from "../fakes/clock.ts";
+import { until } from "../process/support/until.ts";
 
 const folders: string[] = [];
 afterAll(() => {
@@ -35,16 +36,17 @@ function openReal(stateDir = mkdtempSync(join(tmpdir(), "steward-audit-")), maxB
   folders.push(stateDir);
   const troubles: unknown[] = [];
   const repaired: (readonly string[])[] = [];
+  const clock = createFakeClock();
   const log = openAuditLog({
     stateDir,
-    clock: createFakeClock(),
+    clock,
     limits: { maxBytes, keepFiles: 3 },
     onTrouble: (error) => void troubles.push(error),
     onRepaired: (faults) => void repaired.push(faults),
     onRotated: () => undefined,
   });
   const files = () => readdirSync(log.folder).sort();
-  return { log, stateDir, troubles, repaired, files, path: join(log.folder, "audit-000000000001.log") };
+  return { log, clock, stateDir, troubles, repaired, files, path: join(log.folder, "audit-000000000001.log") };
 }
 
 const signal = new AbortController().signal;
@@ -129,6 +131,87 @@ describe.each([
     expect((await log.list(everything, signal)).entries).toEqual([]);
     for (const each of [...forget, ...forget]) each();
     expect(log.left).toEqual([]);
+  });
+});
+
+describe("verification by the running service", () => {
+  const recorded = () => {
+    const real = openReal();
+    for (const name of ["one", "two", "three"]) real.log.record(entry(name));
+    return real;
+  };
+  const verified = async ({ log, clock }: Pick<ReturnType<typeof openReal>, "log" | "clock">) => {
+    const found = log.verify(signal);
+    let isOver = false;
+    void found.then(() => {
+      isOver = true;
+    });
+    await until("verdict", async () => {
+      await clock.advance(1000);
+      return isOver || undefined;
+    });
+    return found;
+  };
+
+  it("finds nothing in what it has written, nor before the first entry", async () => {
+    expect(await verified(openReal())).toBeUndefined();
+    expect(await verified(recorded())).toBeUndefined();
+  });
+
+  it("finds an entry that was changed", async () => {
+    const { path, ...real } = recorded();
+    writeFileSync(path, readFileSync(path, "utf8").replace('"operation":"two"', '"operation":"TWO"'));
+    expect(await verified(real)).toMatchObject({
+      file: path,
+      line: 2,
+      seq: 2,
+      what: expect.stringMatching(/was changed/),
+    });
+  });
+
+  it("finds that its newest entries are gone", async () => {
+    const { path, ...real } = recorded();
+    writeFileSync(path, `${readFileSync(path, "utf8").split("\n").slice(0, 2).join("\n")}\n`);
+    expect(await verified(real)).toMatchObject({
+      seq: 3,
+      what: expect.stringMatching(/the running service knows entry 3/),
+    });
+  });
+
+  it("finds nothing where entries are written and files begin and go meanwhile", async () => {
+    const { log, clock, files } = openReal(undefined, 2_000);
+    const write = (count: number): void => {
+      for (let at = 0; at < count; at += 1) log.record(entry(`operation-${at}`));
+    };
+    write(40);
+    const before = files();
+    const found = log.verify(signal).then(
+      (broken) => ({ broken }),
+      // An old file was removed before it was read: the service verifies again.
+      ({ code }: NodeJS.ErrnoException) => ({ code }),
+    );
+    let answer: object | undefined;
+    void found.then((each) => {
+      answer = each;
+    });
+    await until("verdict", async () => {
+      write(5);
+      await clock.advance(1000);
+      return answer;
+    });
+    expect(files()).not.toEqual(before);
+    expect([{ broken: undefined }, { code: "ENOENT" }]).toContainEqual(answer);
+    expect(await verified({ log, clock })).toBeUndefined();
+  });
+
+  it("ends with its signal", async () => {
+    const { log, clock } = recorded();
+    const stop = new AbortController();
+    const found = log.verify(stop.signal);
+    const ended = expect(found).rejects.toThrow("over");
+    stop.abort(new Error("over"));
+    await clock.advance(1000);
+    await ended;
   });
 });
 

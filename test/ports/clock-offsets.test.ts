@@ -14,8 +14,8 @@ const answering =
   (argv) =>
     Promise.resolve({ exitCode: 0, stdout: answers[argv.at(-1) ?? ""] ?? "", stderr: "", truncated: false });
 
-const tracking = "C0000201,192.0.2.1,3,1767258000.1,0.002,0,0,0,0,0,0,0,64,Normal\n";
-const found = { program: "chrony", server: "192.0.2.1", offsetMs: 2, stratum: 3 };
+const tracking = "C0000201,192.0.2.1,3,1767258000.5,0.002,0,0,0,0,0,0,0,64,Normal\n";
+const found = { program: "chrony", server: "192.0.2.1", offsetMs: 2, stratum: 3, answeredAt: 1_767_258_000_500 };
 
 describe.each([
   ["fake", createFakeClockOffsets(found), createFakeClockOffsets()],
@@ -54,8 +54,28 @@ describe("clock offset", () => {
       server: "ntp.example.org",
       offsetMs: 2,
       stratum: 2,
+      answeredAt: 1,
     });
     expect(await offsets({ ntp: here }).read(signal)).toMatchObject({ program: "ntpd", offsetMs: 4.5 });
+  });
+
+  it("is an error, and not that of a clock in order, where the program answers nonsense", async () => {
+    const nonsense = (text: string, place: Partial<typeof nowhere>) =>
+      createClockOffsets({
+        exec: answering({ tracking: text, NTPMessage: text, rv: text }),
+        paths: { ...nowhere, ...place },
+      }).read(signal);
+    for (const text of ["oops", "{}", "stratum=2, offset=nan", tracking.replace("0.002", "nan")]) {
+      await expect(nonsense(text, { chrony: here })).rejects.toThrow("cannot read what chrony says");
+      await expect(nonsense(text, { timesync: here })).rejects.toThrow("cannot read what systemd-timesyncd says");
+      await expect(nonsense(text, { ntp: here })).rejects.toThrow("cannot read what ntpd says");
+    }
+  });
+
+  it("is undefined where ntpq reaches nobody, which is no error to it", async () => {
+    const exec: Exec = () =>
+      Promise.resolve({ exitCode: 0, stdout: "", stderr: "ntpq: read: Connection refused\n", truncated: false });
+    expect(await createClockOffsets({ exec, paths: { ...nowhere, ntp: here } }).read(signal)).toBeUndefined();
   });
 
   it("is undefined where the program is missing or does not answer", async () => {

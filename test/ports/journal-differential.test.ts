@@ -6,6 +6,7 @@ import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
 import { firstDifference } from "../journals/compare.ts";
 import { type Corpus, corpora, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
+import { counterOf, expectCounts } from "../journals/counts.ts";
 import { boots, machines } from "../journals/entries.ts";
 import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
 import { answerOf, bySize, cursorsOf, everything, isLong, type Known, known, seed } from "../journals/known.ts";
@@ -28,12 +29,13 @@ const asksPerFolder = bySize(1, 8, 200);
 const timeoutMs = isLong ? 1_800_000 : 120_000;
 
 /**
- * Every corpus in the default kind of file or one that shares no flag with it but compression, in turn, and in both where more is
- * tried; the first in all kinds.
+ * Every corpus in one kind of file, each kind in turn; where more is tried in the default kind and in one that shares no flag with it
+ * but compression, and the first in all kinds.
  */
 const cases = corpora.flatMap((corpus, position) => {
-  const inTurn = fileKinds.slice(position % 2, (position % 2) + 1);
-  const kinds = position === 0 ? fileKinds : bySize(inTurn, fileKinds.slice(0, 2), fileKinds);
+  const fitting = fileKinds.filter(({ keyedHash }) => corpus.isForUnkeyed !== true || !keyedHash);
+  const inTurn = fitting.filter((_, at) => at === position % fitting.length);
+  const kinds = bySize(inTurn, position === 0 ? fitting : fitting.slice(0, 2), fitting);
   return kinds.map((kind) => ({ name: `${corpus.name} (${kind.name})`, corpus, kind }));
 });
 
@@ -109,6 +111,16 @@ describe.skipIf(!canRun)("journal: engine against journalctl", () => {
           const difference = firstDifference(answerOf(engine, query), expected);
           if (difference !== undefined) throw new Error(difference);
         }),
+        { numRuns: queriesPerFolder, seed },
+      );
+    });
+
+    it("counts what any query finds, over time and by value", { timeout: timeoutMs }, async () => {
+      const most = fc.constantFrom(1, 2, 7, 60, 1000);
+      await fc.assert(
+        fc.asyncProperty(queries, most, (query, buckets) =>
+          expectCounts(counterOf(engine), journal.all, query, buckets),
+        ),
         { numRuns: queriesPerFolder, seed },
       );
     });

@@ -13,7 +13,6 @@ describe.skipIf(!canMakeJournals())("names of units that anybody can write", () 
 
   beforeAll(() => {
     const [kind] = fileKinds;
-    if (kind === undefined) throw new Error("no kind of file");
     const made = createFolder(kind);
     folder = made;
     const entry = (at: number, ...fields: NewEntry["fields"]): NewEntry => ({

@@ -7,7 +7,7 @@ import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { createFollower } from "#adapters/journald/follower.ts";
 import { parseCursor } from "#adapters/journald/order.ts";
 import { createRegistry } from "#adapters/journald/registry.ts";
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import type { NewEntry } from "../journals/export-format.ts";
 import { answerOf, bySize, everything, seed } from "../journals/known.ts";
 import { smallJournal } from "../journals/small-journal.ts";

@@ -1,5 +1,6 @@
 import { afterEach, describe, expect, it } from "vitest";
-import type { LogEntry, LogList } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogList } from "#contract/logs.ts";
 import type { Journal, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
 
 /** An entry that the suite wants to find; what is left out is as in {@link usual}. */

@@ -7,7 +7,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createListeningSockets } from "#adapters/sockets/index.ts";
 import type { OpenPort } from "#domain/ports/network.ts";
-import { createFakeListeningSockets, fakeOpenPort } from "../fakes/listening-sockets.ts";
+import { createFakeListeningSockets, fakeOpenPort, fakeSocketOwner } from "../fakes/listening-sockets.ts";
 
 const header = "  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode\n";
 const row = (local: string, remote: string, state: string, inode: number): string =>
@@ -25,6 +25,8 @@ beforeAll(() => {
   writeFileSync(join(procDir, "net/udp6"), header + row(`${all6}:0035`, `${all6}:0000`, "07", 4712));
   mkdirSync(join(procDir, "42/fd"), { recursive: true });
   writeFileSync(join(procDir, "42/comm"), "nginx\n");
+  writeFileSync(join(procDir, "42/status"), "Name:\tnginx\nPid:\t42\nPPid:\t1\n");
+  writeFileSync(join(procDir, "42/cgroup"), "0::/system.slice/nginx.service\n");
   symlinkSync("socket:[4711]", join(procDir, "42/fd/3"));
 });
 afterAll(() => rmSync(procDir, { recursive: true }));
@@ -43,12 +45,14 @@ describe.each([
   });
 
   it("have owners, unless they are elsewhere", async () => {
-    expect([...(await make().owners([4711, 4712, 0]))]).toEqual([[4711, "nginx"]]);
+    expect([...(await make().owners([4711, 4712, 0]))]).toEqual([[4711, fakeSocketOwner("nginx")]]);
   });
 
   it("are listed without kinds of addresses too", async () => {
     expect(await make().listening()).toEqual(
-      expected.map(({ protocol, port, address, inode }) => ({ protocol, port, address, inode, isLoopback: false })),
+      expected.map(({ protocol, port, address, inode }) => {
+        return { protocol, port, address, inode, isLoopback: false, mayBeGivenOut: false };
+      }),
     );
   });
 
@@ -57,15 +61,39 @@ describe.each([
   });
 });
 
+describe("owners of listening sockets", () => {
+  it.each([
+    ["the first process", "1", "0", "init.scope", true],
+    ["one that it started", "42", "1", "web.service", true],
+    ["one that another one of the unit started", "43", "42", "web.service", false],
+    ["one in no unit", "44", "1", null, true],
+  ])("are told by their parents: %s", async (_, pid, parent, unit, isMain) => {
+    const dir = mkdtempSync(join(tmpdir(), "steward-sockets-"));
+    try {
+      mkdirSync(join(dir, pid, "fd"), { recursive: true });
+      writeFileSync(join(dir, pid, "comm"), "a web\n");
+      writeFileSync(join(dir, pid, "status"), `Name:\ta web\nPid:\t${pid}\nPPid:\t${parent}\nTracerPid:\t1\n`);
+      writeFileSync(join(dir, pid, "cgroup"), unit === null ? "0::/\n" : `0::/system.slice/${unit}\n`);
+      symlinkSync("socket:[7]", join(dir, pid, "fd/3"));
+      const owners = await createListeningSockets(dir).owners([7]);
+      expect(owners.get(7)).toEqual({ program: "a web", unit, isMain });
+    } finally {
+      rmSync(dir, { recursive: true });
+    }
+  });
+});
+
 describe("all listening sockets", () => {
-  it("are those on loopback too, but for ports that the kernel gave out", async () => {
+  it("are those on loopback too, and TCP ports that the kernel may have given out", async () => {
     const dir = mkdtempSync(join(tmpdir(), "steward-sockets-"));
     try {
       mkdirSync(join(dir, "net"));
       const rows = [row("0100007F:1538", `${all4}:0000`, "0A", 1), row(`${all4}:9C40`, `${all4}:0000`, "0A", 2)];
       writeFileSync(join(dir, "net/tcp"), header + rows.join(""));
+      writeFileSync(join(dir, "net/udp"), header + row(`${all4}:9C40`, `${all4}:0000`, "07", 3));
       expect(await createListeningSockets(dir).listening()).toEqual([
-        { protocol: "tcp", port: 5432, address: "127.0.0.1", inode: 1, isLoopback: true },
+        { protocol: "tcp", port: 5432, address: "127.0.0.1", inode: 1, isLoopback: true, mayBeGivenOut: false },
+        { protocol: "tcp", port: 40_000, address: "0.0.0.0", inode: 2, isLoopback: false, mayBeGivenOut: true },
       ]);
     } finally {
       rmSync(dir, { recursive: true });
@@ -90,7 +118,7 @@ describe("listening sockets of this machine", () => {
       expect(open.filter(({ port, protocol }) => protocol === "tcp" && port === portOf(inside))).toEqual([]);
       const inode = found?.inode ?? 0;
       const own = readFileSync("/proc/self/comm", "utf8").trim();
-      expect((await sockets.owners([inode])).get(inode)).toBe(own);
+      expect((await sockets.owners([inode])).get(inode)?.program).toBe(own);
     } finally {
       everywhere.close();
       inside.close();

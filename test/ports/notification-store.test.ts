@@ -84,7 +84,9 @@ describe.each([
     const [b, a] = [notification("b"), notification("a", { kind: "test", channel: "chat", to: [] })];
     store.saveNotification(b);
     store.saveNotification(a);
-    const sent = { ...b, attempts: 3, outcome: "sent", error: "it answered 503", endedAt: 5 } as const;
+    const message = { ...b.message, title: "two of them", facts: [["What", "both"]] } as const;
+    const about = { ...b, subject: "web, db", message };
+    const sent = { ...about, attempts: 3, outcome: "sent", error: "it answered 503", endedAt: 5 } as const;
     store.saveNotification(sent);
     expect(store.notifications()).toEqual([sent, a]);
   });

@@ -41,7 +41,8 @@ interface Sides {
 
 function fakes(): Sides {
   const [asked, done] = [createFakeOperationStore(), createFakeOperationStore()];
-  const checked: Pick<OperationStore, "read"> = {
+  const checked: Pick<OperationStore, "read" | "isCancelRequested"> = {
+    isCancelRequested: asked.isCancelRequested,
     read(id) {
       const found = asked.read(id);
       return found !== undefined && isAllowed(found.spec) ? found : undefined;

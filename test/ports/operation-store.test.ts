@@ -19,6 +19,7 @@ import { createOperationId, isOperationId } from "#adapters/operations/record.ts
 import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { byBreadth } from "../support/breadth.ts";
 
 let stateDir: string;
 beforeEach(() => {
@@ -45,6 +46,27 @@ describe.each([
   ["fake", createFakeOperationStore],
   ["real", openReal],
 ])("operation store (%s)", (_, make: () => OperationStore) => {
+  it("records that one is to be cancelled, until that is withdrawn or it is removed", () => {
+    const store = make();
+    store.create(spec("a-1"));
+    expect([store.isCancelRequested("a-1"), store.isCancelRequested("a-2")]).toEqual([false, false]);
+    store.requestCancel("a-1");
+    store.requestCancel("a-1");
+    expect([store.isCancelRequested("a-1"), store.read("a-1")?.state]).toEqual([true, queuedState]);
+    store.withdrawCancel("a-1");
+    store.withdrawCancel("a-1");
+    expect(store.isCancelRequested("a-1")).toBe(false);
+    store.requestCancel("a-1");
+    store.remove("a-1");
+    expect(store.isCancelRequested("a-1")).toBe(false);
+    expect(() => store.requestCancel("a-1")).toThrow();
+    for (const cancel of ["open", "closing", "closed"] as const) {
+      store.create(spec(`b-${cancel}`));
+      store.write(`b-${cancel}`, { ...running, cancel });
+      expect(store.read(`b-${cancel}`)?.state?.cancel).toBe(cancel);
+    }
+  });
+
   it("gives what was written", () => {
     const store = make();
     const asked = spec("a-1", { keyId: null, idempotencyKey: "i" });
@@ -224,11 +246,13 @@ const begun = (child: ChildProcess): Promise<void> =>
   new Promise((resolve) => child.stdout?.once("data", () => resolve()));
 
 describe("a writer that is killed", () => {
+  const rounds = byBreadth(3, 12);
+
   it("leaves a state that is whole, and never an older one than it was sure of", async () => {
     const store = openReal();
     store.create(spec("a-1"));
     let last = 0;
-    for (let round = 0; round < 12; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const writer = startWriter(`
         const { state } = store.read("a-1");
         for (let at = state.startedAt ?? 0; ; at += 1) {
@@ -258,13 +282,13 @@ describe("a writer that is killed", () => {
       expect(Number(state?.startedAt)).toBeGreaterThanOrEqual(Math.max(last, sure));
       last = Number(state?.startedAt);
     }
-    expect(last).toBeGreaterThan(12);
+    expect(last).toBeGreaterThan(rounds);
     for (const line of store.tail("a-1", 200)) expect(line).toMatch(/^line \d+ end$/);
   });
 
   it("leaves a new operation whole or none at all", async () => {
     const store = openReal();
-    for (let round = 0; round < 10; round += 1) {
+    for (let round = 0; round < rounds; round += 1) {
       const writer = startWriter(`
         const spec = ${JSON.stringify(spec("x"))};
         for (let at = 0; ; at += 1) {
@@ -277,18 +301,18 @@ describe("a writer that is killed", () => {
       await ended(writer);
     }
     const ids = store.ids();
-    expect(ids.length).toBeGreaterThanOrEqual(10);
+    expect(ids.length).toBeGreaterThanOrEqual(rounds);
     for (const id of ids) expect(store.read(id)).toMatchObject({ spec: { id }, state: queuedState });
   });
 
   it("claims against others, and one of them has it", async () => {
     const store = openReal();
-    const rounds = 40;
-    for (let at = 0; at < rounds; at += 1) store.create(spec(`c-${at}`));
+    const claims = 40;
+    for (let at = 0; at < claims; at += 1) store.create(spec(`c-${at}`));
     const writers = [1, 2, 3, 4].map((pid) =>
       startWriter(`
         const got = [];
-        for (let at = 0; at < ${rounds}; at += 1)
+        for (let at = 0; at < ${claims}; at += 1)
           if (store.claim("c-" + at, 1, { pid: ${pid}, startTicks: 1, bootId: "b" })) got.push(at);
         process.stdout.write(JSON.stringify(got));`),
     );
@@ -302,7 +326,7 @@ describe("a writer that is killed", () => {
         return JSON.parse(text) as readonly number[];
       }),
     );
-    expect(outputs.flat().sort((a, b) => a - b)).toEqual([...Array(rounds).keys()]);
+    expect(outputs.flat().sort((a, b) => a - b)).toEqual([...Array(claims).keys()]);
     for (const [index, got] of outputs.entries()) {
       for (const at of got) expect(store.read(`c-${at}`)?.claim?.process.pid).toBe(index + 1);
     }

@@ -29,6 +29,7 @@ import { SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakePackageFiles, presentPackage } from "../fakes/package-files.ts";
 import { createFakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
+import { byBreadth } from "../support/breadth.ts";
 
 const id = "20260101-120000";
 const other = "20260102-120000";
@@ -459,7 +460,7 @@ describe("snapshots: packages", () => {
             else if (there !== then.get(path)) expect([now.get(path)]).toContain(there);
           }
         }),
-        { numRuns: 40 },
+        { numRuns: byBreadth(12, 40) },
       );
     });
   });

@@ -58,10 +58,22 @@ describe.each([
   });
 });
 
-it.each(["", "{}", "[]", '{"data":[]}', '{"data":[{"Timezone":"Etc/UTC"}]}', '{"data":[{"Timezone":{"data":7}}]}'])(
-  "does not take %j for an answer of timedated",
-  async (stdout) => {
-    const exec: Exec = () => Promise.resolve({ exitCode: 0, stdout, stderr: "", truncated: false });
-    await expect(createTimeSettings({ exec }).state(signal)).rejects.toThrow(HostSettingsUnavailable);
-  },
-);
+/** All properties, of which one is this. */
+const withSync = (value: string): string => {
+  const switches = ["CanNTP", "NTP", "LocalRTC"].map((name) => `"${name}":{"data":true}`).join(",");
+  return `{"data":[{"Timezone":{"data":"Etc/UTC"},${switches},"NTPSynchronized":{"data":${value}}}]}`;
+};
+
+it.each([
+  "",
+  "{}",
+  "[]",
+  '{"data":[]}',
+  '{"data":[{"Timezone":"Etc/UTC"}]}',
+  '{"data":[{"Timezone":{"data":7}}]}',
+  withSync('"maybe"'),
+  withSync("1"),
+])("does not take %j for an answer of timedated", async (stdout) => {
+  const exec: Exec = () => Promise.resolve({ exitCode: 0, stdout, stderr: "", truncated: false });
+  await expect(createTimeSettings({ exec }).state(signal)).rejects.toThrow(HostSettingsUnavailable);
+});

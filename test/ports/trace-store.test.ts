@@ -15,6 +15,7 @@ import {
   TracesUnavailable,
 } from "#domain/ports/traces.ts";
 import { createFakeTraceStore } from "../fakes/trace-store.ts";
+import { byBreadth } from "../support/breadth.ts";
 
 const mib = 1024 * 1024;
 let stateDir: string;
@@ -83,7 +84,7 @@ const group = (service: string, ...spans: readonly KeptSpan[]): SpanGroup => ({
   resource: JSON.stringify({ "service.name": service }),
   spans,
 });
-const all = { service: undefined, origin: undefined, minDurationUs: 0, sinceUs: 0, limit: 100 };
+const all = { service: undefined, origin: undefined, minDurationUs: 0, sinceUs: 0, after: undefined, limit: 100 };
 const read = async (store: Pick<TraceStore, "trace">, trace: number): Promise<unknown> => {
   const bytes = await store.trace(traceId(trace));
   return bytes === undefined ? undefined : JSON.parse(Buffer.from(bytes).toString());
@@ -155,6 +156,22 @@ describe.each([
     expect(await ids({ minDurationUs: secondUs })).toEqual([3, 2]);
     expect(await ids({ minDurationUs: 2 * secondUs + 1 })).toEqual([]);
     expect(await ids({ sinceUs: 3 * secondUs })).toEqual([1, 3]);
+  });
+
+  it("goes on behind a trace, also among those of the same time", async () => {
+    const store = make();
+    const ids = [3, 1, 2, 5];
+    for (const id of ids) await store.add([group("a", span(id, id))], user);
+    await store.add([group("a", span(4, 4, { startUs: 999 * secondUs }))], user);
+    const page = async (startUs: number, id: number, limit = 100) =>
+      (await store.list({ ...all, after: { startUs, traceId: traceId(id) }, limit })).map((trace) => trace.trace_id);
+    expect((await store.list(all)).map((trace) => trace.trace_id)).toEqual([5, 3, 2, 1, 4].map(traceId));
+    expect(await page(1000 * secondUs, 3)).toEqual([2, 1, 4].map(traceId));
+    expect(await page(1000 * secondUs, 3, 1)).toEqual([traceId(2)]);
+    // One that is no longer kept.
+    expect(await page(1000 * secondUs - 1, 9)).toEqual([traceId(4)]);
+    expect(await page(999 * secondUs, 4)).toEqual([]);
+    expect(await page(Number.MAX_SAFE_INTEGER, 0)).toHaveLength(5);
   });
 
   it("has a trace of so many spans, and no more", async () => {
@@ -348,7 +365,7 @@ describe("traces on disk", () => {
 describe("the thread of the traces", () => {
   it("is ended when it has nothing to do, and its file is there for the next", async () => {
     const traces = openThread({ idleMs: 1 });
-    for (let number = 1; number <= 5; number += 1) {
+    for (let number = 1; number <= byBreadth(2, 5); number += 1) {
       await traces.add([group("shop", span(number, 1))], user);
       // Long enough for it to be at rest, or about to be.
       await new Promise((resolve) => setTimeout(resolve, number));

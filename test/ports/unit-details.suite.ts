@@ -3,6 +3,8 @@ import type { UnitDetails } from "#domain/ports/unit-details.ts";
 
 interface Under {
   readonly details: UnitDetails;
+  /** Puts the file of a timer where systemd finds it, without starting the timer. */
+  readonly install: (name: string) => Promise<void>;
   readonly dispose: () => void;
 }
 
@@ -46,5 +48,16 @@ export function unitDetailsSuite(open: () => Promise<Under>): void {
     expect(total).toBeGreaterThan(1);
     const none = { kinds: ["timer"], activeState: "no-such-state", limit: 9 } as const;
     expect(await under.details.list(none)).toEqual({ units: [], total: 0 });
+  });
+
+  it("list a unit as soon as its file is there", async () => {
+    const timers = { kinds: ["timer"], ...all } as const;
+    const before = await under.details.list(timers);
+    for (const name of ["suite-first.timer", "suite-second.timer"]) {
+      await under.install(name);
+      const { units } = await under.details.list(timers);
+      expect(units.find((each) => each.name === name)).toMatchObject({ kind: "timer", activeState: "inactive" });
+    }
+    expect((await under.details.list(timers)).total).toBe(before.total + 2);
   });
 }

@@ -3,6 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createOfflineDetails } from "#adapters/systemd/offline.ts";
+import type { KindUnit } from "#domain/ports/unit-details.ts";
 import { UnitsUnavailable } from "#domain/ports/units.ts";
 import { createFakeUnitDetails } from "../fakes/unit-details.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
@@ -11,31 +12,36 @@ import { unitDetailsSuite } from "./unit-details.suite.ts";
 describe("unit details: fake", () => {
   const state = { description: "", loadState: "loaded", activeState: "active", subState: "waiting", since: null };
   const rest = { unitFileState: "static", result: "success" };
-  unitDetailsSuite(() =>
-    Promise.resolve({
-      details: createFakeUnitDetails(createFakeUnits([runningUnit("suite-told.service")]), {}, [
-        {
-          ...{ name: "suite-told.socket", kind: "socket", ...state, ...rest },
-          socket: {
-            units: ["suite-told.service"],
-            listens: [{ type: "Stream", address: "/run/suite-told.sock" }],
-            accepts: false,
-            connections: 0,
-          },
+  unitDetailsSuite(() => {
+    const others: KindUnit[] = [
+      {
+        ...{ name: "suite-told.socket", kind: "socket", ...state, ...rest },
+        socket: {
+          units: ["suite-told.service"],
+          listens: [{ type: "Stream", address: "/run/suite-told.sock" }],
+          accepts: false,
+          connections: 0,
         },
-        {
-          ...{ name: "suite-told.timer", kind: "timer", ...state, ...rest },
-          timer: {
-            unit: "suite-told.service",
-            lastAt: null,
-            nextAt: Date.now() + 3_600_000,
-            rules: ["OnCalendar=hourly"],
-          },
+      },
+      {
+        ...{ name: "suite-told.timer", kind: "timer", ...state, ...rest },
+        timer: {
+          unit: "suite-told.service",
+          lastAt: null,
+          nextAt: Date.now() + 3_600_000,
+          rules: ["OnCalendar=hourly"],
         },
-      ]),
+      },
+    ];
+    return Promise.resolve({
+      details: createFakeUnitDetails(createFakeUnits([runningUnit("suite-told.service")]), {}, others),
+      install(name: string) {
+        others.push({ ...state, ...rest, name, kind: "timer", loadState: "", activeState: "inactive" });
+        return Promise.resolve();
+      },
       dispose: () => undefined,
-    }),
-  );
+    });
+  });
 });
 
 describe("unit details without systemd", () => {

@@ -57,7 +57,12 @@ export function unitsSuite(make: () => Promise<UnitsUnderTest>): void {
   it("tells the states of units of every kind, and of those named", async () => {
     const states = await under.units.states(["no-such-thing.service"]);
     const stateOf = (name: string) => states?.find((each) => each.name === name);
-    expect(stateOf(under.running)).toMatchObject({ activeState: "active", subState: "running", staysActive: true });
+    expect(stateOf(under.running)).toMatchObject({
+      activeState: "active",
+      subState: "running",
+      staysActive: true,
+      hasFile: true,
+    });
     expect(stateOf("no-such-thing.service")).toMatchObject({ loadState: "not-found", staysActive: false });
     expect(new Set(states?.map(({ name }) => name)).size).toBe(states?.length);
   });

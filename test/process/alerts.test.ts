@@ -5,6 +5,7 @@ import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { NotificationList, NotificationTest } from "#contract/alerts.ts";
 import { type MailServer, withMailServer } from "../ports/support/mail-server.ts";
 import { runSteward } from "./support/program.ts";
+import { reloadSettings } from "./support/reload.ts";
 import { logged, type RunningService, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
@@ -267,6 +268,74 @@ describe("a health check", () => {
         expect.stringMatching(/^\[recovered\] backup on /),
       ]);
       expect(posts).toEqual([]);
+    });
+  });
+
+  it("is reported once with others that changed at once, whenever the service is killed", async () => {
+    await withMail(async (mail, started) => {
+      const status = workspace.path("status-of-three");
+      const find = (code: number): void => writeFileSync(status, `echo "it ended with ${code}"; exit ${code}\n`);
+      const names = ["backup", "mirror", "queue"];
+      const options = {
+        settings: [
+          settings(mail.port).trimEnd(),
+          "health:",
+          "  attempts: 1",
+          "  checks:",
+          ...names.map((name) => `    ${name}: { command: [/bin/sh, ${status}], severity: high, interval: 1s }`),
+          "",
+        ].join("\n"),
+        stateDir: workspace.path("state-grouped"),
+      };
+      /** Checks of a kind: one entry may be of several. */
+      const told = async (service: RunningService, kind: string, isSent: boolean) =>
+        (await records(service))
+          .filter((each) => each.kind === kind && (each.outcome === "sent" || !isSent))
+          .flatMap(({ subject }) => subject.split(", "))
+          // This machine has checks that fail, too.
+          .filter((subject) => names.includes(subject))
+          .toSorted();
+      const untilTold = (service: RunningService, kind: string, isSent: boolean) =>
+        until(`all of ${kind}`, async () =>
+          (await told(service, kind, isSent)).length >= names.length ? true : undefined,
+        );
+      find(2);
+      const first = started(await startService(workspace, options));
+      await untilTold(first, "check_failed", false);
+      first.kill("SIGKILL");
+      await first.exit;
+
+      const second = started(await startService(workspace, options));
+      await untilTold(second, "check_failed", true);
+      find(0);
+      await untilTold(second, "check_recovered", true);
+      second.kill("SIGKILL");
+      await second.exit;
+      const third = started(await startService(workspace, options));
+      for (const kind of ["check_failed", "check_recovered"]) expect(await told(third, kind, true)).toEqual(names);
+      const all = mail.mails.map(({ raw }) => raw).join("");
+      for (const name of names)
+        expect(all.match(new RegExp(`^(?:What|${name}): it ended with 2\\r$`, "gm"))).not.toBeNull();
+    });
+  });
+
+  it("is not reported while a window is silent, and after it where it still fails", async () => {
+    await withMail(async (mail, started) => {
+      const file = workspace.path("silent.yaml");
+      const rest = `${settings(mail.port)}health: { checks: { backup: { command: [/bin/sh, -c, "echo broken; exit 2"], severity: critical, interval: 1s, attempts: 1 } } }\n`;
+      const silent = 'windows: [{ name: night, cron: "* * * * *", duration: 5m, silence: true }]\n';
+      writeFileSync(file, rest + silent);
+      const service = started(await startService(workspace, { environment: { STEWARD_CONFIG: file } }));
+      const runs = async () => (await get<{ total: number }>(service, "/health/checks/backup/history")).total;
+      await until("three failures", async () => ((await runs()) >= 3 ? true : undefined));
+      expect(await get(service, "/health/checks/backup")).toMatchObject({ status: "fail" });
+      expect(await get(service, "/alerts/silences")).toMatchObject({ silences: [{ created_by: expect.any(String) }] });
+      expect([mail.mails, posts]).toEqual([[], []]);
+
+      writeFileSync(file, rest);
+      await reloadSettings(service);
+      await until("a mail", () => (mail.mails.length > 0 ? true : undefined));
+      expect(subjects(mail)).toEqual([expect.stringMatching(/^\[failed\] backup on /)]);
     });
   });
 

@@ -34,6 +34,7 @@ const looks: readonly (readonly string[])[] = [
   ["doctor"],
   ["check"],
   ["services"],
+  ["users"],
   ["logs"],
   ["alerts"],
   ["traces"],

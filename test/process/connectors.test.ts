@@ -5,6 +5,7 @@ import { join } from "node:path";
 import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { type ModelServer, startModelServer } from "./support/model-server.ts";
+import { reloadSettings } from "./support/reload.ts";
 import type { LaunchOptions, RunningService } from "./support/service.ts";
 import { logged, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
@@ -40,13 +41,6 @@ const start = (options: LaunchOptions = {}): Promise<RunningService> =>
   });
 const clientOf = ({ url, adminKey }: RunningService) => createClient({ url, key: adminKey });
 const linesOf = ({ lines }: RunningService, message: string) => lines().filter(({ msg }) => msg === message);
-
-/** Sends SIGHUP and waits until the service has said what came of it. */
-async function reload(service: RunningService, message = "settings reloaded"): Promise<void> {
-  const before = linesOf(service, message).length;
-  service.kill("SIGHUP");
-  await until(message, () => linesOf(service, message).length > before || undefined);
-}
 
 const ask = ({ url, adminKey }: RunningService, body: object, signal?: AbortSignal): Promise<Response> =>
   fetch(`${url}/api/v1/connectors/chat`, {
@@ -158,7 +152,7 @@ describe("SIGHUP", () => {
     const [whole, pieces] = [client.chat({ body: { messages } }), ask(service, { stream: true })];
     await until("two chats", () => models.chats() === 2 || undefined);
     write([entry("new"), entry("other")], "  default: other\n");
-    await reload(service);
+    await reloadSettings(service);
     expect(await client.listConnectors()).toMatchObject({
       default: "other",
       connectors: [{ name: "new" }, { name: "other" }],
@@ -179,7 +173,7 @@ describe("SIGHUP", () => {
     await clientOf(service).chat({ body: { messages } });
     expect(models.received().at(-1)).toContain("Bearer first-key-of-the-file");
     writeFileSync(key, "second-key-of-the-file\n");
-    await reload(service);
+    await reloadSettings(service);
     await clientOf(service).chat({ body: { messages } });
     expect(models.received().at(-1)).toContain("Bearer second-key-of-the-file");
   });
@@ -188,13 +182,13 @@ describe("SIGHUP", () => {
     write([entry("local")]);
     const service = await start();
     write([entry("local"), entry("local"), "name: x, provider: nobody, model: m"], "  default: gone\n");
-    await reload(service, "settings not reloaded");
-    await reload(service, "settings not reloaded");
+    await reloadSettings(service, "settings not reloaded");
+    await reloadSettings(service, "settings not reloaded");
     const faults = () => new Set(linesOf(service, "settings not reloaded").map(({ fault }) => String(fault)));
     expect([...faults()]).toEqual([expect.stringContaining(`${file}:8:`)]);
     // What does not go together is looked for once each part has the right form.
     write([entry("local"), entry("local")], "  default: gone\n");
-    await reload(service, "settings not reloaded");
+    await reloadSettings(service, "settings not reloaded");
     await until("all faults", () => faults().size >= 3 || undefined);
     expect([...faults()].slice(1)).toEqual([
       expect.stringMatching(/:4:\d+: connectors\.default: there is no connector gone/),
@@ -207,7 +201,7 @@ describe("SIGHUP", () => {
     write([entry("local")]);
     const service = await start();
     write([entry("local")], "", `${withoutOthers}rate_limits: { per_minute: 5 }\nallowed_hosts: [example.org]\n`);
-    await reload(service);
+    await reloadSettings(service);
     const line = await logged(service, "settings changed that take effect with a restart");
     // Limits are set by the environment here, which stands above the file.
     expect(line).toMatchObject({ level: "warn", parts: ["allowed_hosts"] });
@@ -236,7 +230,7 @@ describe("budgets", () => {
     expect([refused.status, refused.headers.get("ratelimit-policy")]).toEqual([429, '"tokens";q=20;w=86400']);
     expect(await refused.json()).toMatchObject({ error: { code: "RATE_LIMITED", details: { limit: 20, used: 28 } } });
     write([entry("local")], "  budgets: { tokens_per_day: 20, keys: { admin: 1000 } }\n");
-    await reload(second);
+    await reloadSettings(second);
     expect((await ask(second, {})).status).toBe(200);
   });
 });
@@ -295,7 +289,7 @@ describe("keys of providers", () => {
     for (const secret of [planted.environment, planted.file, planted.credential, basic]) expect(sent).toContain(secret);
 
     writeFileSync(file, `connectors: { list: [{ name: x, provider: openai-compatible, base_url: "${withUser}" }] }`);
-    await reload(service, "settings not reloaded");
+    await reloadSettings(service, "settings not reloaded");
     await keep(await fetch(`${service.url}/metrics`));
     service.kill("SIGTERM");
     await service.exit;

@@ -133,9 +133,7 @@ describe("steward context", () => {
     [["logs", "-fu", "nginx", "--all"], {}, "cannot do this for several hosts: -f is for one"],
     [["--all"], {}, "cannot ask several hosts without a command"],
     [["status", "--context", "one,two", "--bogus"], {}, "unknown option '--bogus'"],
-    [["context", "add", "x", "https://proxy/web7"], {}, "cannot use https://proxy/web7"],
-    [["status", "--url", "http://h/x"], {}, "cannot use http://h/x: a service has no path in its address"],
-    [["status"], { STEWARD_URL: "http://h/x" }, "cannot use http://h/x: a service has no path in its address"],
+    [["context", "add", "x", "https://proxy/web7?a"], {}, "cannot use https://proxy with what stands around it"],
     [["status", "--url", "http://me:word@h"], {}, "cannot use http://h with what stands around it"],
   ] as const)("says of %j %j what is wrong", async (argv, environment, said) => {
     const { code, stdout, stderr } = await steward(argv, environment);
@@ -187,7 +185,7 @@ describe("several hosts at once", () => {
   });
 
   it("answers in one table, and lists apart who did not answer and why", async () => {
-    const { code, stdout, stderr } = await steward(["keys", "list", "--all", "--host-timeout", "3s"]);
+    const { code, stdout, stderr } = await steward(["keys", "list", "--all", "--host-timeout", "15s"]);
     expect(code).toBe(1);
     const rows = stdout.split("\n").filter((line) => line !== "");
     expect(rows[0]).toMatch(/^HOST {2,}ID {2,}NAME/);
@@ -196,7 +194,7 @@ describe("several hosts at once", () => {
     const lines = stderr.split("\n");
     expect(lines[0]).toBe("steward: 4 of 7 hosts did not answer:");
     expect(stderr).toMatch(/^ {2}down: cannot reach the service: .*ECONNREFUSED/m);
-    expect(stderr).toMatch(/^ {2}slow: no answer within 3 s/m);
+    expect(stderr).toMatch(/^ {2}slow: no answer within 15 s/m);
     expect(stderr).toMatch(/^ {2}stranger: .*UNAUTHORIZED/m);
     expect(stderr).toMatch(
       /^ {2}untrusted: cannot trust the service: its certificate is signed by itself \(--cacert FILE names/m,

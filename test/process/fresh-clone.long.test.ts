@@ -2,8 +2,10 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   appendFileSync,
+  chmodSync,
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -122,6 +124,29 @@ const steward = async (...args: readonly string[]): Promise<string> => {
   await once(child, "close");
   return output;
 };
+
+it("installs beside a service that runs from the same checkout, and leaves what it makes readable to others", async () => {
+  const modules = join(clone, "node_modules");
+  // What npm removes the service makes again, with the mode that is right for its state.
+  const npm = workspace.path("bin/npm");
+  mkdirSync(workspace.path("bin"), { recursive: true });
+  writeFileSync(
+    npm,
+    `#!/bin/sh\nrm -r node_modules/.cache && mkdir -p -m 700 node_modules/.cache/program && chmod 700 node_modules/.cache\n`,
+  );
+  chmodSync(npm, 0o755);
+  rmSync(join(modules, ".steward-production"));
+  const { PATH, ...others } = environment();
+  const env = { ...others, PATH: `${workspace.path("bin")}${delimiter}${PATH}` };
+  const child = spawn("sh", ["scripts/run", "production", "src/main.ts", "--version"], {
+    cwd: clone,
+    env,
+    stdio: "ignore",
+  });
+  expect(await once(child, "close")).toEqual([0, null]);
+  for (const folder of [".cache", ".cache/program"])
+    expect([folder, statSync(join(modules, folder)).mode & 0o777]).toEqual([folder, 0o755]);
+});
 
 it("runs a bundle, which is made again when a source has changed, also when two start at once", async () => {
   const before = bundles();

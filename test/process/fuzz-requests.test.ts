@@ -20,8 +20,15 @@ it("random requests change nothing on the machine that the tests run on", () => 
       expect(valuesOf(address, "refresh")).toEqual([]);
       if (isForPlansOnly(operation)) expect(valuesOf(address, "dry_run").at(-1)).toBe("true");
     }),
-    { numRuns: 5_000 },
+    // So many that none of the rows below comes up too seldom by chance, however many rows there are.
+    { numRuns: 100 * Object.keys(operations).length },
   );
   for (const name of ["applyUpdates", "createSnapshot", "deleteSnapshot", "rollback", "fixCheck", "restartService"])
     expect(asked.get(name) ?? 0).toBeGreaterThan(20);
+});
+
+it("random bodies have the members of their schemas", () => {
+  const bodies = fc.sample(fuzzRequests(operations), 2_000).map(({ operation, body }) => [operation?.name, body]);
+  const withMember = bodies.filter(([name, body]) => name === "applyUpdates" && body?.includes('"security_only":'));
+  expect(withMember.length).toBeGreaterThan(2);
 });

@@ -198,6 +198,73 @@ describe.each([
   });
 });
 
+describe("calls of a Unix socket that others have to approve", () => {
+  let service: RunningService;
+  beforeAll(async () => {
+    service = await startService(workspace, { settings: "approvals: { require_for: [health:fix] }\n" });
+  });
+
+  const asAdmin = () => ({ "X-API-Key": service.adminKey });
+  const silence = (comment: string, headers: Record<string, string> = {}) => {
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const body = { alert: "ServiceDown", until, comment };
+    return ask(own(service), "/alerts/silences", { method: "POST", body, headers });
+  };
+  const approve = (approval: Answer, headers: Record<string, string> = {}) => {
+    const path = `/approvals/${String(approval.json["id"])}/approve`;
+    return ask(own(service), path, { method: "POST", body: {}, headers });
+  };
+  const another = { status: 403, json: { error: { details: { reason: "another_key_needed" } } } };
+
+  it("wait like those of keys, for another than the socket", async () => {
+    const parked = await silence("by the socket");
+    expect(parked).toMatchObject({ status: 202, json: { status: "pending", proposer: { key_id: name, name } } });
+    expect(await approve(parked)).toMatchObject(another);
+    expect(await approve(parked, asAdmin())).toMatchObject({ status: 200, json: { status: "done" } });
+    const { json } = await ask(own(service), "/audit?operation=silenceAlert&limit=1");
+    const adminId = service.adminKey.slice(4, 12);
+    expect(json["entries"]).toMatchObject([
+      { key_id: name, outcome: "ok", target: { approved_by: expect.stringContaining(adminId) } },
+    ]);
+  });
+
+  it("are approved by it where a key has proposed them, and not by that key over the socket", async () => {
+    const parked = await silence("by a key", asAdmin());
+    expect(parked.status).toBe(202);
+    expect(await approve(parked, asAdmin())).toMatchObject(another);
+    expect(await approve(parked)).toMatchObject({
+      status: 200,
+      json: { status: "done", decided_by: { key_id: name } },
+    });
+  });
+
+  it("are said beforehand to wait, and what no socket may do is said to be refused", async () => {
+    const can = async (operation: string) => (await ask(own(service), `/auth/can?operation=${operation}`)).json;
+    expect(await can("silenceAlert")).toMatchObject({
+      allowed: true,
+      because: [{ kind: "scope" }, { kind: "approval" }],
+    });
+    for (const [operation, path] of [
+      ["createToken", "/auth/tokens"],
+      ["createCode", "/auth/codes"],
+    ] as const) {
+      const { json } = await ask(own(service), path, { method: "POST" });
+      const { message } = json["error"] as { message: string };
+      expect(await can(operation)).toMatchObject({ allowed: false, because: [{ kind: "policy", message }] });
+    }
+  });
+
+  it("are carried out after a restart as proposed by it", async () => {
+    const parked = await silence("before the restart");
+    service.kill("SIGTERM");
+    await service.exit;
+    const { stateDir } = service;
+    service = await startService(workspace, { stateDir, settings: "approvals: { require_for: [health:fix] }\n" });
+    expect(await approve(parked)).toMatchObject(another);
+    expect(await approve(parked, asAdmin())).toMatchObject({ status: 200, json: { status: "done" } });
+  });
+});
+
 describe("a service that makes its Unix sockets", () => {
   it("takes the place of one that was killed", async () => {
     const service = await startService(workspace);

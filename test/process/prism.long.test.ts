@@ -1,25 +1,26 @@
 import { chmodSync, existsSync, mkdirSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { join } from "node:path";
+import type { Static, TSchema } from "typebox";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { systemClock } from "#adapters/clock/index.ts";
-import { exec } from "#adapters/exec/index.ts";
-import { apt } from "#adapters/packages/apt/index.ts";
-import { createAttributes } from "#adapters/snapshots/packages/attributes.ts";
-import { createPackageSnapshots } from "#adapters/snapshots/packages/index.ts";
-import { createRefresh } from "#adapters/snapshots/packages/restore-tree.ts";
-import { createClient } from "#client/index.ts";
+import { beginOperation, createClient } from "#client/index.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
 import type { ErrorCode } from "#contract/errors.ts";
-import { type ErrorBody, errorStatus } from "#contract/errors.ts";
+import { errorStatus } from "#contract/errors.ts";
 import type { OperationName } from "#contract/index.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
-import { freeSnapshotId } from "#domain/updates/snapshot.ts";
+import type { PasskeyCreationOptions } from "#contract/passkeys.ts";
+import { createAuthenticator } from "../api/authenticator.ts";
+import { boots } from "../journals/entries.ts";
+import type { Field } from "../journals/export-format.ts";
+import { smallJournal } from "../journals/small-journal.ts";
 import { type ModelServer, startModelServer } from "./support/model-server.ts";
 import { answerViolations, startPrism, violationsOf } from "./support/prism.ts";
 import type { RunningService } from "./support/service.ts";
 import { startService } from "./support/service.ts";
+import { takeSnapshotFor } from "./support/snapshot.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -58,6 +59,21 @@ function writeGreeting(): string {
   return dir;
 }
 
+/** Writes the journal of the service: the machine that the tests run on may have none. @returns its folder. */
+function writeJournal(): string {
+  const dir = workspace.path("journal");
+  mkdirSync(dir);
+  const fields: readonly Field[] = [
+    ["PRIORITY", "4"],
+    ["_SYSTEMD_UNIT", "a.service"],
+    ["MESSAGE", "said"],
+  ];
+  const entry = { realtime: Date.now() * 1000, monotonic: 1, bootId: boots[0] ?? "", fields };
+  const file = smallJournal([entry], { compact: true, keyedHash: true, compress: false });
+  writeFileSync(join(dir, "system.journal"), file, { mode: 0o644 });
+  return dir;
+}
+
 beforeAll(async () => {
   // Updates are asked for as plans alone.
   models = await startModelServer();
@@ -67,7 +83,8 @@ beforeAll(async () => {
     `connectors: { discover: false, list: [${connector}] }`,
     `plugins: { dirs: [${writeGreeting()}] }\n`,
   ].join("\n");
-  service = await startService(workspace, { checks: true, settings, environment: { STEWARD_RATE_LIMITS: "off" } });
+  const environment = { STEWARD_RATE_LIMITS: "off", STEWARD_JOURNAL_DIR: writeJournal() };
+  service = await startService(workspace, { checks: true, settings, environment });
   const client = createClient({ url: service.url, key: service.adminKey });
   scopelessKey = (await client.createKey({ body: { name: "scopeless", scopes: [] } })).key;
   const { services } = await client.listServices();
@@ -77,7 +94,7 @@ beforeAll(async () => {
   if (typeof address === "string") throw new Error("not a TCP address");
   const started = [service.url, `http://127.0.0.1:${address.port}`].map((upstream) => startPrism(workspace, upstream));
   [proxy = "", brokenProxy = ""] = (await Promise.all(started)).map(({ url }) => url);
-}, 120_000);
+}, 600_000);
 afterAll(async () => {
   broken.closeAllConnections();
   broken.close();
@@ -85,21 +102,21 @@ afterAll(async () => {
   await workspace.dispose();
 });
 
-/** A snapshot of the machine that the tests run on, which is as good as any; one by the service would keep package files, too. */
-async function takeSnapshot(): Promise<string> {
-  const ports = { exec, clock: systemClock };
-  const backend = createPackageSnapshots({
-    directory: join(service.stateDir, "snapshots"),
-    files: apt.open({ ...ports, needsReboot: () => Promise.resolve(false) }).files,
-    clock: systemClock,
-    refresh: createRefresh(ports),
-    attributes: createAttributes(ports),
+/** Ends what is going on, since there is one operation of a kind at a time, and a whole snapshot takes minutes. */
+async function quiet(): Promise<void> {
+  const client = createClient({ url: service.url, key: service.adminKey });
+  await until("end of what is going on", async () => {
+    const { operations: list } = await client.listOperations();
+    const running = list.filter(({ finished_at: finishedAt }) => finishedAt === null);
+    // What cannot be cancelled any more ends by itself.
+    for (const { id } of running) await client.cancelOperation({ params: { id } }).catch(() => undefined);
+    return running.length === 0 ? true : undefined;
   });
-  const { signal } = new AbortController();
-  const id = await freeSnapshotId(backend, systemClock, signal);
-  const progress = { step: () => undefined, line: () => undefined };
-  await backend.create({ id, description: "of a test", kind: "manual", changes: [], progress }, signal);
-  return id;
+}
+
+async function takeSnapshot(): Promise<string> {
+  await quiet();
+  return takeSnapshotFor(service);
 }
 let taken: Promise<string> | undefined;
 /** One for all that do not delete it. */
@@ -108,11 +125,83 @@ function takenSnapshot(): Promise<string> {
   return taken;
 }
 
+async function beginSession(): Promise<{ readonly id: string; readonly headers: Readonly<Record<string, string>> }> {
+  const answer = await fetch(`${service.url}${apiBase}/auth/sessions`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ key: service.adminKey }),
+  });
+  const { id, secret } = (await answer.json()) as { readonly id: string; readonly secret: string };
+  return { id, headers: headersOf(answer, { secret }) };
+}
+
+function headersOf(answer: Response, { secret }: { readonly secret: string }): Readonly<Record<string, string>> {
+  const [pair = ""] = answer.headers.get("set-cookie")?.split(";") ?? [];
+  // The proxy passes requests on to the name of the service, and knows the cookie by the name that it has on the usual port.
+  const cookie = `${pair}; __Host-steward=documented`;
+  return { Cookie: cookie, "X-Steward-Session": secret, Origin: service.url };
+}
+
+type Asking = Readonly<Record<string, string>>;
+
+const post = (path: string, body: unknown, headers: Asking): Promise<Response> =>
+  fetch(`${service.url}${apiBase}${path}`, {
+    method: "POST",
+    headers: { ...headers, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+/** The session that the last passkey was made in: it alone may register it. */
+let registering: Asking = {};
+
+/** What an authenticator makes of the options of an elevated session. */
+async function newPasskey() {
+  const { headers } = await beginSession();
+  const elevated = await post("/auth/sessions/elevate", { key: service.adminKey }, headers);
+  registering = headersOf(elevated, (await elevated.json()) as { readonly secret: string });
+  const options = await post("/auth/passkeys/creation-options", {}, registering);
+  const credential = createAuthenticator(service.url).create((await options.json()) as PasskeyCreationOptions);
+  return { name: "laptop", credential };
+}
+
+/** The id of a passkey. */
+async function registered(): Promise<string> {
+  const made = await post("/auth/passkeys", await newPasskey(), registering);
+  return ((await made.json()) as { readonly id: string }).id;
+}
+
+/** The key that has proposed the last call: it alone may take it back. */
+let proposer = "";
+
+/** The id of a call that waits for approval. */
+async function proposed(): Promise<string> {
+  const client = createClient({ url: service.url, key: service.adminKey });
+  const { key } = await client.createKey({ body: { name: "proposes", scopes: ["propose:health:fix"] } });
+  proposer = key;
+  const body = { alert: "ServiceDown", until: inAnHour() } as const;
+  const answer = await fetch(`${service.url}${apiBase}/alerts/silences`, {
+    method: "POST",
+    headers: { "X-API-Key": key, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(answer.status).toBe(202);
+  return ((await answer.json()) as { readonly id: string }).id;
+}
+
 const inAnHour = (): string => new Date(Date.now() + 3_600_000).toISOString();
 
-/** Operations that cannot be called without parameters or a body. */
+/** Whether a query may be left out: null for operations without one. */
+type QueryOf<Row> = Row extends { readonly query: infer Query extends TSchema } ? Static<Query> : null;
+
+/** Operations that cannot be called without parameters, a body or a query. */
 type NeedsInput = {
-  [K in OperationName]: (typeof operations)[K] extends { params: unknown } | { body: unknown } ? K : never;
+  [K in OperationName]: (typeof operations)[K] extends { params: unknown } | { body: unknown }
+    ? K
+    : Record<never, never> extends QueryOf<(typeof operations)[K]>
+      ? never
+      : QueryOf<(typeof operations)[K]> extends null
+        ? never
+        : K;
 }[OperationName];
 
 /** What a good request of an operation has besides its path: a row of the table that needs input does not compile without it. */
@@ -120,6 +209,11 @@ const inputs: Readonly<
   Record<NeedsInput, () => Filling | Promise<Filling>> &
     Partial<Record<OperationName, () => Filling | Promise<Filling>>>
 > = {
+  async getLogContext() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    const { logs } = await client.listLogs({ query: { from: "oldest", boot: "0", limit: 1 } });
+    return { query: `?cursor=${encodeURIComponent(logs[0]?.cursor ?? "")}` };
+  },
   listLogFieldValues: () => ({ params: { name: "PRIORITY" } }),
   getCheck: () => ({ params: { check_id: "memory" } }),
   getCheckHistory: () => ({ params: { check_id: "memory" }, query: "?limit=3" }),
@@ -149,6 +243,7 @@ const inputs: Readonly<
     return { params: { pid: String(process.pid) }, query: "?dry_run=true", body };
   },
   listLogs: () => ({ query: "?priority=6&limit=3" }),
+  canI: () => ({ query: "?operation=restartService&resource=cron" }),
   searchPackages: () => ({ query: "?search=dpkg&limit=3" }),
   installPackages: () => ({ query: "?dry_run=true", body: { packages: ["dpkg"] } }),
   removePackages: () => ({ query: "?dry_run=true", body: { packages: ["curl"] } }),
@@ -175,6 +270,21 @@ const inputs: Readonly<
     const { operations: list } = await client.listOperations();
     return { params: { id: list[0]?.id ?? "none" } };
   },
+  getConnector: () => ({ params: { name: "local" } }),
+  getPlugin: () => ({ params: { name: "greet" } }),
+  getAlert: () => ({ params: { name: "DiskSpaceLow" } }),
+  getSnapshot: async () => ({ params: { snapshot_id: await takenSnapshot() } }),
+  getKey: () => ({ params: { id: service.adminKey.slice(4, 12) } }),
+  async getSilence() {
+    const client = createClient({ url: service.url, key: service.adminKey });
+    return { params: { id: (await client.silenceAlert({ body: { alert: "ServiceDown", until: inAnHour() } })).id } };
+  },
+  async cancelOperation() {
+    const client = { url: service.url, key: service.adminKey };
+    await quiet();
+    const begun = await beginOperation(client, "createSnapshot", { body: {} }, crypto.randomUUID());
+    return { params: { id: "operation" in begun ? begun.operation.id : "none" }, query: "?dry_run=true" };
+  },
   testConnector: () => ({ params: { name: "local" } }),
   chat: () => ({ body: { messages: [{ role: "user", content: "How is it?" }], max_tokens: 10 } }),
   silenceAlert: () => ({ body: { alert: "ServiceDown", until: inAnHour(), comment: "of a test" } }),
@@ -196,6 +306,15 @@ const inputs: Readonly<
     const client = createClient({ url: service.url, key: service.adminKey });
     return { params: { id: (await client.createKey({ body: { name: "to be revoked", scopes: [] } })).id } };
   },
+  createSession: () => ({ body: { key: service.adminKey } }),
+  createPasskey: async () => ({ body: await newPasskey() }),
+  removePasskey: async () => ({ params: { id: await registered() } }),
+  elevateSession: () => ({ body: { key: service.adminKey } }),
+  endSession: async () => ({ params: { id: (await beginSession()).id } }),
+  getApproval: async () => ({ params: { id: await proposed() } }),
+  approve: async () => ({ params: { id: await proposed() }, query: "?dry_run=true" }),
+  deny: async () => ({ params: { id: await proposed() } }),
+  cancelApproval: async () => ({ params: { id: await proposed() }, query: "?dry_run=true" }),
   createToken: () => ({ body: { scopes: ["system:read"], expires_in: 60 } }),
   listAudit: () => ({ query: "?limit=3" }),
   listTraces: () => ({ query: "?limit=5" }),
@@ -225,6 +344,13 @@ function send(
 
 const admin = () => ({ "X-API-Key": service.adminKey });
 
+/** Who asks: for a few operations a session or whoever has proposed a call, for all others an admin. */
+async function caller(name: OperationName): Promise<Readonly<Record<string, string>>> {
+  if (name === "createPasskey") return registering;
+  if ((operations[name] as Operation).forSessions) return (await beginSession()).headers;
+  return name === "cancelApproval" ? { "X-API-Key": proposer } : admin();
+}
+
 /** Asserts that the answer is this error, and one that the document has for the operation. */
 async function expectDocumented(response: Response, code: ErrorCode): Promise<void> {
   const body = (await response.json()) as ErrorBody;
@@ -241,7 +367,7 @@ const needSystemd: readonly OperationName[] = [
 
 describe("good requests", () => {
   it.each(rows)("%s answers as the document says", async (name, operation) => {
-    const response = await send(proxy, operation, await goodRequest(name), admin());
+    const response = await send(proxy, operation, await goodRequest(name), await caller(name));
     const isRefused = needSystemd.includes(name) && !hasSystemd;
     // Of a snapshot a plan is good enough, and a plan makes nothing.
     const status = name === "createSnapshot" ? 200 : (operation.status ?? 200);
@@ -252,7 +378,12 @@ describe("good requests", () => {
   it.each(rows.filter(([, { effect }]) => effect !== "read"))(
     "%s answers a plan as it says",
     async (name, operation) => {
-      const response = await send(proxy, operation, { ...(await goodRequest(name)), query: "?dry_run=true" }, admin());
+      const response = await send(
+        proxy,
+        operation,
+        { ...(await goodRequest(name)), query: "?dry_run=true" },
+        await caller(name),
+      );
       const success = needSystemd.includes(name) && !hasSystemd ? errorStatus.UNAVAILABLE : 200;
       expect(response.status).toBe(success);
       expect(violationsOf(response)).toEqual([]);

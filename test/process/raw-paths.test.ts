@@ -79,11 +79,18 @@ describe("hostile paths", () => {
 });
 
 describe("methods", () => {
-  const odd = ["TRACE", "OPTIONS", "PROPFIND", "QUERY", "PUT", "PATCH", "DELETE", "M-SEARCH", "LINK", "POST"];
+  const odd = ["TRACE", "PROPFIND", "QUERY", "PUT", "PATCH", "DELETE", "M-SEARCH", "LINK", "POST"];
 
   it.each(odd)("%s needs a key before it is unknown", async (method) => {
     expectError(await ask(request(`${method} /api/v1/health`)), "UNAUTHORIZED");
     expectError(await ask(request(`${method} /api/v1/health`, keyLine)), "NOT_FOUND");
+  });
+
+  it("OPTIONS needs a key, and a path", async () => {
+    expectError(await ask(request("OPTIONS /api/v1/health")), "UNAUTHORIZED");
+    expect(await ask(request("OPTIONS /api/v1/health", keyLine))).toMatchObject({ status: 204, body: "" });
+    for (const target of ["*", "/api/v1/nothing", "http://localhost/api/v1/nothing"])
+      expectError(await ask(request(`OPTIONS ${target}`, keyLine)), "NOT_FOUND");
   });
 
   it("an unknown path is unknown whatever the body is", async () => {

@@ -20,6 +20,8 @@ function requestsWith(secret: string): readonly string[] {
     `{"name":"a","scopes":[],"${secret}":1}`,
     `{"name":"a","scopes":[],"expires_at":"${secret}"}`,
     `{"api_key":"${secret}"}`,
+    `{"code":"${secret}"}`,
+    `{"key":"${secret}"}`,
     `{"${secret}`,
     secret,
   ];
@@ -48,6 +50,8 @@ function requestsWith(secret: string): readonly string[] {
       line(`GET ${path}?api_key=${secret}`, key),
       line(`GET ${path}?${secret}=1#${secret}`, key),
       line(`TRACE ${path}`, key),
+      line(`GET ${path}`, `X-Steward-Session: ${secret}\r\nCookie: steward=${secret}\r\n`),
+      line(`GET ${path}?ticket=${secret}`, `Cookie: steward=${secret}\r\n`),
     ]),
     ...[key, ""].flatMap((credential) => [
       line(`GET /${secret}`, credential),
@@ -58,12 +62,16 @@ function requestsWith(secret: string): readonly string[] {
       line(`DELETE /api/v1/auth/keys/${secret.slice(4)}`, credential),
       line(`DELETE /api/v1/auth/keys/${secret.split("_").at(-1) ?? ""}`, credential),
       line(`DELETE /api/v1/auth/keys/${secret.slice(0, -6)}`, credential),
+      line(`DELETE /api/v1/auth/sessions/${secret}`, credential),
+      line(`GET /api/v1/ws/health?ticket=${secret}`, `${credential}Cookie: steward=${secret}\r\n`),
       line(`POST /api/v1/system/services/${secret}/restart`, credential),
       line(`POST /api/v1/system/services/${secret}/restart?dry_run=${secret}`, credential),
       ...bodies.flatMap((body) => [
         line("POST /api/v1/auth/keys?dry_run=true", credential, body),
         line("POST /api/v1/auth/tokens?dry_run=true", credential, body),
         line("POST /nothing", credential, body),
+        line("POST /api/v1/auth/sessions", credential, body),
+        line("POST /api/v1/auth/sessions/elevate", credential, body),
       ]),
       ...headers.map((header) => line("GET /api/v1/auth/whoami", `${credential}${header}${secret}\r\n`)),
     ]),
@@ -74,6 +82,31 @@ function requestsWith(secret: string): readonly string[] {
     `${secret}\r\n\r\n`,
     `GET /livez HTTP/1.1\r\n${secret}\r\n\r\n`,
   ];
+}
+
+/** Both halves of a session, before and after its elevation, a ticket of it that was used, and codes, used and not. */
+async function ofSession({ url, adminKey }: RunningService): Promise<readonly string[]> {
+  const post = async (path: string, body?: object, headers: Readonly<Record<string, string>> = {}) => {
+    const answer = await fetch(`${url}/api/v1/auth/${path}`, {
+      method: "POST",
+      headers: { ...(body && { "Content-Type": "application/json" }), ...headers },
+      ...(body && { body: JSON.stringify(body) }),
+    });
+    const json = (await answer.json()) as Readonly<Record<"secret" | "code" | "ticket", string>>;
+    return { ...json, cookie: answer.headers.get("set-cookie")?.split(";")[0] ?? "" };
+  };
+  const key = { "X-API-Key": adminKey };
+  const [used, unused] = [(await post("codes", undefined, key)).code, (await post("codes", undefined, key)).code];
+  const session = ({ cookie, secret }: { readonly cookie: string; readonly secret: string }) => ({
+    ...{ Cookie: cookie, "X-Steward-Session": secret, Origin: url },
+  });
+  const first = await post("sessions", { code: used });
+  const second = await post("sessions/elevate", { key: adminKey }, session(first));
+  const { ticket } = await post("tickets", undefined, session(second));
+  await fetch(`${url}/api/v1/ws/health?ticket=${ticket}`, { headers: { Cookie: second.cookie } });
+  const all = [used, unused, ticket, ...[first, second].flatMap(({ cookie, secret }) => [cookie, secret])];
+  for (const each of all) if (!/st[hsck]_\w{8}_\w{49}$/.test(each)) throw new Error(`not a credential: ${each}`);
+  return all.map((each) => each.replace(/^.*=/, ""));
 }
 
 describe("credentials", () => {
@@ -92,7 +125,7 @@ describe("credentials", () => {
     const { key } = await client.createKey({ body: { name: "good", scopes: ["viewer"] } });
     const { access_token: token } = await client.createToken({ body: { expires_in: 600 } });
     const wrong = `stw_Ab3dE6gH_${"Zq".repeat(24)}Z`;
-    credentials.push(service.adminKey, key, token, revoked.key, wrong);
+    credentials.push(service.adminKey, key, token, revoked.key, wrong, ...(await ofSession(service)));
     goodKey = key;
     await Promise.all(
       credentials.map(async (credential, turn) => {

@@ -186,6 +186,60 @@ describe("a client certificate of a key", () => {
   });
 });
 
+describe("calls of a client certificate that others have to approve", () => {
+  it("wait for another key, which may be shown by its certificate too", async () => {
+    const [grace, heidi] = [await authority.issue("grace"), await authority.issue("heidi")];
+    const proposes = await makeKey(optional, "grace", grace, ["propose:health:fix"]);
+    const approves = await makeKey(optional, "heidi", heidi, ["health:fix"]);
+    const post = (path: string, body: object, given: { client?: CertificateFiles; key?: string }) =>
+      ask(optional, `/api/v1${path}`, {
+        ...given,
+        argv: ["-H", "Content-Type: application/json", "-d", JSON.stringify(body)],
+      });
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const silence = { alert: "ServiceDown", until, comment: "certified" };
+    const parked = await post("/alerts/silences", silence, { client: grace });
+    const { id } = parked.json as { id: string };
+    expect(parked).toMatchObject({ status: 202, json: { status: "pending", proposer: { key_id: proposes.id } } });
+    const approve = (given: { client?: CertificateFiles; key?: string }) => post(`/approvals/${id}/approve`, {}, given);
+    const made = await post("/auth/tokens", {}, { client: grace });
+    const { access_token: token } = made.json as { access_token: string };
+    for (const given of [
+      { client: grace },
+      { key: proposes.key },
+      { client: grace, key: proposes.key },
+      { key: token },
+    ])
+      expect(await approve(given)).toMatchObject({
+        status: 403,
+        json: { error: { details: { reason: "another_key_needed" } } },
+      });
+    expect(await approve({ client: heidi })).toMatchObject({
+      status: 200,
+      json: { status: "done", decided_by: { key_id: approves.id } },
+    });
+    const list = await ask(optional, "/api/v1/audit?operation=silenceAlert&limit=1", { key: optional.adminKey });
+    expect(list.json).toMatchObject({
+      entries: [{ key_id: proposes.id, outcome: "ok", target: { approved_by: expect.stringContaining(approves.id) } }],
+    });
+  });
+
+  it("are not carried out once its key was revoked", async () => {
+    const ivan = await authority.issue("ivan");
+    const { id: keyId } = await makeKey(optional, "ivan", ivan, ["propose:health:fix"]);
+    const until = new Date(Date.now() + 3_600_000).toISOString();
+    const argv = ["-H", "Content-Type: application/json", "-d", JSON.stringify({ alert: "ServiceDown", until })];
+    const { json } = await ask(optional, "/api/v1/alerts/silences", { client: ivan, argv });
+    await revoke(optional, keyId);
+    const { id } = json as { id: string };
+    const approved = await ask(optional, `/api/v1/approvals/${id}/approve`, {
+      key: optional.adminKey,
+      argv: ["-X", "POST"],
+    });
+    expect(approved).toMatchObject({ status: 409, json: { error: { details: { reason: "proposer_gone" } } } });
+  });
+});
+
 describe("client certificates beside other credentials", () => {
   it("are refused with the key of another, and say nothing where they are no key's", async () => {
     const frank = await authority.issue("frank");

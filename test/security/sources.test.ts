@@ -59,9 +59,23 @@ describe("code made from text", () => {
 describe("rights that nobody gave", () => {
   it("no operation is without a scope but those that tell nothing about the host", () => {
     const open = Object.entries<Operation>(operations).filter(([, { scope }]) => scope === "public");
-    expect(open.map(([name]) => name)).toEqual(["getLiveness", "getReadiness"]);
-    // Any valid key, one without scopes too: what it is itself, and nothing of the host.
+    // To begin a session the credential is in the body; what a passkey signs for it is a random number.
+    expect(open.map(([name]) => name)).toEqual([
+      "getLiveness",
+      "getReadiness",
+      "createSession",
+      "getPasskeyRequestOptions",
+    ]);
+    // Any valid key, one without scopes too: what it is itself, and nothing of the host. Approvals are shown to, and decided by, those
+    // who have proposed them or have all their scopes.
     const self = Object.entries<Operation>(operations).filter(([, { scope }]) => scope === "self");
-    expect(self.map(([name]) => name)).toEqual(["whoami", "createToken"]);
+    expect(self.map(([name]) => name)).toEqual([
+      "whoami",
+      "canI",
+      "createToken",
+      ...["elevateSession", "listSessions", "endSession", "createCode", "createTicket"],
+      ...["getPasskeyCreationOptions", "createPasskey", "listPasskeys", "removePasskey"],
+      ...["listApprovals", "getApproval", "approve", "deny", "cancelApproval"],
+    ]);
   });
 });

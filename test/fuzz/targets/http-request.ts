@@ -1,7 +1,8 @@
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import type { InjectOptions } from "fastify";
-import { ErrorBody, errorStatus, isErrorCode, isErrorStatus } from "#contract/errors.ts";
+import { ErrorBody } from "#contract/error-body.ts";
+import { errorStatus, isErrorCode, isErrorStatus } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
@@ -14,6 +15,7 @@ import {
   type OpenapiDocument,
   operationsOf,
 } from "../../process/support/openapi.ts";
+import { decoded } from "../../support/decoded.ts";
 import { exampleOf } from "../example.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { createValidator } from "../validator.ts";
@@ -31,6 +33,7 @@ const inputsPerService = 200;
 /** How much of the service's time an answer may take. */
 const answerMs = 2 * 60 * 60 * 1000;
 const readScope = "system:read";
+const notModified = 304;
 const methods = ["GET", "POST", "DELETE", "HEAD", "PUT", "PATCH", "OPTIONS", "TRACE"] as const;
 
 interface Request {
@@ -191,6 +194,8 @@ const dictionary = (): readonly string[] => {
       "\nOrigin: null",
       "\nHost: ",
       "\nAccept: text/event-stream",
+      "\nAccept-Encoding: gzip, br;q=0.5",
+      "\nIf-None-Match: *",
       "\nX-Forwarded-For: ",
       "\nTraceparent: ",
       "\nContent-Type: application/json",
@@ -302,7 +307,9 @@ export const target: FuzzTarget = {
         headers: { host: "localhost", ...headers },
         ...(body !== undefined && { payload: body }),
       });
-      const { statusCode: status, body: text } = reply;
+      const { statusCode: status, rawPayload } = reply;
+      const isEmpty = rawPayload.length === 0;
+      const text = isEmpty ? "" : decoded(rawPayload, reply.headers["content-encoding"]).toString("utf8");
       const seen = `${method} ${path} was answered with ${status}: ${text.slice(0, 500)}`;
       const type = String(reply.headers["content-type"]);
       const operation = route(method, path);
@@ -324,7 +331,8 @@ export const target: FuzzTarget = {
       }
       const isRefusedEarly = status === errorStatus.VALIDATION_ERROR || status === errorStatus.FORBIDDEN;
       if (operation === undefined) return;
-      if (!(isRefusedEarly && /"field":"(Host|Origin)"/.test(text)) && method !== "HEAD") {
+      if (status === notModified) expectThat(isEmpty, `a body with ${seen}`);
+      else if (!(isRefusedEarly && /"field":"(Host|Origin)"/.test(text)) && method !== "HEAD") {
         const fault = check(operation, { status, headers: { "content-type": type }, body: text });
         expectThat(fault === undefined, `${fault}`);
       }

@@ -22,6 +22,11 @@ const slow = slowNames.flatMap((name) => [
   at(name, "1.0"),
   at(name, "1.1", { preinst: ["sleep 0.2"], postinst: ["sleep 0.2", `echo ${name} >> /srv/set-up`] }),
 ]);
+/** Its new version is set up once `/srv/gate` is gone. */
+const gated = [
+  at("gated", "1.0"),
+  at("gated", "1.1", { postinst: ["touch /srv/at-gate; while [ -e /srv/gate ]; do sleep 0.1; done"] }),
+];
 /** Its new version restarts the very service that installs it. */
 const restarter = [at("restarter", "1.0"), at("restarter", "1.1", { postinst: ["systemctl restart steward.service"] })];
 /** Its new version breaks a unit. */
@@ -59,6 +64,7 @@ const all = [
   ...old,
   ...newer,
   ...slow,
+  ...gated,
   ...restarter,
   ...breaker,
   ...quitter,

@@ -4,7 +4,7 @@ import type { Session } from "./session.ts";
 
 /** What a check is run with beside its settings. */
 export interface RunOptions extends Partial<CheckSettings> {
-  /** How much later than now it thinks it is. */
+  /** How much later than now it thinks it is; below zero as after the clock was set back. */
   readonly aheadMs?: number;
   /** Where it finds what is usually below /proc, for what was recorded elsewhere. */
   readonly procDir?: string;

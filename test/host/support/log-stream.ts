@@ -1,4 +1,4 @@
-import type { LogEntry } from "#contract/logs.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { eventually } from "./eventually.ts";
 
 /** A client of `/ws/logs`, made of the platform's own WebSocket. */

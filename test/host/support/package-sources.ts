@@ -14,9 +14,13 @@ export interface PackageRecipe {
   readonly place: "main" | "security" | "loose";
   /** Further lines of its control file. */
   readonly control?: readonly string[];
-  /** Lines of its scripts that run before it is unpacked, and when it is set up. */
+  /** Lines of its scripts that run before it is unpacked, when it is set up, before its files go, and after that. */
   readonly preinst?: readonly string[];
   readonly postinst?: readonly string[];
+  readonly prerm?: readonly string[];
+  readonly postrm?: readonly string[];
+  /** Lines of its unit files by their names. */
+  readonly units?: Readonly<Record<string, readonly string[]>>;
   /** Text of its configuration file, `/etc/NAME.conf`. */
   readonly config?: string;
   /** Of a file beside the others that cannot be packed any smaller. */
@@ -49,7 +53,9 @@ export async function buildPackage({ host }: Pick<Builder, "host">, recipe: Pack
   }
   if (payloadBytes !== undefined)
     await host.exec(["sh", "-c", `head -c ${payloadBytes} /dev/urandom > ${folder}/usr/share/${name}/payload`]);
-  for (const script of ["preinst", "postinst"] as const) {
+  for (const [unit, lines] of Object.entries(recipe.units ?? {}))
+    await host.writeFile(`${folder}/usr/lib/systemd/system/${unit}`, `${lines.join("\n")}\n`, 0o644);
+  for (const script of ["preinst", "postinst", "prerm", "postrm"] as const) {
     const lines = recipe[script];
     if (lines === undefined) continue;
     await host.writeFile(`${folder}/DEBIAN/${script}`, `#!/bin/sh\nset -e\n${lines.join("\n")}\n`, 0o755);

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from "vitest";
-import type { FoundPackage, LoggedTransaction } from "#domain/ports/package-catalog.ts";
+import { catalogOf, expectJustMade, sortedNames, toldOf } from "./catalog.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
-import type { Described, PackageAnswer, PackageWork, packageVerbs } from "./package-work.ts";
+import type { Described, packageVerbs } from "./package-work.ts";
 import {
   hold,
   makePackages,
@@ -40,16 +40,7 @@ export function testPacmanCatalog(
   books: readonly RegExp[],
 ): void {
   const run = async (...words: readonly string[]) => (await session.host.exec([...pacmanWords, ...words])).stdout;
-  const search = (...sought: readonly string[]) => result<readonly FoundPackage[]>({ verb: "search", words: sought });
-  const namesOf = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
-  const about = (name: string) => result<Described>({ verb: "describe", name });
-  const history = () => result<readonly LoggedTransaction[]>({ verb: "history" });
-  const asNobody = async <T>(wanted: PackageWork): Promise<T> => {
-    const { stdout } = await session.host.exec(pacmanCommand(wanted), { user: "nobody", timeoutMs: 120_000 });
-    const answer = JSON.parse(stdout) as PackageAnswer<T>;
-    if (answer.result === undefined) throw new Error(answer.error);
-    return answer.result;
-  };
+  const { search, describe: about, history, asNobody } = catalogOf(session, { result }, pacmanCommand);
   const itsNames = async (...sought: readonly string[]): Promise<readonly string[]> => {
     const text = await run("--sync", "--search", ...sought);
     return [...text.matchAll(/^core\/(\S+) /gm)].map(([, name = ""]) => name).sort();
@@ -68,7 +59,7 @@ export function testPacmanCatalog(
       );
       await offer(session, all);
       await run("--sync", "--refresh", "--", "wanting");
-      expect(namesOf(await search())).toEqual(await itsNames());
+      expect(sortedNames(await search())).toEqual(await itsNames());
       const before = await fileTree(session);
       const found = await search("PICTURES", "draws");
       expect(found).toEqual([
@@ -89,7 +80,7 @@ export function testPacmanCatalog(
       });
       expect(await asNobody({ verb: "search", words: ["pictures"] })).toEqual(found);
       for (const word of ["fancy", "painter", "MADE", "col"])
-        expect([word, namesOf(await search(word))]).toEqual([word, await itsNames(word)]);
+        expect([word, sortedNames(await search(word))]).toEqual([word, await itsNames(word)]);
     });
 
     it("shows a package, what needs it and its files, also without any list", async () => {
@@ -112,7 +103,7 @@ export function testPacmanCatalog(
       expect(requiring).toEqual([{ name: "wanting", relation: "depends", isAlternative: false }]);
       for (const name of ["fancy", "base", "colours", "wanting"]) {
         const related = (await about(name)).requiring;
-        const of = (relation: string) => namesOf(related.filter((each) => each.relation === relation));
+        const of = (relation: string) => sortedNames(related.filter((each) => each.relation === relation));
         expect([name, of("depends"), of("recommends")]).toEqual([
           name,
           await field(name, "Required By"),
@@ -173,9 +164,7 @@ export function testPacmanCatalog(
       await session.host.exec([...pacmanWords, "--sync", "--", "nowhere"]).catch(() => undefined);
       await run("--remove", "--", "wanting", "fancy");
       const logged = await history();
-      const told = logged.map(({ packages }) =>
-        packages.map(({ name, action, from, to }) => `${action} ${name} ${from} ${to}`).sort(),
-      );
+      const told = toldOf(logged);
       expect(told).toEqual([
         ["remove fancy 1.0-1 undefined", "remove wanting 1.0-1 undefined"],
         ["install faulty undefined 1.0-1"],
@@ -184,12 +173,7 @@ export function testPacmanCatalog(
         ["upgrade base 1.0-1 2.0-1"],
         ["install base undefined 1.0-1", "install fancy undefined 1.0-1", "install wanting undefined 1.0-1"],
       ]);
-      for (const { startedAt, endedAt, requestedBy } of logged)
-        expect([Number(endedAt) >= startedAt, Date.now() - startedAt < 3_600_000, requestedBy]).toEqual([
-          true,
-          true,
-          undefined,
-        ]);
+      expectJustMade(logged);
       expect(logged[0]?.commandLine).toMatch(/^pacman --root .* --remove -- wanting fancy$/);
       expect(await asNobody({ verb: "history" })).toEqual(logged);
       await session.shell(`chmod 600 ${log}`);

@@ -1,5 +1,8 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
+import type { PackagesChanged } from "#contract/package-changes.ts";
+import type { RollbackReport } from "#contract/updates.ts";
 import type { ChangeRequest, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
+import { eventually } from "./eventually.ts";
 import type { packageVerbs } from "./package-work.ts";
 import { hold, makePackages, offer, type PacmanRecipe, pacmanFile, pacmanRoot, pacmanWords } from "./pacman-host.ts";
 import type { Session } from "./session.ts";
@@ -14,7 +17,14 @@ const sick: PacmanRecipe = {
   version: "1.0",
   install: "pre_remove() { echo I will not go; return 3; }\n",
 };
-const all = [tool, helper, rival, sick];
+/** What is killed while a file is there is in the middle. */
+const slow: PacmanRecipe = {
+  name: "slow",
+  version: "1.0",
+  install: "pre_remove() { while [ -e /tmp/wait ]; do sleep 0.2; done; }\n",
+};
+const all = [tool, helper, rival, sick, slow];
+const lock = `${pacmanRoot}/var/lib/pacman/db.lck`;
 
 /** Tests of packages that come and go by themselves. */
 export function testPacmanChanges(
@@ -123,6 +133,52 @@ export function testPacmanChanges(
       const { isDone: isGone, reason } = await commit(await plan("remove", "sick"), "sick");
       expect([isGone, reason]).toEqual([false, expect.stringMatching(/^sick: its script failed \(I will not go\)/)]);
       expect(await installed()).toEqual(["helper 1.0-1 false", "tool 1.0-1 true"]);
+    });
+
+    describe("behind a snapshot", () => {
+      const carryOut = (change: ChangeRequest["change"], ...names: readonly string[]): Promise<PackagesChanged> =>
+        result({ verb: "change", id: change, request: asked(change, ...names).request });
+      const rollBack = async ({ snapshot_id: snapshotId }: PackagesChanged): Promise<void> =>
+        expect(await result<RollbackReport>({ verb: "rollback", id: "back", snapshotId })).toMatchObject({
+          success: true,
+        });
+      const state = async () => ({
+        packages: await installedNow(),
+        files: await session.shell(`cd ${pacmanRoot} && find etc usr/share -type f -exec sha256sum {} + | sort -k 2`),
+      });
+
+      it("is led back to what was there, with its marks and its configuration", async () => {
+        await run("--sync", "--asdeps", "--", "sick");
+        const nothing = await state();
+        const come = await carryOut("install", "tool");
+        expect(come).toMatchObject({ success: true, error: null, packages_changed: 2 });
+        await session.host.writeFile(`${pacmanRoot}/etc/tool/conf`, "mine\n");
+        const there = await state();
+        for (const change of ["remove", "purge"] as const) {
+          const gone = await carryOut(change, "helper");
+          expect(gone).toMatchObject({ success: true, error: null, packages_changed: 2 });
+          expect(await installed()).toEqual(["sick 1.0-1 false"]);
+          await rollBack(gone);
+          expect((await state()).packages).toEqual(there.packages);
+          expect(await session.shell(`cat ${pacmanRoot}/etc/tool/conf`)).toBe("mine\n");
+        }
+        await rollBack(come);
+        expect((await state()).packages).toEqual(nothing.packages);
+      });
+
+      it("is led back where a removal was killed in the middle, once a person has seen to the lock that it left", async () => {
+        await run("--sync", "--", "tool", "slow");
+        const before = await state();
+        await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
+        const running = carryOut("remove", "tool", "slow");
+        await eventually(() => session.shell(`pgrep -f 'pre_remove' && test -e ${lock}`));
+        await session.shell("systemctl kill --signal=KILL steward-packages-remove.service");
+        const killed = await running;
+        expect([killed.success, killed.error]).toEqual([false, expect.stringContaining("SIGKILL")]);
+        await session.shell(`rm ${lock} ${pacmanRoot}/tmp/wait`);
+        await rollBack(killed);
+        expect(await state()).toEqual(before);
+      });
     });
   });
 }

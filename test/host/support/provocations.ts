@@ -4,7 +4,7 @@ import type { CheckStatus } from "#contract/checks.ts";
 export interface Provocation {
   /** What was done to the host; the title of the test. */
   readonly how: string;
-  /** Whether the host was really so. Otherwise the check read what was recorded elsewhere. */
+  /** Whether the host was really so. Otherwise the check read what a tool or the kernel prints then, put together by its manual. */
   readonly isReal: boolean;
   /** What the check said on the way, each at least once. */
   readonly statuses: readonly CheckStatus[];
@@ -309,6 +309,12 @@ export const provocations = {
     {
       how: "a clock that chrony is far from, near to, and none, as chronyc tells of it",
       isReal: false,
+      statuses: ["skip", "fail", "warn", "pass"],
+      file: devices,
+    },
+    {
+      how: "a chrony whose server is hours, a second and a moment away, and one that has none; a clock set back by hours",
+      isReal: true,
       statuses: ["skip", "fail", "warn", "pass"],
       file: devices,
     },

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { FoundPackage, LoggedTransaction } from "#domain/ports/package-catalog.ts";
+import { catalogOf, expectJustMade, sortedNames, toldOf } from "./catalog.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
-import type { Described, PackageAnswer, PackageWork } from "./package-work.ts";
+import type { Described } from "./package-work.ts";
 import type { RpmRecipe } from "./rpm-host.ts";
 import type { RpmTree } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";
@@ -36,28 +36,19 @@ const books = [
 /** Tests of what is known of packages, with dnf itself and rpm as the judges. @param words that run dnf on the tree. */
 export function testCatalog(session: Session, tree: RpmTree, words: readonly string[]): void {
   const { root, verbs, command, install, remove } = tree;
-  const { result } = verbs;
 
-  const asNobody = async <T>(work: PackageWork): Promise<T> => {
-    const { stdout } = await session.host.exec(command(work), { user: "nobody", timeoutMs: 120_000 });
-    const answer = JSON.parse(stdout) as PackageAnswer<T>;
-    if (answer.result === undefined) throw new Error(answer.error);
-    return answer.result;
-  };
+  const { search, describe, history, asNobody } = catalogOf(session, verbs, command);
   const itsNames = async (...asked: readonly string[]): Promise<readonly string[]> => {
     const argv = [...words, "--cacheonly", "repoquery", "--queryformat=%{name}\\n", ...asked];
     const { stdout } = await session.host.exec(argv);
     return [...new Set(stdout.split("\n").filter((line) => line !== ""))].sort();
   };
-  const search = (...sought: readonly string[]) => result<readonly FoundPackage[]>({ verb: "search", words: sought });
-  const namesOf = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
-  const describe = (name: string) => result<Described>({ verb: "describe", name });
 
   it("finds what dnf has and finds, whoever asks, and changes nothing by it", async () => {
     await session.shell(`mkdir -p -m 1777 ${root}/var/tmp`);
     await install("app=1.0", "library=1.0", "fancy=1.0", "steady=1.0");
     const all = [...new Set([...(await itsNames("--available")), ...(await itsNames("--installed"))])].sort();
-    expect(namesOf(await search())).toEqual(all);
+    expect(sortedNames(await search())).toEqual(all);
     const before = await fileTree(session);
     const found = await search("PICTURES", "draws");
     expect(found).toEqual([
@@ -79,8 +70,8 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
     expect(await asNobody({ verb: "search", words: ["pictures"] })).toEqual(found);
     const { stdout } = await session.host.exec([...words, "--cacheonly", "search", "--all", "fancy"]);
     const its = [...stdout.matchAll(/^ ?([\w-]+)\.noarch\b/gm)].map(([, name = ""]) => name);
-    expect(namesOf(await search("fancy"))).toEqual([...new Set(its)].sort());
-    expect(namesOf(await search("painter"))).toEqual(["fancy"]);
+    expect(sortedNames(await search("fancy"))).toEqual([...new Set(its)].sort());
+    expect(sortedNames(await search("painter"))).toEqual(["fancy"]);
     expect(await search("libfancy.so.1")).toEqual([]);
     // The newest version, of what is installed as of what is not.
     const versions = (await search("made for a test")).map(({ name, version }) => `${name} ${version}`);
@@ -113,7 +104,7 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
     expect((await describe("app")).requiring).toEqual([{ name: "fancy", relation: "depends", isAlternative: true }]);
     const { requiring: needed } = await describe("library");
     expect(needed).toContainEqual({ name: "fancy", relation: "pre_depends", isAlternative: false });
-    expect(namesOf(needed)).toEqual(await itsNames("--installed", "--whatrequires", "library"));
+    expect(sortedNames(needed)).toEqual(await itsNames("--installed", "--whatrequires", "library"));
     const other = await asNobody<Described>({ verb: "describe", name: "library" });
     expect([other.requiring, other.details]).toEqual([needed, (await describe("library")).details]);
     const { details: along } = await asNobody<Described>({ verb: "describe", name: "extra" });
@@ -157,12 +148,8 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
     await session.host.exec([...words, "upgrade", "dated", "replaced", "app"]);
     await session.host.exec([...words, "reinstall", "dated"]);
     await remove("fancy");
-    const logged = await result<readonly LoggedTransaction[]>({ verb: "history" });
-    const told = logged.map(({ packages }) =>
-      packages
-        .map(({ name, action, from, to, isAutomatic }) => `${action} ${name} ${from} ${to}${isAutomatic ? " too" : ""}`)
-        .sort(),
-    );
+    const logged = await history();
+    const told = toldOf(logged);
     expect(told[0]).toContain("remove fancy 1.0-1 undefined");
     expect(told[1]).toEqual(["reinstall dated 2:0.9-1 2:0.9-1"]);
     expect(told[2]).toEqual(
@@ -176,13 +163,8 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
     );
     expect(told[3]).toContain("install extra undefined 1.0-1 too");
     expect(told[3]).toContain("install fancy undefined 1.0-1");
-    for (const { startedAt, endedAt, error, requestedBy } of logged)
-      expect([Number(endedAt) >= startedAt, Date.now() - startedAt < 3_600_000, error, requestedBy]).toEqual([
-        true,
-        true,
-        undefined,
-        undefined,
-      ]);
+    expectJustMade(logged);
+    expect(logged.filter(({ error }) => error !== undefined)).toEqual([]);
     expect(logged[0]?.commandLine).toMatch(/remove fancy$/);
     expect(await asNobody({ verb: "history" })).toEqual(JSON.parse(JSON.stringify(logged)));
     const list = (await session.host.exec([...words, "history", "list"])).stdout;

@@ -1,7 +1,7 @@
 import { release as runningKernel } from "node:os";
 import { describe, expect, it } from "vitest";
 import type { PackagesChanged } from "#contract/package-changes.ts";
-import type { RollbackResult } from "#contract/updates.ts";
+import type { RollbackReport } from "#contract/updates.ts";
 import type { ChangeRequest, TransactionPlan } from "#domain/ports/packages.ts";
 import { eventually } from "./eventually.ts";
 import type { GoneOn } from "./package-work.ts";
@@ -42,7 +42,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
   const carryOut = (change: Change, ...names: string[]): Promise<PackagesChanged> =>
     result({ verb: "change", id: "change", request: requestOf(change, names) });
   const rollBack = async ({ snapshot_id: snapshotId }: PackagesChanged): Promise<void> =>
-    expect(await result<RollbackResult>({ verb: "rollback", id: "back", snapshotId })).toMatchObject({ success: true });
+    expect(await result<RollbackReport>({ verb: "rollback", id: "back", snapshotId })).toMatchObject({ success: true });
   const told = ({ changes }: TransactionPlan): readonly string[] =>
     changes.map(({ name, from, to, isRequested }) => `${name} ${from} ${to}${isRequested ? " asked" : ""}`).sort();
   const marked = async (): Promise<readonly string[]> =>

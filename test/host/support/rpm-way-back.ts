@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { RollbackResult, UpdateApply } from "#contract/updates.ts";
+import type { RollbackReport, UpdateApply } from "#contract/updates.ts";
 import type { UpdateRequest } from "#domain/ports/packages.ts";
 import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { rpmFile, rpmRepository } from "./rpm-host.ts";
@@ -15,7 +15,7 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
   const { root, verbs, install, remove, relist, release } = tree;
   const apply = (id: string, request: Partial<UpdateRequest>): Promise<UpdateApply> =>
     verbs.result({ verb: "apply", id, request });
-  const rollBack = (id: string, snapshotId: string): Promise<RollbackResult> =>
+  const rollBack = (id: string, snapshotId: string): Promise<RollbackReport> =>
     verbs.result({ verb: "rollback", id, snapshotId });
 
   /** What rpm knows, what is manual or held, and every file of the packages and the settings. */

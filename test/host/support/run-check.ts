@@ -94,7 +94,7 @@ const checks: readonly Check[] = [
   unitMemoryCheck({ unitMemories: createUnitMemories(sys), clock: systemClock }),
   conntrackCheck({ conntrack: createConntrack(proc) }),
   temperatureCheck({ temperatures: createTemperatures(sys) }),
-  clockOffsetCheck({ clockOffsets: createClockOffsets({ exec }) }),
+  clockOffsetCheck({ clockOffsets: createClockOffsets({ exec }), clock: { now: () => Date.now() + aheadMs } }),
   firewallCheck({ sockets: createListeningSockets(), filter: createPacketFilter({ exec }) }),
 ];
 const check = checks.find((each) => each.id === id);

@@ -16,7 +16,7 @@ import type { FoundPackage, LoggedTransaction, PackageCatalog } from "#domain/po
 import type { PackageManager, TransactionPlan, UpdateRequest } from "#domain/ports/packages.ts";
 import { planFor } from "#domain/updates/change-plan.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
-import { doneOf } from "#domain/updates/transaction.ts";
+import { doneOf, packagesNow } from "#domain/updates/transaction.ts";
 import { updateVerbs } from "#domain/updates/verbs.ts";
 import type { Described, GoneOn, PackageWork } from "./package-work.ts";
 
@@ -121,7 +121,7 @@ async function countAgain(): Promise<number> {
 async function goOn(id: string, plan: TransactionPlan): Promise<GoneOn> {
   await manager.settle(id, signal);
   const repaired = await manager.repair({ id, progress }, signal);
-  const done = doneOf(plan, await manager.installed(signal));
+  const done = doneOf(plan, await packagesNow(plan, manager, signal));
   const rest = { ...plan, changes: plan.changes.filter((change) => !done.includes(change)) };
   const committed = await manager.commit(rest, { id, progress }, signal);
   const left = await manager.audit(signal);

@@ -141,8 +141,21 @@ export async function withThinDisk(
   }
 }
 
-/** The lines of the kernel about a device, word for word, in their order. */
-export async function kernelLinesAbout(device: string): Promise<readonly string[]> {
-  const said = (await runCommand(["dmesg", "--notime", "--color=never"])).stdout.split("\n");
+/** The seconds at which the kernel has said its last line. Lines cannot be counted: it drops the oldest ones for new ones. */
+export async function lastKernelLineAt(): Promise<number> {
+  return (await kernelLines()).at(-1)?.at ?? 0;
+}
+
+/** The lines of the kernel about a device since then, word for word, in their order. */
+export async function kernelLinesAbout(device: string, since: number): Promise<readonly string[]> {
+  const said = (await kernelLines()).filter(({ at }) => at > since).map(({ line }) => line);
   return said.filter((line) => line.includes(device));
+}
+
+async function kernelLines(): Promise<readonly { readonly at: number; readonly line: string }[]> {
+  const said = (await runCommand(["dmesg", "--color=never"])).stdout.split("\n");
+  return said.flatMap((each) => {
+    const [, at, line = ""] = /^\[ *(\d+\.\d+)\] (.*)$/.exec(each) ?? [];
+    return at === undefined ? [] : [{ at: Number(at), line }];
+  });
 }

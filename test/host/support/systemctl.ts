@@ -148,3 +148,23 @@ export async function entry(session: Session, name: string): Promise<ServiceEntr
   const { services } = await session.api.listServices({ query: { limit: 1000 } });
   return services.find((service) => service.name === name);
 }
+
+/**
+ * Compares unit files of every kind, in whichever state they are.
+ * @returns the states by name.
+ */
+export async function sameUnitFiles({ api, shell }: Session): Promise<ReadonlyMap<string, string>> {
+  const kinds = ["service", "timer", "socket", "mount", "path", "target", "slice"];
+  const { units } = await api.listUnits({ query: { limit: 1000 } });
+  const listed = await shell(`systemctl list-unit-files --type=${kinds.join(",")} --output=json`);
+  const rows = JSON.parse(listed) as { unit_file: string; state: string }[];
+  const theirs = rows
+    .filter(({ state }) => state !== "alias")
+    .map(({ unit_file, state }) => [unit_file, state] as const);
+  const isInstance = (name: string): boolean => /@./.test(name.replace(/\.[a-z]+$/, ""));
+  const ours = units
+    .filter(({ name, unit_file_state: state }) => state !== "" && !isInstance(name))
+    .map(({ name, unit_file_state: state }) => [name, state] as const);
+  expect(Object.fromEntries(ours)).toEqual(Object.fromEntries(theirs));
+  return new Map(ours);
+}

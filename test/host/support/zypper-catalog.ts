@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
-import type { FoundPackage, LoggedTransaction } from "#domain/ports/package-catalog.ts";
+import { catalogOf, expectJustMade, sortedNames, toldOf } from "./catalog.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
-import type { Described, PackageAnswer, PackageWork } from "./package-work.ts";
+import type { Described } from "./package-work.ts";
 import type { RpmTree } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";
 import { zypperWords } from "./zypper-host.ts";
@@ -9,28 +9,19 @@ import { zypperWords } from "./zypper-host.ts";
 /** Tests of what is known of packages, with zypper itself and rpm as the judges. @param books what zypper writes when it is asked. */
 export function testZypperCatalog(session: Session, tree: RpmTree, books: readonly RegExp[]): void {
   const { root, verbs, command, install, remove } = tree;
-  const { result } = verbs;
   const asking = [...zypperWords, "--no-refresh"] as const;
 
-  const asNobody = async <T>(work: PackageWork): Promise<T> => {
-    const { stdout } = await session.host.exec(command(work), { user: "nobody", timeoutMs: 120_000 });
-    const answer = JSON.parse(stdout) as PackageAnswer<T>;
-    if (answer.result === undefined) throw new Error(answer.error);
-    return answer.result;
-  };
+  const { search, describe, history, asNobody } = catalogOf(session, verbs, command);
   const itsNames = async (...asked: readonly string[]): Promise<readonly string[]> => {
     const { stdout } = await session.host.exec([...asking, "search", "--type", "package", ...asked]);
     const names = stdout.split("\n").flatMap((line) => /^[^|]{1,4}\| (\S+) +\|/.exec(line)?.[1] ?? []);
     return [...new Set(names)].filter((name) => name !== "Name").sort();
   };
-  const search = (...sought: readonly string[]) => result<readonly FoundPackage[]>({ verb: "search", words: sought });
-  const namesOf = (found: readonly { readonly name: string }[]) => found.map(({ name }) => name).sort();
-  const describe = (name: string) => result<Described>({ verb: "describe", name });
 
   it("finds what zypper has and finds, whoever asks, and changes nothing by it", async () => {
     await install("app=1.0", "library=1.0", "fancy=1.0", "steady=1.0");
     await session.host.exec([...asking, "addlock", "steady"]);
-    expect(namesOf(await search())).toEqual(await itsNames());
+    expect(sortedNames(await search())).toEqual(await itsNames());
     const before = await fileTree(session);
     const found = await search("PICTURES", "draws");
     expect(found).toEqual([
@@ -52,7 +43,7 @@ export function testZypperCatalog(session: Session, tree: RpmTree, books: readon
     });
     expect(await asNobody({ verb: "search", words: ["pictures"] })).toEqual(found);
     for (const word of ["fancy", "painter", "MADE for"])
-      expect([word, namesOf(await search(word))]).toEqual([
+      expect([word, sortedNames(await search(word))]).toEqual([
         word,
         await itsNames("--search-descriptions", "--provides", "--", word),
       ]);
@@ -135,12 +126,8 @@ export function testZypperCatalog(session: Session, tree: RpmTree, books: readon
     await session.host.exec([...asking, "install", "--oldpackage", "kernel=2.0", "dated=1:1.0"]);
     await session.host.exec([...asking, "install", "early=2.0"]).catch(() => undefined);
     await remove("fancy");
-    const logged = await result<readonly LoggedTransaction[]>({ verb: "history" });
-    const told = logged.map(({ packages }) =>
-      packages
-        .map(({ name, action, from, to, isAutomatic }) => `${action} ${name} ${from} ${to}${isAutomatic ? " too" : ""}`)
-        .sort(),
-    );
+    const logged = await history();
+    const told = toldOf(logged);
     expect(told.slice(0, 6)).toEqual([
       ["remove fancy 1.0-1 undefined"],
       [],
@@ -150,12 +137,7 @@ export function testZypperCatalog(session: Session, tree: RpmTree, books: readon
       ["install extra undefined 1.0-1 too", "install fancy undefined 1.0-1"],
     ]);
     expect(logged[1]?.error).toMatch(/^early-2\.0-1\.noarch\.rpm install failed\n[\s\S]*I will not begin/);
-    for (const { startedAt, endedAt, requestedBy } of logged)
-      expect([Number(endedAt) >= startedAt, Date.now() - startedAt < 3_600_000, requestedBy]).toEqual([
-        true,
-        true,
-        undefined,
-      ]);
+    expectJustMade(logged);
     expect(logged[0]?.commandLine).toMatch(/^zypper --root .* remove -- fancy$/);
     expect(await asNobody({ verb: "history" })).toEqual(JSON.parse(JSON.stringify(logged)));
     await session.shell(`chmod 600 ${log}`);

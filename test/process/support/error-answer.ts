@@ -1,7 +1,8 @@
 import { Ajv2020 } from "ajv/dist/2020.js";
 import { expect } from "vitest";
+import { ErrorBody } from "#contract/error-body.ts";
 import type { ErrorCode } from "#contract/errors.ts";
-import { ErrorBody, errorStatus } from "#contract/errors.ts";
+import { errorStatus } from "#contract/errors.ts";
 import { leak } from "./leak.ts";
 import type { RawAnswer } from "./raw-socket.ts";
 

@@ -174,6 +174,8 @@ const header: fc.Arbitrary<readonly [string, string]> = fc.oneof(
     latin,
   ),
   fc.tuple(fc.constantFrom("X-Forwarded-For", "Forwarded", "Via", "X-Real-IP", "X-Request-Id", "Traceparent"), latin),
+  fc.tuple(fc.constantFrom("Accept-Encoding"), fc.constantFrom("gzip", "br, zstd;q=0.5", "*", "identity;q=0")),
+  fc.tuple(fc.constantFrom("If-None-Match"), fc.constantFrom("*", '"a", W/"b"', '"')),
   fc.tuple(fc.constantFrom("Origin"), fc.constantFrom("null", "http://evil.example", "http://localhost")),
   fc.tuple(fc.constantFrom("X-HTTP-Method-Override", "X-Original-URL", "__proto__", "constructor"), latin),
   fc.tuple(

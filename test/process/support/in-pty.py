@@ -31,7 +31,7 @@ def main():
         os.execvpe(task["argv"][0], task["argv"], task["env"])
     resize(fd, task["columns"], rows)
     steps = list(task.get("steps", []))
-    deadline = time.monotonic() + task.get("timeout_s", 30)
+    deadline = time.monotonic() + task.get("timeout_s", 100)
     output = b""
     seen = 0
     while True:

@@ -5,13 +5,17 @@ export type JsonSchema = Readonly<Record<string, unknown>>;
 
 interface Parameter {
   readonly name: string;
-  readonly in: "path" | "query";
+  readonly in: "path" | "query" | "header";
   readonly schema: JsonSchema;
+}
+
+interface Reference {
+  readonly $ref: string;
 }
 
 interface DocumentedOperation {
   readonly operationId: string;
-  readonly parameters?: readonly Parameter[];
+  readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: JsonSchema }>> };
   readonly responses: Readonly<Record<string, unknown>>;
   readonly security: readonly Readonly<Record<string, unknown>>[];
@@ -36,14 +40,21 @@ export interface Documented {
   readonly isOpen: boolean;
 }
 
+/** What a reference leads to; other values as they are. */
+function resolved(document: OpenapiDocument, value: unknown): unknown {
+  if (typeof value !== "object" || value === null || !("$ref" in value)) return value;
+  const path = String(value.$ref).slice(2).split("/");
+  return path.reduce<unknown>((node, name) => (node as Readonly<Record<string, unknown>>)[name], document);
+}
+
 export function operationsOf(document: OpenapiDocument): readonly Documented[] {
   return Object.entries(document.paths).flatMap(([template, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({
       name: operation.operationId,
       method: method.toUpperCase(),
       template,
-      parameters: operation.parameters ?? [],
-      body: operation.requestBody?.content["application/json"]?.schema,
+      parameters: (operation.parameters ?? []).map((each) => resolved(document, each) as Parameter),
+      body: resolved(document, operation.requestBody?.content["application/json"]?.schema) as JsonSchema | undefined,
       statuses: Object.keys(operation.responses).map(Number),
       isOpen: operation.security.length === 0 || operation.security.some((choice) => Object.keys(choice).length === 0),
     })),
@@ -68,11 +79,7 @@ export function createAnswerCheck(document: OpenapiDocument) {
   const resolve = (value: unknown): { pointer?: string; content?: Readonly<Record<string, unknown>> } => {
     const ref = typeof value === "object" && value !== null && "$ref" in value ? String(value.$ref) : undefined;
     if (ref === undefined) return value as { content?: Readonly<Record<string, unknown>> };
-    const target = ref
-      .slice(2)
-      .split("/")
-      .reduce<unknown>((node, name) => (node as Readonly<Record<string, unknown>>)[name], document);
-    return { pointer: ref, ...(target as object) };
+    return { pointer: ref, ...(resolved(document, value) as object) };
   };
 
   return ({ name, method, template }: Documented, answer: RawAnswer, isHead = false): string | undefined => {

@@ -4,7 +4,7 @@ import { describe, it } from "vitest";
 
 /** Tests of what is a Debian package of that name, and is needed for nothing else. */
 export function where(program: string, tests: () => void): void {
-  const isThere = ["/usr/bin", "/bin"].some((folder) => existsSync(join(folder, program)));
+  const isThere = ["/usr/bin", "/usr/sbin", "/bin"].some((folder) => existsSync(join(folder, program)));
   if (isThere) {
     tests();
     return;

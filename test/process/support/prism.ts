@@ -6,7 +6,7 @@ import { takenPort } from "./taken-port.ts";
 import { until } from "./until.ts";
 import type { Workspace } from "./workspace.ts";
 
-const startMs = 60_000;
+const startMs = 300_000;
 const program = fileURLToPath(import.meta.resolve("@stoplight/prism-cli"));
 
 /** Prism as a proxy that checks what goes through it against the OpenAPI document and tells in a header. */

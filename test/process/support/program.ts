@@ -8,13 +8,14 @@ export interface Ran {
   readonly stderr: string;
 }
 
-const timeoutMs = 30_000;
+/** Ends what hangs; far more than any run takes on a busy machine. */
+const usualTimeoutMs = 200_000;
 
 /** Runs a program to its end. */
 export function runProgram(
   workspace: Workspace,
   [file, ...argv]: readonly [string, ...string[]],
-  options: { environment?: Readonly<Record<string, string>>; input?: string } = {},
+  options: { environment?: Readonly<Record<string, string>>; input?: string; timeoutMs?: number } = {},
 ): Promise<Ran> {
   return new Promise((resolve, reject) => {
     const child = execFile(
@@ -22,7 +23,7 @@ export function runProgram(
       argv,
       {
         cwd: workspace.path(),
-        timeout: timeoutMs,
+        timeout: options.timeoutMs ?? usualTimeoutMs,
         maxBuffer: 16 * 1024 * 1024,
         env: { ...baseEnvironment(workspace), ...options.environment },
       },

@@ -1,5 +1,6 @@
 import { fileURLToPath } from "node:url";
 import { runProgram } from "./program.ts";
+import { baseEnvironment } from "./service.ts";
 import type { Workspace } from "./workspace.ts";
 
 /** What is typed once something has been printed; the window may change its width then. */
@@ -18,6 +19,8 @@ export interface TerminalRun {
 }
 
 const driver = fileURLToPath(new URL("in-pty.py", import.meta.url));
+/** Ends what hangs; far more than any run takes on a busy machine. */
+const hangS = 180;
 
 /** Runs a program in a pseudo-terminal. */
 export async function runInTerminal(
@@ -30,9 +33,11 @@ export async function runInTerminal(
   } = {},
 ): Promise<TerminalRun> {
   const { environment = {}, columns = 80, steps = [] } = options;
-  const env = { PATH: "/usr/local/bin:/usr/bin:/bin", HOME: workspace.path(), TERM: "xterm-256color", ...environment };
-  const task = JSON.stringify({ argv, env, columns, steps, timeout_s: 15 });
-  const { code, stdout, stderr } = await runProgram(workspace, ["/usr/bin/env", "python3", driver, task]);
+  const env = { ...baseEnvironment(workspace), TERM: "xterm-256color", ...environment };
+  const task = JSON.stringify({ argv, env, columns, steps, timeout_s: hangS });
+  const { code, stdout, stderr } = await runProgram(workspace, ["/usr/bin/env", "python3", driver, task], {
+    timeoutMs: (hangS + 20) * 1000,
+  });
   if (code !== 0) throw new Error(`cannot drive a terminal: ${stderr}`);
   return JSON.parse(stdout) as TerminalRun;
 }

@@ -26,7 +26,7 @@ export async function variedTraffic({ port, adminKey }: RunningService, count: n
     Array.from({ length: 20 }, async () => {
       let answers = 0;
       for (let sent = 0; sent < count / 20; sent += 1) {
-        const line = `${pick(methods)} ${pick(paths)?.()}?q=${part()}`;
+        const line = `${pick(methods)} ${pick(paths)?.()}?_q=${part()}`;
         const localAddress = `127.0.3.${1 + Math.floor(random() * 200)}`;
         const headers = random() < 0.8 ? `X-API-Key: ${adminKey}\r\n` : "";
         const isHead = line.startsWith("HEAD ");

@@ -1,4 +1,5 @@
 import { spawn } from "node:child_process";
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { existsSync } from "node:fs";
 import { WebSocket } from "ws";
@@ -34,8 +35,11 @@ interface Reply {
   readonly error?: { readonly message: string };
 }
 
-/** Starts Chromium and speaks its DevTools protocol over the connection that it opens for that. */
-export async function openPage(workspace: Workspace): Promise<Page> {
+/**
+ * Starts Chromium and speaks its DevTools protocol over the connection that it opens for that.
+ * @param more options for its command line.
+ */
+export async function openPage(workspace: Workspace, more: readonly string[] = []): Promise<Page> {
   const child = spawn(
     chromium,
     [
@@ -47,7 +51,8 @@ export async function openPage(workspace: Workspace): Promise<Page> {
       "--no-first-run",
       "--no-proxy-server",
       "--remote-debugging-port=0",
-      `--user-data-dir=${workspace.path("browser")}`,
+      `--user-data-dir=${workspace.path(`browser-${randomUUID()}`)}`,
+      ...more,
       "about:blank",
     ],
     { stdio: ["ignore", "ignore", "pipe"], env: baseEnvironment(workspace) },

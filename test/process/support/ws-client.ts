@@ -1,4 +1,6 @@
 import { WebSocket } from "ws";
+import { asyncapiDocument } from "#transports/http/asyncapi.ts";
+import { createFrameCheck } from "../../api/documented-frames.ts";
 
 export type Frame = Readonly<Record<string, unknown>>;
 
@@ -28,22 +30,29 @@ export interface StreamOptions {
   readonly autoPong?: boolean;
 }
 
+const checkFrame = createFrameCheck(asyncapiDocument("1.2.3"));
+
 const addressOf = (url: string, path: string, query: Readonly<Record<string, string>> = {}): string =>
   `${url.replace(/^http/, "ws")}${path}?${new URLSearchParams(query).toString()}`;
 
 const isTypeError = ({ error }: Frame): boolean => JSON.stringify(error)?.includes('"field":"type"') ?? false;
 
-/** Opens a stream. @throws Error when it is refused. */
+/**
+ * Opens a stream. What waits for frames fails at one that the AsyncAPI document does not describe.
+ * @throws Error when the stream is refused.
+ */
 export async function openStream(url: string, path: string, options: StreamOptions = {}): Promise<StreamConnection> {
   const { query, headers = {}, ca, client, autoPong = true } = options;
   const tls = { ...(ca !== undefined && { ca }), ...client };
   const socket = new WebSocket(addressOf(url, path, query), { headers, autoPong, ...tls });
   const frames: Frame[] = [];
+  const faults: string[] = [];
   let unanswered = 0;
   const waiting = new Set<() => void>();
   const until = async (what: string, isSo: () => boolean): Promise<void> => {
     const timeout = AbortSignal.timeout(110_000);
     while (!isSo()) {
+      if (faults.length > 0) throw new Error(faults.join("\n"));
       await new Promise<void>((resolve, reject) => {
         const fail = () =>
           reject(
@@ -61,7 +70,9 @@ export async function openStream(url: string, path: string, options: StreamOptio
     socket.on("close", (code, reason) => resolve({ code, reason: reason.toString() }));
   });
   socket.on("message", (data, isBinary) => {
-    const frame = JSON.parse(isBinary || !Buffer.isBuffer(data) ? "null" : data.toString()) as Frame;
+    const text = isBinary || !Buffer.isBuffer(data) ? "null" : data.toString();
+    faults.push(...checkFrame({ endpoint: path, action: "send", text }));
+    const frame = JSON.parse(text) as Frame;
     if (unanswered > 0 && isTypeError(frame)) unanswered -= 1;
     else frames.push(frame);
     for (const resume of waiting) resume();
@@ -98,10 +109,10 @@ export async function openStream(url: string, path: string, options: StreamOptio
 export function refusedStream(
   url: string,
   path: string,
-  { query, headers = {} }: StreamOptions = {},
+  { query, headers = {}, ca }: StreamOptions = {},
 ): Promise<{ status: number; headers: Readonly<Record<string, string | string[] | undefined>>; body: unknown }> {
   return new Promise((resolve, reject) => {
-    const socket = new WebSocket(addressOf(url, path, query), { headers });
+    const socket = new WebSocket(addressOf(url, path, query), { headers, ...(ca !== undefined && { ca }) });
     socket.once("open", () => {
       socket.terminate();
       reject(new Error("the upgrade was not refused"));

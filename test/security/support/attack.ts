@@ -1,6 +1,8 @@
 import { Agent, request } from "node:http";
 import { text } from "node:stream/consumers";
 import { errorStatus } from "#contract/errors.ts";
+import { operations } from "#contract/index.ts";
+import type { Operation } from "#contract/operation.ts";
 import { leak } from "../../process/support/leak.ts";
 import { partOf } from "../../support/breadth.ts";
 import type { HostileRequest, Place } from "./hostile-requests.ts";
@@ -24,7 +26,7 @@ export interface Damage {
   readonly statuses: ReadonlyMap<number, number>;
 }
 
-const patienceMs = 120_000;
+const patienceMs = 300_000;
 
 /** Sends a request as it is written: no client library makes its path or its headers over. */
 export function sendTo(
@@ -57,11 +59,20 @@ export function sendTo(
   });
 }
 
+const rows = new Map<string, Operation>(Object.entries(operations));
+
+/** What an operation may answer with; errors are JSON. */
+function mediaTypesOf(name: string): readonly string[] {
+  const { mediaType, mediaTypes = {} }: Pick<Operation, "mediaType" | "mediaTypes"> = rows.get(name) ?? {};
+  const own = [mediaType ?? [], Object.keys(mediaTypes)].flat();
+  return ["application/json", ...own.map((each) => each.split(";")[0] ?? "")];
+}
+
 /** What is wrong with an answer to hostile text; undefined when nothing is. */
 function faultOf(place: Place, hostile: string, { status, headers, body }: Reply): string | undefined {
   const mediaType = headers["content-type"]?.split(";")[0];
-  const isPlain = mediaType === "application/json" || (mediaType === "text/plain" && place.operation === "getMetrics");
-  if (!isPlain) return `the answer is ${headers["content-type"]}`;
+  if (mediaType === undefined || !mediaTypesOf(place.operation).includes(mediaType))
+    return `the answer is ${headers["content-type"]}`;
   if (status === errorStatus.INTERNAL_ERROR || status > errorStatus.UNAVAILABLE) return "it broke something";
   if (mediaType === "application/json" && leak.test(body)) return "the answer shows the program";
   if (/root:[^"]*:0:/.test(body)) return "the answer has a file of the host";

@@ -2,6 +2,7 @@ import { allCommands, type CommandNode } from "#cli/core/command-tree.ts";
 import { documentedProgram } from "#cli/program.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
+import type { CliSetting } from "../../api/cli-run.ts";
 import { fill } from "./hostile-service.ts";
 
 /** Commands that ask no service, or only those of contexts. */
@@ -26,6 +27,8 @@ export const withoutService: readonly string[] = [
 const moreWords: Readonly<Record<string, readonly string[]>> = {
   chat: ["hello"],
   "operations watch": ["x"],
+  "operations cancel": ["--yes"],
+  approve: ["--yes"],
   "alerts silence": ["--for", "1m"],
   "keys create": ["--scope", "system:read"],
   "keys revoke": ["--yes"],
@@ -39,6 +42,8 @@ const moreWords: Readonly<Record<string, readonly string[]>> = {
   "reboot start": ["--yes"],
   "updates restart-stale": ["--yes"],
   rollback: ["--yes"],
+  // A report is a file.
+  report: ["--preview"],
 };
 
 /** Words for arguments that take no word at all. */
@@ -104,4 +109,11 @@ export function askingCommands(): readonly (readonly string[])[] {
     return isJson ? [words, [...words, "--json"]] : [words];
   });
   return [...made, ...furtherForms];
+}
+
+/** Ends a command that goes on until somebody ends it as soon as it has printed something; nothing for others. */
+export function endingAtFirstText([group, verb]: readonly string[]): Pick<CliSetting, "interrupt" | "onText"> {
+  if (group !== "approvals" || verb !== "watch") return {};
+  const ctrlC = new AbortController();
+  return { interrupt: ctrlC.signal, onText: () => ctrlC.abort() };
 }

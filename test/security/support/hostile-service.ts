@@ -9,6 +9,10 @@ type Schema = Readonly<Record<string, unknown>>;
 /** What a terminal would do something for: set its title, clear itself, turn text round, begin a line anew. */
 export const terminalText = "x\u001b]0;owned\u0007\u001b[2J\u009b31m\u202egnp\u2066\u0085\r\b\u007f\u0000";
 
+/** Whether a text is one that the schema takes; where it has no example, the text stands nevertheless. */
+const leavesRoom = ({ pattern, examples }: Schema, text: string): boolean =>
+  typeof pattern !== "string" || !Array.isArray(examples) || new RegExp(pattern, "u").test(text);
+
 /** A value that a schema takes, with this text wherever text may be. What has an end has come to it. */
 export function fill(schema: Schema, text: string): unknown {
   const choices = (schema["anyOf"] ?? schema["oneOf"]) as readonly Schema[] | undefined;
@@ -22,7 +26,8 @@ export function fill(schema: Schema, text: string): unknown {
   const [type] = [schema["type"]].flat();
   switch (type) {
     case "string":
-      return schema["format"] === "date-time" ? "2026-01-31T12:00:00.000Z" : text;
+      if (schema["format"] === "date-time") return "2026-01-31T12:00:00.000Z";
+      return leavesRoom(schema, text) ? text : (schema["examples"] as readonly string[])[0];
     case "integer":
     case "number":
       return 1;
@@ -38,7 +43,8 @@ export function fill(schema: Schema, text: string): unknown {
     const known = members
       .filter(([name]) => name !== "next_offset")
       .map(([name, member]) => [name, fill(member, text)]);
-    const { additionalProperties: others } = schema;
+    const [named] = Object.values((schema["patternProperties"] ?? {}) as Readonly<Record<string, Schema>>);
+    const others = schema["additionalProperties"] ?? named;
     if (others === false) return Object.fromEntries(known);
     const other = typeof others === "object" ? fill(others as Schema, text) : text;
     return Object.fromEntries([...known, [text, other]]);
@@ -49,9 +55,11 @@ export function fill(schema: Schema, text: string): unknown {
 /** The row of the table that a request is for. */
 export function rowOf(method: string | undefined, url: string | undefined): readonly [string, Operation] | undefined {
   const path = (url ?? "").split("?")[0] ?? "";
-  return Object.entries<Operation>(operations).find(
+  const found = Object.entries<Operation>(operations).filter(
     ([, row]) => row.method === method && isPath(`${row.base === "root" ? "" : apiBase}${row.path}`, path),
   );
+  // A word of a path goes before a parameter.
+  return found.find(([, row]) => !row.path.includes("{")) ?? found[0];
 }
 
 /** What the service answers to a request, in its form and with this text in it. */

@@ -1,0 +1,136 @@
+import { afterEach, beforeEach, expect, it } from "vitest";
+import { scopes } from "#contract/scopes.ts";
+import { runInProcess } from "./cli-run.ts";
+import { send, startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+beforeEach(async () => {
+  service = await startTestService();
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+});
+afterEach(() => {
+  service.service.cut();
+  return service.app.close();
+});
+
+const run = (key: string, ...argv: readonly string[]) =>
+  runInProcess(argv, { environment: { STEWARD_URL: url, STEWARD_API_KEY: key }, now: service.clock.now });
+const idIn = (text: string): string => /steward approve (\S+)/.exec(text)?.[1] ?? "";
+
+it("says of a call that it waits, and approves, denies and takes back by the id that it says", async () => {
+  const proposer = service.key(["propose:services:restart", "system:read"]);
+  const approver = service.key(scopes);
+  const restart = () => run(proposer, "--proposal-reason", "it hangs", "services", "restart", "cron");
+  const waits = await restart();
+  expect([waits.code, waits.err]).toEqual([1, expect.stringContaining("nothing was done yet")]);
+  expect(service.units.actions).toEqual([]);
+  const id = idIn(waits.err);
+  const list = await run(approver, "approvals", "--status", "pending");
+  expect(list.out).toMatch(new RegExp(`${id} +restartService +pending`));
+  const shown = await run(approver, "approvals", "show", id);
+  expect(shown.out).toContain("it hangs");
+  const own = await run(proposer, "approve", id, "--yes");
+  expect([own.code, own.err]).toEqual([2, expect.stringContaining("this key has proposed it")]);
+  const approved = await run(approver, "approve", id, "--yes", "--reason", "go on");
+  expect([approved.code, approved.out]).toEqual([0, expect.stringContaining(`${id}: done`)]);
+  expect(service.units.actions).toEqual(["restart cron.service"]);
+
+  const denied = idIn((await restart()).err);
+  expect(await run(approver, "deny", denied, "--reason", "not today")).toMatchObject({ code: 0 });
+  const cancelled = idIn((await restart()).err);
+  expect((await run(proposer, "approvals", "cancel", cancelled)).out).toContain("is cancelled");
+  expect(service.units.actions).toEqual(["restart cron.service"]);
+});
+
+it("waits for the decision where that is wanted", async () => {
+  const proposer = service.key(["propose:services:restart", "system:read"]);
+  const waiting = run(proposer, "--wait-for-approval", "services", "restart", "cron");
+  const list = async () =>
+    JSON.parse((await run(service.admin, "approvals", "--json")).out) as { approvals: { id: string }[] };
+  let [approval] = (await list()).approvals;
+  while (approval === undefined) [approval] = (await list()).approvals;
+  expect((await run(service.admin, "approve", approval.id, "--yes")).code).toBe(0);
+  const { code, err } = await waiting;
+  expect([code, err]).toEqual([0, expect.stringContaining(": done")]);
+});
+
+it("shows the plan of now and asks again where it has changed, and approves that or nothing", async () => {
+  const { packageManager } = service;
+  const offer = (version: string) => packageManager.repository.set("editor", { version, isSecurity: false });
+  const installed = () => packageManager.packages.get("editor")?.version;
+  /** Approves while each version in turn is offered once a plan was shown. */
+  const approve = (id: string, offered: readonly string[], answers?: readonly string[]) => {
+    const left = [...offered];
+    return runInProcess(["approve", id, ...(answers === undefined ? ["--yes"] : [])], {
+      environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
+      ...(answers && { answers }),
+      onText(text) {
+        const next = text.startsWith("approved by") ? left.shift() : undefined;
+        if (next !== undefined) offer(next);
+      },
+    });
+  };
+  offer("2.0");
+  const key = service.key(["propose:updates:apply"]);
+  const made = await send(service, { method: "POST", path: "/api/v1/updates/apply", key, body: {} });
+  const { id } = made.json as { id: string };
+  const refused = await approve(id, ["3.0", "4.0"], ["y", "y", "n"]);
+  const again = "something has changed since the plan was made";
+  expect([refused.code, refused.err.split(again).length]).toEqual([1, 3]);
+  for (const text of ["to 2.0", "new: update editor from 1.0 to 4.0", "nothing was done"])
+    expect(refused.err).toContain(text);
+
+  // With --yes nobody would look at the new plan.
+  const unseen = await approve(id, ["5.0"]);
+  expect([unseen.code, unseen.err]).toEqual([2, expect.stringContaining("the plan has changed")]);
+  expect(installed()).toBe("1.0");
+
+  const time = setInterval(() => void service.clock.advance(1_000), 20);
+  const done = await approve(id, ["6.0"], ["y", "y"]);
+  clearInterval(time);
+  expect([done.code, done.out, installed()]).toEqual([0, expect.stringContaining(`${id}: done`), "6.0"]);
+});
+
+it("shows the calls that wait again with each change, until Ctrl-C", async () => {
+  const key = service.key(["propose:services:restart"]);
+  const restart = { method: "POST", path: "/api/v1/system/services/cron/restart", key } as const;
+  const propose = async () => ((await send(service, restart)).json as { id: string }).id;
+  const ctrlC = new AbortController();
+  const lists: string[][] = [];
+  let text = "";
+  const known: string[] = [];
+  const steps = [
+    async () => void known.push(await propose()),
+    async () => void known.push(await propose()),
+    // One that ends, and one that begins, before it asks again.
+    async () => {
+      const path = `/api/v1/approvals/${known[0]}/deny`;
+      await send(service, { method: "POST", path, key: service.admin });
+      known.push(await propose());
+    },
+  ];
+  const onText = (more: string): void => {
+    text += more;
+    let answer: { approvals: { id: string }[] };
+    try {
+      answer = JSON.parse(text) as typeof answer;
+    } catch {
+      return;
+    }
+    text = "";
+    lists.push(answer.approvals.map(({ id }) => id).toSorted());
+    const step = steps.shift();
+    const isLast =
+      steps.length === 0 && answer.approvals.length === 2 && !answer.approvals.some(({ id }) => id === known[0]);
+    if (isLast) ctrlC.abort();
+    else void step?.();
+  };
+  const watched = await runInProcess(["approvals", "watch", "--json"], {
+    ...{ environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin }, interrupt: ctrlC.signal, onText },
+  });
+  expect(watched.code).toBe(130);
+  const [first = "", second = "", third = ""] = known;
+  expect(lists.slice(0, 3)).toEqual([[], [first], [first, second].toSorted()]);
+  expect(lists.at(-1)).toEqual([second, third].toSorted());
+});

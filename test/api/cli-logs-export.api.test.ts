@@ -1,0 +1,95 @@
+import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { type ExportQuery, JournalUnavailable } from "#domain/ports/journal.ts";
+import { runInProcess } from "./cli-run.ts";
+import { startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+let url: string;
+let folder: string;
+beforeEach(async () => {
+  service = await startTestService();
+  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+  folder = mkdtempSync(join(tmpdir(), "steward-export-"));
+  for (const message of ["one", "two", "three"]) service.journal.write({ message, unit: `${message}.service` });
+  // All of them long ago.
+  await service.clock.advance(24 * 3_600_000);
+});
+afterEach(() => {
+  rmSync(folder, { recursive: true });
+  service.service.cut();
+  return service.app.close();
+});
+
+const steward = (...argv: readonly string[]) =>
+  runInProcess(["logs", ...argv], {
+    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
+    now: service.clock.now,
+  });
+const messagesIn = (file: string): readonly string[] =>
+  [...readFileSync(file, "utf8").matchAll(/(?:^MESSAGE=|"MESSAGE":")(\w+)/gm)].map(([, message = ""]) => message);
+
+describe("steward logs --export", () => {
+  it("writes all that match into a new file of its owner, and says how to go on", async () => {
+    const file = join(folder, "all");
+    const run = await steward("--export", file);
+    expect([run.code, run.out]).toEqual([0, ""]);
+    expect(messagesIn(file)).toEqual(["one", "two", "three"]);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    const [, cursor = ""] = /^-- cursor: (\S+) --$/m.exec(run.err) ?? [];
+    expect(run.err).toContain(`-- 3 entries, ${statSync(file).size} bytes in ${file} --\n`);
+    service.journal.write({ message: "four", time: service.clock.now() * 1000 - 1 });
+    const more = join(folder, "more");
+    expect((await steward("--export", more, "--after-cursor", cursor)).code).toBe(0);
+    expect(messagesIn(more)).toEqual(["four"]);
+  });
+
+  it("takes filters, and JSON", async () => {
+    const file = join(folder, "some");
+    expect((await steward("--export", file, "-o", "json", "-g", "t")).code).toBe(0);
+    expect(messagesIn(file)).toEqual(["two", "three"]);
+    expect(JSON.parse(readFileSync(file, "utf8").split("\n")[0] ?? "")).toMatchObject({ MESSAGE: "two" });
+  });
+
+  it("leaves a file alone that is there, and refuses what it does not write", async () => {
+    const file = join(folder, "mine");
+    writeFileSync(file, "mine");
+    expect(await steward("--export", file)).toMatchObject({ code: 2, err: expect.stringContaining("EEXIST") });
+    expect(readFileSync(file, "utf8")).toBe("mine");
+    const other = join(folder, "other");
+    for (const argv of [["-o", "cat"], ["-f"], ["-r"], ["-n", "5"], ["--histogram"]])
+      expect([argv, (await steward("--export", other, ...argv)).code]).toEqual([argv, 2]);
+    expect(() => statSync(other)).toThrow("ENOENT");
+  });
+
+  it("goes on where it was cut, with every entry once", async () => {
+    const { export: whole } = service.journal;
+    let cuts = 0;
+    const nextPart = async (query: ExportQuery, signal: AbortSignal) => {
+      if (query.position !== undefined && cuts < 2) {
+        cuts += 1;
+        throw new JournalUnavailable("a file was removed");
+      }
+      return whole(query, signal);
+    };
+    Object.assign(service.journal, { export: nextPart });
+    const file = join(folder, "cut");
+    const run = await steward("--export", file);
+    expect([run.code, messagesIn(file), cuts]).toEqual([0, ["one", "two", "three"], 2]);
+    expect(run.err).toMatch(/^steward: the export was cut: .*; going on\n/);
+  });
+});
+
+describe("steward api export-logs", () => {
+  it("prints the answer as it comes", async () => {
+    const { code, out } = await runInProcess(
+      ["api", "export-logs", "--since", "1970-01-01T00:00:00Z", "--format", "text"],
+      {
+        environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
+      },
+    );
+    expect([code, out.split("\n").length]).toEqual([0, 5]);
+  });
+});

@@ -1,0 +1,179 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import type { PluginConfirmation, PluginReport } from "#cli/index.ts";
+import { runInProcess } from "./cli-run.ts";
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-cli-plugins-"));
+});
+afterAll(() => rmSync(folder, { recursive: true }));
+
+interface Surroundings {
+  readonly report?: (folder: string) => Promise<PluginReport>;
+  /** What a person types when asked; undefined: nobody is there. */
+  readonly answer?: string;
+  /** Root's list; undefined: this is not root. */
+  readonly confirmation?: PluginConfirmation;
+}
+
+/** There is no service: what asks one fails. */
+const steward = (argv: readonly string[], { report, answer, confirmation }: Surroundings = {}) =>
+  runInProcess(argv, {
+    ...(answer !== undefined && { answers: [answer] }),
+    local: {
+      ...(report && { checkPlugin: report }),
+      pluginConfirmation: () =>
+        confirmation === undefined ? Promise.reject(new Error("only root can")) : Promise.resolve(confirmation),
+    },
+  });
+
+describe("steward plugins validate", () => {
+  const report = (rest: Partial<PluginReport>) => (path: string) => Promise.resolve({ path, faults: [], ...rest });
+  const faults = [{ text: "/x/plugin.yaml:3:7: type: must be one of command, check, hook" }, { text: "/x/a\nb: link" }];
+  const found = { name: "certs", version: "1.0.0", type: "command", permissions: ["reads /srv"] } as const;
+
+  it("prints every fault and ends with 1", async () => {
+    expect(await steward(["plugins", "validate", "/x"], { report: report({ faults }) })).toEqual({
+      code: 1,
+      out: "/x/plugin.yaml:3:7: type: must be one of command, check, hook\n/x/a b: link\n",
+      err: "",
+    });
+    const json = await steward(["plugins", "validate", "/x", "--json"], { report: report({ faults }) });
+    expect([json.code, JSON.parse(json.out)]).toEqual([1, { path: "/x", faults }]);
+  });
+
+  it("says that a plugin has no fault, and ends with 0", async () => {
+    expect(await steward(["plugins", "validate"], { report: report({ plugin: found }) })).toEqual({
+      code: 0,
+      out: "certs 1.0.0 (command): no fault\nbeyond its sandbox it reads /srv\n",
+      err: "",
+    });
+    const modest = report({ plugin: { ...found, permissions: [] } });
+    expect((await steward(["plugins", "validate"], { report: modest })).out).toContain("it does nothing\n");
+    const json = await steward(["plugins", "validate", "--json"], { report: report({ plugin: found }) });
+    expect(JSON.parse(json.out)).toEqual({ path: process.cwd(), faults: [], plugin: found });
+  });
+
+  it("ends with 2 when the folder cannot be inspected", async () => {
+    const missing = () => Promise.reject(new Error("cannot read /x: no such folder"));
+    expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual({
+      code: 2,
+      out: "",
+      err: "steward: cannot read /x: no such folder\n",
+    });
+  });
+});
+
+describe("steward plugins new", () => {
+  const make = (name: string, ...more: readonly string[]) =>
+    steward(["plugins", "new", name, "--type", "check", "--lang", "python", "--dir", folder, ...more]);
+
+  it("says what it made and how to go on", async () => {
+    const path = join(folder, "ages");
+    expect(await make("ages")).toEqual({
+      code: 0,
+      out: `${path}: README.md, check.py, plugin.yaml, test_check.py\ntest it there: python3 -B -m unittest\nsee what the service would say of it: steward plugins validate ${path}\n`,
+      err: "",
+    });
+    expect(await make("ages")).toEqual({
+      code: 2,
+      out: "",
+      err: `steward: cannot make ${path}: it is there already\n`,
+    });
+  });
+
+  it.each([
+    [["new", "a"], /required option '--type <type>'/],
+    [["new", "a", "--type", "check"], /required option '--lang <language>'/],
+    [["new", "a", "--type", "thing", "--lang", "node"], /choices are command, check, hook/],
+    [["new", "a", "--type", "check", "--lang", "perl"], /choices are sh, python, node/],
+    [["new", "../a", "--type", "check", "--lang", "node"], /cannot name a plugin "\.\.\/a"/],
+    [["new", "A", "--type", "check", "--lang", "node"], /cannot name a plugin "A"/],
+    [["new", "a", "--type", "check", "--lang", "node", "--author", "a\nb"], /one line of 100 characters/],
+    [["new", "keys", "--type", "command", "--lang", "node"], /steward has a command keys itself/],
+    [["new", "help", "--type", "command", "--lang", "node"], /steward has a command help itself/],
+    [["new", "a", "--type", "check", "--lang", "node", "--dir", "/nowhere"], /there is no folder to make it in/],
+  ])("%j is refused", async (argv, reason) => {
+    expect(await steward(["plugins", ...argv])).toMatchObject({ code: 2, out: "", err: expect.stringMatching(reason) });
+  });
+});
+
+describe("steward plugins confirm", () => {
+  const found = {
+    name: "certs",
+    version: "1.0.0",
+    path: "/etc/steward/plugins/certs",
+    digest: "ab".repeat(32),
+    permissions: ["runs as root", "changes /srv"],
+    needsRoot: true,
+    isConfirmed: false,
+  };
+  function listOf(rest: Partial<typeof found> = {}) {
+    const confirmed: string[] = [];
+    const confirmation: PluginConfirmation = {
+      list: () => [{ ...found, confirmedAt: Date.parse("2026-01-02T03:04:05Z") }],
+      find: (name) =>
+        name === "certs"
+          ? Promise.resolve({ ...found, ...rest })
+          : Promise.reject(new Error(`cannot confirm ${name}: no plugin folder has such a plugin`)),
+      confirm: ({ digest }) => void confirmed.push(digest),
+      revoke: (name) => (name === "certs" ? [found.path] : []),
+    };
+    return { confirmation, confirmed };
+  }
+
+  it("shows what would run as root, and confirms it when the answer is yes", async () => {
+    const { confirmation, confirmed } = listOf();
+    const no = await steward(["plugins", "confirm", "certs"], { confirmation, answer: "n" });
+    expect([no.code, confirmed]).toEqual([1, []]);
+    // Standard output is no terminal, so that whoever is asked sees it on the other.
+    expect(no.err).toMatch(
+      /certs 1\.0\.0 in \/etc\/steward\/plugins\/certs\n {2}digest (ab){32}\n.*runs as root, changes \/srv/,
+    );
+    const yes = await steward(["plugins", "confirm", "certs"], { confirmation, answer: "y" });
+    expect([yes.code, confirmed]).toEqual([0, [found.digest]]);
+    expect(yes.out).toContain("it may run as root as it is now (to enable it: steward plugins enable certs --confirm)");
+    const json = await steward(["plugins", "confirm", "certs", "--yes", "--json"], { confirmation });
+    expect([json.code, JSON.parse(json.out), confirmed.length]).toMatchObject([0, { name: "certs", changed: true }, 2]);
+  });
+
+  it("does not ask where there is nothing to confirm, and says so when nobody is there to be asked", async () => {
+    const done = listOf({ isConfirmed: true });
+    expect(await steward(["plugins", "confirm", "certs"], done)).toMatchObject({
+      code: 0,
+      out: "certs: it is confirmed already\n",
+    });
+    const plain = listOf({ needsRoot: false });
+    expect(await steward(["plugins", "confirm", "certs"], plain)).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("does not ask to run as root"),
+    });
+    expect(await steward(["plugins", "confirm", "certs"], listOf())).toMatchObject({
+      code: 2,
+      err: expect.stringContaining("nobody at a terminal"),
+    });
+    expect([...done.confirmed, ...plain.confirmed]).toEqual([]);
+  });
+
+  it("lists and revokes", async () => {
+    const { confirmation } = listOf();
+    const list = await steward(["plugins", "confirm"], { confirmation });
+    expect(list.out).toMatch(/certs +1\.0\.0 +2026-01-02T03:04:05 +\/etc\/steward\/plugins\/certs +abababababab/);
+    expect(await steward(["plugins", "confirm", "certs", "--revoke"], { confirmation })).toMatchObject({
+      code: 0,
+      out: "certs: /etc/steward/plugins/certs may not run as root any more\n",
+    });
+    expect(await steward(["plugins", "confirm", "other", "--revoke"], { confirmation })).toMatchObject({ code: 1 });
+    expect(await steward(["plugins", "confirm", "--revoke"], { confirmation })).toMatchObject({ code: 2 });
+  });
+
+  it("is for root", async () => {
+    expect(await steward(["plugins", "confirm", "certs", "--yes"])).toMatchObject({
+      code: 2,
+      err: "steward: only root can\n",
+    });
+  });
+});

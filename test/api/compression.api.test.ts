@@ -1,0 +1,157 @@
+import { promisify } from "node:util";
+import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { operations } from "#contract/index.ts";
+import { isCompressible, type Operation } from "#contract/operation.ts";
+import { pathOf, startTestService, type TestService } from "./harness.ts";
+
+let service: TestService;
+afterEach(() => service.app.close());
+
+const decoders = { zstd: promisify(zstdDecompress), br: promisify(brotliDecompress), gzip: promisify(gunzip) } as const;
+const decode = (coding: string, body: Buffer): Promise<Buffer> => decoders[coding as keyof typeof decoders](body);
+
+const ask = (path: string, headers: Record<string, string> = {}, method: Operation["method"] | "HEAD" = "GET") =>
+  service.app.inject({ method, url: path, headers: { host: "localhost", "x-api-key": service.admin, ...headers } });
+
+const logs = "/api/v1/system/logs?since=1970-01-01T00:00:00Z&until=2030-01-01T00:00:00Z";
+
+describe("a compressed answer", () => {
+  beforeEach(async () => {
+    service = await startTestService();
+    for (let at = 0; at < 100; at += 1) service.journal.write({ message: `line ${at} ${"word ".repeat(50)}` });
+  });
+
+  it("is what the client gets without, in each coding, and says so", async () => {
+    const plain = await ask(logs);
+    expect(plain.headers).toMatchObject({ vary: "Accept-Encoding" });
+    expect(plain.headers).not.toHaveProperty("content-encoding");
+    for (const coding of Object.keys(decoders)) {
+      const reply = await ask(logs, { "accept-encoding": coding });
+      expect(reply.headers).toMatchObject({
+        "content-encoding": coding,
+        "content-length": String(reply.rawPayload.length),
+        "content-type": "application/json; charset=utf-8",
+        vary: "Accept-Encoding",
+      });
+      expect(reply.rawPayload.length).toBeLessThan(plain.rawPayload.length / 5);
+      expect((await decode(coding, reply.rawPayload)).equals(plain.rawPayload)).toBe(true);
+    }
+  });
+
+  it("has the same headers for HEAD", async () => {
+    const get = await ask(logs, { "accept-encoding": "gzip" });
+    const head = await ask(logs, { "accept-encoding": "gzip" }, "HEAD");
+    expect(head.rawPayload).toHaveLength(0);
+    const { date: _, "x-request-id": __, ...same } = get.headers;
+    expect(head.headers).toMatchObject(same);
+  });
+
+  it("is not made of small answers, of errors, and where the client takes none of the codings", async () => {
+    for (const [path, accepted] of [
+      ["/api/v1/health", "gzip"],
+      [`${logs}&limit=x${"y".repeat(2000)}`, "gzip"],
+      [`/api/v1/${"y".repeat(2000)}`, "gzip"],
+    ] as const) {
+      const { headers } = await ask(path, { "accept-encoding": accepted });
+      expect([path.slice(0, 30), headers["content-encoding"], headers.vary]).toEqual([
+        path.slice(0, 30),
+        undefined,
+        undefined,
+      ]);
+    }
+    for (const accepted of ["identity", "deflate", "*;q=0", "identity;q=0"]) {
+      const reply = await ask(logs, { "accept-encoding": accepted });
+      expect([reply.statusCode, reply.headers["content-encoding"]]).toEqual([200, undefined]);
+    }
+  });
+
+  it("is right for many at once, of whom some get it as it is", async () => {
+    const plain = await ask(logs);
+    const replies = await Promise.all(Array.from({ length: 60 }, () => ask(logs, { "accept-encoding": "br" })));
+    const bodies = await Promise.all(
+      replies.map(({ headers, rawPayload }) =>
+        headers["content-encoding"] === undefined ? Promise.resolve(rawPayload) : decode("br", rawPayload),
+      ),
+    );
+    for (const body of bodies) expect(body.equals(plain.rawPayload)).toBe(true);
+  });
+});
+
+const rows = Object.entries<Operation>(operations);
+
+/** Names of members that hold a secret. */
+const secretLike = /secret|password|passphrase|private|credential|^key$|_key$|^token$|_token$|^code$|ticket|cookie/i;
+
+/** Members with any text; a choice of words is no secret. */
+function textMembers(schema: unknown): readonly string[] {
+  if (Array.isArray(schema)) return schema.flatMap(textMembers);
+  if (typeof schema !== "object" || schema === null) return [];
+  const { properties = {} } = schema as { properties?: Record<string, { type?: unknown; enum?: unknown }> };
+  const here = Object.entries(properties).filter(
+    ([, { type, enum: words }]) => type === "string" && words === undefined,
+  );
+  return [...here.map(([name]) => name), ...Object.values(schema).flatMap(textMembers)];
+}
+
+describe("which answers may be compressed", () => {
+  beforeEach(async () => {
+    service = await startTestService();
+  });
+
+  it("follows from the table: reads with a scope for reading, none about credentials", () => {
+    const read = rows.filter(([, { effect }]) => effect === "read");
+    expect(rows.filter(([, { effect }]) => effect !== "read").filter(([, each]) => isCompressible(each))).toEqual([]);
+    expect(read.filter(([, each]) => !isCompressible(each)).map(([name]) => name)).toEqual([
+      "diffSnapshotFile",
+      "listConnectors",
+      "getConnector",
+      "whoami",
+      "canI",
+      "listKeys",
+      "getKey",
+      "listSessions",
+      "createTicket",
+      "getPasskeyRequestOptions",
+      "getPasskeyCreationOptions",
+      "listPasskeys",
+      "listApprovals",
+      "getApproval",
+      "listAudit",
+    ]);
+  });
+
+  it.each(rows.filter(([, each]) => isCompressible(each)))("%s has no member for a secret", (_, { response }) => {
+    expect(textMembers(response).filter((name) => secretLike.test(name))).toEqual([]);
+  });
+
+  it.each(rows)("%s is compressed only where that says so", async (_, operation) => {
+    const asked = { "accept-encoding": "gzip, br, zstd" };
+    const reply = await ask(pathOf(operation), asked, operation.method);
+    const isMeant = isCompressible(operation) && reply.statusCode === 200;
+    if (!isMeant) expect(reply.headers).not.toHaveProperty("content-encoding");
+    const plain = isMeant ? await ask(pathOf(operation), {}, operation.method) : reply;
+    const isBig = isMeant && plain.rawPayload.length >= 2048;
+    if (isBig) expect(reply.headers).toMatchObject({ "content-encoding": "zstd", vary: "Accept-Encoding" });
+  });
+});
+
+describe("public pages", () => {
+  beforeEach(async () => {
+    service = await startTestService();
+  });
+
+  it.each(["/api/v1/openapi.json", "/api/v1/docs/swagger-ui.css"])("%s is compressed, also for HEAD", async (path) => {
+    const plain = await ask(path);
+    for (const coding of Object.keys(decoders)) {
+      const reply = await ask(path, { "accept-encoding": coding });
+      expect(reply.headers).toMatchObject({ "content-encoding": coding, vary: "Accept-Encoding" });
+      expect((await decode(coding, reply.rawPayload)).equals(plain.rawPayload)).toBe(true);
+      const head = await ask(path, { "accept-encoding": coding }, "HEAD");
+      expect(head.headers).toMatchObject({
+        "content-encoding": coding,
+        "content-length": String(reply.rawPayload.length),
+      });
+    }
+  });
+});

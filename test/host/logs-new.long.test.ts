@@ -1,0 +1,87 @@
+import { beforeAll, expect, it } from "vitest";
+import type { LogTemplates } from "#contract/log-exploration.ts";
+import { commandLineOn } from "./support/command-line.ts";
+import { eventually } from "./support/eventually.ts";
+import { synced } from "./support/journal.ts";
+import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { describeOnHost } from "./support/session.ts";
+
+const at = (version: string, says: string): PackageRecipe => ({
+  name: "reporter",
+  version,
+  place: "main",
+  postinst: ["systemctl daemon-reload; systemctl restart reporter"],
+  units: {
+    "reporter.service": [
+      "[Service]",
+      `ExecStart=/bin/sh -c 'echo "<6>took 12 rows"; echo "<3>row 7 is late"; ${says}; exec sleep infinity'`,
+    ],
+  },
+});
+const recipes = [at("1.0", ":"), at("1.1", `for n in 3 4; do echo "<3>cannot open table $$n"; done`)];
+
+describeOnHost("what a host's programs write", (session) => {
+  const { shell } = session;
+  const { inPipe } = commandLineOn(session);
+  const steward = async (...words: readonly string[]): Promise<string> => {
+    const { exitCode, stdout, stderr } = await inPipe(words);
+    expect([words, exitCode, stderr]).toEqual([words, 0, expect.any(String)]);
+    return stdout;
+  };
+  const reported = (text: string) =>
+    eventually(async () => expect(await shell("journalctl -u reporter -o cat")).toContain(text));
+
+  beforeAll(async () => {
+    await makePackageSources(session, recipes);
+    await shell(`dpkg -i ${recipes.slice(0, 1).map(packageFile).join(" ")} >/dev/null`);
+    await reported("row 7 is late");
+  });
+
+  it("after an update of a package is new as far as it was not there before: that error alone", async () => {
+    const result = await session.api.applyUpdates({ body: { packages: ["reporter"] } });
+    expect([await shell(`dpkg-query -W -f '\${Version}' reporter`), result]).toEqual(["1.1", result]);
+    await reported("cannot open table 4");
+    await synced(session);
+    const { templates } = JSON.parse(
+      await steward("logs", "--new-since", "update", "-p", "err", "--json"),
+    ) as LogTemplates;
+    expect(templates).toMatchObject([
+      { unit: "reporter.service", text: "cannot open table <*>", priority: 3, count: 2, before: 0, status: "new" },
+    ]);
+    expect(await steward("logs", "--new-since", "update", "-p", "err")).toMatch(
+      /^new .* reporter\.service +cannot open table <\*>$/m,
+    );
+    // Since the boot the other one is new, too, and what is not an error.
+    const sinceBoot = await steward("logs", "--new-since", "boot", "-u", "reporter", "--json");
+    expect((JSON.parse(sinceBoot) as LogTemplates).templates.map(({ text }) => text)).toEqual(
+      expect.arrayContaining(["cannot open table <*>", "row <*> is late", "took <*> rows"]),
+    );
+  });
+
+  it("is exported as journalctl exports it", async () => {
+    await steward("logs", "--export", "/root/reporter.export", "-u", "reporter", "-S", "2020-01-01");
+    await shell(
+      "journalctl -u reporter -o export > /root/theirs.export; cmp /root/reporter.export /root/theirs.export",
+    );
+    expect(await shell("stat -c '%a %U' /root/reporter.export")).toBe("600 root\n");
+    expect(Number(await shell("grep -ac ^__CURSOR= /root/reporter.export"))).toBeGreaterThan(6);
+  });
+
+  it("is in a report without secrets, beside what else a support case needs", async () => {
+    await shell("logger -p user.warning -t planted 'login with password=hunter2-of-test'");
+    await session.writeUnits({ "failing.service": ["[Service]", "ExecStart=/bin/false"] });
+    await shell("systemctl start failing; sleep 1; journalctl --sync");
+    await steward("report", "-O", "/root/report.json");
+    expect(await shell("stat -c '%a %U' /root/report.json")).toBe("600 root\n");
+    const text = await shell("cat /root/report.json");
+    expect(text).not.toContain("hunter2");
+    const report = JSON.parse(text) as Readonly<Record<string, unknown>>;
+    expect(JSON.stringify(report["warnings"])).toContain("login with password=");
+    expect(JSON.stringify(report["failed_services"])).toContain("failing.service");
+    expect(report).toMatchObject({
+      report: { missing: expect.any(Array) },
+      services: expect.anything(),
+      checks: expect.anything(),
+    });
+  });
+});

@@ -1,0 +1,150 @@
+import { beforeAll, describe, expect, it } from "vitest";
+import { eventually } from "./support/eventually.ts";
+import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { describeOnHost } from "./support/session.ts";
+
+/** Two versions of a package: setting up the old one does `mends`, the new one `breaks`. */
+const pair = (name: string, mends: string, breaks: string): readonly PackageRecipe[] => [
+  { name, version: "1.0", place: "main", postinst: [mends] },
+  { name, version: "1.1", place: "main", postinst: [breaks] },
+];
+const recipes: readonly PackageRecipe[] = [
+  ...pair("unmounter", ":", "umount /srv/kept"),
+  // As the scripts of daemons do, both versions restart them. Two of the new ones run, and listen no more.
+  ...pair(
+    "deafener",
+    "rm -f /srv/deaf; systemctl restart talker high roamer",
+    "touch /srv/deaf; systemctl restart talker high roamer",
+  ),
+  // Its name server runs on, and answers nobody any more.
+  { name: "resolver", version: "1.0", place: "main", config: "answer all\n" },
+  { name: "resolver", version: "1.1", place: "main", config: "answer none\n" },
+  // The daemon goes on with the settings that it has read, and would not start again.
+  ...pair("locksmith", ":", "echo 'NoSuchOption yes' > /etc/ssh/sshd_config.d/locksmith.conf"),
+];
+
+/** A name server that knows one address for every name, and reads at each question whether it is to answer. */
+const nameServer = `
+import socket
+s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+s.bind(("127.0.0.80", 53))
+while True:
+    data, peer = s.recvfrom(512)
+    if "none" in open("/etc/resolver.conf").read():
+        continue
+    end = data.index(0, 12) + 5
+    isAddress = data[end - 4:end - 2] == bytes([0, 1])
+    answer = bytes([0xc0, 12, 0, 1, 0, 1, 0, 0, 0, 60, 0, 4, 192, 0, 2, 7]) if isAddress else b""
+    s.sendto(data[:2] + bytes([0x81, 0x80, 0, 1, 0, int(isAddress), 0, 0, 0, 0]) + data[12:end] + answer, peer)
+`;
+
+const settings = {
+  config: "updates: { guard_minutes: 0.1 }\n",
+  checks: ["dns_resolution", "ssh_config"],
+} as const;
+
+describeOnHost("guarded updates that break what others use", settings, (session) => {
+  const { shell } = session;
+  // One is among those that the kernel gives out, and that a daemon may have by chance.
+  const ports = {
+    talker: 20_000 + (process.pid % 5000),
+    ssh: 25_000 + (process.pid % 5000),
+    high: 60_000 + (process.pid % 900),
+  };
+  const versionOf = (name: string) => shell(`dpkg-query -W -f '\${Version}' ${name}`);
+
+  const updated = async (name: string) => {
+    const result = await session.api.applyUpdates({ body: { packages: [name], guard: true } });
+    expect([await versionOf(name), result]).toEqual(["1.0", result]);
+    return result;
+  };
+  const rolledBack = (worse: string, rest: object = {}) => ({
+    success: false,
+    packages_updated: 0,
+    guard: {
+      outcome: "rolled_back",
+      worse: expect.arrayContaining([expect.stringContaining(worse)]),
+      remaining: [],
+      ...rest,
+    },
+  });
+
+  beforeAll(async () => {
+    await makePackageSources(session, recipes);
+    await session.host.writeFile("/srv/data/answer", "here\n");
+    await session.host.writeFile("/srv/page/index.html", "here\n");
+    await session.host.writeFile("/usr/local/lib/name-server.py", nameServer);
+    await session.host.writeFile("/etc/resolv.conf", "nameserver 127.0.0.80\n");
+    const listen = (port: number) => `python3 -m http.server --bind 127.0.0.1 --directory /srv/page ${port}`;
+    const unlessDeaf = (port: number) => [
+      "[Service]",
+      `ExecStart=/bin/sh -c 'if [ -e /srv/deaf ]; then exec sleep infinity; else exec ${listen(port)}; fi'`,
+    ];
+    await session.writeUnits({
+      "srv-kept.mount": [
+        "[Mount]",
+        "What=/srv/data",
+        "Where=/srv/kept",
+        "Type=none",
+        "Options=bind",
+        "[Install]",
+        "WantedBy=multi-user.target",
+      ],
+      "talker.service": unlessDeaf(ports.talker),
+      "high.service": unlessDeaf(ports.high),
+      // Has another port after each start.
+      "roamer.service": ["[Service]", `ExecStart=/usr/bin/${listen(0)}`],
+      "names.service": ["[Service]", "ExecStart=/usr/bin/python3 /usr/local/lib/name-server.py"],
+      "gate.service": [
+        "[Service]",
+        "RuntimeDirectory=sshd",
+        `ExecStart=/usr/sbin/sshd -D -p ${ports.ssh} -o ListenAddress=127.0.0.1`,
+      ],
+    });
+    await shell(
+      `dpkg -i ${recipes
+        .filter(({ version }) => version === "1.0")
+        .map(packageFile)
+        .join(" ")} >/dev/null`,
+    );
+    await shell("systemctl enable --now srv-kept.mount; systemctl start talker high roamer names gate");
+  });
+
+  describe("are rolled back, and it works again:", () => {
+    it("a mount that is gone", async () => {
+      const ask = () => shell("cat /srv/kept/answer");
+      expect(await ask()).toBe("here\n");
+      const worse = "unit srv-kept.mount: was active (mounted), now inactive (dead)";
+      expect(await updated("unmounter")).toMatchObject(rolledBack(worse, { restarted: ["srv-kept.mount"] }));
+      expect(await ask()).toBe("here\n");
+    });
+
+    it("ports at which daemons that run listen no more, and none that another start changes", async () => {
+      const ask = () => shell(`curl -s http://127.0.0.1:${ports.talker}/ http://127.0.0.1:${ports.high}/`);
+      await eventually(async () => expect(await ask()).toBe("here\nhere\n"));
+      const result = await updated("deafener");
+      expect(result).toMatchObject(rolledBack("port"));
+      expect(result.guard?.worse.toSorted()).toEqual(
+        [ports.talker, ports.high].map((port) => `port ${port}/tcp on loopback: python3 listened, now nothing does`),
+      );
+      expect(await ask()).toBe("here\nhere\n");
+    });
+
+    it("names that are resolved no more", async () => {
+      const ask = () => shell("getent ahostsv4 answer.example.org");
+      await eventually(async () => expect(await ask()).toContain("192.0.2.7"));
+      expect(await updated("resolver")).toMatchObject(rolledBack("check dns_resolution: was pass, now fail"));
+      expect(await ask()).toContain("192.0.2.7");
+    });
+
+    it("an SSH server that would not start again", async () => {
+      const ask = async () => {
+        await shell("systemctl restart gate");
+        return eventually(() => shell(`ssh-keyscan -p ${ports.ssh} 127.0.0.1 2>/dev/null`));
+      };
+      expect(await ask()).toContain("ssh-ed25519");
+      expect(await updated("locksmith")).toMatchObject(rolledBack("check ssh_config: was warn, now fail"));
+      expect(await ask()).toContain("ssh-ed25519");
+    });
+  });
+});

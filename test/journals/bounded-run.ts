@@ -1,0 +1,52 @@
+import { writeSync } from "node:fs";
+import { createEngine } from "#adapters/journald/engine.ts";
+import { logFacets } from "#contract/log-exploration.ts";
+import type { LogQuery } from "#domain/ports/journal.ts";
+import { answerOf, everything } from "./known.ts";
+
+/* Queries a journal. A process of its own, whose heap is bounded: a reader that keeps too much takes only this process along. */
+
+/** What to do, as JSON in the first argument. */
+export interface BoundedRun {
+  readonly folder: string;
+  readonly queries: readonly Partial<LogQuery>[];
+}
+
+/** A line of output for each query. */
+export interface BoundedAnswer {
+  readonly total: number;
+  readonly listed: number;
+  /** How many entries the facets count, and how many identifiers they have. */
+  readonly counted: number;
+  readonly identifiers: number | null | undefined;
+  /** How many entries the templates count, and the others together. */
+  readonly ofTemplates: number;
+  /** What all files together keep, as they count it. */
+  readonly keptBytes: number;
+  /** What buffers take, which are outside of the heap. */
+  readonly bufferBytes: number;
+}
+
+function run({ folder, queries }: BoundedRun): void {
+  const usage = new Int32Array(1);
+  const engine = createEngine({ roots: [{ path: folder }], usage: { usage, place: 0 } });
+  for (const query of queries) {
+    const { total, logs } = answerOf(engine, { ...everything, limit: 1000, ...query });
+    const filters = { ...everything, ...query };
+    const facets = engine.count({ what: "facets", query: { ...filters, fields: logFacets, limit: 10 } });
+    if (facets.what !== "facets") throw new Error(`answered ${facets.what}`);
+    const counted = facets.counts.total;
+    const identifiers = facets.counts.facets.find(({ field }) => field === "identifier")?.distinct;
+    const asked = { ...filters, limit: 1000, splitAt: undefined, status: undefined };
+    const templates = engine.count({ what: "templates", query: asked });
+    if (templates.what !== "templates") throw new Error(`answered ${templates.what}`);
+    const ofTemplates = templates.counts.total;
+    const { arrayBuffers: bufferBytes } = process.memoryUsage();
+    const kept = { counted, identifiers, ofTemplates };
+    const answer: BoundedAnswer = { total, listed: logs.length, ...kept, keptBytes: usage[0] ?? 0, bufferBytes };
+    writeSync(1, `${JSON.stringify(answer)}\n`);
+  }
+  engine.dispose();
+}
+
+run(JSON.parse(process.argv[2] ?? "") as BoundedRun);

@@ -1,0 +1,104 @@
+import { expect } from "vitest";
+import type { Engine } from "#adapters/journald/engine.ts";
+import { type LogFacet, logFacets } from "#contract/log-exploration.ts";
+import type {
+  FacetQuery,
+  HistogramQuery,
+  LogCounts,
+  LogFacetCounts,
+  LogQuery,
+  LogTemplateCounts,
+  TemplateQuery,
+} from "#domain/ports/journal.ts";
+import { always, type KnownEntry, matchingEntries, namedUnits } from "./oracle.ts";
+import { expectTemplates } from "./template-counts.ts";
+
+/** The most severe one that an entry has. */
+function levelOf({ fields }: KnownEntry): number | undefined {
+  const levels = (fields.get("PRIORITY") ?? []).filter((text) => /^[0-7]$/.test(text)).map(Number);
+  return levels.length === 0 ? undefined : Math.min(...levels);
+}
+
+const fieldOf = { identifier: "SYSLOG_IDENTIFIER", hostname: "_HOSTNAME", boot: "_BOOT_ID", transport: "_TRANSPORT" };
+
+function valuesOf(known: KnownEntry, facet: LogFacet): ReadonlySet<string> {
+  if (facet === "unit") return new Set(namedUnits(known.fields));
+  if (facet === "priority") return new Set([levelOf(known)].filter((level) => level !== undefined).map(String));
+  return new Set(known.fields.get(fieldOf[facet]));
+}
+
+/** Counts of entries in the buckets of an answer. */
+function bucketsOf(found: readonly KnownEntry[], { bucketSeconds, buckets }: LogCounts): LogCounts["buckets"] {
+  const length = bucketSeconds * 1_000_000;
+  return buckets.map(({ at }) => {
+    const inside = found.filter(({ realtime }) => realtime >= at && realtime < at + length);
+    const priorities = Array.from({ length: 8 }, (_, level) => inside.filter((each) => levelOf(each) === level).length);
+    return { at, total: inside.length, priorities };
+  });
+}
+
+function facetOf(found: readonly KnownEntry[], field: LogFacet): LogFacetCounts["facets"][number] {
+  const counts = new Map<string, number>();
+  for (const value of found.flatMap((each) => [...valuesOf(each, field)]))
+    if (Buffer.byteLength(value) <= 1024) counts.set(value, (counts.get(value) ?? 0) + 1);
+  const values = [...counts]
+    .sort(([a, left], [b, right]) => right - left || (a < b ? -1 : 1))
+    .map(([value, count]) => ({ value, count }));
+  return { field, values, distinct: counts.size };
+}
+
+/** Counts in the files of a journal. */
+export interface Counter {
+  readonly histogram: (query: HistogramQuery) => Promise<LogCounts>;
+  readonly facets: (query: FacetQuery) => Promise<LogFacetCounts>;
+  readonly templates: (query: TemplateQuery) => Promise<LogTemplateCounts>;
+}
+
+export const counterOf = (engine: Engine): Counter => ({
+  async histogram(query) {
+    const answer = await Promise.resolve(engine.count({ what: "histogram", query }));
+    if (answer.what !== "histogram") throw new Error(`answered ${answer.what}`);
+    return answer.counts;
+  },
+  async facets(query) {
+    const answer = await Promise.resolve(engine.count({ what: "facets", query }));
+    if (answer.what !== "facets") throw new Error(`answered ${answer.what}`);
+    return answer.counts;
+  },
+  async templates(query) {
+    const answer = await Promise.resolve(engine.count({ what: "templates", query }));
+    if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
+    return answer.counts;
+  },
+});
+
+/** A histogram holds what is found of its window; without one, of all of its boot. */
+async function expectHistogram(
+  counter: Counter,
+  all: readonly KnownEntry[],
+  asked: { readonly query: LogQuery; readonly buckets: number; readonly isFitted: boolean },
+): Promise<void> {
+  const { query, buckets, isFitted } = asked;
+  const found = matchingEntries(all, query);
+  const counted = await counter.histogram({ ...query, buckets, isFitted: { since: isFitted, until: isFitted } });
+  expect([asked, counted.buckets]).toEqual([asked, bucketsOf(found, counted)]);
+  expect([asked, counted.buckets.reduce((sum, { total }) => sum + total, 0)]).toEqual([asked, found.length]);
+  expect(counted.buckets.length).toBeLessThanOrEqual(buckets);
+}
+
+/** Compares what is counted for the filters of a query with what journalctl's entries say. */
+export async function expectCounts(
+  counter: Counter,
+  all: readonly KnownEntry[],
+  query: LogQuery,
+  buckets: number,
+): Promise<void> {
+  await expectHistogram(counter, all, { query, buckets, isFitted: false });
+  if (query.boot !== undefined)
+    await expectHistogram(counter, all, { query: { ...query, ...always }, buckets, isFitted: true });
+  const found = matchingEntries(all, query);
+  const { total, facets } = await counter.facets({ ...query, fields: logFacets, limit: 100_000 });
+  expect([query, total]).toEqual([query, found.length]);
+  for (const facet of facets) expect([query, facet]).toEqual([query, facetOf(found, facet.field)]);
+  await expectTemplates(counter, all, query);
+}

@@ -1,0 +1,69 @@
+import { createHash } from "node:crypto";
+import { expect } from "vitest";
+import { groupClasses } from "#domain/logs/templates/group.ts";
+import { createMasking } from "#domain/logs/templates/mask.ts";
+import { identifierPattern, unitPattern } from "#domain/logs/templates/names.ts";
+import type { LogQuery, LogTemplateCounts, MessageClass, TemplateQuery } from "#domain/ports/journal.ts";
+import { type KnownEntry, matchingEntries, namedUnits } from "./oracle.ts";
+
+const masking = createMasking(1);
+const grouped = new WeakMap<readonly KnownEntry[], ReadonlyMap<KnownEntry, string>>();
+const longestPlace = 255;
+
+function classOf({ fields }: KnownEntry): MessageClass {
+  const first = (name: string): string => fields.get(name)?.[0] ?? "";
+  const message = Buffer.from(first("MESSAGE"));
+  masking.read(message, 0, message.length, 1);
+  const id = first("MESSAGE_ID").toLowerCase();
+  const [file, line] = [first("CODE_FILE"), first("CODE_LINE")];
+  const place = file === "" || line === "" ? "" : `${file}:${line}`.slice(-longestPlace);
+  return {
+    unit: unitPattern(namedUnits(fields)[0] ?? ""),
+    identifier: identifierPattern(first("SYSLOG_IDENTIFIER")),
+    origin: /^[0-9a-f]{32}$/.test(id) ? id : place,
+    text: masking.text(),
+  };
+}
+
+/** The id of the template of each entry of a journal, from the entries alone. */
+function templatesOf(all: readonly KnownEntry[]): ReadonlyMap<KnownEntry, string> {
+  const known = grouped.get(all);
+  if (known !== undefined) return known;
+  const digest = (text: string): string => createHash("sha256").update(text).digest("hex").slice(0, 16);
+  const { templates, templateOf } = groupClasses(all.map(classOf), digest);
+  const made = new Map(all.map((each, at) => [each, templates[templateOf[at] ?? 0]?.id ?? ""]));
+  grouped.set(all, made);
+  return made;
+}
+
+const recordOf = (counts: Iterable<readonly [string, number]>): Readonly<Record<string, number>> =>
+  Object.fromEntries(counts);
+
+/** Each entry that is found is of one template, the same that its fields give. */
+export async function expectTemplates(
+  counter: { readonly templates: (query: TemplateQuery) => Promise<LogTemplateCounts> },
+  all: readonly KnownEntry[],
+  query: LogQuery,
+): Promise<void> {
+  const found = matchingEntries(all, query);
+  const asked = { ...query, limit: 100_000, splitAt: undefined, status: undefined };
+  const { templates, total, other, distinct } = await counter.templates(asked);
+  expect([query, total, distinct]).toEqual([query, found.length, templates.length]);
+  const sum = templates.reduce((counted, { count }) => counted + count, other);
+  expect([query, sum]).toEqual([query, total]);
+  // Of what only journalctl reads nothing is known.
+  if (other > 0) return;
+  const ids = templatesOf(all);
+  const wanted = Map.groupBy(found, (each) => ids.get(each) ?? "");
+  // Bytes that are not text have been decoded here, so that a message has another length.
+  const isText = (text = ""): boolean => !text.includes("\ufffd");
+  const isReadable = (those: readonly KnownEntry[] = []): boolean =>
+    those.every((each) => isText(each.fields.get("MESSAGE")?.[0]) && isText(classOf(each).text));
+  const counted = recordOf(
+    templates
+      .filter(({ id, text }) => isText(text) && isReadable(wanted.get(id)))
+      .map(({ id, count }) => [id, count] as const),
+  );
+  const readable = [...wanted].filter(([, those]) => isReadable(those));
+  expect([query, counted]).toEqual([query, recordOf(readable.map(([id, those]) => [id, those.length] as const))]);
+}

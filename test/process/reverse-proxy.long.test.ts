@@ -1,0 +1,328 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { readFileSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
+import { join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { addAuthenticator, registerOnPage, signInByPasskey } from "../security/support/passkeys.ts";
+import { signInAt } from "../security/support/sign-in.ts";
+import { type CertificateFiles, makePair } from "./support/certificates.ts";
+import { launchChromium } from "./support/chromium.ts";
+import { type ModelServer, startModelServer } from "./support/model-server.ts";
+import { where } from "./support/optional-program.ts";
+import { runProgram, runSteward } from "./support/program.ts";
+import { baseEnvironment, type RunningService, root, startService } from "./support/service.ts";
+import { until } from "./support/until.ts";
+import { createWorkspace } from "./support/workspace.ts";
+import { hasBrowser, openPage } from "./support/ws-browser.ts";
+import { openStream, refusedStream } from "./support/ws-client.ts";
+
+const workspace = createWorkspace();
+const example = (name: string): string => readFileSync(join(root, "examples/reverse-proxy", name), "utf8");
+const paths = ["/web1", "/web2"] as const;
+const client = "127.0.0.9";
+
+let certificate: CertificateFiles;
+let model: ModelServer;
+
+beforeAll(async () => {
+  certificate = await makePair(workspace, "proxy", "IP:127.0.0.1,DNS:localhost");
+  model = await startModelServer();
+});
+afterAll(async () => {
+  await model.close();
+  await workspace.dispose();
+});
+
+const freePort = (): Promise<number> =>
+  new Promise((resolve) => {
+    const server = createServer().listen(0, "127.0.0.1", () => {
+      const address = server.address();
+      server.close(() => resolve(typeof address === "object" && address !== null ? address.port : 0));
+    });
+  });
+
+function start(argv: readonly [string, ...string[]], environment: Record<string, string> = {}): ChildProcess {
+  const child = spawn(argv[0], argv.slice(1), {
+    stdio: "ignore",
+    env: { ...baseEnvironment(workspace), ...environment },
+  });
+  workspace.adopt(child);
+  return child;
+}
+
+/** Replaces each text, which must be there. */
+const replaced = (text: string, by: Readonly<Record<string, string>>): string =>
+  Object.entries(by).reduce((rest, [from, to]) => {
+    if (!rest.includes(from)) throw new Error(`cannot use the example: it has no ${from}`);
+    return rest.replaceAll(from, to);
+  }, text);
+
+interface Ports {
+  readonly own: number;
+  readonly web1: number;
+  readonly web2: number;
+}
+
+const proxies = {
+  nginx({ own, web1, web2 }: Ports) {
+    const site = replaced(example("nginx.conf"), {
+      "listen 443 ssl": `listen 127.0.0.1:${own} ssl`,
+      "hosts.example.org;": "localhost;",
+      "/etc/ssl/certs/hosts.example.org.pem": certificate.cert,
+      "/etc/ssl/private/hosts.example.org.key": certificate.key,
+      "127.0.0.1:8470": `127.0.0.1:${web1}`,
+      "127.0.0.1:8471": `127.0.0.1:${web2}`,
+    });
+    const file = workspace.path("nginx.conf");
+    const folders = ["client_body", "proxy", "fastcgi", "uwsgi", "scgi"].map(
+      (each) => `${each}_temp_path ${workspace.path(`nginx-${each}`)};`,
+    );
+    writeFileSync(
+      file,
+      // Without workers: they would outlive a master that is killed.
+      `daemon off; master_process off; ${process.getuid?.() === 0 ? "user root; " : ""}pid ${workspace.path("nginx.pid")};\nerror_log ${workspace.path("nginx.log")};\nevents {}\nhttp { access_log off; ${folders.join(" ")}\n${site}\n}\n`,
+    );
+    start(["/usr/sbin/nginx", "-e", workspace.path("nginx.log"), "-c", file]);
+  },
+  caddy({ own, web1, web2 }: Ports) {
+    const site = replaced(example("Caddyfile"), {
+      "\nhosts.example.org {": `\nhttps://localhost:${own}, https://127.0.0.1:${own} {\n\tbind 127.0.0.1\n\ttls ${certificate.cert} ${certificate.key}`,
+      "127.0.0.1:8470": `127.0.0.1:${web1}`,
+      "127.0.0.1:8471": `127.0.0.1:${web2}`,
+    });
+    const file = workspace.path("Caddyfile");
+    writeFileSync(file, `{\n\tadmin off\n\tauto_https off\n}\n${site}`);
+    start(["/usr/bin/caddy", "run", "--config", file, "--adapter", "caddyfile"]);
+  },
+};
+
+describe.each(Object.keys(proxies) as (keyof typeof proxies)[])("behind %s", (name) => {
+  where(name, () => {
+    let origin: string;
+    const services: Record<string, RunningService> = {};
+    const service = (path: string): RunningService => services[path] as RunningService;
+
+    beforeAll(async () => {
+      const own = await freePort();
+      origin = `https://localhost:${own}`;
+      for (const path of paths) {
+        services[path] = await startService(workspace, {
+          settings: [
+            `public_url: "${origin}${path}"`,
+            "trusted_proxies: [127.0.0.1]",
+            "updates: { enabled: false }",
+            `connectors: { discover: false, list: [{ name: model, provider: openai-compatible, model: ${model.model}, base_url: "${model.url}" }] }`,
+            "",
+          ].join("\n"),
+        });
+      }
+      proxies[name]({ own, web1: service("/web1").port, web2: service("/web2").port });
+      const probe = ["-sS", "--noproxy", "*", "--cacert", certificate.cert, `${origin}/web1/livez`];
+      const isUp = async () => (await runProgram(workspace, ["/usr/bin/curl", ...probe])).code === 0 || undefined;
+      await until("the proxy", isUp, 60_000);
+    });
+
+    const curl = async (path: string, target: string, ...more: readonly string[]) => {
+      const { stdout, stderr } = await runProgram(workspace, [
+        ...(["/usr/bin/curl", "-sS", "--noproxy", "*", "--cacert", certificate.cert, "--interface", client] as const),
+        ...["-w", "\n%{http_code}", "-H", `X-API-Key: ${service(path).adminKey}`, ...more, `${origin}${target}`],
+      ]);
+      if (stderr !== "") throw new Error(stderr);
+      const [status = "", ...body] = stdout.split("\n").reverse();
+      return { status: Number(status), body: body.reverse().join("\n") };
+    };
+
+    it.each(paths)("answers, and refuses, below %s", async (path) => {
+      const me = await curl(path, `${path}/api/v1/auth/whoami`);
+      expect(me.status).toBe(200);
+      expect(JSON.parse(me.body)).toMatchObject({ name: "admin" });
+      const unknown = await curl(path, `${path}/api/v1/nothing`);
+      expect([unknown.status, JSON.parse(unknown.body)]).toMatchObject([404, { error: { code: "NOT_FOUND" } }]);
+      const document = await curl(path, `${path}/api/v1/openapi.json`);
+      expect(JSON.parse(document.body)).toMatchObject({ servers: [{ url: path }] });
+      // The other host's key is not one of this.
+      const other = await curl(path === "/web1" ? "/web2" : "/web1", `${path}/api/v1/health`);
+      expect(other.status).toBe(401);
+    });
+
+    it.each(paths)("counts the client, whatever it says of itself: %s", async (path) => {
+      const forged = ["-H", "X-Forwarded-For: 203.0.113.7", "-H", "Forwarded: for=203.0.113.7", "-X", "POST"];
+      const made = await curl(
+        path,
+        `${path}/api/v1/auth/keys`,
+        ...forged,
+        ...["-H", "Content-Type: application/json", "-d", '{"name":"behind","scopes":["health:read"]}'],
+      );
+      expect(made.status).toBe(201);
+      const { body } = await curl(path, `${path}/api/v1/audit?limit=1&operation=createKey`);
+      expect(JSON.parse(body)).toMatchObject({ entries: [{ remote_address: client, path: "/api/v1/auth/keys" }] });
+    });
+
+    it.each(paths)("passes WebSockets on: %s", async (path) => {
+      const headers = { "X-API-Key": service(path).adminKey };
+      const ca = readFileSync(certificate.cert, "utf8");
+      const stream = await openStream(`${origin}${path}`, "/api/v1/ws/health", { headers, ca });
+      // What is sent is answered.
+      await stream.handled();
+      stream.socket.close();
+      await stream.closed;
+      const foreign = { headers: { ...headers, Origin: "https://elsewhere.example.org" }, ca };
+      expect(await refusedStream(`${origin}${path}`, "/api/v1/ws/health", foreign)).toMatchObject({ status: 403 });
+      const own = await openStream(`${origin}${path}`, "/api/v1/ws/health", {
+        headers: { ...headers, Origin: origin },
+        ca,
+      });
+      own.socket.terminate();
+    });
+
+    it.each(paths)("passes the WebSocket of a session on, with its cookie and a ticket: %s", async (path) => {
+      const page = ["-H", `Origin: ${origin}`, "-H", "Sec-Fetch-Site: same-origin"];
+      const jar = workspace.path(`${name}-stream-cookies`);
+      const asPage = async (target: string, ...more: readonly string[]) => {
+        const argv = ["-sS", "--noproxy", "*", "--cacert", certificate.cert, "-b", jar, "-c", jar, "-X", "POST"];
+        const call = [...argv, ...page, ...more, `${origin}${path}/api/v1${target}`] as const;
+        return JSON.parse((await runProgram(workspace, ["/usr/bin/curl", ...call])).stdout) as Record<string, string>;
+      };
+      const json = ["-H", "Content-Type: application/json", "-d", JSON.stringify({ key: service(path).adminKey })];
+      const { secret = "", id = "" } = await asPage("/auth/sessions", ...json);
+      const ticketOf = async () =>
+        (await asPage("/auth/tickets", "-H", `X-Steward-Session: ${secret}`))["ticket"] ?? "";
+      // As the browser sends it: what curl has kept for this path.
+      const cookieOf = (of: string) =>
+        readFileSync(jar, "utf8")
+          .split("\n")
+          .map((line) => line.split("\t"))
+          .flatMap(([, , , , , cookie = "", value = ""]) =>
+            cookie.endsWith(of.slice(1)) ? [`${cookie}=${value}`] : [],
+          )
+          .join("; ");
+      const cookie = cookieOf(path);
+      expect(cookie).toMatch(/^__Host-steward-\d+-web\d=/);
+      const ca = readFileSync(certificate.cert, "utf8");
+      const address = [`${origin}${path}`, "/api/v1/ws/health"] as const;
+      const headers = { cookie, Origin: origin };
+
+      const ticket = await ticketOf();
+      const stream = await openStream(...address, { query: { ticket }, headers, ca });
+      await stream.handled();
+      const refused = async (given: string, sent: Record<string, string>, at: string = address[0]) =>
+        (await refusedStream(at, address[1], { query: { ticket: given }, headers: sent, ca })).status;
+      expect(await refused(ticket, headers)).toBe(401);
+      expect(await refused(await ticketOf(), { Origin: origin })).toBe(401);
+      expect(await refused(await ticketOf(), { cookie, Origin: "https://elsewhere.example.org" })).toBe(403);
+      // The other host of the proxy does not know the session.
+      const other = `${origin}${path === "/web1" ? "/web2" : "/web1"}`;
+      expect(await refused(await ticketOf(), headers, other)).toBe(401);
+
+      const out = await curl(path, `${path}/api/v1/auth/sessions/${id}`, "-X", "DELETE");
+      expect(out.status).toBe(200);
+      expect(await stream.closed).toMatchObject({ code: 4401 });
+    });
+
+    it.each(paths)("passes an event on when it comes: %s", async (path) => {
+      model.mode = "held";
+      const asked = spawn("/usr/bin/curl", [
+        ...["-sSN", "--noproxy", "*", "--cacert", certificate.cert, "-H", `X-API-Key: ${service(path).adminKey}`],
+        ...[
+          "-H",
+          "Content-Type: application/json",
+          "-d",
+          '{"connector":"model","stream":true,"messages":[{"role":"user","content":"?"}]}',
+        ],
+        `${origin}${path}/api/v1/connectors/chat`,
+      ]);
+      workspace.adopt(asked);
+      let text = "";
+      asked.stdout.setEncoding("utf8").on("data", (more: string) => {
+        text += more;
+      });
+      const ended = new Promise((resolve) => asked.once("close", resolve));
+      // The model says the rest only once this has come.
+      await until("the first words", () => text.includes("All "), 60_000);
+      expect(text).not.toContain("well");
+      model.release();
+      expect(await ended).toBe(0);
+      expect(text).toContain("event: done");
+    });
+
+    it.each(paths)("serves the command line: %s", async (path) => {
+      const environment = {
+        STEWARD_URL: `${origin}${path}`,
+        STEWARD_API_KEY: service(path).adminKey,
+        STEWARD_CACERT: certificate.cert,
+      };
+      const ran = await runSteward(workspace, ["keys", "list", "--json"], environment);
+      expect(ran).toMatchObject({ code: 0, stderr: "" });
+      expect(JSON.parse(ran.stdout)).toMatchObject({ total: 2 });
+    });
+
+    it("keeps the sessions of two hosts apart in one browser", async () => {
+      const jar = workspace.path(`${name}-cookies`);
+      const page = ["-b", jar, "-c", jar, "-H", `Origin: ${origin}`, "-H", "Sec-Fetch-Site: same-origin"];
+      const ask = async (target: string, ...more: readonly string[]) => {
+        const argv = ["-sS", "--noproxy", "*", "--cacert", certificate.cert, ...page, ...more, `${origin}${target}`];
+        return JSON.parse((await runProgram(workspace, ["/usr/bin/curl", ...argv])).stdout) as Record<string, unknown>;
+      };
+      const secrets: Record<string, string> = {};
+      for (const path of paths) {
+        const json = ["-H", "Content-Type: application/json", "-d", JSON.stringify({ key: service(path).adminKey })];
+        secrets[path] = String((await ask(`${path}/api/v1/auth/sessions`, ...json))["secret"]);
+      }
+      const whoami = (path: string, secret = "") =>
+        ask(`${path}/api/v1/auth/whoami`, "-H", `X-Steward-Session: ${secret}`);
+      for (const path of paths) expect(await whoami(path, secrets[path])).toMatchObject({ name: "admin" });
+      expect(await whoami("/web1", secrets["/web2"])).toMatchObject({ error: { code: "UNAUTHORIZED" } });
+      const names = readFileSync(jar, "utf8").match(/__Host-steward-\d+-web\d/g);
+      expect(names).toHaveLength(2);
+    });
+
+    it("answers without the proxy as before", async () => {
+      const { url, adminKey } = service("/web1");
+      for (const path of ["", "/web1"]) {
+        const answer = await fetch(`${url}${path}/api/v1/health`, { headers: { "X-API-Key": adminKey } });
+        expect([path, answer.status]).toEqual([path, 200]);
+      }
+      const metrics = await fetch(`${url}/metrics`);
+      expect(metrics.status).toBe(401);
+    });
+
+    describe.runIf(hasBrowser())("in a browser", () => {
+      it.each(paths)("shows the reference below %s", async (path) => {
+        const page = await openPage(workspace, ["--ignore-certificate-errors"]);
+        await page.goTo(`${origin}${path}/api/v1/docs`);
+        const operations = await until(
+          "the operations",
+          async () => Number(await page.evaluate("document.querySelectorAll('.opblock').length")) || undefined,
+          60_000,
+        );
+        expect(operations).toBeGreaterThan(50);
+        await page.goTo(`${origin}${path}/`);
+        const link = "document.querySelector('a[href$=docs]').href";
+        expect(await page.evaluate(link)).toBe(`${origin}${path}/api/v1/docs`);
+      });
+
+      it("signs in with a passkey, which is good for one of two hosts", async () => {
+        const browser = await launchChromium(workspace, readFileSync(certificate.cert, "utf8"));
+        try {
+          const page = await browser.newPage();
+          await addAuthenticator(page);
+          await signInAt(page, `${origin}/web1`, service("/web1").adminKey);
+          await registerOnPage(page, service("/web1").adminKey, "laptop");
+          await signInByPasskey(page);
+          await page.getByRole("heading", { name: "Signed in" }).waitFor();
+          await page.goto(`${origin}/web2/console/`);
+          await page.getByRole("button", { name: "Sign in with a passkey" }).click();
+          await page.getByText("it is not known here, or was removed").waitFor();
+          const { passkeys } = await createClient({
+            url: service("/web1").url,
+            key: service("/web1").adminKey,
+          }).listPasskeys();
+          expect(passkeys).toMatchObject([{ name: "laptop", domain: "localhost", last_used_at: expect.any(String) }]);
+        } finally {
+          await browser.close();
+        }
+      });
+    });
+  });
+});

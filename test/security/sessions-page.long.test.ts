@@ -1,0 +1,152 @@
+import { mkdirSync, writeFileSync } from "node:fs";
+import axe from "axe-core";
+import { HtmlValidate } from "html-validate";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { openBrowser } from "../../src/open-browser.ts";
+import { type Browser, type BrowserContext, launchChromium, type Page } from "../process/support/chromium.ts";
+import { type RunningService, startService } from "../process/support/service.ts";
+import { createWorkspace } from "../process/support/workspace.ts";
+import { hasBrowser } from "../process/support/ws-browser.ts";
+import { askInPage, secretOf, signInAt } from "./support/sign-in.ts";
+
+const workspace = createWorkspace();
+let service: RunningService;
+let browser: Browser;
+let context: BrowserContext;
+let page: Page;
+
+const own = (): string => `http://localhost:${service.port}`;
+
+describe.runIf(hasBrowser())("the page to sign in", () => {
+  beforeAll(async () => {
+    service = await startService(workspace, { environment: { STEWARD_RATE_LIMITS: "off" } });
+    browser = await launchChromium(workspace);
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await workspace.dispose();
+  });
+  beforeEach(async () => {
+    context = await browser.newContext();
+    page = await context.newPage();
+  });
+  afterEach(() => context.close());
+
+  const codeOf = async (): Promise<string> => {
+    const made = await createClient({ url: service.url, key: service.adminKey }).createCode();
+    return (made as { code: string }).code;
+  };
+  const signIn = (at = page): Promise<void> => signInAt(at, own(), service.adminKey);
+
+  it("with a code, which is gone from the address and the history at once, and elevates", async () => {
+    const asked: string[] = [];
+    page.on("request", (request) => asked.push(request.url()));
+    const code = await codeOf();
+    await page.goto(`${own()}/console/#code=${code}`);
+    await page.getByRole("heading", { name: "Signed in" }).waitFor();
+    expect(await page.evaluate(() => [location.hash, history.length])).toEqual(["", expect.any(Number)]);
+    await page.goBack().catch(() => undefined);
+    expect(page.url()).not.toContain(code);
+    expect(asked.filter((url) => url.includes(code) && !url.includes("#"))).toEqual([]);
+    await page.goto(`${own()}/console/`);
+    await page.getByRole("heading", { name: "Signed in" }).waitFor();
+    expect(await page.locator("#access").textContent()).toBe("may read");
+    expect(await askInPage(page, "/auth/keys?dry_run=true", "POST")).toBe(403);
+    await page
+      .getByLabel("Key or code")
+      .last()
+      .fill(await codeOf());
+    await page.getByRole("button", { name: "Get administrative access" }).click();
+    await page.getByText("may change something until").first().waitFor();
+    expect(await askInPage(page, "/updates/automatic")).toBe(200);
+  });
+
+  it("by the file that steward console --open gives to the browser", async () => {
+    mkdirSync(workspace.path("runtime"), { mode: 0o700 });
+    writeFileSync(workspace.path("xdg-open"), "", { mode: 0o755 });
+    const environment = { DISPLAY: ":0", PATH: workspace.path(), XDG_RUNTIME_DIR: workspace.path("runtime") };
+    let file = "";
+    const start = ([, given = ""]: readonly string[]): Promise<void> => {
+      file = given;
+      return Promise.resolve();
+    };
+    await openBrowser(`${own()}/console/#code=${await codeOf()}`, { environment, now: () => Date.now(), start });
+    await page.goto(file);
+    await page.getByRole("heading", { name: "Signed in" }).waitFor();
+    expect(page.url()).toBe(`${own()}/console/`);
+  });
+
+  it("and out, and shows other sessions, which it ends", async () => {
+    await signIn();
+    const other = await browser.newContext();
+    const otherPage = await other.newPage();
+    await signIn(otherPage);
+    await page.reload();
+    const rows = page.locator("#sessions tr");
+    await rows.first().waitFor();
+    const before = await rows.count();
+    const [, id = ""] = (await secretOf(otherPage)).split("_");
+    await page.getByRole("button", { name: `Sign out session ${id}` }).click();
+    await page.getByText("was signed out").waitFor();
+    expect(await rows.count()).toBe(before - 1);
+    expect(await askInPage(otherPage, "/health")).toBe(401);
+    await other.close();
+    await page.getByRole("button", { name: "Sign out", exact: true }).click();
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect((await context.cookies()).filter(({ name }) => name.startsWith("steward"))).toEqual([]);
+  });
+
+  it("with the keyboard alone", async () => {
+    await page.goto(`${own()}/console/`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    await page.keyboard.press("Tab");
+    await page.keyboard.type(service.adminKey);
+    await page.keyboard.press("Enter");
+    await page.getByRole("heading", { name: "Signed in" }).waitFor();
+    expect(await page.evaluate(() => document.activeElement?.id)).toBe("session-title");
+  });
+
+  it("is valid HTML, as it is served and once somebody is signed in", async () => {
+    const validator = new HtmlValidate({ extends: ["html-validate:standard"] });
+    const faults = async (html: string) =>
+      (await validator.validateString(html)).results.flatMap(({ messages }) => messages.map(({ ruleId }) => ruleId));
+    const served = await (await fetch(`${own()}/console/`)).text();
+    expect(await faults(served)).toEqual([]);
+    await signIn();
+    await page.locator("#sessions tr").first().waitFor();
+    expect(await faults(await page.content())).toEqual([]);
+    // It finds what is at fault.
+    expect(await faults(served.replace("</header>", ""))).not.toEqual([]);
+    expect(await faults(served.replace('id="session"', 'id="sign-in"'))).toContain("no-dup-id");
+  });
+
+  it.each(["light", "dark"] as const)(
+    "has nothing that axe finds at fault, signed out and in, %s",
+    async (colorScheme) => {
+      await page.emulateMedia({ colorScheme });
+      const faults = async (): Promise<unknown> => {
+        await page.evaluate(axe.source);
+        return page.evaluate(async () => {
+          const { axe: run } = globalThis as unknown as {
+            axe: { run: () => Promise<{ violations: { id: string }[] }> };
+          };
+          return (await run.run()).violations.map(({ id }) => id);
+        });
+      };
+      await page.goto(`${own()}/console/`);
+      await page.getByRole("heading", { name: "Sign in" }).waitFor();
+      expect(await faults()).toEqual([]);
+      await page.getByLabel("Key or code").first().fill("hello");
+      await page.getByRole("button", { name: "Sign in", exact: true }).click();
+      await page.getByText("cannot sign in").waitFor();
+      expect(await faults()).toEqual([]);
+      await signIn();
+      expect(await faults()).toEqual([]);
+      // It finds what is at fault.
+      await page.evaluate(() => document.querySelector("label")?.remove());
+      await page.evaluate(() => document.querySelector("section")?.removeAttribute("hidden"));
+      expect(await faults()).toContain("label");
+    },
+  );
+});
