@@ -9,6 +9,8 @@ const shared = {
   hookTimeout: 180_000,
   exclude: [...configDefaults.exclude, long],
 };
+/** Those that replace a module (`vi.mock`), which others of the same process have loaded already. */
+const withModulesReplaced = ["test/ports/journal-snapshot.test.ts"];
 const onProgram = { ...shared, globalSetup: "test/process/prepare.ts" };
 const onHosts = { ...shared, globalSetup: "test/host/prepare.ts", hookTimeout: 300_000 };
 
@@ -24,11 +26,29 @@ export default defineConfig({
           include: ["src/**/*.test.ts", "bench/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
         },
       },
-      { test: { ...onProgram, name: "ports", include: ["test/ports/**/*.test.ts"] } },
-      { test: { ...shared, name: "api", isolate: false, include: ["test/api/**/*.test.ts"] } },
-      { test: { ...shared, name: "invariants", include: ["test/invariants/**/*.test.ts"] } },
-      { test: { ...onProgram, name: "process", include: ["test/process/**/*.test.ts"] } },
-      { test: { ...onProgram, name: "security", include: ["test/security/**/*.test.ts"] } },
+      // For nearly all of these a process of their own takes more work than the tests in it.
+      {
+        test: {
+          ...onProgram,
+          name: "ports",
+          isolate: false,
+          include: ["test/ports/**/*.test.ts"],
+          exclude: [...shared.exclude, ...withModulesReplaced],
+        },
+      },
+      { test: { ...onProgram, name: "replaced", include: withModulesReplaced } },
+      {
+        test: {
+          ...shared,
+          name: "api",
+          isolate: false,
+          setupFiles: "test/api/setup.ts",
+          include: ["test/api/**/*.test.ts"],
+        },
+      },
+      { test: { ...shared, name: "invariants", isolate: false, include: ["test/invariants/**/*.test.ts"] } },
+      { test: { ...onProgram, name: "process", isolate: false, include: ["test/process/**/*.test.ts"] } },
+      { test: { ...onProgram, name: "security", isolate: false, include: ["test/security/**/*.test.ts"] } },
       {
         test: {
           ...onHosts,
@@ -45,13 +65,16 @@ export default defineConfig({
           name: "long",
           // Several guarded updates, each with minutes of waiting, are one test.
           testTimeout: 600_000,
+          setupFiles: "test/api/setup.ts",
           globalSetup: ["test/process/prepare.ts", "test/host/prepare.ts"],
-          // These do more here than in `ports`.
+          // These do more here than in `npm test`.
           include: [
             long,
-            "test/ports/journal-{copies,corruption,differential,expressions,foreign,growth,paging}.test.ts",
+            "test/ports/journal-{copies,differential,export,paging}.test.ts",
+            "test/ports/{operation-store,snapshot-backend,trace-store}.test.ts",
             "test/security/hostile-texts.test.ts",
             "test/api/replays.api.test.ts",
+            "test/host/{logs,processes-listed}.host.test.ts",
           ],
           env: { STEWARD_TESTS: "all", STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,

@@ -51,6 +51,7 @@ export function questionsOf({ firstMicros, lastMicros }: BigJournal) {
       ],
     },
     busiestUnit: { query: { ...always, unit: "nginx.service" }, argv: ["--unit=nginx.service"] },
+    anyUnit: { query: { ...always, unit: "*" }, argv: ["--unit=*"] },
     info: { query: { ...always, priority: "6" }, argv: ["--priority=6"] },
     commonWord: grep("request"),
     rareWord: grep("upstream=4242"),
@@ -91,6 +92,7 @@ const words = ["request", "session", "backend", "timeout", "opened", "closed", "
 
 export const newQuestions = {
   unit: upTo("busiestUnit"),
+  anyUnit: upTo("anyUnit"),
   priority: upTo("info"),
   filter: earlier("filter"),
   rareWord: searching((number) => `upstream=${4242 + number}`),

@@ -26,6 +26,7 @@ const programs = {
   bareBroadcast: fileURLToPath(new URL("./peers/bare-broadcast.ts", import.meta.url)),
   collector: fileURLToPath(new URL("./peers/collector.ts", import.meta.url)),
 };
+const slowLink = fileURLToPath(new URL("./peers/slow-link.ts", import.meta.url));
 
 /** A bare server in `peers`. */
 export type PeerName = keyof typeof programs;
@@ -158,4 +159,12 @@ export async function startPeer(workspace: Workspace, name: PeerName, wiring: Wi
   const port = await freePort();
   const argv = [process.execPath, programs[name], String(port)] as const;
   return startServer(workspace, { argv, env: withCompileCache(workspace), port, path: "/livez", wiring });
+}
+
+/** The same server behind a link of 10 Mbit/s with 20 ms there and back. */
+export async function startSlowLink(workspace: Workspace, server: Server): Promise<Server> {
+  const port = await freePort();
+  const argv = [process.execPath, slowLink, String(port), new URL(server.url).port] as const;
+  const link = await startServer(workspace, { argv, env: withCompileCache(workspace), port, path: "/livez" });
+  return { ...link, headers: server.headers };
 }

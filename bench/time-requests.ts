@@ -1,5 +1,6 @@
 import { Agent, get } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
+import { decoded } from "../test/support/decoded.ts";
 import { median } from "./harness.ts";
 
 /** Latency of requests that are made one after another over one connection. */
@@ -12,7 +13,13 @@ export interface RequestTimes {
 
 type Headers = Readonly<Record<string, string>>;
 
-function request(agent: Agent, url: string, headers: Headers): Promise<Buffer> {
+interface Received {
+  /** As it was sent. */
+  readonly bytes: number;
+  readonly body: Buffer;
+}
+
+function receive(agent: Agent, url: string, headers: Headers): Promise<Received> {
   return new Promise((resolve, reject) => {
     const sent = get(url, { agent, headers }, (response) => {
       const chunks: Buffer[] = [];
@@ -20,12 +27,26 @@ function request(agent: Agent, url: string, headers: Headers): Promise<Buffer> {
       response.on("error", reject);
       response.on("end", () => {
         const body = Buffer.concat(chunks);
-        if (response.statusCode === 200) resolve(body);
+        const { statusCode, headers: received } = response;
+        if (statusCode === 200) resolve({ bytes: body.length, body: decoded(body, received["content-encoding"]) });
         else reject(new Error(`cannot get ${url}: HTTP ${response.statusCode}: ${body.toString("utf8", 0, 200)}`));
       });
     });
     sent.on("error", reject);
   });
+}
+
+const request = async (agent: Agent, url: string, headers: Headers): Promise<Buffer> =>
+  (await receive(agent, url, headers)).body;
+
+/** How many bytes one answer has as it is sent. @throws Error unless it is a 200. */
+export async function fetchSize(url: string, headers: Headers): Promise<number> {
+  const agent = new Agent();
+  try {
+    return (await receive(agent, url, headers)).bytes;
+  } finally {
+    agent.destroy();
+  }
 }
 
 /** One answer. @throws Error unless it is a 200. */

@@ -19,7 +19,8 @@ export interface UnitHost {
   readonly timeStatus: (runs: number) => Promise<Timed>;
 }
 
-const guestNode = "/opt/steward/node_modules/.bin/node";
+/** The Node of the checkout, inside. */
+export const guestNode = "/opt/steward/node_modules/.bin/node";
 const listUnits = ["systemctl", "list-units", "--all", "--type=service", "-o", "json"] as const;
 const growTimeoutMs = 300_000;
 /** Of so many added units one has a process that runs; the rest have done their work. */

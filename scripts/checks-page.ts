@@ -113,7 +113,7 @@ function sayProvocations(id: string, shown: string): readonly string[] {
     row(
       `\`${shown}\``,
       how,
-      isReal ? "yes" : "no: recorded",
+      isReal ? "yes" : "no: by the manual",
       statuses.join(", "),
       `[${file}](../../test/host/${file})`,
     ),

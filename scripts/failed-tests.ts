@@ -10,16 +10,27 @@ interface Failure {
   readonly message: string;
   readonly stack?: string | undefined;
   readonly diff?: string | undefined;
+  /** What made it fail, where it says little itself: of a property, what is wrong with the counterexample. */
+  readonly cause?: unknown;
 }
 
 const maxLines = 25;
+const maxColumns = 400;
 
-/** One failure as a few lines of plain text: where, what, and the place in our own sources. */
-function describeFailure(where: string, { message, stack, diff }: Failure): string {
+const isFailure = (value: unknown): value is Failure =>
+  typeof value === "object" && value !== null && typeof (value as Partial<Failure>).message === "string";
+
+/** What happened and the place in our own sources, then the same of each cause. */
+function linesOf({ message, stack, diff, cause }: Failure): readonly string[] {
   const place = stack?.split("\n").find((line) => line.trimStart().startsWith("at ") && !line.includes("node_modules"));
   const lines = stripVTControlCharacters([message, diff, place?.trim()].filter(Boolean).join("\n")).split("\n");
-  return [where, ...lines.slice(0, maxLines).map((line) => `    ${line}`), ""].join("\n");
+  const own = lines.slice(0, maxLines).map((line) => line.slice(0, maxColumns));
+  return isFailure(cause) ? [...own, "caused by", ...linesOf(cause)] : own;
 }
+
+/** One failure as a few lines of plain text. */
+const describeFailure = (where: string, failure: Failure): string =>
+  [where, ...linesOf(failure).map((line) => `    ${line}`), ""].join("\n");
 
 function failuresOf(module: TestModule): readonly string[] {
   const file = `${module.project.name}: ${relative(process.cwd(), module.moduleId)}`;

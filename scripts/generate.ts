@@ -12,6 +12,7 @@ import { errorsOf } from "#contract/operation.ts";
 import { narrowableScopes, roles, scopes } from "#contract/scopes.ts";
 import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
+import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { checksPage, fixEffects } from "./checks-page.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
@@ -79,6 +80,10 @@ function operationsPage(): string {
     row("---", "---", "---", "---"),
     ...effectRows(),
     "\n## Scopes\n",
+    "A scope may be narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), and each of them to hosts by `@` and a name or a pattern",
+    "with `*`: `system:reboot@web-1`, `services:restart:nginx.service@web-*`, `operator@db-*`. It then holds where the host is so called, by its whole",
+    "name or the part before the first dot; without `@` it holds on every host. Names of units have an `@` too, so there the host follows the whole",
+    "name with its suffix: `services:restart:getty@tty1` is an instance, `services:restart:getty@tty1.service@web-1` the instance on a host.\n",
     row("scope", "may be narrowed to a resource", ...Object.keys(roles)),
     row("---", "---", ...Object.keys(roles).map(() => "---")),
     ...scopes.map((scope) =>
@@ -101,6 +106,7 @@ function operationsPage(): string {
 /** Every generated file, from docs on, with what it must hold. */
 const generated: Readonly<Record<string, () => string>> = {
   "reference/openapi.json": () => json(openapiDocument(version)),
+  "reference/asyncapi.json": () => json(asyncapiDocument(version)),
   "reference/config.schema.json": () => json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...Settings }),
   "reference/plugin.schema.json": () =>
     json({ $schema: "https://json-schema.org/draft/2020-12/schema", ...ManifestFile }),

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { basename, join } from "node:path";
 import { parseArgs } from "node:util";
 import { bundleProgram } from "./package/bundle.ts";
+import { makeClient } from "./package/client/index.ts";
 import { makeDeb } from "./package/deb.ts";
 import { openRelease, type ProgramNode, pinnedNode, systemNode } from "./package/node.ts";
 import { manifest, root } from "./package/project.ts";
@@ -18,6 +19,7 @@ Builds dist/${manifest.name}_<version>_<architecture>.deb for the kind of proces
   --level N          of compression, 0 to 9: 6 unless given, less is quicker
   --program DIR      writes what runs into DIR instead, without Node and without a package
   --with FILE        into DIR/drivers also a program of tests, as often as given
+  --client           builds dist/steward-client-<version>.tgz instead, the client for other programs, which npm installs
   --single-file      builds dist/${manifest.name}-<processor> instead, an executable that needs no installation
   --system-node      brings no Node: depends on the distribution's, nodejs (${manifest.engines.node})
   --node-release FILE --node-sums FILE --node-keyring FILE
@@ -47,6 +49,7 @@ const { values } = parseArgs({
     level: { type: "string" },
     program: { type: "string" },
     with: { type: "string", multiple: true, default: [] },
+    client: { type: "boolean" },
     "single-file": { type: "boolean" },
     "system-node": { type: "boolean" },
     "node-release": { type: "string" },
@@ -90,6 +93,9 @@ if (values.help === true) {
     const drivers = Object.fromEntries(values.with.map((path) => [basename(path, ".ts"), path]));
     if (values.with.length > 0) await bundleProgram(join(values.program, "drivers"), version, drivers);
     console.log(values.program);
+  } else if (values.client === true) {
+    const path = await makeClient({ version, outdir });
+    console.log(`${path} (${(statSync(path).size / 1024).toFixed(1)} KiB)`);
   } else {
     const path = await withNode((node) => {
       const options = { version, outdir, epochSeconds: epoch(), node };

@@ -32,12 +32,17 @@ const vitest = (projects: readonly string[], ...options: readonly string[]): Arg
 
 /** What `npm test` runs, in order: the quick gates first. */
 const steps: readonly Step[] = [
-  alone("types and layers", "tsc", "-b"),
   alone("format and style", "biome", "check", "--error-on-warnings", "."),
-  alone("promises and types", "oxlint", "--type-aware", "--deny-warnings"),
-  alone("unused code", "knip"),
-  alone("generated files", "node", "scripts/generate.ts", "--check"),
-  alone("OpenAPI document", "redocly", "lint", "docs/reference/openapi.json"),
+  {
+    name: "types, promises, unused code, generated files",
+    commands: [
+      ["tsc", "-b"],
+      ["oxlint", "--type-aware", "--deny-warnings"],
+      ["knip"],
+      ["node", "scripts/generate.ts", "--check"],
+      ["redocly", "lint", "docs/reference/openapi.json"],
+    ],
+  },
   {
     name: "tests",
     commands: [
@@ -48,30 +53,31 @@ const steps: readonly Step[] = [
   },
 ];
 
-/** What runs on the hosts of another Debian. */
-const stepsOnHost: readonly Step[] = [
+/** What runs on the hosts of another Debian: of the long tests a part, such as 2/3, or all. */
+const stepsOnHost = (part: string | undefined): readonly Step[] => [
   alone("host tests", ...vitest(["host"], "--maxWorkers", "4")),
-  alone("long host tests", ...vitest(["long"], ...longTestsOn)),
+  alone("long host tests", ...vitest(["long"], ...(part === undefined ? [] : ["--shard", part]), ...longTestsOn)),
 ];
 
-const help = `usage: npm test [-- [--only STEP] [--host SUITE] [VITEST ARGUMENT ...]]
+const help = `usage: npm test [-- [--only STEP] [--host SUITE [--part PART]] [VITEST ARGUMENT ...]]
 
 Runs all gates and tests but those of the projects "long", "sid" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
 Arguments go to vitest and run the tests alone: npm test -- --project api
 --host SUITE runs the tests of the host on another Debian (${suites.join(", ")}), or those that are named: npm test -- --host trixie,
 npm test -- --host trixie --project host test/host/plugins.host.test.ts
+--part 2/3 is the second third of the long tests among them; of all that are long: npm test -- --project long --shard 2/3
 `;
 
 const { values } = parseArgs({
-  options: { help: { type: "boolean" }, only: { type: "string" }, host: { type: "string" } },
+  options: { help: { type: "boolean" }, only: { type: "string" }, host: { type: "string" }, part: { type: "string" } },
   allowPositionals: true,
   strict: false,
 });
 
-/** The arguments without `--host SUITE`, which vitest does not know. */
-function withoutHost(argv: readonly string[]): readonly string[] {
-  const at = argv.findIndex((word) => word === "--host" || word.startsWith("--host="));
-  return at === -1 ? argv : argv.toSpliced(at, argv[at] === "--host" ? 2 : 1);
+/** The arguments without an option that vitest does not know. */
+function without(option: string, argv: readonly string[]): readonly string[] {
+  const at = argv.findIndex((word) => word === option || word.startsWith(`${option}=`));
+  return at === -1 ? argv : argv.toSpliced(at, argv[at] === option ? 2 : 1);
 }
 
 /** The Debian of the test hosts. @throws Error when it is none that they can be built from. */
@@ -101,12 +107,14 @@ if (values.help) {
   console.log(help);
   process.exit(0);
 }
-const forVitest = withoutHost(process.argv.slice(2));
+const forVitest = without("--part", without("--host", process.argv.slice(2)));
 const chosen = ((): readonly Step[] => {
-  const { only, host } = values;
+  const { only, host, part } = values;
+  // Of whatever else runs, all would run: vitest's own word for a part is --shard.
+  if (part !== undefined && (host === undefined || only !== undefined || forVitest.length > 0)) return [];
   if (only !== undefined) return steps.filter(({ name }) => name === only);
   if (forVitest.length > 0) return [alone("tests", ...vitest([], ...forVitest))];
-  return host === undefined ? steps : stepsOnHost;
+  return host === undefined ? steps : stepsOnHost(part === undefined ? undefined : String(part));
 })();
 if (chosen.length === 0) {
   console.error(help);

@@ -1,7 +1,8 @@
 import { spawnSync } from "node:child_process";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { compare, type Row, type Subject } from "../row.ts";
+import { withCompletionHost } from "../completion-host.ts";
+import { compare, type Line, type Row, type RowOptions, type Subject } from "../row.ts";
 import { startSteward } from "../servers.ts";
 import { withWorkspace } from "../workspace.ts";
 
@@ -42,6 +43,26 @@ const statusOfClient: Subject = {
   unit: "ms",
   judged: "peer/ours",
 };
+
+const completion: Subject = {
+  work: "completion of a unit's name, the program of the package",
+  peer: "`systemctl --no-legend list-units`, which the completion of systemctl runs",
+  unit: "ms",
+  judged: "ours/peer",
+};
+
+/** In the test host, where there is a systemd to ask. */
+const measureCompletion = (options: RowOptions): Promise<Line> =>
+  withCompletionHost(options.say, ({ timeOurs, timeSystemctl }) =>
+    compare(
+      completion,
+      {
+        ours: async () => (await timeOurs(runs)).medianMs,
+        peer: async () => (await timeSystemctl(runs)).medianMs,
+      },
+      options,
+    ),
+  );
 
 type Argv = readonly [string, ...string[]];
 
@@ -111,6 +132,7 @@ export const cli: Row = {
             { ours: timed(node, main, "status"), peer: timed(node, "--input-type=module", "-e", ask) },
             options,
           ),
+          await measureCompletion(options),
         ];
       } finally {
         await server.stop();

@@ -1,18 +1,24 @@
 import type { Row } from "../row.ts";
 import { cli } from "./cli.ts";
 import { health } from "./health.ts";
+import { healthSession } from "./health-session.ts";
 import { healthTraced } from "./health-traced.ts";
 import { healthUnderGrep } from "./health-under-grep.ts";
 import { idle } from "./idle.ts";
 import { info } from "./info.ts";
 import { logsAttack } from "./logs-attack.ts";
 import { logsClients } from "./logs-clients.ts";
+import { logsCompressed } from "./logs-compressed.ts";
+import { logsExplored } from "./logs-explored.ts";
+import { logsExport } from "./logs-export.ts";
 import { logsFanout } from "./logs-fanout.ts";
 import { logsFilter, logsGrep } from "./logs-filter.ts";
 import { logsGrowth } from "./logs-growth.ts";
+import { logsIdle } from "./logs-idle.ts";
 import { logsLatency } from "./logs-latency.ts";
 import { logsStreams } from "./logs-streams.ts";
 import { logsTail, logsTailProcess } from "./logs-tail.ts";
+import { logsTemplates } from "./logs-templates.ts";
 import { logsTenMillion } from "./logs-ten-million.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
@@ -22,6 +28,7 @@ import { services } from "./services.ts";
 import { snapshot } from "./snapshot.ts";
 import { start } from "./start.ts";
 import { startPackage } from "./start-package.ts";
+import { top } from "./top.ts";
 import { unit } from "./unit.ts";
 import { updates } from "./updates.ts";
 
@@ -31,17 +38,24 @@ export const rows: readonly Row[] = [
   logsTailProcess,
   logsFilter,
   logsGrep,
+  logsCompressed,
   logsLatency,
   logsFanout,
   logsStreams,
+  logsExplored,
+  logsExport,
+  logsTemplates,
   logsGrowth,
+  logsIdle,
   logsTenMillion,
   logsClients,
   healthUnderGrep,
   logsAttack,
   healthTraced,
+  healthSession,
   services,
   processes,
+  top,
   unit,
   updates,
   packageSearch,

@@ -34,6 +34,12 @@ const newest = "newest 1000 of another window each time";
 const tail = subjectOf(newest, "`journalctl --until -n 1000 -r -o json`", 8);
 const tailOverHttp = subjectOf(newest, "`systemd-journal-gatewayd`, the same windows over HTTP", 15);
 
+const anyUnit: Subject = {
+  ...subjectOf("`unit=*`, exact `total`", "`journalctl -u '*' -o json`, lines counted", 1),
+  judged: "ours",
+  goal: { is: "less than", value: 30 },
+};
+
 interface Case {
   readonly subject: Subject;
   readonly question: NewQuestion;
@@ -44,6 +50,7 @@ const cases: readonly Case[] = [
     subject: subjectOf("half of them of one unit, exact `total`", "`journalctl -u -o json`, lines counted", 30),
     question: newQuestions.unit,
   },
+  { subject: anyUnit, question: newQuestions.anyUnit },
   {
     subject: subjectOf("`priority=6`, exact `total`", "`journalctl -p 6 -o json`, lines counted", 30),
     question: newQuestions.priority,

@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { systemClock } from "#adapters/clock/index.ts";
 import { exec } from "#adapters/exec/index.ts";
 import { apt } from "#adapters/packages/apt/index.ts";
+import { Versioned } from "#contract/operation.ts";
 import { packagesHandlers } from "#domain/packages/handlers.ts";
 import { compare, type Row, type Subject } from "../row.ts";
 
@@ -31,14 +32,24 @@ function openSearch() {
     caller: undefined,
     signal: () => signal,
     prefersAsync: () => false,
+    prefersWaitMs: () => undefined,
     idempotencyKey: () => undefined,
     touched: () => undefined,
     drawsOn: () => undefined,
+    planned: () => undefined,
+    windowOverride: () => undefined,
+    answerIsSecret: () => undefined,
+    checkWindows: () => undefined,
+    login: () => {
+      throw new Error("cannot sign in here");
+    },
     afterReply: () => undefined,
   };
   return async (search: string) => {
     const answer = await handlers.searchPackages({ query: { search } }, context);
-    return "total" in answer ? answer.total : 0;
+    const list = answer instanceof Versioned ? answer.make() : answer;
+    if (!("total" in list)) throw new Error("cannot measure the search: its answer is no list of packages");
+    return list.total;
   };
 }
 

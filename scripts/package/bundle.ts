@@ -15,6 +15,7 @@ export const filesBeside: Readonly<Record<string, string>> = {
   "src/adapters/journald/thread.ts": "program/journal-thread-*.js",
   "src/app/tracing/thread.ts": "program/trace-thread-*.js",
   "src/cli/commands/plugins/plugin-templates": "plugin-templates",
+  "src/transports/http/console": "console",
   "deploy/observability": "observability",
 };
 
@@ -25,10 +26,12 @@ export const filesOfPackages: Readonly<Record<string, readonly string[]>> = {
 
 type Entries = Readonly<Record<string, string>>;
 
-/** What is loaded by name: all that the service, its tasks and the command line run. */
+/** What is loaded by name: the service, its tasks and the command line. */
 const programEntries = (version: string): Entries => ({
   program: "src/main.ts",
   [`command-line-${version}`]: "src/command-line.ts",
+  [`serve-command-${version}`]: "src/serve-command.ts",
+  [`task-command-${version}`]: "src/task-command.ts",
   [`local-commands-${version}`]: "src/local-commands.ts",
 });
 
@@ -173,6 +176,9 @@ const optionsOf = (version: string, place: Place) =>
     // Their licences are in a file of their own.
     legalComments: "none",
     banner: { js: banner(version) },
+    // A start reads all of it.
+    minifySyntax: true,
+    minifyWhitespace: true,
     metafile: true,
     logLevel: "warning",
     plugins: [besideTheOutput(place), ownRequire, namesOnDemand, modulesOfNode],
@@ -190,8 +196,6 @@ export async function bundleProgram(
   const options = {
     ...optionsOf(version, placeInPackage(version)),
     outdir,
-    minifySyntax: true,
-    minifyWhitespace: true,
   };
   const { metafile } = await build({ ...options, entryPoints: entries ?? programEntries(version), splitting: true });
   if (entries !== undefined) return metafile;

@@ -63,6 +63,9 @@ export async function lost(address: () => Address, { keys, silences, plugin }: T
   ];
 }
 
+/** Fewer say nothing of growth: on a busy machine each takes longer. */
+const leastSamples = 5;
+
 /** What was under way when the service ended is answered or has failed after so long. */
 const settleMs = 2_000;
 const longestTrafficMs = 600;
@@ -99,13 +102,14 @@ export async function soak(target: Target, options: SoakOptions): Promise<SoakRe
   const plan = { units, plugin, readsPerSecond, changeMs, fillMs: warmUpMs * fillShare, hasModel: true };
   const load = startLoad(target.address, plan);
   const startedAt = Date.now();
+  const isWarm = ({ at }: { readonly at: number }): boolean => at - startedAt >= warmUpMs;
   let reloads = 0;
   let inside: readonly InsideSample[] = [];
   const troubles: string[] = [];
   try {
     const pid = await target.pid();
     let reloadAt = startedAt + reloadMs;
-    while (Date.now() - startedAt < durationMs) {
+    while (Date.now() - startedAt < durationMs || outside.filter(isWarm).length < leastSamples) {
       await sleep(Math.min(sampleMs, durationMs / 8));
       const sample = parseOutside(await target.shell(outsideCommand(pid)), Date.now());
       outside.push(sample);
@@ -130,7 +134,6 @@ export async function soak(target: Target, options: SoakOptions): Promise<SoakRe
   } finally {
     await load.stop();
   }
-  const isWarm = ({ at }: { readonly at: number }): boolean => at - startedAt >= warmUpMs;
   const findings = findingsOf(outside.filter(isWarm), inside.filter(isWarm));
   const errors = await target.errorLines();
   return {
