@@ -6,7 +6,7 @@ import { finished } from "node:stream/promises";
 import { parseArgs } from "node:util";
 import { encodeEntry, type Field, type NewEntry } from "../../test/journals/export-format.ts";
 import { journalRemote, journalRemoteCall, whyNoJournals } from "../../test/journals/programs.ts";
-import { createRandom, type Random } from "../../test/journals/random.ts";
+import { createRandom, type Random } from "../../test/support/random.ts";
 
 /** A journal of a busy host, as big as asked for. */
 export interface BigJournal {

@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { closeSync, existsSync, mkdirSync, openSync, renameSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { createRandom, type Random } from "../../test/journals/random.ts";
+import { createRandom, type Random } from "../../test/support/random.ts";
 
 /** A folder with a repository of two suites, `bookworm` and `bookworm-security`, and what a host has installed from it. */
 export interface PackageLists {

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
 import { join, relative } from "node:path";
-import { createRandom, type Random } from "../journals/random.ts";
+import { createRandom, type Random } from "../support/random.ts";
 import { type Coverage, startCoverage } from "./coverage.ts";
 import { minimise } from "./minimise.ts";
 import { mutate } from "./mutate.ts";

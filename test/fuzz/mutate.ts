@@ -1,4 +1,4 @@
-import type { Random } from "../journals/random.ts";
+import type { Random } from "../support/random.ts";
 
 /** What mutations take from besides chance. */
 export interface Material {

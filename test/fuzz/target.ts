@@ -1,4 +1,4 @@
-import type { Random } from "../journals/random.ts";
+import type { Random } from "../support/random.ts";
 
 /** A target that is loaded and takes inputs. */
 export interface OpenTarget {

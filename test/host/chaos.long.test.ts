@@ -1,5 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 import { type Chaos, keepAddress, startChaos } from "./support/chaos.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -93,10 +95,11 @@ describeOnHost("a host that is not kind to the service", (session) => {
   it(`kills the service ${kills} times`, { timeout: 300_000 }, async () => {
     const before = Number(await property(session, "steward.service", "NRestarts"));
     chaos.load.expectTrouble(true);
+    const { fraction: random } = createRandom(seed);
     await chaos.happen({
       async act() {
         for (let count = 1; count <= kills; count += 1) {
-          await sleep(Math.random() * 500);
+          await sleep(random() * 500);
           await kill("KILL");
           await eventually(async () => {
             expect(await property(session, "steward.service", "NRestarts")).toBe(String(before + count));

@@ -31,12 +31,12 @@ function describeCommand(argv: readonly string[]): string {
 
 /**
  * Runs one command to its end and collects what it prints.
- * @throws if it cannot be started, takes longer than `timeoutMs` (three minutes) or, unless `allowFailure`, exits with anything but 0.
+ * @throws if it cannot be started, takes longer than `timeoutMs` (100 seconds) or, unless `allowFailure`, exits with anything but 0.
  */
 export function runCommand(argv: readonly string[], options: CommandOptions = {}): Promise<CommandResult> {
   const [file, ...args] = argv;
   if (file === undefined) throw new Error("cannot run a command: the list of its words is empty");
-  const timeoutMs = options.timeoutMs ?? 180_000;
+  const timeoutMs = options.timeoutMs ?? 100_000;
   return new Promise((resolve, reject) => {
     // A process group of its own, so that a timeout also ends what the command itself has started.
     const child = spawn(file, args, { env: options.env ?? plainEnvironment, detached: true, stdio: "pipe" });

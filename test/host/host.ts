@@ -36,7 +36,7 @@ export type BootedGuest = {
 
 /** A running Debian with systemd that belongs to one test. Changes to it are gone with it. */
 export type Host = {
-  /** Runs a command inside as root, or as `user`; throws unless it exits with 0 (see `allowFailure`) within `timeoutMs` (three minutes). */
+  /** Runs a command inside as root, or as `user`; throws unless it exits with 0 (see `allowFailure`) within `timeoutMs` (100 seconds). */
   exec(argv: readonly string[], options?: ExecOptions): Promise<CommandResult>;
   /** The words that, run on this machine, run `argv` inside; for a shell on a terminal. They hold until the next reboot. */
   enter(argv: readonly string[]): Promise<readonly string[]>;

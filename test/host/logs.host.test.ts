@@ -20,8 +20,8 @@ import {
 } from "../journals/oracle.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
-import { createRandom } from "../journals/random.ts";
 import { byBreadth } from "../support/breadth.ts";
+import { createRandom } from "../support/random.ts";
 import { eventually } from "./support/eventually.ts";
 import { askLogs, journalFolder, sendNative, synced } from "./support/journal.ts";
 import { type LogStreamClient, openLogStream } from "./support/log-stream.ts";

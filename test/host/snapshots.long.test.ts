@@ -4,6 +4,8 @@ import { join } from "node:path";
 import { beforeAll, describe, expect, it } from "vitest";
 import type { PackageChange } from "#domain/ports/packages.ts";
 import type { RollbackOutcome, SnapshotDiff } from "#domain/ports/snapshots.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 import { runCommand } from "./commands.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { kills } from "./support/kills.ts";
@@ -331,10 +333,11 @@ describeOnHost("package snapshots", asRoot, (session) => {
 
   it("are returned to whenever the process that does it was killed, the package manager with it or not", async () => {
     const folder = "/var/lib/steward/repository";
+    const { fraction: random } = createRandom(seed);
     for (let round = 0; round < kills; round++) {
       await moveOn();
       for (let kill = 0; kill < 2; kill++) {
-        await killedRollback(session, { folder, id, afterMs: 200 + Math.random() * 1_000 });
+        await killedRollback(session, { folder, id, afterMs: 200 + random() * 1_000 });
         if (round % 2 === 1) await shell("systemctl kill --signal=KILL 'steward-packages-*' 2>&1 || true");
       }
       const { result, error } = await rollback(folder);

@@ -6,6 +6,8 @@ import type {
   TransactionPlan,
   TransactionResult,
 } from "#domain/ports/packages.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { kills } from "./support/kills.ts";
@@ -430,10 +432,11 @@ describeOnHost("apt as the package manager of updates", (session) => {
       const planned = await plan("packages", false, names);
       expect((await commit(planned)).result).toMatchObject({ isDone: true });
       const end = await state();
+      const { fraction: random } = createRandom(seed);
       for (let round = 0; round < kills; round += 1) {
         await reset();
         const id = `round-${round}`;
-        await killedCommit(session, { id, plan: planned }, 150 + Math.random() * 2_000);
+        await killedCommit(session, { id, plan: planned }, 150 + random() * 2_000);
         if (round % 2 === 1)
           await shell("systemctl kill --kill-whom=all --signal=KILL 'steward-packages-*' 2>&1 || true");
         await told("settle", { id });

@@ -1,19 +1,18 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
-import { createRandom } from "../process/support/random.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 import { slowNames, updatesOn } from "./support/apt-updates.ts";
 import { eventually } from "./support/eventually.ts";
 import { kills } from "./support/kills.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
-
 describeOnHost("updates that go wrong", (session) => {
   const { shell } = session;
   const { api, versionsOf, listing, etcTree, install, oldOf, apply, post, ended, answer } = updatesOn(session);
 
-  describe(`whose process is killed at random moments (STEWARD_TEST_SEED=${seed})`, () => {
-    const random = createRandom(seed);
+  describe(`whose process is killed at random moments`, () => {
+    const { fraction: random } = createRandom(seed);
     const folderOf = (id: string): string => `/var/lib/steward-tasks/operations/${id}`;
 
     /** Kills the task at its first and its second attempt. @returns how often that interrupted it. */

@@ -1,7 +1,7 @@
 import { type Hash64, jenkinsHash } from "#adapters/journald/journal-file/hash.ts";
+import type { Random } from "../support/random.ts";
 import { type Clock, timed } from "./entries.ts";
 import type { Field, NewEntry } from "./export-format.ts";
-import type { Random } from "./random.ts";
 
 const turn = (value: number, bits: number): number => (value << bits) | (value >>> (32 - bits));
 const blockSize = 12;

@@ -2,12 +2,12 @@ import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { zstdDecompressSync } from "node:zlib";
+import { createRandom, type Random } from "../support/random.ts";
 import { collidingEntries } from "./collisions.ts";
 import { boots, everyday, machines, messageEntries, specialEntries, start, timed } from "./entries.ts";
 import { encodeEntry, type NewEntry } from "./export-format.ts";
 import { readHeaderField, stateOnline, writeHeaderField } from "./file-header.ts";
 import { appendToJournal, type FileKind } from "./programs.ts";
-import { createRandom, type Random } from "./random.ts";
 
 const [firstBoot = "", secondBoot = "", thirdBoot = "", fourthBoot = ""] = boots;
 const [firstMachine = "", secondMachine = ""] = machines;

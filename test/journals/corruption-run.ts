@@ -3,12 +3,12 @@ import { join } from "node:path";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
+import { createRandom } from "../support/random.ts";
 import { createDamagedFile } from "./damaged-file.ts";
 import { everything } from "./known.ts";
 import { anatomyOf, createMutator } from "./mutations.ts";
 import { always } from "./oracle.ts";
 import { runJournalctl } from "./programs.ts";
-import { createRandom } from "./random.ts";
 
 /*
  * Damages a journal again and again and queries it. A process of its own: a reader that loops or eats memory takes only this

@@ -1,5 +1,5 @@
+import type { Random } from "../support/random.ts";
 import type { Field, NewEntry } from "./export-format.ts";
-import type { Random } from "./random.ts";
 
 /** 2023-11-14T22:13:20Z. */
 export const start = 1_700_000_000_000_000;

@@ -11,7 +11,6 @@ export const isLong = size === "long";
 export const bySize = <T>(short: T, more: T, long: T): T => (isLong ? long : size === "more" ? more : short);
 /** The same of what runs in the project `long` alone. */
 export const byLength = <T>(usual: T, long: T): T => (isLong ? long : usual);
-export const seed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1);
 
 /** All of a journal, up to the greatest limit. */
 export const everything: LogQuery = {

@@ -1,5 +1,5 @@
+import type { Random } from "../support/random.ts";
 import { headerFields } from "./file-header.ts";
-import type { Random } from "./random.ts";
 
 /** Damage to a file: what is written over it, and where it is cut off. */
 export interface Mutation {

@@ -6,10 +6,11 @@ import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import { copiesCorpus, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
 import { counterOf, expectCounts } from "../journals/counts.ts";
-import { answerOf, bySize, everything, seed } from "../journals/known.ts";
+import { answerOf, bySize, everything } from "../journals/known.ts";
 import { dumpJournal, type KnownEntry, matchingEntries } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
+import { seed } from "../support/seed.ts";
 
 /** An entry, whichever file it is in. */
 const identityOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "");

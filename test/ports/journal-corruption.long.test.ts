@@ -11,11 +11,12 @@ import { boots, everyday, machines, messageEntries, specialEntries, start, timed
 import { encodeEntry } from "../journals/export-format.ts";
 import { byLength, isLong } from "../journals/known.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
-import { createRandom } from "../journals/random.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 
 const countPerKind = byLength(500, 20_000);
 const compareEvery = isLong ? 5 : 8;
-const firstSeed = Number(process.env["STEWARD_JOURNAL_SEED"] ?? 1) * 1_000_000;
+const firstSeed = seed * 1_000_000;
 /** A query on these files takes milliseconds; who works for so long in silence is not coming back. */
 const silentSeconds = 20;
 const watchEveryMs = 5_000;

@@ -9,7 +9,7 @@ import { type Corpus, corpora, fileKinds, type JournalFolder, writeCorpus } from
 import { counterOf, expectCounts } from "../journals/counts.ts";
 import { boots, machines } from "../journals/entries.ts";
 import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
-import { answerOf, bySize, cursorsOf, everything, isLong, type Known, known, seed } from "../journals/known.ts";
+import { answerOf, bySize, cursorsOf, everything, isLong, type Known, known } from "../journals/known.ts";
 import {
   always,
   askForMatching,
@@ -23,6 +23,7 @@ import {
 } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
+import { seed } from "../support/seed.ts";
 
 const queriesPerFolder = bySize(10, 100, 5_000);
 const asksPerFolder = bySize(1, 8, 200);

@@ -10,7 +10,7 @@ import { boots, everyday, messageEntries, start, timed } from "../journals/entri
 import { canonicalLine, exported, exportOf, splitExport } from "../journals/exported.ts";
 import { incompatible } from "../journals/file-header.ts";
 import { canMakeJournals } from "../journals/programs.ts";
-import { createRandom } from "../journals/random.ts";
+import { createRandom } from "../support/random.ts";
 
 const never = new AbortController().signal;
 

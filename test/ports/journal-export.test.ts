@@ -9,7 +9,7 @@ import { boots, everyday, start } from "../journals/entries.ts";
 import { canonicalLine, exported, exportOf, partOf, partsOf, splitExport } from "../journals/exported.ts";
 import { answerOf, bySize, everything } from "../journals/known.ts";
 import { appendToJournal, canMakeJournals, runJournalctl } from "../journals/programs.ts";
-import { createRandom } from "../journals/random.ts";
+import { createRandom } from "../support/random.ts";
 
 const [kind] = fileKinds;
 const all = corpora.map((corpus, position) => {

@@ -4,9 +4,10 @@ import { compileExpression } from "#domain/logs/expression.ts";
 import { ExpressionUnsupported } from "#domain/logs/expression-tree.ts";
 import { createFolder, fileKinds, type JournalFolder } from "../journals/corpora.ts";
 import { boots, start } from "../journals/entries.ts";
-import { byLength, seed } from "../journals/known.ts";
+import { byLength } from "../journals/known.ts";
 import { canMakeJournals, runJournalctl } from "../journals/programs.ts";
 import { asciiTexts, expressions } from "../journals/random-expressions.ts";
+import { seed } from "../support/seed.ts";
 
 const messages = [
   ...fc.sample(asciiTexts, { numRuns: 400, seed: 1 }),

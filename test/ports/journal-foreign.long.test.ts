@@ -13,10 +13,11 @@ import { type Counter, expectCounts } from "../journals/counts.ts";
 import { boots, everyday, start } from "../journals/entries.ts";
 import { encodeEntry } from "../journals/export-format.ts";
 import { incompatible, readHeaderField, stateArchived, writeHeaderField } from "../journals/file-header.ts";
-import { byLength, everything, type Known, known, seed } from "../journals/known.ts";
+import { byLength, everything, type Known, known } from "../journals/known.ts";
 import { dumpJournal, type KnownEntry, matchingEntries, pageOf } from "../journals/oracle.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
+import { seed } from "../support/seed.ts";
 
 const corpus = corpora.find(({ name }) => name.startsWith("payloads packed"));
 const [kind] = fileKinds;

@@ -7,10 +7,11 @@ import { firstDifference } from "../journals/compare.ts";
 import { createFolder, fileKinds, type JournalFolder, type Writer } from "../journals/corpora.ts";
 import { boots, everyday, machines, start } from "../journals/entries.ts";
 import type { NewEntry } from "../journals/export-format.ts";
-import { answerOf, byLength, everything, isLong, known, seed } from "../journals/known.ts";
+import { answerOf, byLength, everything, isLong, known } from "../journals/known.ts";
 import { pageOf } from "../journals/oracle.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
+import { seed } from "../support/seed.ts";
 
 describe.skipIf(!canMakeJournals()).each(fileKinds.slice(0, 2))(
   "journal: one engine over files that change between queries ($name)",

@@ -7,8 +7,8 @@ import { fileKinds } from "../journals/corpora.ts";
 import { boots, everyday, start } from "../journals/entries.ts";
 import { answerOf, everything } from "../journals/known.ts";
 import { anatomyOf } from "../journals/mutations.ts";
-import { createRandom } from "../journals/random.ts";
 import { smallJournal } from "../journals/small-journal.ts";
+import { createRandom } from "../support/random.ts";
 
 const entries = everyday(createRandom(1), { bootId: boots[0] ?? "", realtime: start, monotonic: 1 }, 40);
 

@@ -7,9 +7,10 @@ import type { JournalBoot, LogQuery } from "#domain/ports/journal.ts";
 import { corpora, createFolder, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
 import { boots, start } from "../journals/entries.ts";
 import type { Field } from "../journals/export-format.ts";
-import { answerOf, byLength, everything, seed } from "../journals/known.ts";
+import { answerOf, byLength, everything } from "../journals/known.ts";
 import { canMakeJournals, runJournalctl } from "../journals/programs.ts";
-import { createRandom } from "../journals/random.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 
 /** Pieces of messages that a terminal, a line or JSON takes for something else. */
 const pieces = [

@@ -9,8 +9,9 @@ import { parseCursor } from "#adapters/journald/order.ts";
 import { createRegistry } from "#adapters/journald/registry.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { NewEntry } from "../journals/export-format.ts";
-import { answerOf, bySize, everything, seed } from "../journals/known.ts";
+import { answerOf, bySize, everything } from "../journals/known.ts";
 import { smallJournal } from "../journals/small-journal.ts";
+import { seed } from "../support/seed.ts";
 
 const numRuns = bySize(20, 150, 3_000);
 const start = 1_700_000_000_000_000;

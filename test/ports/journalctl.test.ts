@@ -11,7 +11,7 @@ import { encodeEntry } from "../journals/export-format.ts";
 import { all, ask, kind, never, readerOf } from "../journals/journalctl-reader.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
-import { createRandom } from "../journals/random.ts";
+import { createRandom } from "../support/random.ts";
 
 describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
   const folders: string[] = [];

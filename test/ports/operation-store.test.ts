@@ -20,6 +20,8 @@ import { queuedState } from "#domain/operations/state.ts";
 import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
 import { createFakeOperationStore } from "../fakes/operation-store.ts";
 import { byBreadth } from "../support/breadth.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 
 let stateDir: string;
 beforeEach(() => {
@@ -247,6 +249,7 @@ const begun = (child: ChildProcess): Promise<void> =>
 
 describe("a writer that is killed", () => {
   const rounds = byBreadth(3, 12);
+  const { fraction: random } = createRandom(seed);
 
   it("leaves a state that is whole, and never an older one than it was sure of", async () => {
     const store = openReal();
@@ -272,7 +275,7 @@ describe("a writer that is killed", () => {
         const at = Number(state?.startedAt);
         expect(state?.phase).toEqual({ at, text: state?.step });
         expect(state?.step).toBe(String(at).repeat(50 + (at % 7) * 400));
-        await sleep(Math.random() * 4);
+        await sleep(random() * 4);
       }
       writer.kill("SIGKILL");
       await ended(writer);
@@ -296,7 +299,7 @@ describe("a writer that is killed", () => {
           process.stdout.write(".");
         }`);
       await begun(writer);
-      await sleep(Math.random() * 30);
+      await sleep(random() * 30);
       writer.kill("SIGKILL");
       await ended(writer);
     }

@@ -6,8 +6,8 @@ import { boots, everyday, messageEntries, start, timed } from "../journals/entri
 import { dumpJournal } from "../journals/oracle.ts";
 import { packedMessages } from "../journals/packed-messages.ts";
 import { canMakeJournals, type FileKind, runJournalctl } from "../journals/programs.ts";
-import { createRandom } from "../journals/random.ts";
 import { smallJournal, withHashes } from "../journals/small-journal.ts";
+import { createRandom } from "../support/random.ts";
 
 const [bootId = ""] = boots;
 const clock = { bootId, realtime: start, monotonic: 1_000_000 };

@@ -5,8 +5,9 @@ import { afterAll, describe, expect, it } from "vitest";
 import { auditFolder, verifyAudit } from "#adapters/audit/index.ts";
 import { createClient } from "#client/index.ts";
 import type { AuditRecord } from "#contract/audit.ts";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 import { runProgram } from "./support/program.ts";
-import { createRandom } from "./support/random.ts";
 import { exchange } from "./support/raw-socket.ts";
 import { mainFile, type RunningService, startService, writeSettings } from "./support/service.ts";
 import { until } from "./support/until.ts";
@@ -16,7 +17,6 @@ const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
 const environment = { STEWARD_RATE_LIMITS: "off" };
-const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
 
 const linesOf = (stateDir: string): readonly string[] =>
   readdirSync(auditFolder(stateDir))
@@ -50,9 +50,9 @@ function makeKeys({ url, adminKey }: RunningService, atOnce: number) {
   return { acknowledged, ended: Promise.all(Array.from({ length: atOnce }, many)) };
 }
 
-describe(`SIGKILL (STEWARD_TEST_SEED=${seed})`, () => {
+describe(`SIGKILL`, () => {
   it("loses no entry of a mutation that was acknowledged, and leaves a whole chain", { timeout: 120_000 }, async () => {
-    const random = createRandom(seed);
+    const { fraction: random } = createRandom(seed);
     const stateDir = workspace.path("killed");
     const settings = "updates: { enabled: false }\nconnectors: { discover: false }\n";
     const all: string[] = [];

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 import { afterAll, expect, it } from "vitest";
@@ -21,7 +22,7 @@ const mail = `{ smtp: "smtp://127.0.0.1:9", from: steward@example.org, to: [ops@
 
 /** Starts the service with a note of each module that it loads. */
 async function startWatched(settings: string, environment: Readonly<Record<string, string>>) {
-  const list = workspace.path(`modules-${Math.random()}`);
+  const list = workspace.path(`modules-${randomUUID()}`);
   const preload = `${list}.mjs`;
   writeFileSync(
     preload,

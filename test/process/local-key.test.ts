@@ -24,7 +24,8 @@ server.listen(0, process.argv[1], () => console.log(server.address().port));
 `;
 
 async function listen(host: string, uid: number) {
-  const child = spawn(process.execPath, ["-e", listener, host], {
+  // By this name another user may run it wherever the checkout is.
+  const child = spawn("/proc/self/exe", ["-e", listener, host], {
     uid,
     stdio: ["ignore", "pipe", "inherit"],
     cwd: "/",

@@ -1,3 +1,4 @@
+import { randomUUID } from "node:crypto";
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
@@ -167,7 +168,7 @@ function ruleTest(alert: Alert, figures: Values, moments: Readonly<Record<number
     exp_labels: { severity, instance: "web1", ...labels },
     exp_annotations: { summary, description },
   };
-  const path = workspace.path(`rules-${name}-${Math.random()}.yml`);
+  const path = workspace.path(`rules-${name}-${randomUUID()}.yml`);
   const test = {
     rule_files: [rulesFile],
     evaluation_interval: `${intervalSeconds}s`,

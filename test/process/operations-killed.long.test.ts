@@ -4,8 +4,9 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
+import { createRandom } from "../support/random.ts";
+import { seed } from "../support/seed.ts";
 import { runProgram } from "./support/program.ts";
-import { createRandom } from "./support/random.ts";
 import { baseEnvironment, makeFolder, root } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
@@ -13,7 +14,6 @@ import { createWorkspace } from "./support/workspace.ts";
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
-const seed = Number(process.env["STEWARD_TEST_SEED"] ?? Date.now() % 1_000_000);
 const script = join(root, "test/host/support/run-operations.ts");
 const stateDir = makeFolder(workspace, "state");
 const environment = { ...baseEnvironment(workspace), STEWARD_STATE_DIR: stateDir, STEWARD_TEST_DETACHED: "1" };
@@ -94,8 +94,8 @@ describe("an operation without systemd", () => {
     expect((await look(id)).state).toMatchObject({ status: "failed", error: { details: { reason: "stopped" } } });
   });
 
-  it(`is begun or was never asked for when the service is killed while it starts one (STEWARD_TEST_SEED=${seed})`, async () => {
-    const random = createRandom(seed + 1);
+  it(`is begun or was never asked for when the service is killed while it starts one`, async () => {
+    const { fraction: random } = createRandom(seed + 1);
     const idsIn = (): readonly string[] =>
       readdirSync(join(stateDir, "operations")).filter((name) => !name.startsWith("."));
     for (let round = 0; round < 8; round += 1) {
@@ -117,8 +117,8 @@ describe("an operation without systemd", () => {
     }
   });
 
-  it(`comes to its end when service and task are killed at random moments (STEWARD_TEST_SEED=${seed})`, async () => {
-    const random = createRandom(seed);
+  it(`comes to its end when service and task are killed at random moments`, async () => {
+    const { fraction: random } = createRandom(seed);
     for (let round = 0; round < 10; round += 1) {
       const file = workspace.path(`killed-${round}`);
       const { id, service } = await start("count", { to: 25, stepMs: 10, file });

@@ -8,7 +8,7 @@ import { createLiveUnits } from "#adapters/systemd/live.ts";
 import { type Unit, UnitRefused, UnitsUnavailable } from "#domain/ports/units.ts";
 import { defaultServicePolicy } from "#domain/system/service-policy.ts";
 import { createFakeClock } from "../../fakes/clock.ts";
-import type { Random } from "../../journals/random.ts";
+import type { Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 
 /*

@@ -7,7 +7,6 @@ import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
 import { pathOf, startTestService, type TestService } from "../../api/harness.ts";
-import type { Random } from "../../journals/random.ts";
 import { leak } from "../../process/support/leak.ts";
 import {
   createAnswerCheck,
@@ -16,6 +15,7 @@ import {
   operationsOf,
 } from "../../process/support/openapi.ts";
 import { decoded } from "../../support/decoded.ts";
+import type { Random } from "../../support/random.ts";
 import { exampleOf } from "../example.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { createValidator } from "../validator.ts";

@@ -9,8 +9,8 @@ import { everything } from "../../journals/known.ts";
 import { anatomyOf, createMutator } from "../../journals/mutations.ts";
 import { packedMessages } from "../../journals/packed-messages.ts";
 import type { FileKind } from "../../journals/programs.ts";
-import { createRandom, type Random } from "../../journals/random.ts";
 import { smallJournal, withHashes } from "../../journals/small-journal.ts";
+import { createRandom, type Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { createValidator } from "../validator.ts";
 

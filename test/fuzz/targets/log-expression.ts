@@ -1,7 +1,7 @@
 import { createContext, runInContext } from "node:vm";
 import { compileExpression } from "#domain/logs/expression.ts";
 import { ExpressionUnsupported, readExpression, toJavaScript } from "#domain/logs/expression-tree.ts";
-import type { Random } from "../../journals/random.ts";
+import type { Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 
 /*

@@ -11,7 +11,7 @@ import {
   type TraceBody,
   TracesRefused,
 } from "#transports/otlp/receiver.ts";
-import type { Random } from "../../journals/random.ts";
+import type { Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 import { createValidator } from "../validator.ts";
 

@@ -14,7 +14,7 @@ import {
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
-import type { Random } from "../../journals/random.ts";
+import type { Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
 
 /*

@@ -5,7 +5,7 @@ import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { auditFolder, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
 import { type Answer, createClient } from "#client/index.ts";
-import { createRandom } from "./random.ts";
+import { createRandom } from "../../support/random.ts";
 import { launchService, mainFile, type RunningService, root, startService } from "./service.ts";
 import { until } from "./until.ts";
 import type { Workspace } from "./workspace.ts";
@@ -122,7 +122,7 @@ async function verify(service: RunningService, { proposer, approver }: Keys, ask
 
 /** Kills the service at each step in turn from a proposal to the end of its run, starts it again and looks. */
 export async function killApprovals(workspace: Workspace, rounds: number, seed: number): Promise<void> {
-  const random = createRandom(seed);
+  const { fraction: random } = createRandom(seed);
   const stateDir = workspace.path("state");
   const preload = pathToFileURL(join(root, "test/process/support/kill-when-armed.mjs")).href;
   const program = [process.execPath, "--import", preload, mainFile];

@@ -8,8 +8,8 @@ export interface Ran {
   readonly stderr: string;
 }
 
-/** Ends what hangs; far more than any run takes on a busy machine. */
-const usualTimeoutMs = 200_000;
+/** Ends what hangs, before the limit of the test does. */
+const usualTimeoutMs = 50_000;
 
 /** Runs a program to its end. */
 export function runProgram(

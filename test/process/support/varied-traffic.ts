@@ -2,7 +2,7 @@ import { METHODS } from "node:http";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
-import { createRandom } from "./random.ts";
+import { createRandom } from "../../support/random.ts";
 import { exchange } from "./raw-socket.ts";
 import type { RunningService } from "./service.ts";
 
@@ -17,7 +17,7 @@ export const requestText = (line: string, headers: string): string =>
 
 /** Known paths, unknown ones, malformed ones, with methods of all kinds. Returns how many were answered. */
 export async function variedTraffic({ port, adminKey }: RunningService, count: number): Promise<number> {
-  const random = createRandom(count);
+  const { fraction: random } = createRandom(count);
   const pick = <T>(list: readonly T[]): T | undefined => list[Math.floor(random() * list.length)];
   const methods = [...METHODS.filter((method) => method !== "CONNECT"), "BREW", "get", "X".repeat(50)];
   const part = (): string => random().toString(36).slice(2);

@@ -1,5 +1,7 @@
-/** Numbers that look random and are the same for the same seed, so that a journal or a damage can be made again. */
+/** Numbers that look random and are the same for the same seed, so that what was made of them can be made again. */
 export interface Random {
+  /** At least 0 and below 1. */
+  readonly fraction: () => number;
   /** A whole number from 0 up to, but not including, `below`. */
   readonly integer: (below: number) => number;
   readonly chance: (probability: number) => boolean;
@@ -19,6 +21,7 @@ export function createRandom(seed: number): Random {
   };
   const integer = (below: number): number => Math.floor(next() * below);
   return {
+    fraction: next,
     integer,
     chance: (probability) => next() < probability,
     pick(from) {
