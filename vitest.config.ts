@@ -1,25 +1,30 @@
 import { configDefaults, defineConfig } from "vitest/config";
 
 const long = "test/**/*.long.test.ts";
-const shared = {
-  pool: "forks" as const,
-  // Says that a test hangs, not that the machine is busy.
-  testTimeout: 300_000,
-  expect: { poll: { timeout: 60_000 } },
-  hookTimeout: 180_000,
-  exclude: [...configDefaults.exclude, long],
-};
+const exclude = [...configDefaults.exclude, long];
+/**
+ * How long a test may take until it counts as hanging: several times what the slowest takes on two cores that have much else to do.
+ * A test that needs more says so itself, with the reason.
+ */
+const limits = (testMs: number, pollMs: number) => ({
+  testTimeout: testMs,
+  hookTimeout: Math.max(testMs, 60_000),
+  expect: { poll: { timeout: pollMs } },
+});
+const shared = { pool: "forks" as const, exclude, setupFiles: ["test/support/setup.ts"] };
+const quick = { ...shared, ...limits(20_000, 10_000) };
+const onProgram = { ...shared, ...limits(60_000, 30_000), globalSetup: "test/process/prepare.ts" };
+const onHosts = { ...shared, ...limits(120_000, 60_000), globalSetup: "test/host/prepare.ts" };
 /** Those that replace a module (`vi.mock`), which others of the same process have loaded already. */
 const withModulesReplaced = ["test/ports/journal-snapshot.test.ts"];
-const onProgram = { ...shared, globalSetup: "test/process/prepare.ts" };
-const onHosts = { ...shared, globalSetup: "test/host/prepare.ts", hookTimeout: 300_000 };
+const setupFiles = [...shared.setupFiles, "test/api/setup.ts"];
 
 export default defineConfig({
   test: {
     projects: [
       {
         test: {
-          ...shared,
+          ...quick,
           name: "pure",
           // What keeps no state needs no process of its own for each file.
           isolate: false,
@@ -33,39 +38,24 @@ export default defineConfig({
           name: "ports",
           isolate: false,
           include: ["test/ports/**/*.test.ts"],
-          exclude: [...shared.exclude, ...withModulesReplaced],
+          exclude: [...exclude, ...withModulesReplaced],
         },
       },
       { test: { ...onProgram, name: "replaced", include: withModulesReplaced } },
-      {
-        test: {
-          ...shared,
-          name: "api",
-          isolate: false,
-          setupFiles: "test/api/setup.ts",
-          include: ["test/api/**/*.test.ts"],
-        },
-      },
-      { test: { ...shared, name: "invariants", isolate: false, include: ["test/invariants/**/*.test.ts"] } },
+      { test: { ...quick, name: "api", isolate: false, setupFiles, include: ["test/api/**/*.test.ts"] } },
+      { test: { ...quick, name: "invariants", isolate: false, include: ["test/invariants/**/*.test.ts"] } },
       { test: { ...onProgram, name: "process", isolate: false, include: ["test/process/**/*.test.ts"] } },
       { test: { ...onProgram, name: "security", isolate: false, include: ["test/security/**/*.test.ts"] } },
-      {
-        test: {
-          ...onHosts,
-          name: "host",
-          include: ["test/host/**/*.host.test.ts"],
-          // Three machines at a time: each waits for its systemd and its package manager most of the time.
-          maxWorkers: 3,
-        },
-      },
-      // Commands of their own, for they take minutes: npm test -- --project long, npm test -- --project demo
+      // Two machines at a time: each waits for its systemd and its package manager much of the time.
+      { test: { ...onHosts, name: "host", include: ["test/host/**/*.host.test.ts"], maxWorkers: 2 } },
+      // The rest is what npm run test:all runs, part by part.
       {
         test: {
           ...onHosts,
           name: "long",
           // Several guarded updates, each with minutes of waiting, are one test.
-          testTimeout: 600_000,
-          setupFiles: "test/api/setup.ts",
+          ...limits(600_000, 60_000),
+          setupFiles,
           globalSetup: ["test/process/prepare.ts", "test/host/prepare.ts"],
           // These do more here than in `npm test`.
           include: [
@@ -78,15 +68,11 @@ export default defineConfig({
           ],
           env: { STEWARD_TESTS: "all", STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,
-          // Most of these are machines, which wait most of the time, and nothing else runs beside them.
-          maxWorkers: 4,
+          maxWorkers: 2,
         },
       },
-      // On a Debian that changes each day, so no gate: npm test -- --project sid
-      {
-        test: { ...onHosts, name: "sid", include: ["test/host/**/*.sid.test.ts"], maxWorkers: 1 },
-      },
-      { test: { ...shared, name: "demo", include: ["test/host/**/*.demo.test.ts"] } },
+      { test: { ...onHosts, name: "sid", include: ["test/host/**/*.sid.test.ts"], maxWorkers: 1 } },
+      { test: { ...quick, name: "demo", include: ["test/host/**/*.demo.test.ts"] } },
     ],
   },
 });

@@ -1,13 +1,9 @@
-import { spawn } from "node:child_process";
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { availableParallelism, tmpdir } from "node:os";
-import { join } from "node:path";
-import { parseArgs } from "node:util";
+import { availableParallelism } from "node:os";
 import { errorMessage } from "#kernel/errors.ts";
-import { defaultSuite, longTestsOn, suites } from "../test/host/recipe.ts";
-import { failedTestsFile } from "./failed-tests.ts";
-
-type Argv = readonly [string, ...string[]];
+import { defaultSuite } from "../test/host/recipe.ts";
+import { countText, failedFiles, failureText, timeText, unstableText } from "./testing/report.ts";
+import type { FileResult } from "./testing/results.ts";
+import { type Argv, run, runVitest } from "./testing/run.ts";
 
 interface Step {
   readonly name: string;
@@ -15,132 +11,131 @@ interface Step {
   readonly commands: readonly Argv[];
 }
 
-const alone = (name: string, ...argv: Argv): Step => ({ name, commands: [argv] });
-
-const reporters = ["default", "./scripts/failed-tests.ts", "./scripts/hung-tests.ts"].flatMap((each) => [
-  "--reporter",
-  each,
-]);
-
-const vitest = (projects: readonly string[], ...options: readonly string[]): Argv => [
-  "vitest",
-  "run",
-  ...reporters,
-  ...projects.flatMap((project) => ["--project", project]),
-  ...options,
-];
-
-/** What `npm test` runs, in order: the quick gates first. */
-const steps: readonly Step[] = [
-  alone("format and style", "biome", "check", "--error-on-warnings", "."),
+/** The quick gates first; beside the slow ones what the tests run on is built. */
+const gates: readonly Step[] = [
+  { name: "format and style", commands: [["biome", "check", "--error-on-warnings", "."]] },
   {
-    name: "types, promises, unused code, generated files",
+    name: "types, promises, unused code, generated files, test host and program",
     commands: [
       ["tsc", "-b"],
       ["oxlint", "--type-aware", "--deny-warnings"],
       ["knip"],
       ["node", "scripts/generate.ts", "--check"],
       ["redocly", "lint", "docs/reference/openapi.json"],
+      ["node", "scripts/testing/prepare.ts"],
     ],
   },
+];
+
+interface Lane {
+  readonly name: string;
+  readonly arguments: readonly string[];
+}
+
+const without = (...projects: readonly string[]): readonly string[] =>
+  projects.flatMap((project) => ["--project", `!${project}`]);
+
+/** One after the other, so that no test waits for the machine more than it would alone. */
+const lanes: readonly Lane[] = [
   {
     name: "tests",
-    commands: [
-      // More than there are processors: services, hosts and clients wait for one another much of the time.
-      vitest(["!host", "!long", "!sid", "!demo"], "--maxWorkers", String(Math.ceil(availableParallelism() * 1.5))),
-      vitest(["host"]),
-    ],
+    arguments: [...without("host", "long", "sid", "demo"), "--maxWorkers", String(availableParallelism())],
   },
+  { name: "hosts", arguments: ["--project", "host"] },
 ];
 
-/** What runs on the hosts of another Debian: of the long tests a part, such as 2/3, or all. */
-const stepsOnHost = (part: string | undefined): readonly Step[] => [
-  alone("host tests", ...vitest(["host"], "--maxWorkers", "4")),
-  alone("long host tests", ...vitest(["long"], ...(part === undefined ? [] : ["--shard", part]), ...longTestsOn)),
-];
+/** More files than this that fail and then pass alone fail the run. */
+const maxUnstable = 2;
+/** More that fail say that something common to them is broken: to run each again would tell nothing. */
+const maxRepeated = 8;
 
-const help = `usage: npm test [-- [--only STEP] [--host SUITE [--part PART]] [VITEST ARGUMENT ...]]
+const help = `usage: npm test [-- VITEST ARGUMENT ...]
 
-Runs all gates and tests but those of the projects "long", "sid" and "demo". Steps: ${steps.map(({ name }) => `"${name}"`).join(", ")}.
-Arguments go to vitest and run the tests alone: npm test -- --project api
---host SUITE runs the tests of the host on another Debian (${suites.join(", ")}), or those that are named: npm test -- --host trixie,
-npm test -- --host trixie --project host test/host/plugins.host.test.ts
---part 2/3 is the second third of the long tests among them; of all that are long: npm test -- --project long --shard 2/3
+Runs all gates, then the tests, one lane after the other (${lanes.map(({ name }) => name).join(", ")}). A file that fails is run once more,
+alone, at the end: where it passes then, it is named as unstable, and more than ${maxUnstable} of these fail the run.
+With arguments it is vitest that runs, with these: npm test -- --project api, npm test -- test/ports/units.test.ts
+Everything that takes longer: npm run test:all -- --help
+
+  STEWARD_TEST_SEED  the number from which tests draw what they take by chance; 1 unless given
+  STEWARD_TEST_HOST  the Debian of the test hosts; bookworm unless given
 `;
 
-const { values } = parseArgs({
-  options: { help: { type: "boolean" }, only: { type: "string" }, host: { type: "string" }, part: { type: "string" } },
-  allowPositionals: true,
-  strict: false,
-});
+const seconds = (since: number): string => `${((performance.now() - since) / 1000).toFixed(1)} s`;
 
-/** The arguments without an option that vitest does not know. */
-function without(option: string, argv: readonly string[]): readonly string[] {
-  const at = argv.findIndex((word) => word === option || word.startsWith(`${option}=`));
-  return at === -1 ? argv : argv.toSpliced(at, argv[at] === option ? 2 : 1);
+async function passes({ name, commands }: Step): Promise<boolean> {
+  const startedAt = performance.now();
+  const codes = await Promise.all(commands.map((command) => run(command)));
+  const failed = commands.filter((_, at) => codes[at] !== 0);
+  for (const command of failed) console.log(`FAILED: ${command.join(" ")}`);
+  console.log(`${failed.length === 0 ? "ok" : "FAILED"}: ${name} (${seconds(startedAt)})`);
+  return failed.length === 0;
 }
 
-/** The Debian of the test hosts. @throws Error when it is none that they can be built from. */
-function chosenSuite(): string {
-  const { host = process.env["STEWARD_TEST_HOST"] } = values;
-  return defaultSuite({ STEWARD_TEST_HOST: String(host ?? "") });
+/** Runs files that have failed once more, each alone. @returns those that failed again. */
+async function runAgain(files: readonly FileResult[]): Promise<readonly FileResult[]> {
+  const again: FileResult[] = [];
+  for (const { project, file } of files) {
+    console.log(`once more, alone: ${file}`);
+    const { code, files: results } = await runVitest(["--project", project, file]);
+    const failed = failedFiles(results);
+    if (code !== 0) again.push(...(failed.length > 0 ? failed : files.filter((each) => each.file === file)));
+  }
+  return again;
 }
 
-const environment = {
-  ...process.env,
-  // Nothing is sent anywhere about this run.
-  REDOCLY_TELEMETRY: "off",
-  REDOCLY_SUPPRESS_UPDATE_NOTICE: "true",
-  NO_UPDATE_NOTIFIER: "1",
-  DO_NOT_TRACK: "1",
-};
+/** Runs all lanes. @returns whether they pass. */
+async function runLanes(): Promise<boolean> {
+  const results: FileResult[] = [];
+  let isComplete = true;
+  for (const { name, arguments: args } of lanes) {
+    const startedAt = performance.now();
+    const { code, files } = await runVitest(args);
+    const failed = failedFiles(files);
+    // Without a file to blame vitest itself has failed, or a file hung and the others were not run.
+    if (code !== 0 && (failed.length === 0 || failed.some(({ project }) => project === ""))) isComplete = false;
+    results.push(...files);
+    console.log(`${code === 0 ? "ok" : `${failed.length} files failed`}: ${name} (${seconds(startedAt)})`);
+  }
+  const failed = failedFiles(results);
+  const isRepeated = isComplete && failed.length > 0 && failed.length <= maxRepeated;
+  const again = isRepeated ? await runAgain(failed) : failed;
+  const unstable = failed.filter(({ file }) => !again.some((each) => each.file === file));
 
-function run([program, ...args]: Argv): Promise<number> {
-  return new Promise((resolve, reject) => {
-    const child = spawn(program, args, { stdio: "inherit", env: environment });
-    child.on("error", reject);
-    child.on("close", (code) => resolve(code ?? 1));
-  });
+  console.log(`\n${timeText(results)}\n`);
+  if (again.length > 0) console.log(`${failureText(again)}\n`);
+  if (!isComplete) console.log("FAILED: not all files were run\n");
+  if (failed.length > maxRepeated) console.log(`${failed.length} files failed: none was run again\n`);
+  const stable = results.filter((each) => !unstable.includes(each));
+  const passed = unstable.map((each) => ({ ...each, passed: each.passed + each.failed.length, failed: [] }));
+  console.log(countText([...stable, ...passed]));
+  console.log(`${unstable.length} unstable`);
+  if (unstable.length > 0) console.log(unstableText(unstable));
+  if (unstable.length > maxUnstable) console.log(`FAILED: more than ${maxUnstable} files are unstable`);
+  return isComplete && again.length === 0 && unstable.length <= maxUnstable;
 }
 
-if (values.help) {
-  console.log(help);
-  process.exit(0);
-}
-const forVitest = without("--part", without("--host", process.argv.slice(2)));
-const chosen = ((): readonly Step[] => {
-  const { only, host, part } = values;
-  // Of whatever else runs, all would run: vitest's own word for a part is --shard.
-  if (part !== undefined && (host === undefined || only !== undefined || forVitest.length > 0)) return [];
-  if (only !== undefined) return steps.filter(({ name }) => name === only);
-  if (forVitest.length > 0) return [alone("tests", ...vitest([], ...forVitest))];
-  return host === undefined ? steps : stepsOnHost(part === undefined ? undefined : String(part));
-})();
-if (chosen.length === 0) {
-  console.error(help);
-  process.exit(2);
+async function main(args: readonly string[]): Promise<number> {
+  if (args.includes("--help")) {
+    console.log(help);
+    return 0;
+  }
+  process.env["STEWARD_TEST_SEED"] ??= "1";
+  console.log(`test host: Debian ${defaultSuite()}, STEWARD_TEST_SEED=${process.env["STEWARD_TEST_SEED"]}`);
+  const startedAt = performance.now();
+  if (args.length > 0) {
+    const { code, files } = await runVitest(args);
+    console.log(failureText(failedFiles(files)));
+    return code;
+  }
+  for (const step of gates) if (!(await passes(step))) return 1;
+  const isPassed = await runLanes();
+  console.log(`${isPassed ? "ok" : "FAILED"}: npm test (${seconds(startedAt)})`);
+  return isPassed ? 0 : 1;
 }
 
 try {
-  Object.assign(environment, { STEWARD_TEST_HOST: chosenSuite() });
+  process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   console.error(errorMessage(error));
-  process.exit(2);
-}
-
-const temporary = mkdtempSync(join(tmpdir(), "steward-failed-tests-"));
-process.on("exit", () => rmSync(temporary, { recursive: true, force: true }));
-const failures = join(temporary, "failures");
-writeFileSync(failures, "");
-Object.assign(environment, { [failedTestsFile]: failures });
-
-for (const { name, commands } of chosen) {
-  const startedAt = performance.now();
-  const codes = await Promise.all(commands.map(run));
-  const code = codes.find((each) => each !== 0) ?? 0;
-  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1);
-  // They write at the same time, and what failed in one may be far up.
-  console.log(readFileSync(failures, "utf8"));
-  console.log(`${code === 0 ? "ok" : "FAILED"}: ${name} (${seconds} s)`);
-  if (code !== 0) process.exit(code);
+  process.exitCode = 2;
 }

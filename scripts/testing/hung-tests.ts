@@ -1,16 +1,18 @@
-import { appendFileSync } from "node:fs";
 import { relative } from "node:path";
 import type { ReportedHookContext, Reporter, TestCase, TestModule } from "vitest/node";
-import { childrenOf } from "../test/host/processes.ts";
-import { failedTestsFile } from "./failed-tests.ts";
+import { childrenOf } from "../../test/host/processes.ts";
+import { addResult } from "./results.ts";
 
-/** Longer than any limit of a test or a hook: what is silent for this long does not let its own limit end it. */
-const limitMs = 15 * 60_000;
+/** How long after its own limit a test or hook that vitest has not ended counts as hanging. */
+const graceMs = 60_000;
 
 interface Running {
   readonly project: string;
   readonly file: string;
+  /** The longest that a test or hook of its project may take. */
+  readonly usualMs: number;
   doing: string;
+  limitMs: number;
   since: number;
 }
 
@@ -32,16 +34,20 @@ export default class HungTests implements Reporter {
   }
 
   onTestModuleQueued(module: TestModule): void {
+    const { testTimeout, hookTimeout } = module.project.config;
+    const usualMs = Math.max(testTimeout, hookTimeout);
     this.#running.set(module.moduleId, {
       project: module.project.name,
       file: relative(process.cwd(), module.moduleId),
+      usualMs,
       doing: "its start",
+      limitMs: usualMs,
       since: performance.now(),
     });
   }
 
   onTestCaseReady(test: TestCase): void {
-    this.#note(test.module, test.fullName);
+    this.#note(test.module, test.fullName, test.options.timeout);
   }
 
   onTestCaseResult(test: TestCase): void {
@@ -60,23 +66,33 @@ export default class HungTests implements Reporter {
     clearInterval(this.#timer);
   }
 
-  #note(module: TestModule, doing: string): void {
+  #note(module: TestModule, doing: string, ownMs = 0): void {
     const running = this.#running.get(module.moduleId);
     if (running === undefined) return;
     running.doing = doing;
+    running.limitMs = Math.max(running.usualMs, ownMs);
     running.since = performance.now();
   }
 
   #look(): void {
-    const hung = [...this.#running.values()].filter(({ since }) => performance.now() - since > limitMs);
-    if (hung.length === 0) return;
-    const lines = hung.map(
-      ({ project, file, doing }) =>
-        `${project}: ${file} > ${doing}\n    hangs: silent for ${limitMs / 60_000} minutes\n`,
+    const hung = [...this.#running.values()].filter(
+      ({ since, limitMs }) => performance.now() - since > limitMs + graceMs,
     );
-    console.error(lines.join("\n"));
-    const failures = process.env[failedTestsFile];
-    if (failures !== undefined) appendFileSync(failures, `${lines.join("\n")}\n`);
+    if (hung.length === 0) return;
+    for (const { project, file, doing, since } of hung) {
+      const seconds = Math.round((performance.now() - since) / 1000);
+      const failure = `hangs: silent for ${seconds} s, and was not ended by its own limit`;
+      console.error(`${project}: ${file} > ${doing}\n    ${failure}\n`);
+      addResult({ project, file, seconds, passed: 0, skipped: 0, failed: [{ title: doing, failure }] });
+    }
+    addResult({
+      project: "",
+      file: "",
+      seconds: 0,
+      passed: 0,
+      skipped: 0,
+      failed: [{ title: undefined, failure: "the run was ended for what hangs" }],
+    });
     for (const pid of descendantsOf(process.pid)) process.kill(pid, "SIGKILL");
     process.exit(1);
   }

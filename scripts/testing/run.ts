@@ -1,0 +1,55 @@
+import { spawn } from "node:child_process";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { type FileResult, readResults, resultsFile } from "./results.ts";
+
+export type Argv = readonly [string, ...string[]];
+
+/** What a run of vitest came to. */
+export interface VitestRun {
+  /** The exit status. */
+  readonly code: number;
+  readonly files: readonly FileResult[];
+}
+
+/** Nothing is sent anywhere about a run. */
+const silent = {
+  REDOCLY_TELEMETRY: "off",
+  REDOCLY_SUPPRESS_UPDATE_NOTICE: "true",
+  NO_UPDATE_NOTIFIER: "1",
+  DO_NOT_TRACK: "1",
+};
+
+/**
+ * Runs a command with the output of this process.
+ * @returns its exit status; 1 where a signal ended it.
+ */
+export function run([program, ...args]: Argv, environment: Readonly<Record<string, string>> = {}): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...silent, ...environment } });
+    child.on("error", reject);
+    child.on("close", (code) => resolve(code ?? 1));
+  });
+}
+
+const reporters = ["default", "./scripts/testing/results.ts", "./scripts/testing/hung-tests.ts"].flatMap((each) => [
+  "--reporter",
+  each,
+]);
+
+/** Runs vitest with the arguments given. */
+export async function runVitest(
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<VitestRun> {
+  const folder = mkdtempSync(join(tmpdir(), "steward-test-results-"));
+  const results = join(folder, "results");
+  writeFileSync(results, "");
+  try {
+    const code = await run(["vitest", "run", ...reporters, ...args], { ...environment, [resultsFile]: results });
+    return { code, files: readResults(results) };
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
