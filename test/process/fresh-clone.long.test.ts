@@ -2,10 +2,8 @@ import { execFileSync, spawn } from "node:child_process";
 import { once } from "node:events";
 import {
   appendFileSync,
-  chmodSync,
   cpSync,
   existsSync,
-  mkdirSync,
   readdirSync,
   readFileSync,
   readlinkSync,
@@ -87,6 +85,7 @@ async function npmStart(use: (started: { output: () => string; pid: number }) =>
 it("starts with one command: installs what production needs, on the pinned Node, and the line it prints works", async () => {
   const first = await npmStart(({ output, pid }) => {
     expect(output()).toContain("installing production dependencies");
+    expect(output()).toContain("bundling the program");
     expect(readlinkSync(`/proc/${pid}/exe`)).toMatch(/node-linux-(x64|arm64)\/bin\/node$/);
     expect(existsSync(join(clone, "node_modules/vitest"))).toBe(false);
     expect(existsSync(join(clone, "node_modules/typescript"))).toBe(false);
@@ -102,6 +101,8 @@ it("starts with one command: installs what production needs, on the pinned Node,
   const second = await npmStart(({ output }) => {
     expect(output()).not.toContain("installing");
     expect(output()).not.toContain("admin key written");
+    // How to go on is said at each start by hand.
+    expect(output()).toMatch(/The admin key is in \S+\/admin\.key\. Try:\n\n {2}curl /);
   });
   expect(second).toContain('"msg":"stopped"');
 });
@@ -125,27 +126,31 @@ const steward = async (...args: readonly string[]): Promise<string> => {
   return output;
 };
 
-it("installs beside a service that runs from the same checkout, and leaves what it makes readable to others", async () => {
-  const modules = join(clone, "node_modules");
-  // What npm removes the service makes again, with the mode that is right for its state.
-  const npm = workspace.path("bin/npm");
-  mkdirSync(workspace.path("bin"), { recursive: true });
-  writeFileSync(
-    npm,
-    `#!/bin/sh\nrm -r node_modules/.cache && mkdir -p -m 700 node_modules/.cache/program && chmod 700 node_modules/.cache\n`,
-  );
-  chmodSync(npm, 0o755);
-  rmSync(join(modules, ".steward-production"));
-  const { PATH, ...others } = environment();
-  const env = { ...others, PATH: `${workspace.path("bin")}${delimiter}${PATH}` };
-  const child = spawn("sh", ["scripts/run", "production", "src/main.ts", "--version"], {
+it("npm test installs its tools beside npm start, which goes on and loads what it has not loaded yet", async () => {
+  const npm = spawn("npm", ["start"], {
     cwd: clone,
-    env,
-    stdio: "ignore",
+    env: environment(),
+    detached: true,
+    stdio: ["ignore", "pipe", "ignore"],
   });
-  expect(await once(child, "close")).toEqual([0, null]);
+  workspace.adopt(npm);
+  let output = "";
+  npm.stdout.on("data", (chunk: Buffer) => {
+    output += chunk.toString();
+  });
+  const url = await until("address", () => /"url":"([^"]+)"/.exec(output)?.[1], 120_000);
+  const help = execFileSync("npm", ["test", "--", "--help"], { cwd: clone, env: environment(), encoding: "utf8" });
+  expect(help).toContain("usage: npm test");
+  expect(existsSync(join(clone, "node_modules/vitest"))).toBe(true);
+  // The page of the reference is read from the dependencies, the document is made by a part of the bundle that is loaded then.
+  const headers = { "X-API-Key": readFileSync(workspace.path("state/admin.key"), "utf8").trim() };
+  for (const path of ["/api/v1/docs", "/api/v1/docs/swagger-ui.css", "/api/v1/openapi.json"])
+    expect([path, (await fetch(`${url}${path}`, { headers })).status]).toEqual([path, 200]);
+  const ended = once(npm, "close");
+  npm.kill("SIGTERM");
+  await ended;
   for (const folder of [".cache", ".cache/program"])
-    expect([folder, statSync(join(modules, folder)).mode & 0o777]).toEqual([folder, 0o755]);
+    expect([folder, statSync(join(clone, "node_modules", folder)).mode & 0o777]).toEqual([folder, 0o755]);
 });
 
 it("runs a bundle, which is made again when a source has changed, also when two start at once", async () => {
