@@ -14,6 +14,7 @@ export async function runService(
   { config: file, newAdminKey = false, safeMode = false }: Options,
   { version, environment }: { readonly version: string; readonly environment: Environment },
 ): Promise<void> {
+  const isAttended = process.stderr.isTTY || environment["STEWARD_STARTED_BY"] !== undefined;
   endWithStarter();
   takeName();
   const { logsOf } = openLogs(environment);
@@ -24,6 +25,7 @@ export async function runService(
       logs: logsOf(config.logLevel),
       newAdminKey,
       isSafeMode: safeMode,
+      isAttended,
       reload: () => loadSettings(environment, file),
       tell: cleanIo(ioOfProcess(process)).err,
     });

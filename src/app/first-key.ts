@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { writeFileAtomic } from "#adapters/files/index.ts";
+import { readSecretFile, writeFileAtomic } from "#adapters/files/index.ts";
+import { credentialCodec } from "#adapters/keystore/codec.ts";
 import { certName } from "#adapters/tls/files.ts";
 import type { Config } from "#config/load.ts";
 import { adminKeyFile } from "#config/places.ts";
@@ -20,6 +21,18 @@ export function ensureAdminKey(
     writeFileAtomic(path, `${text}\n`),
   );
   return { path, id: record.id };
+}
+
+/** The file of the admin key of an earlier start, where it is still there and its key has not been revoked. */
+export function keptKeyFile(keyring: Pick<Keyring, "find">, stateDir: string): string | undefined {
+  const path = join(stateDir, adminKeyFile);
+  try {
+    const presented = credentialCodec.parse(readSecretFile(path));
+    return presented !== undefined && keyring.find(presented.id)?.revokedAt === null ? path : undefined;
+  } catch {
+    // Whoever has put it elsewhere, as they should, knows where it is.
+    return undefined;
+  }
 }
 
 const shellQuoted = (text: string): string => `'${text.replaceAll("'", "'\\''")}'`;

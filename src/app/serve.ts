@@ -12,7 +12,7 @@ import { createRootSide } from "#root/request.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
 import { composeService } from "./compose.ts";
-import { ensureAdminKey, firstKeyText, keyMade } from "./first-key.ts";
+import { ensureAdminKey, firstKeyText, keptKeyFile, keyMade } from "./first-key.ts";
 import type { PartContext } from "./part.ts";
 import { buildAccessPart } from "./parts/access.ts";
 import { buildAccountsPart } from "./parts/accounts.ts";
@@ -51,6 +51,8 @@ export interface ServeOptions {
   /** Whether to make a further admin key, and to replace a lost key store. */
   readonly newAdminKey: boolean;
   readonly isSafeMode: boolean;
+  /** Whether somebody has started it by hand, and reads how to go on each time. */
+  readonly isAttended: boolean;
   readonly reload: () => Config;
   readonly tell: (text: string) => void;
 }
@@ -164,10 +166,12 @@ type Http = ReturnType<typeof buildFront>["http"];
 function makeFirstKey(context: PartContext, { access, audit, tls }: Built, http: Http, options: ServeOptions): void {
   const { config, clock, log } = context;
   const made = ensureAdminKey(access.keyring, config.stateDir, options.newAdminKey);
-  if (made === undefined) return;
-  audit.record(auditEvent(keyMade, clock.now(), { target: { id: made.id, name: "admin" } }));
-  log.info({ path: made.path }, "admin key written");
-  options.tell(firstKeyText(made.path, http.url(), config, tls.names()));
+  if (made !== undefined) {
+    audit.record(auditEvent(keyMade, clock.now(), { target: { id: made.id, name: "admin" } }));
+    log.info({ path: made.path }, "admin key written");
+  }
+  const path = made?.path ?? (options.isAttended ? keptKeyFile(access.keyring, config.stateDir) : undefined);
+  if (path !== undefined) options.tell(firstKeyText(path, http.url(), config, tls.names()));
 }
 
 async function drainService(clock: PartContext["clock"], { health, plugins }: Built, http: Http): Promise<void> {
