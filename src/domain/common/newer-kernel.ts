@@ -1,5 +1,12 @@
-/** The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`. Another kind is not what boots next. */
-const flavour = (release: string): string => /[a-z]\w*(?:-[a-z]\w*)*$/i.exec(release)?.[0] ?? "";
+/**
+ * The kind of build in a kernel release: `amd64`, `cloud-amd64`, `generic`, `x86_64+debug`, `v8+`. Another kind is not what boots next. What follows
+ * a `+` in the middle names the distribution's release (`6.12.48+deb13-amd64`, `6.12.9+bpo-amd64`), which an upgrade changes.
+ */
+function flavour(release: string): string {
+  const kind = /[a-z]\w*(?:[-+][a-z]\w*)*\+?$/i.exec(release.replace(/\+[\w.]+(?=-)/, ""))?.[0] ?? "";
+  // Red Hat's real-time kernels have it in the middle: 4.18.0-553.rt7.342.el8_10.x86_64.
+  return /\.rt\d/.test(release) ? `rt-${kind}` : kind;
+}
 
 /** The release of the newest installed kernel of the running kind, where it is newer than what runs. */
 export function newerKernel(running: string, installed: readonly string[]): string | undefined {
