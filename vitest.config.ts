@@ -31,6 +31,8 @@ export default defineConfig({
           include: ["src/**/*.test.ts", "bench/**/*.test.ts", "demo/**/*.test.ts", "scripts/**/*.test.ts"],
         },
       },
+      // Readers and checks on inputs that real machines made; skipped where those are not at hand.
+      { test: { ...quick, name: "field", isolate: false, include: ["test/field/**/*.test.ts"] } },
       // For nearly all of these a process of their own takes more work than the tests in it.
       {
         test: {

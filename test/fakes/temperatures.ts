@@ -1,4 +1,4 @@
-import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
+import type { TemperatureSensor, Temperatures, UnreadableSensor } from "#domain/ports/temperatures.ts";
 
 /** A processor that is not busy. */
 export const fakeSensor = (given: Partial<TemperatureSensor> = {}): TemperatureSensor => ({
@@ -9,6 +9,8 @@ export const fakeSensor = (given: Partial<TemperatureSensor> = {}): TemperatureS
   ...given,
 });
 
-export const createFakeTemperatures = (sensors: readonly TemperatureSensor[] = []): Temperatures => ({
+export const createFakeTemperatures = (
+  sensors: readonly (TemperatureSensor | UnreadableSensor)[] = [],
+): Temperatures => ({
   list: () => Promise.resolve(sensors),
 });

@@ -1,45 +1,59 @@
-import { readdir, readFile } from "node:fs/promises";
-import { join } from "node:path";
-import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
-import { errnoCode, isDeviceGone, orUndefined } from "#kernel/errors.ts";
+import { readdir, readFile, readlink } from "node:fs/promises";
+import { basename, join } from "node:path";
+import type { TemperatureSensor, Temperatures, UnreadableSensor } from "#domain/ports/temperatures.ts";
+import { errnoCode, errorMessage, isNotFound, orUndefined } from "#kernel/errors.ts";
 
 /** Beyond these, a sensor that is not connected is speaking. */
 const [coldest, hottest] = [-40, 150];
 /** Chips without a limit of their own report 0, or the greatest number that they have. */
 const [lowestLimit, highestLimit] = [40, 130];
 
-/** What a sensor says that is asleep or not connected. */
-const silent = ["EIO", "ENODATA", "EAGAIN", "ETIMEDOUT", "EOPNOTSUPP"];
-const isSilent = (error: unknown): boolean => isDeviceGone(error) || silent.includes(errnoCode(error) ?? "");
+type Sensor = TemperatureSensor | UnreadableSensor;
 
 /** In the kernel's Documentation/hwmon/sysfs-interface.rst. */
 export function createTemperatures(ports: { sysDir?: string } = {}): Temperatures {
   const root = join(ports.sysDir ?? "/sys", "class/hwmon");
+  /** Drivers refuse single files with whatever code they like, and others of the same chip not. */
   const read = (...path: readonly string[]): Promise<string | undefined> =>
-    orUndefined(readFile(join(root, ...path), "utf8"), isSilent);
+    orUndefined(readFile(join(root, ...path), "utf8"), () => true);
 
-  const sensor = async (chip: string, name: string, prefix: string): Promise<readonly TemperatureSensor[]> => {
+  const sensor = async (chip: string, chipName: string, prefix: string): Promise<readonly Sensor[]> => {
     const of = async (what: string): Promise<number> => Number((await read(chip, `${prefix}_${what}`)) ?? Number.NaN);
-    const [input, critical, alarm] = await Promise.all([of("input"), of("crit"), of("crit_alarm")]);
-    const [celsius, limit] = [input / 1000, critical / 1000];
+    const name = `${chipName} ${((await read(chip, `${prefix}_label`)) ?? prefix).trim()}`;
+    let input: string;
+    try {
+      input = await readFile(join(root, chip, `${prefix}_input`), "utf8");
+    } catch (error) {
+      // Removed meanwhile.
+      return isNotFound(error) ? [] : [{ name, unreadable: errnoCode(error) ?? errorMessage(error) }];
+    }
+    const [critical, alarm] = await Promise.all([of("crit"), of("crit_alarm")]);
+    const [celsius, limit] = [Number(input) / 1000, critical / 1000];
     if (!(celsius > coldest && celsius < hottest)) return [];
-    const label = ((await read(chip, `${prefix}_label`)) ?? prefix).trim();
     const criticalCelsius = limit >= lowestLimit && limit <= highestLimit ? limit : null;
-    return [{ name: `${name} ${label}`, celsius, criticalCelsius, isAlarming: alarm === 1 }];
+    return [{ name, celsius, criticalCelsius, isAlarming: alarm === 1 }];
   };
 
-  const sensorsOf = async (chip: string): Promise<readonly TemperatureSensor[]> => {
+  const sensorsOf = async (chip: string) => {
     const name = ((await read(chip, "name")) ?? chip).trim();
     const inputs = ((await orUndefined(readdir(join(root, chip)))) ?? []).flatMap(
       (file) => /^(temp\d+)_input$/.exec(file)?.[1] ?? [],
     );
-    return (await Promise.all(inputs.toSorted().map((prefix) => sensor(chip, name, prefix)))).flat();
+    const device = (await orUndefined(readlink(join(root, chip, "device")), () => true)) ?? chip;
+    const sensors = await Promise.all(inputs.toSorted().map((prefix) => sensor(chip, name, prefix)));
+    return { device: basename(device), sensors: sensors.flat() };
   };
 
   return {
     async list() {
-      const chips = (await orUndefined(readdir(root))) ?? [];
-      return (await Promise.all(chips.toSorted().map(sensorsOf))).flat();
+      const names = (await orUndefined(readdir(root))) ?? [];
+      const chips = await Promise.all(names.toSorted().map(sensorsOf));
+      const all = chips.flatMap(({ sensors }) => sensors.map(({ name }) => name));
+      // Two disks of one kind, or two processors, have chips of one name.
+      const isShared = (name: string): boolean => all.indexOf(name) !== all.lastIndexOf(name);
+      return chips.flatMap(({ device, sensors }) =>
+        sensors.map((each) => (isShared(each.name) ? { ...each, name: `${each.name} (${device})` } : each)),
+      );
     },
   };
 }

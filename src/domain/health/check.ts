@@ -92,7 +92,11 @@ export interface Check {
 /** The end of a sentence about what is no trouble there. */
 export const asIsolated = "as on a host that is meant to have no way out (isolated)";
 
-export const skip = (message: string): Outcome => ({ status: "skip", message, details: {} });
+export const skip = (message: string, details: Outcome["details"] = {}): Outcome => ({
+  status: "skip",
+  message,
+  details,
+});
 
 interface Thresholds {
   readonly warn: number;

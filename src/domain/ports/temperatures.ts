@@ -9,7 +9,14 @@ export interface TemperatureSensor {
   readonly isAlarming: boolean;
 }
 
+/** A sensor that does not answer: asleep, not connected, or one whose driver refuses. */
+export interface UnreadableSensor {
+  readonly name: string;
+  /** The code of the system's refusal, `ENXIO`. */
+  readonly unreadable: string;
+}
+
 export interface Temperatures {
-  /** None on machines without sensors, such as virtual ones. */
-  readonly list: () => Promise<readonly TemperatureSensor[]>;
+  /** None on machines without sensors, such as virtual ones. Each has a name of its own. */
+  readonly list: () => Promise<readonly (TemperatureSensor | UnreadableSensor)[]>;
 }

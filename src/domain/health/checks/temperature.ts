@@ -32,8 +32,12 @@ export const temperatureCheck = (ports: { temperatures: Temperatures }): Check =
   intervalMs: 2 * 60_000,
   async run(settings) {
     const isIgnored = createIgnore(settings.ignore);
-    const sensors = (await ports.temperatures.list()).filter(({ name }) => !isIgnored(name));
-    if (sensors.length === 0) return skip("This host has no temperature sensor");
+    const found = (await ports.temperatures.list()).filter(({ name }) => !isIgnored(name));
+    if (found.length === 0) return skip("This host has no temperature sensor");
+    const sensors = found.filter((each) => "celsius" in each);
+    const unreadable = found.filter((each) => "unreadable" in each);
+    const unread = { ...(unreadable.length > 0 && { unreadable: unreadable.slice(0, mostListed) }) };
+    if (sensors.length === 0) return skip(`No temperature sensor answers: ${unreadable[0]?.unreadable ?? ""}`, unread);
     const hottest = sensors.reduce((a, b) => (b.celsius > a.celsius ? b : a));
     const grader = createGrader(settings);
     const outcome = combineFindings(
@@ -45,6 +49,7 @@ export const temperatureCheck = (ports: { temperatures: Temperatures }): Check =
           temperature_celsius: celsius,
           critical_celsius: criticalCelsius,
         })),
+        ...unread,
       },
     );
     return grader.finish(outcome);

@@ -1,0 +1,52 @@
+import { expect, it } from "vitest";
+import { createTemperatures } from "#adapters/hwmon/index.ts";
+import { temperatureCheck } from "#domain/health/checks/temperature.ts";
+import { describeCases } from "./cases.ts";
+
+const { signal } = new AbortController();
+
+describeCases("hwmon", ({ path }) => {
+  const read = (tree: string) => createTemperatures({ sysDir: path(tree) });
+  const check = (tree: string) => temperatureCheck({ temperatures: read(tree) }).run({ ignore: [] }, signal);
+  const sensors = async (tree: string) =>
+    (await read(tree).list()).map((each) =>
+      "celsius" in each
+        ? [each.name, each.celsius, each.criticalCelsius, each.isAlarming]
+        : [each.name, each.unreadable],
+    );
+
+  it("coretemp of a server: package and cores, critical at 100 °C, no alarm, no fault", async () => {
+    const found = await sensors("node-exporter");
+    expect(found).toContainEqual(["coretemp Physical id 0", 55, 100, false]);
+    for (const [name, celsius, critical, isAlarming] of found.filter(([each]) => String(each).includes("Core")))
+      expect([name, Number(celsius) >= 50 && Number(celsius) <= 54, critical, isAlarming]).toEqual([
+        name,
+        true,
+        100,
+        false,
+      ]);
+    expect((await check("node-exporter")).status).toBe("pass");
+  });
+
+  it("one NVMe: its Composite sensor and critical temperature, no alarm, no fault", async () => {
+    expect(await sensors("procfs-nvme")).toContainEqual(["nvme Composite", 43.85, 94.85, false]);
+    expect((await check("procfs-nvme")).status).toBe("pass");
+  });
+
+  it("a desktop: the greatest number of a driver is no limit", async () => {
+    const found = await sensors("telegraf-general");
+    const names = found.map(([name]) => name);
+    expect(names).toEqual(["nvme Composite", "nvme Sensor 1", "nvme Sensor 2", "k10temp Tctl", "k10temp Tccd1"]);
+    expect(found.filter(([name]) => String(name).startsWith("nvme Sensor")).map(([, , critical]) => critical)).toEqual([
+      null,
+      null,
+    ]);
+    expect((await check("telegraf-general")).status).toBe("pass");
+  });
+
+  it("two NVMe of one name: each sensor has a name of its own", async () => {
+    const names = (await sensors("telegraf-with_name")).map(([name]) => name);
+    expect(names).toHaveLength(8);
+    expect(new Set(names).size).toBe(8);
+  });
+});
