@@ -88,3 +88,15 @@ it("reads arrays that do not run, and levels without redundancy", () => {
 it("finds nothing where there is nothing", () => {
   expect(arraysOf()).toEqual([]);
 });
+
+it("a mirror of a storage box has as many places as disks that the box could have, of which most were never filled", () => {
+  const mirror = (members: string, places: string) =>
+    arraysOf(`md9 : active raid1 ${members}`, `      530048 blocks ${places}`)[0];
+  expect(mirror("sdb1[1] sda1[0]", `[32/2] [UU${"_".repeat(30)}]`)).toMatchObject({ devices: 2, workingDevices: 2 });
+  expect(mirror("sdb1[1] sda1[0]", `[12/2] [UU${"_".repeat(10)}]`)).toMatchObject({ devices: 2, workingDevices: 2 });
+  // What lost a device is not taken for it.
+  expect(mirror("sda1[0]", `[32/1] [U${"_".repeat(31)}]`)).toMatchObject({ devices: 32, workingDevices: 1 });
+  expect(mirror("sdb1[1](F) sdc1[2] sda1[0]", `[32/2] [U_U${"_".repeat(29)}]`)).toMatchObject({ devices: 32 });
+  expect(mirror("sdc1[2] sda1[0]", `[16/2] [U_U${"_".repeat(13)}]`)).toMatchObject({ devices: 16 });
+  expect(mirror("sdb1[1] sda1[0]", "[4/2] [UU__]")).toMatchObject({ devices: 4, workingDevices: 2 });
+});
