@@ -1,4 +1,4 @@
-import type { SmartDisk, SmartDisks } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk, SmartDisks, UnreadDisk } from "#domain/ports/smart-disks.ts";
 
 /** A healthy disk. */
 export const fakeSmartDisk = (given: Partial<SmartDisk> = {}): SmartDisk => ({
@@ -18,7 +18,7 @@ export const fakeSmartDisk = (given: Partial<SmartDisk> = {}): SmartDisk => ({
 });
 
 /** @param disks undefined: none could be asked. */
-export const createFakeSmartDisks = (disks?: readonly SmartDisk[]): SmartDisks => ({
+export const createFakeSmartDisks = (disks?: readonly (SmartDisk | UnreadDisk)[]): SmartDisks => ({
   canList: () => Promise.resolve(disks !== undefined),
   list: () => Promise.resolve(disks ?? []),
 });

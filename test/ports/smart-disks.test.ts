@@ -67,17 +67,19 @@ const disks = [
   }),
 ];
 
+const withoutSmart = { name: "/dev/sdd", unread: "without SMART" };
+
 describe.each([
-  ["fake", createFakeSmartDisks(disks), createFakeSmartDisks()],
+  ["fake", createFakeSmartDisks([...disks, withoutSmart]), createFakeSmartDisks()],
   [
     "smartctl",
     createSmartDisks({ exec: smartctl, program, sysDir: join(dir, "disks") }),
     createSmartDisks({ exec: smartctl, program, sysDir: join(dir, "virtual") }),
   ],
 ] as const)("disks with SMART: %s", (_, present: SmartDisks, absent: SmartDisks) => {
-  it("are those that answer", async () => {
+  it("are those that answer, and the one that has none", async () => {
     expect(await present.canList()).toBe(true);
-    expect(await present.list(signal)).toEqual(disks);
+    expect(await present.list(signal)).toEqual([...disks, withoutSmart]);
   });
 
   it("cannot be asked where there is none", async () => {
@@ -91,7 +93,7 @@ describe("disks with SMART: smartctl", () => {
     expect(await smartDisks.canList()).toBe(false);
   });
 
-  it("throws what it says where it fails, and leaves out a disk that sleeps", async () => {
+  it("throws what it says where it fails, and names a disk that sleeps", async () => {
     const refusing: Exec = () => Promise.resolve({ exitCode: 2, stdout: "", stderr: "no rights\n", truncated: false });
     await expect(createSmartDisks({ exec: refusing, program }).list(signal)).rejects.toThrow(
       "cannot ask smartctl: no rights",
@@ -100,6 +102,8 @@ describe("disks with SMART: smartctl", () => {
       argv.includes("--scan")
         ? smartctl(argv)
         : Promise.resolve({ exitCode: 0, stdout: '{"power_mode": {"ata_value": 0}}', stderr: "", truncated: false });
-    expect(await createSmartDisks({ exec: asleep, program }).list(signal)).toEqual([]);
+    expect(await createSmartDisks({ exec: asleep, program }).list(signal)).toEqual(
+      [...disks, withoutSmart].map(({ name }) => ({ name, unread: "in standby" })),
+    );
   });
 });

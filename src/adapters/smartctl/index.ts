@@ -2,9 +2,9 @@ import { readdir, realpath, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import type { SmartDisks } from "#domain/ports/smart-disks.ts";
+import type { SmartDisk, SmartDisks, UnreadDisk } from "#domain/ports/smart-disks.ts";
 import { isPermissionDenied, orUndefined } from "#kernel/errors.ts";
-import { parseReport, parseScan, type ScannedDevice } from "./parse.ts";
+import { parseReport, parseScan, type ScannedDevice, whyUnread } from "./parse.ts";
 
 const programPath = "/usr/sbin/smartctl";
 const timeoutMs = 20_000;
@@ -21,10 +21,20 @@ export function createSmartDisks(ports: { exec: Exec; sysDir?: string; program?:
     return path !== "" && !path.includes("/devices/virtual/") && /^(sd|nvme|hd)/.test(name);
   };
 
-  const ask = async ({ name, type }: ScannedDevice, signal: AbortSignal) => {
-    const argv = [program, "--json", "--all", "--nocheck=standby,0", `--device=${type}`, name] as const;
+  const ask = async (
+    device: ScannedDevice,
+    isShared: boolean,
+    signal: AbortSignal,
+  ): Promise<SmartDisk | UnreadDisk> => {
+    const { name, type } = device;
+    // The scan calls each disk of the SCSI layer so, SATA disks too: smartctl recognises them where it is not told what to take them for.
+    const typed = type === "scsi" || type === "" ? [] : [`--device=${type}`];
+    const argv = [program, "--json", "--all", "--nocheck=standby,0", ...typed, name] as const;
     const { exitCode, stdout } = await exec(argv, { signal, timeoutMs });
-    return (exitCode & notAsked) === 0 ? parseReport(stdout) : undefined;
+    const report = (exitCode & notAsked) === 0 ? parseReport(stdout) : undefined;
+    const shown = isShared ? `${name} (${type})` : name;
+    if (report === undefined) return { name: shown, unread: whyUnread(stdout, exitCode) };
+    return isShared ? { ...report, name: shown } : report;
   };
 
   return {
@@ -37,12 +47,10 @@ export function createSmartDisks(ports: { exec: Exec; sysDir?: string; program?:
       const { exitCode, stdout, stderr } = await exec([program, "--json", "--scan"], { signal, timeoutMs });
       if ((exitCode & notAsked) !== 0)
         throw new CommandFailed(`cannot ask smartctl: ${stderr.trim() || `exit code ${exitCode}`}`);
-      const found = await Promise.all(
-        parseScan(stdout)
-          .slice(0, mostDisks)
-          .map((each) => ask(each, signal)),
-      );
-      return found.filter((disk) => disk !== undefined);
+      const devices = parseScan(stdout).slice(0, mostDisks);
+      // The disks of a RAID controller are asked through one device.
+      const isShared = ({ name }: ScannedDevice): boolean => devices.filter((each) => each.name === name).length > 1;
+      return Promise.all(devices.map((each) => ask(each, isShared(each), signal)));
     },
   };
 }

@@ -18,6 +18,19 @@ export interface ScannedDevice {
 export const parseScan = (text: string): readonly ScannedDevice[] =>
   recordsIn(parseJsonObject(text)?.["devices"]).map(({ name, type }) => ({ name: string(name), type: string(type) }));
 
+/** Why a report has no verdict, for people. */
+export function whyUnread(text: string, exitCode: number): string {
+  const report = parseJsonObject(text);
+  const messages = recordsIn(at(report, "smartctl", "messages")).map(({ string: message }) => string(message).trim());
+  if (
+    messages.some((message) => /\bin (?:STANDBY|SLEEP)\b/.test(message)) ||
+    at(report, "power_mode", "ata_value") === 0
+  )
+    return "in standby";
+  if (at(report, "smart_support", "available") === false) return "without SMART";
+  return messages.find((message) => message !== "") ?? (exitCode === 0 ? "no verdict" : `exit status ${exitCode}`);
+}
+
 const kindOf = (report: JsonObject): SmartDisk["kind"] => {
   if (at(report, "device", "protocol") === "NVMe") return "nvme";
   return at(report, "rotation_rate") === 0 ? "ssd" : "disk";

@@ -21,9 +21,16 @@ export interface SmartDisk {
   readonly selfTest: { readonly hasPassed: boolean; readonly ageHours: number | null } | null;
 }
 
+/** A disk that was found and says nothing of its health now. */
+export interface UnreadDisk {
+  readonly name: string;
+  /** Why, in a few words: `in standby`, or what the program says. */
+  readonly unread: string;
+}
+
 export interface SmartDisks {
   /** Whether there is a disk to ask, and a program to ask with; no rights are needed to tell. */
   readonly canList: () => Promise<boolean>;
-  /** Those that answer. Disks in standby are not woken, and left out. @throws without an answer of the program, which takes root. */
-  readonly list: (signal: AbortSignal) => Promise<readonly SmartDisk[]>;
+  /** All that are found. Disks in standby are not woken. @throws without an answer of the program, which takes root. */
+  readonly list: (signal: AbortSignal) => Promise<readonly (SmartDisk | UnreadDisk)[]>;
 }

@@ -62,10 +62,22 @@ export const smartCheck = (ports: { smartDisks: SmartDisks }): Check => ({
     if (!(await ports.smartDisks.canList())) return absent;
     const all = await ports.smartDisks.list(signal);
     const isIgnored = createIgnore(ignore);
-    const disks = all.filter(({ name }) => !isIgnored(name));
-    if (disks.length === 0) return skip("No disk answered: none has SMART, or all are in standby or ignored");
+    const found = all.filter(({ name }) => !isIgnored(name));
+    const disks = found.filter((each) => "isHealthy" in each);
+    const unread = found.filter((each) => "unread" in each);
+    const notRead =
+      unread.length === 0 ? "" : `not read: ${unread.map(({ name, unread: why }) => `${name} (${why})`).join(", ")}`;
+    const unreadDetails =
+      unread.length === 0 ? {} : { unread: unread.map(({ name, unread: reason }) => ({ name, reason })) };
+    if (disks.length === 0)
+      return skip(
+        notRead === "" ? "No disk was found, or all are ignored" : `No disk answered, ${notRead}`,
+        unreadDetails,
+      );
     const findings = disks.map((disk) => judge(disk, { warn, fail }));
-    return combineFindings(findings, `${counted(disks.length, "disk")} without trouble`, {
+    const whole = `${counted(disks.length, "disk")} without trouble`;
+    return combineFindings(findings, notRead === "" ? whole : `${whole}, ${notRead}`, {
+      ...unreadDetails,
       disks: disks.map((disk) => ({
         name: disk.name,
         model: disk.model,
