@@ -75,7 +75,7 @@ const FailedLogin = Type.Object({
   at: Timestamp("When."),
   user: Type.String({ description: "The name that was tried." }),
   known_user: Type.Boolean({ description: "Whether the host has such a user, by sshd." }),
-  remote_host: Type.String({ description: "Empty for this host." }),
+  remote_host: Type.String({ description: "Empty for this host, and where sshd did not say." }),
   method: Type.String({ description: "Such as `password` or `publickey`; empty where it was not told." }),
   service: Type.String({ description: "`sshd` or `login`." }),
 });
@@ -89,7 +89,7 @@ export const LoginList = Type.Object({
   recent: nullableList(PastLogin, "Who was, newest first, by /var/log/wtmp."),
   failed: nullableList(
     FailedLogin,
-    "Who tried in vain within the last week, newest first: what root's sshd and login wrote to the journal.",
+    "Who tried in vain within the last week, newest first: what root's sshd and login wrote to the journal. One for each attempt; where sshd writes of a connection alone, as it does with keys, one for that.",
   ),
   not_shown: NotShown,
 });

@@ -1,4 +1,5 @@
 import type { accounts, FailedLogin, UserEntry } from "#contract/accounts.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
@@ -10,13 +11,15 @@ import { anyEntries } from "#domain/ports/journal.ts";
 import type { Found, LoginSession, Logins } from "#domain/ports/logins.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { failedLoginIn, failedPattern, loginIdentifiers } from "./failed-logins.ts";
+import { failedLoginsIn, failedPattern, loginIdentifiers } from "./failed-logins.ts";
 import type { ReadLogs } from "./unit-log.ts";
 
 const weekUs = 7 * 24 * 60 * 60 * 1_000_000;
 const ofRoot = 0;
 const usualLogins = 50;
 const usualUsers = 1000;
+/** How often the journal is asked on for failed logins: several lines may be about one. */
+const mostPages = 4;
 
 /** Those that end a login at once. */
 const refusesLogin = (shell: string): boolean => /\/(nologin|false|sync|shutdown|halt)$/.test(shell);
@@ -77,16 +80,24 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
   const failedLogins = async (limit: number, { caller, signal }: Context): Promise<Found<FailedLogin>> => {
     const until = clock.now() * 1000 + 999;
     const query = { ...anyEntries, uid: ofRoot, since: Math.max(0, until - weekUs), until, limit };
-    const found: FailedLogin[] = [];
-    for (const identifier of loginIdentifiers) {
-      const { bytes } = await readLogs(
-        { ...query, identifier, grep: failedPattern, order: "desc" },
-        { owner: caller?.keyId ?? "", signal: signal() },
-      );
-      const { logs } = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
-      found.push(...logs.map(failedLoginIn).filter((each) => each !== undefined));
-    }
-    return found.sort((one, other) => (one.at < other.at ? 1 : one.at > other.at ? -1 : 0)).slice(0, limit);
+    const entriesOf = async (identifier: string): Promise<readonly LogEntry[]> => {
+      const entries: LogEntry[] = [];
+      let cursor: string | undefined;
+      for (let page = 0; page < mostPages; page += 1) {
+        const { bytes } = await readLogs(
+          { ...query, identifier, grep: failedPattern, order: "desc", cursor },
+          { owner: caller?.keyId ?? "", signal: signal() },
+        );
+        const { logs, next_cursor: next } = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
+        entries.push(...logs);
+        if (next === null || logs.length < limit || failedLoginsIn(entries).length > limit) break;
+        cursor = next;
+      }
+      return entries;
+    };
+    const entries: LogEntry[] = [];
+    for (const identifier of loginIdentifiers) entries.push(...(await entriesOf(identifier)));
+    return failedLoginsIn(entries).slice(0, limit);
   };
 
   return {

@@ -1,11 +1,12 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { LogEntry } from "#contract/log-entry.ts";
-import { failedLoginIn, failedPattern } from "./failed-logins.ts";
+import { failedLoginsIn, failedPattern } from "./failed-logins.ts";
 
 const at = "2026-01-01T00:00:00.000000Z";
 const entry = (message: string, identifier = "sshd"): LogEntry =>
-  ({ timestamp: at, identifier, message }) as unknown as LogEntry;
+  ({ timestamp: at, identifier, message, pid: null, cursor: "c" }) as unknown as LogEntry;
+const failedLoginIn = (given: LogEntry) => failedLoginsIn([given])[0];
 
 describe("failed logins", () => {
   it.each([
@@ -51,5 +52,66 @@ describe("failed logins", () => {
         expect(found).toMatchObject({ remote_host: "192.0.2.7", known_user: false });
       }),
     );
+  });
+
+  /** Lines of one process of sshd, the oldest first. */
+  const connection = (pid: number, ...messages: readonly string[]): readonly LogEntry[] =>
+    messages.map((message, second) => ({
+      ...entry(message),
+      ...{ pid, boot_id: "b", cursor: `${pid}-${second}`, timestamp: `2026-01-01T00:00:0${second}.000000Z` },
+    }));
+
+  it("one connection of an unknown user with a key is one failed login", () => {
+    const lines = connection(
+      7,
+      "Invalid user bob from 192.0.2.7 port 5022",
+      "Connection closed by invalid user bob 192.0.2.7 port 5022 [preauth]",
+    );
+    expect(failedLoginsIn(lines.toReversed())).toEqual([
+      {
+        at: lines[0]?.timestamp,
+        user: "bob",
+        known_user: false,
+        remote_host: "192.0.2.7",
+        method: "",
+        service: "sshd",
+      },
+    ]);
+  });
+
+  it("each password that was tried is one failed login, and the end of the connection is none", () => {
+    const lines = connection(
+      7,
+      "Invalid user bob from 192.0.2.7 port 5022",
+      "Failed password for invalid user bob from 192.0.2.7 port 5022 ssh2",
+      "Failed password for invalid user bob from 192.0.2.7 port 5022 ssh2",
+      "error: maximum authentication attempts exceeded for invalid user bob from 192.0.2.7 port 5022 ssh2 [preauth]",
+      "Disconnecting invalid user bob 192.0.2.7 port 5022: Too many authentication failures [preauth]",
+    );
+    expect(failedLoginsIn(lines.toReversed()).map(({ method }) => method)).toEqual(["password", "password"]);
+  });
+
+  it("connections at the same time are told apart, and one whose user may not sign in is listed as a known user", () => {
+    const one = connection(
+      7,
+      "Invalid user bob from 192.0.2.7 port 1",
+      "Connection closed by invalid user bob 192.0.2.7 port 1 [preauth]",
+    );
+    const other = connection(
+      8,
+      "User root from 192.0.2.8 not allowed because not listed in AllowUsers",
+      "Connection closed by invalid user root 192.0.2.8 port 2 [preauth]",
+    );
+    const locked = connection(
+      9,
+      "User eve not allowed because account is locked",
+      "Connection closed by invalid user eve 192.0.2.9 port 2 [preauth]",
+    );
+    const found = failedLoginsIn([...one, ...other, ...locked].toReversed());
+    expect(found.map(({ user, known_user: known, remote_host: host }) => [user, known, host]).toSorted()).toEqual([
+      ["bob", false, "192.0.2.7"],
+      ["eve", false, "192.0.2.9"],
+      ["root", true, "192.0.2.8"],
+    ]);
   });
 });
