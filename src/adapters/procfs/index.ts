@@ -6,7 +6,7 @@ import type { Clock, Dispose } from "#kernel/clock.ts";
 import { orElse } from "#kernel/errors.ts";
 import { type ContainerLimits, createContainerLimits } from "./cgroup.ts";
 import { startCpuLoad } from "./cpu-load.ts";
-import { createKernelLoad } from "./kernel-load.ts";
+import { arcstatsFile, createKernelLoad } from "./kernel-load.ts";
 import { type CpuInfo, parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
@@ -48,7 +48,9 @@ async function readDisk(path: string) {
 }
 
 function readMemory(procDir: string, limits: ContainerLimits) {
-  const { totalBytes, availableBytes } = limits.memory(parseMemory(readProcFile(`${procDir}/meminfo`)));
+  const { totalBytes, availableBytes } = limits.memory(
+    parseMemory(readProcFile(`${procDir}/meminfo`), readProcFile(arcstatsFile(procDir))),
+  );
   return {
     total_bytes: totalBytes,
     available_bytes: availableBytes,

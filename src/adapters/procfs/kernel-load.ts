@@ -1,9 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { setImmediate as nextTurn } from "node:timers/promises";
 import type { HostFacts } from "#domain/ports/host.ts";
-import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
+import { isProcessGone, orUndefined, orUndefinedSync } from "#kernel/errors.ts";
 import type { ContainerLimits } from "./cgroup.ts";
 import type { CpuLoad } from "./cpu-load.ts";
 import { parseFileHandles, parseMemory, parseSwap, parseSwapTraffic } from "./parse.ts";
@@ -26,6 +26,13 @@ async function readProcesses(procDir: string): Promise<readonly ProcessStat[]> {
   return found;
 }
 
+/**
+ * Statistics of the cache of ZFS, which count where this is no container: those in one are the host's, whose cache does not count against
+ * the container.
+ */
+export const arcstatsFile = (procDir: string): string =>
+  existsSync("/run/systemd/container") ? "/dev/null" : join(procDir, "spl/kstat/zfs/arcstats");
+
 /** Memory is cut to the limit of the container; swap is the host's. */
 export function createKernelLoad(ports: {
   cpuLoad: Pick<CpuLoad, "averagePercent">;
@@ -38,7 +45,8 @@ export function createKernelLoad(ports: {
   return {
     async memory() {
       const text = await read("meminfo");
-      return { ...limits.memory(parseMemory(text)), ...parseSwap(text) };
+      const arcstats = (await orUndefined(readFile(arcstatsFile(procDir), "utf8"))) ?? "";
+      return { ...limits.memory(parseMemory(text, arcstats)), ...parseSwap(text) };
     },
     cpuPercent: cpuLoad.averagePercent,
     swapTraffic: async () => parseSwapTraffic(await read("vmstat")),

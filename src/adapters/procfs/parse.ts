@@ -63,11 +63,22 @@ export interface Memory {
   readonly availableBytes: number;
 }
 
-/** /proc/meminfo. Kernels before 3.14 have no MemAvailable; free, buffers and cache come nearest. */
-export function parseMemory(text: string): Memory {
+/**
+ * /proc/meminfo. Kernels before 3.14 have no MemAvailable; free, buffers and cache come nearest.
+ * @param arcstats of ZFS, whose cache the kernel does not count as one; empty where there is none.
+ */
+export function parseMemory(text: string, arcstats = ""): Memory {
   const totalBytes = kib(text, "MemTotal") ?? 0;
   const estimate = (kib(text, "MemFree") ?? 0) + (kib(text, "Buffers") ?? 0) + (kib(text, "Cached") ?? 0);
-  return { totalBytes, availableBytes: Math.min(totalBytes, kib(text, "MemAvailable") ?? estimate) };
+  const available = (kib(text, "MemAvailable") ?? estimate) + parseShrinkable(arcstats);
+  return { totalBytes, availableBytes: Math.min(totalBytes, available) };
+}
+
+/** /proc/spl/kstat/zfs/arcstats: what the cache of ZFS gives back where memory is wanted, all but its minimum. */
+export function parseShrinkable(arcstats: string): number {
+  const value = (name: string): number =>
+    Number(new RegExp(`^${name}\\s+\\d+\\s+(\\d+)$`, "m").exec(arcstats)?.[1] ?? 0);
+  return Math.max(0, value("size") - value("c_min"));
 }
 
 export const parseSwap = (text: string): { readonly swapTotalBytes: number; readonly swapFreeBytes: number } => ({
