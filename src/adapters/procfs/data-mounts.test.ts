@@ -40,7 +40,7 @@ it("leaves out what another machine or a program answers for", () => {
       "55 28 0:55 / /mnt/f rw - ceph :/ rw",
       "56 28 0:56 / /tank rw - zfs tank/data rw",
     ]),
-  ).toEqual(["/", "/tank"]);
+  ).toEqual(["/", "/mnt/d", "/tank"]);
 });
 
 it("takes each device once, at the shortest path where all of it is, else at that of a bind mount", () => {
@@ -110,6 +110,10 @@ it("tells a file system that became read-only from one that was made so", () => 
         "32 28 8:3 / /view ro - ext4 /dev/sda3 rw",
         "33 28 8:4 / /a ro - ext4 /dev/sda4 rw",
         "34 28 8:4 / /srv/a rw - ext4 /dev/sda4 rw",
+        // Mounted so by hand, by a unit, or below the overlay of a Raspberry Pi: nothing in fstab says so.
+        "36 28 8:6 / /media/root-ro ro,relatime - ext4 /dev/sda6 ro",
+        // So too, and then stopped by the kernel.
+        "37 28 8:7 / /ended ro - ext4 /dev/sda7 ro,emergency_ro",
       ],
       ["/usr"],
     ).map(({ path, isReadOnly, isMeantReadOnly }) => [path, isReadOnly, isMeantReadOnly]),
@@ -120,6 +124,8 @@ it("tells a file system that became read-only from one that was made so", () => 
     ["/usr", true, true],
     ["/view", true, true],
     ["/a", false, false],
+    ["/media/root-ro", true, true],
+    ["/ended", true, false],
   ]);
 });
 

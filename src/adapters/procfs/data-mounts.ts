@@ -2,9 +2,9 @@ import { createMountLookup, type Mount } from "./mountinfo.ts";
 
 const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);
 const typesWithoutDevice = new Set(["tmpfs", "zfs", "ubifs", "jffs2"]);
-/** Kinds whose answers come from elsewhere, or from a program: such a one may never answer. */
+/** Kinds whose answers come from elsewhere, or from a program: such a one may never answer. `fuseblk` is a disk here: NTFS, exFAT. */
 export const isRemote = (type: string): boolean =>
-  /^(fuse|nfs|cifs|smb|9p$|ceph$|virtiofs$|afs$|ocfs2$|gfs2$|lustre$)/.test(type);
+  /^(fuse(?!blk$)|nfs|cifs|smb|9p$|ceph$|virtiofs$|afs$|ocfs2$|gfs2$|lustre$)/.test(type);
 /** Parts of memory that hold devices, one session's things or secrets, each its own little file system. */
 export const isOwnOfSystem = (path: string): boolean =>
   path !== "/dev/shm" && /^\/(proc|sys|dev|run\/(user|credentials|host))(\/|$)/.test(path);
@@ -70,10 +70,13 @@ export function chooseDataMounts(
     const [first] = same.toSorted(byRank);
     if (first === undefined) return [];
     const { path, source, type, superOptions } = first;
-    // Only a person makes a single mount read-only; trouble with the disk makes the file system so, in all its mounts.
+    // Whoever mounts something read-only makes the mount so, as a rule the file system with it; trouble with the disk makes the file system
+    // so alone, and its mounts still say "rw".
     const isFileSystemReadOnly = readOnlyOptions.some((each) => superOptions.includes(each));
-    const isReadOnly = isFileSystemReadOnly || same.every(({ options }) => options.includes("ro"));
-    const isMeantReadOnly = (isReadOnly && !isFileSystemReadOnly) || readOnlyPaths.has(path);
+    const isMountReadOnly = same.every(({ options }) => options.includes("ro"));
+    const isStopped = superOptions.includes("emergency_ro") || superOptions.includes("shutdown");
+    const isReadOnly = isFileSystemReadOnly || isMountReadOnly;
+    const isMeantReadOnly = (isMountReadOnly && !isStopped) || readOnlyPaths.has(path);
     return { path, source, type, isReadOnly, isMeantReadOnly };
   });
 }

@@ -66,12 +66,21 @@ export function createFileSystems(ports: {
       const isReadOnly = mount.isReadOnly || (type === "xfs" && (await askIsShutDown(here)));
       return { isReadOnly, ...sizes };
     };
-    const late = (): never => {
+    const late = (): undefined => {
       signal.throwIfAborted();
+      // A program answers for it, and may have ended without unmounting it.
+      if (type === "fuseblk") return undefined;
       throw new Error(`cannot look at ${path}: its disk did not answer in ${answerTimeoutMs / 1000} s`);
     };
     try {
-      const found = await withinTime(clock, answerTimeoutMs, signal, ask, late);
+      const found = await withinTime<Awaited<ReturnType<typeof ask>> | undefined>(
+        clock,
+        answerTimeoutMs,
+        signal,
+        ask,
+        late,
+      );
+      if (found === undefined) return [];
       return [{ path, device: source, type, isMeantReadOnly, ...found }];
     } catch (error) {
       // Below a folder that is closed to this process.
