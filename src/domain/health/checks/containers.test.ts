@@ -44,9 +44,14 @@ it.each<[string, Container, object]>([
     },
   ],
   [
-    "has ended with an error after its engine was started anew",
+    "was stopped by somebody and ended with an error code, since the engine starts again what ends by itself",
     ended({ exitCode: 2, restartPolicy: "always" }),
-    { status: "fail", message: "container web ended with exit code 2, and its policy is always (docker logs web)" },
+    { status: "pass" },
+  ],
+  [
+    "was stopped by somebody before its restarts were used up",
+    ended({ exitCode: 1, restartPolicy: "on-failure", mostRestarts: 3, restarts: 1 }),
+    { status: "pass" },
   ],
   [
     "cannot be started",

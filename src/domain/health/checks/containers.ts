@@ -41,9 +41,11 @@ function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: 
   if (error !== "") return fail(`container ${name} cannot be started: ${error}`);
   const hasEnded = state === "exited" || state === "stopped";
   if (!hasEnded || exitCode === null || exitCode === 0 || stoppedCodes.includes(exitCode)) return passing;
-  const isGivenUp = mostRestarts > 0 && restarts >= mostRestarts;
-  const why = isGivenUp ? `is given up after ${counted(restarts, "restart")}` : `its policy is ${restartPolicy}`;
-  return fail(`container ${name} ended with exit code ${exitCode}, and ${why} (${logs})`);
+  // What ends by itself is started again by the engine, until it gives up: everything else was stopped by somebody.
+  if (mostRestarts === 0 || restarts < mostRestarts) return passing;
+  return fail(
+    `container ${name} ended with exit code ${exitCode}, and is given up after ${counted(restarts, "restart")} (${logs})`,
+  );
 }
 
 const none = (): ReturnType<typeof skip> =>
@@ -51,7 +53,7 @@ const none = (): ReturnType<typeof skip> =>
 
 /**
  * Containers of Docker and of root's Podman: fails for one that is restarted over and over, is unhealthy by its own health check, was
- * killed by the OOM killer, or has ended with an error or cannot be started although its restart policy has it run. Warns for one that was
+ * killed by the OOM killer or cannot be started although its restart policy has it run, or was given up after as many restarts as its policy allows. Warns for one that was
  * restarted three times, the last time within ten minutes, and, for a day, for one without a policy that the OOM killer has ended. One
  * that somebody has stopped is no fault, and of one that could not be started Podman keeps no word. Containers of other users are not seen. `ignore` takes names of containers, and patterns.
  */
