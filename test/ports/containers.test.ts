@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
@@ -111,7 +111,12 @@ describe("containers: API over a socket", () => {
 
   it("are not asked for where that would start Docker", async () => {
     const { runDir, requests } = await serve("stopped", "docker.sock", likeDocker);
-    const containers = createContainers({ runDir });
+    // As where systemd, process 1, is who listens.
+    const procDir = join(dir, "proc");
+    mkdirSync(procDir);
+    symlinkSync("/proc/net", join(procDir, "net"));
+    symlinkSync(`/proc/${process.pid}`, join(procDir, "1"));
+    const containers = createContainers({ runDir, procDir });
     expect([await containers.engines(), await containers.list(signal)]).toEqual([[], []]);
     expect(requests).toEqual([]);
   });

@@ -1,8 +1,8 @@
-import { readFile, stat } from "node:fs/promises";
+import { readdir, readFile, readlink, stat } from "node:fs/promises";
 import { request as requestHttp } from "node:http";
 import { join } from "node:path";
 import type { Container, ContainerEngine, ContainerState, Containers } from "#domain/ports/containers.ts";
-import { errorMessage, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
+import { errorMessage, isNotFound, isPermissionDenied, isProcessGone, orUndefined } from "#kernel/errors.ts";
 import { isNumber, isRecord, isString, type JsonObject, recordsIn } from "#kernel/values.ts";
 
 const timeoutMs = 10_000;
@@ -13,7 +13,10 @@ interface Engine {
   readonly engine: ContainerEngine;
   /** Below /run. */
   readonly socket: string;
-  /** What is there only while the engine runs, where a connection would start one that an administrator has stopped. */
+  /**
+   * Whether systemd may listen for it, so that a connection would start an engine that an administrator has stopped: then somebody else has to
+   * listen too, which `pidFile` shows where it has this name.
+   */
   readonly pidFile?: string;
 }
 /** Podman has no process of its own between requests: containers run without it. */
@@ -117,7 +120,17 @@ async function containersOf(
   });
 }
 
+/** The listening sockets of a path in /proc/net/unix, by their inodes. A name of before /run was is the same place. */
+const listeningInodes = (table: string, path: string): readonly string[] =>
+  table.split("\n").flatMap((line) => {
+    const [, , , flags, , , inode, name] = line.trim().split(/\s+/);
+    const isListening = (Number.parseInt(flags ?? "", 16) & 0x10000) !== 0;
+    return isListening && inode !== undefined && name?.replace(/^\/var\/run\//, "/run/") === path ? [inode] : [];
+  });
+
 export function createContainers({ runDir = "/run", procDir = "/proc" } = {}): Containers {
+  const boundTo = async (path: string): Promise<readonly string[]> =>
+    listeningInodes((await orUndefined(readFile(join(procDir, "net/unix"), "utf8"), isPermissionDenied)) ?? "", path);
   /** Also where the directory of the socket is closed to this user: the kernel has a list of sockets that everybody may read. */
   const isBound = async (path: string): Promise<boolean> => {
     try {
@@ -125,13 +138,39 @@ export function createContainers({ runDir = "/run", procDir = "/proc" } = {}): C
     } catch (error) {
       if (isNotFound(error)) return false;
       if (!isPermissionDenied(error)) throw error;
-      const sockets = (await orUndefined(readFile(join(procDir, "net/unix"), "utf8"), isPermissionDenied)) ?? "";
-      return sockets.split("\n").some((line) => line.endsWith(` ${path}`));
+      return (await boundTo(path)).length > 0;
     }
   };
+  /** Whether a process holds one of some sockets; undefined where this user may not see what it holds. */
+  const holds = async (pid: string, sockets: ReadonlySet<string>): Promise<boolean | undefined> => {
+    try {
+      const folder = join(procDir, pid, "fd");
+      for (const name of await readdir(folder))
+        if (sockets.has((await orUndefined(readlink(join(folder, name)))) ?? "")) return true;
+      return false;
+    } catch (error) {
+      if (isPermissionDenied(error)) return undefined;
+      if (isProcessGone(error)) return false;
+      throw error;
+    }
+  };
+  /** Whether another process than systemd listens; also where this user may not see it, and root has to. */
+  const hasListener = async (path: string): Promise<boolean> => {
+    const sockets = new Set((await boundTo(path)).map((inode) => `socket:[${inode}]`));
+    if (sockets.size === 0) return false;
+    let isUnseen = false;
+    for (const pid of (await readdir(procDir)).filter((name) => /^\d+$/.test(name) && name !== "1")) {
+      const isHeld = await holds(pid, sockets);
+      if (isHeld === true) return true;
+      isUnseen ||= isHeld === undefined;
+    }
+    return isUnseen;
+  };
   const canAsk = async ({ socket, pidFile }: Engine): Promise<boolean> => {
-    if (pidFile !== undefined && (await orUndefined(stat(join(runDir, pidFile)))) === undefined) return false;
-    return isBound(join(runDir, socket));
+    const path = join(runDir, socket);
+    if (!(await isBound(path))) return false;
+    if (pidFile === undefined || (await orUndefined(stat(join(runDir, pidFile)))) !== undefined) return true;
+    return hasListener(path);
   };
   const present = async (): Promise<readonly Engine[]> => {
     const can = await Promise.all(allEngines.map(canAsk));
