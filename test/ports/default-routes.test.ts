@@ -22,9 +22,12 @@ const expected = [
   { family: "ipv4", interface: "nosuch0", gateway: null, isUp: false },
 ] as const;
 
+/** Whatever this machine has. */
+const noOther = () => Promise.resolve([]);
+
 describe.each([
   ["fake", () => createFakeDefaultRoutes(expected), () => createFakeDefaultRoutes([])],
-  ["procfs", () => createDefaultRoutes(procNet), () => createDefaultRoutes("/nonexistent")],
+  ["procfs", () => createDefaultRoutes(procNet, noOther), () => createDefaultRoutes("/nonexistent", noOther)],
 ])("default routes: %s", (_, make, makeNone) => {
   it("are listed with their gateway and the state of their interface", async () => {
     expect(await make().list()).toEqual(expected);

@@ -1,3 +1,4 @@
+import { createSocket } from "node:dgram";
 import { networkInterfaces } from "node:os";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { DefaultRoute, DefaultRoutes } from "#domain/ports/network.ts";
@@ -9,7 +10,8 @@ export type ParsedRoute = Pick<DefaultRoute, "interface" | "gateway">;
 /** The default route of a row; none where it is not in use, or refuses. */
 function routeOf(name: string, hexFlags: string, gateway: () => string): readonly ParsedRoute[] {
   const bits = Number.parseInt(hexFlags, 16);
-  if ((bits & flags.up) === 0 || (bits & flags.reject) !== 0) return [];
+  // A blackhole of IPv4 has no interface, and no flag that says so.
+  if ((bits & flags.up) === 0 || (bits & flags.reject) !== 0 || name === "*") return [];
   return [{ interface: name, gateway: (bits & flags.gateway) === 0 ? null : gateway() }];
 }
 
@@ -51,18 +53,54 @@ async function isUp(name: string): Promise<boolean> {
   return ["up", "unknown"].includes((await readTextOrEmpty(`/sys/class/net/${name}/operstate`)).trim());
 }
 
-export function createDefaultRoutes(procNet = "/proc/net"): DefaultRoutes {
+/** An address in each half of what there is: a VPN may have a route for each half in place of a default route. Nothing is sent there. */
+const farAway = {
+  udp4: ["1.1.1.1", "198.41.0.4"],
+  udp6: ["2001:500:2::c", "2a00:1450::1"],
+} as const;
+
+/** The address from which the kernel would send to another; undefined where its rules and tables lead nowhere. */
+function sourceTowards(type: "udp4" | "udp6", address: string): Promise<string | undefined> {
+  const { promise, resolve } = Promise.withResolvers<string | undefined>();
+  const socket = createSocket(type);
+  // Of UDP a connection is no more than that the kernel looks up the way.
+  socket.connect(53, address, (error?: Error) => {
+    resolve(error === undefined ? socket.address().address : undefined);
+    socket.close();
+  });
+  return promise;
+}
+
+/** The way out that the kernel finds where the main table has no default route: by half routes, or another table that a rule names. */
+async function wayOut(family: DefaultRoute["family"]): Promise<readonly DefaultRoute[]> {
+  const type = family === "ipv4" ? "udp4" : "udp6";
+  const [source, other] = await Promise.all(farAway[type].map((address) => sourceTowards(type, address)));
+  if (source === undefined || other === undefined) return [];
+  const found = Object.entries(networkInterfaces()).find(([, addresses]) =>
+    addresses?.some(({ address }) => address === source),
+  );
+  return found === undefined ? [] : [{ family, interface: found[0], gateway: null, isUp: true }];
+}
+
+/** @param ask what the kernel finds where the files have no default route of a family. */
+export function createDefaultRoutes(procNet = "/proc/net", ask = wayOut): DefaultRoutes {
   return {
     async list() {
       const [ipv4, ipv6] = await Promise.all([
         readTextOrEmpty(`${procNet}/route`),
         readTextOrEmpty(`${procNet}/ipv6_route`),
       ]);
-      const routes = [
-        ...parseIpv4Routes(ipv4).map((route) => ({ ...route, family: "ipv4" as const })),
-        ...parseIpv6Routes(ipv6).map((route) => ({ ...route, family: "ipv6" as const })),
-      ];
-      return Promise.all(routes.map(async (route) => ({ ...route, isUp: await isUp(route.interface) })));
+      const parsed = { ipv4: parseIpv4Routes(ipv4), ipv6: parseIpv6Routes(ipv6) };
+      const all = await Promise.all(
+        (["ipv4", "ipv6"] as const).map((family) =>
+          parsed[family].length === 0
+            ? ask(family)
+            : Promise.all(
+                parsed[family].map(async (route) => ({ ...route, family, isUp: await isUp(route.interface) })),
+              ),
+        ),
+      );
+      return all.flat();
     },
   };
 }
