@@ -1,14 +1,31 @@
 import { existsSync } from "node:fs";
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { TimeSync } from "#domain/ports/host.ts";
+import { isProcessOutOfReach, orUndefined } from "#kernel/errors.ts";
 
 const properties = ["CanNTP", "NTP", "NTPSynchronized"];
 
 /** By systemd-nspawn, Podman and Docker (the container interface of systemd). */
 const containerMarks = ["/run/systemd/container", "/run/.containerenv", "/.dockerenv"];
 
-const hostPaths = { booted: "/run/systemd/system", containerMarks };
+const hostPaths: { readonly booted: string; readonly containerMarks: readonly string[]; readonly procDir?: string } = {
+  booted: "/run/systemd/system",
+  containerMarks,
+};
+
+/** Programs that set the clock of the system, chrony(1), ntpd(8) of three projects, phc2sys(8), by the names of their processes. */
+const daemons = ["chronyd", "ntpd", "phc2sys"];
+
+async function runningDaemon(procDir: string): Promise<string | undefined> {
+  for (const pid of (await readdir(procDir)).filter((name) => /^\d+$/.test(name))) {
+    const name = (await orUndefined(readFile(join(procDir, pid, "comm"), "utf8"), isProcessOutOfReach))?.trim();
+    if (name !== undefined && daemons.includes(name)) return name;
+  }
+  return undefined;
+}
 
 const switches: ReadonlyMap<string | undefined, boolean> = new Map([
   ["yes", true],
@@ -38,9 +55,14 @@ export function createTimeSync(ports: { exec: Exec; paths?: typeof hostPaths }):
       if (exitCode !== 0)
         throw new CommandFailed(`cannot ask timedatectl: ${stderr.trim() || `exit code ${exitCode}`}`);
       const state = parseTimedate(stdout);
-      return state === undefined
-        ? undefined
-        : { ...state, isContainer: paths.containerMarks.some((mark) => existsSync(mark)) };
+      if (state === undefined) return undefined;
+      // With timedatectl another daemon may be what is enabled.
+      const otherDaemon = state.isEnabled ? undefined : await runningDaemon(paths.procDir ?? "/proc");
+      return {
+        ...state,
+        isContainer: paths.containerMarks.some((mark) => existsSync(mark)),
+        ...(otherDaemon !== undefined && { otherDaemon }),
+      };
     },
     async enable(signal) {
       const { exitCode, stderr } = await exec(["timedatectl", "set-ntp", "true"], { signal, timeoutMs: 30_000 });

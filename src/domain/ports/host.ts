@@ -33,6 +33,8 @@ export interface TimeSyncState {
   readonly isSynchronised: boolean;
   /** A container has the clock of its host. */
   readonly isContainer: boolean;
+  /** A running program that sets the clock and is not the time service of systemd: `chronyd`, `ntpd`, `phc2sys`. */
+  readonly otherDaemon?: string;
 }
 
 export interface TimeSync {

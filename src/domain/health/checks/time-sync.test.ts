@@ -1,5 +1,7 @@
 import { expect, it } from "vitest";
+import { createFakeClock } from "../../../../test/fakes/clock.ts";
 import { createFakeTimeSync } from "../../../../test/fakes/time-sync.ts";
+import { enableTimeSyncFix } from "../fixes/enable-time-sync.ts";
 import { timeSyncCheck } from "./time-sync.ts";
 
 const good = { canSync: true, isEnabled: true, isSynchronised: true, isContainer: false };
@@ -13,6 +15,8 @@ it.each([
   ["pass", "kept right by a service that systemd does not know", { ...off, canSync: false }],
   ["skip", "without such a service", { ...off, canSync: false, isSynchronised: false }],
   ["pass", "in a container on a machine in order", { ...off, isContainer: true }],
+  ["pass", "set by another daemon than systemd's, which is off", { ...off, otherDaemon: "chronyd" }],
+  ["warn", "set by another daemon without a server in reach", { ...off, isSynchronised: false, otherDaemon: "ntpd" }],
   ["skip", "that nothing tells of", undefined],
 ] as const)("says %s of a clock %s", async (status, _, state) => {
   const check = timeSyncCheck({ time: createFakeTimeSync(state) });
@@ -45,4 +49,15 @@ it("says nothing of a clock that nobody can set on a host that is meant to be is
       details: { synchronised: state.isSynchronised },
     });
   expect(await run(good)).toMatchObject({ status: "pass" });
+});
+
+it("the fix of time synchronisation starts no second service beside another that sets the clock", async () => {
+  const fix = enableTimeSyncFix({
+    time: createFakeTimeSync({ ...off, isSynchronised: false, otherDaemon: "chronyd" }, good),
+    clock: createFakeClock(),
+  });
+  expect(await fix.plan({ status: "warn", message: "", details: {} }, new AbortController().signal)).toEqual({
+    steps: [],
+    reason: "chronyd sets the clock, and a second service would work against it",
+  });
 });

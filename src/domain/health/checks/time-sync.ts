@@ -2,16 +2,24 @@ import type { TimeSync, TimeSyncState } from "#domain/ports/host.ts";
 import { asIsolated, type Check, type Outcome, skip } from "../check.ts";
 
 function judgeClock(
-  { canSync, isEnabled, isSynchronised, isContainer }: TimeSyncState,
+  { canSync, isEnabled, isSynchronised, isContainer, otherDaemon }: TimeSyncState,
   isIsolated: boolean,
 ): Omit<Outcome, "details"> {
   if (isSynchronised && (isEnabled || isContainer || !canSync))
     return { status: "pass", message: "The clock is synchronised" };
+  if (isSynchronised && otherDaemon !== undefined)
+    return { status: "pass", message: `The clock is synchronised by ${otherDaemon}` };
   if (isIsolated) return { status: "skip", message: `The clock is set by nobody, ${asIsolated}`, fixId: null };
   if (isEnabled)
     return {
       status: "warn",
       message: "Time synchronisation is on, but the clock is not synchronised yet: no time server may be in reach",
+      fixId: null,
+    };
+  if (otherDaemon !== undefined)
+    return {
+      status: "warn",
+      message: `${otherDaemon} runs, but the clock is not synchronised yet: no time server may be in reach`,
       fixId: null,
     };
   if (canSync)
@@ -20,7 +28,8 @@ function judgeClock(
 }
 
 /**
- * Whether the clock is synchronised. The kernel's own word is believed where another party sets its clock. With `isolated: true` it is
+ * Whether the clock is synchronised, by the time service of systemd or another daemon. The kernel's own word is believed where another party
+ * sets its clock. With `isolated: true` it is
  * skipped where nobody does.
  */
 export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Check => ({
@@ -42,6 +51,7 @@ export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Chec
         enabled: state.isEnabled,
         synchronised: state.isSynchronised,
         container: state.isContainer,
+        ...(state.otherDaemon !== undefined && { other_daemon: state.otherDaemon }),
       },
     };
   },

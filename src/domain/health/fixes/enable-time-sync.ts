@@ -32,6 +32,8 @@ export function enableTimeSyncFix(ports: { time: TimeSync; clock: Pick<Clock, "m
     async plan(_found, signal) {
       const state = await time.state(signal);
       if (state?.canSync !== true) return { steps: [], reason: "no service that sets the clock is installed" };
+      if (state.otherDaemon !== undefined)
+        return { steps: [], reason: `${state.otherDaemon} sets the clock, and a second service would work against it` };
       if (state.isEnabled) return { steps: [], reason: "time synchronisation is on already" };
       return {
         steps: [
