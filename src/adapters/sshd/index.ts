@@ -25,6 +25,10 @@ export function parseSshdRefusal(stderr: string): string {
   return lines.find((line) => line !== "") ?? "it gives no reason";
 }
 
+/** A connection of somebody from elsewhere at the usual port: a configuration that asks for one of these is only told for a whole one. */
+const someConnection = "user=nobody,host=client.invalid,addr=192.0.2.1,laddr=192.0.2.2,lport=22";
+const wantsConnection = /\bnot in connection test specification\b/;
+
 /** By `sshd -T`, with includes and `Match` blocks that fit all connections. It needs root for the host keys. */
 export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boolean }): SshServer {
   const { exec, path = program, isRoot = geteuid?.() === 0 } = ports;
@@ -32,13 +36,17 @@ export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boo
     async config(signal) {
       if ((await orUndefined(stat(path))) === undefined) return undefined;
       if (!isRoot) return { is: "unknown", reason: "only root may ask sshd for its configuration" };
-      const { exitCode, stdout, stderr } = await exec([path, "-T"], { signal, timeoutMs });
+      const ask = (...words: readonly string[]) => exec([path, "-T", ...words], { signal, timeoutMs });
+      const first = await ask();
+      const needsMore = first.exitCode !== 0 && wantsConnection.test(first.stderr);
+      const { exitCode, stdout, stderr } = needsMore ? await ask("-C", someConnection) : first;
       if (exitCode === 0) return { is: "valid", options: parseSshdOptions(stdout) };
       const message = parseSshdRefusal(stderr);
+      if (wantsConnection.test(stderr))
+        return { is: "unknown", reason: `its configuration depends on the connection: ${message}` };
       // The folder is made when the service starts: without it nothing is wrong with the configuration.
       const isOff = message.startsWith("Missing privilege separation directory");
-      if (isOff)
-        return { is: "unknown", reason: "sshd is installed and has not been started, and tells nothing before" };
+      if (isOff) return { is: "unknown", reason: "sshd is installed and has not been started yet" };
       return { is: "refused", message };
     },
   };
