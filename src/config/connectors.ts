@@ -24,7 +24,7 @@ export function connectorSettings({ connectors = {} }: Pick<Settings, "connector
       name: entry.name,
       provider: entry.provider,
       model: entry.model,
-      ...defined({ baseUrl: entry.base_url, key: keySourceOf(entry), api: entry.api }),
+      ...defined({ baseUrl: entry.base_url, key: keySourceOf(entry), api: entry.api, tokenLimit: entry.token_limit }),
       ...(entry.timeout !== undefined && { timeoutMs: toMs(entry.timeout) }),
     })),
     discovers: discover,
@@ -59,7 +59,9 @@ function entryFaults(entry: Entry): SettingFaults {
   const address = addressFault(entry);
   const { api_key_file: file, api_key_credential: credential } = entry;
   const isForeignApi = entry.api !== undefined && entry.provider !== "openai";
+  const isForeignLimit = entry.token_limit !== undefined && entry.provider !== "openai-compatible";
   return [
+    ...faultIf(isForeignLimit, "token_limit", `cannot be given for ${entry.provider}: its name is known`),
     ...faultIf(address !== undefined, "base_url", address ?? ""),
     ...others.flatMap((setting) => faultIf(true, setting, "cannot be given: a connector has one key")),
     ...faultIf(file !== undefined && !isAbsolute(file), "api_key_file", "must be an absolute path"),

@@ -144,6 +144,10 @@ const ConnectorSettings = Strict({
       description: "systemd credential that holds the key (`LoadCredential=`).",
     }),
     api: Choice(["chat", "responses"], "Of openai: which of its interfaces; `chat` unless given."),
+    token_limit: Choice(
+      ["max_tokens", "max_completion_tokens"],
+      "Of openai-compatible: the name under which the server takes the most tokens of an answer; `max_tokens` unless given.",
+    ),
     timeout: duration,
   }),
 });

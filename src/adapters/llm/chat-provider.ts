@@ -17,7 +17,8 @@ import {
   type ReportedUsage,
 } from "#domain/ports/connectors.ts";
 import { lazy } from "#kernel/async.ts";
-import { brokenOff, ErrorAnswer, notUnderstood, type Party, toProviderFailed } from "./failures.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { brokenOff, ErrorAnswer, fieldOf, notUnderstood, type Party, toProviderFailed } from "./failures.ts";
 import type { Access, Asking, ProviderKind } from "./providers.ts";
 import { createScreen, screened, scrub } from "./scrub.ts";
 
@@ -114,6 +115,12 @@ function modelMissing(party: Party, model: string, offered: readonly string[] = 
   });
 }
 
+/** How a library calls a stream that has come to an end without the last event of an answer. */
+const endsUnfinished = (error: unknown): boolean =>
+  fieldOf(error, "name") === "AI_InvalidResponseDataError" && /without a finish reason/.test(errorMessage(error));
+
+const isRefusedRequest = (error: unknown): boolean => [400, 422].includes(Number(fieldOf(error, "statusCode")));
+
 export function createChatProvider(kind: ProviderKind, access: Access, party: Party): ChatProvider {
   const load = lazy(() => kind.load(access));
   const modelIn = kind.modelIn ?? (() => undefined);
@@ -157,6 +164,7 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
     let isSilent = true;
     for await (const part of stream) {
       if (part.type === "finish" && part.finishReason.unified === "interrupted") break;
+      if (part.type === "error" && endsUnfinished(part.error)) break;
       const read = readPart(part, gathered, modelIn);
       if (read === undefined) continue;
       isSilent = false;
@@ -195,7 +203,15 @@ export function createChatProvider(kind: ProviderKind, access: Access, party: Pa
         modelMissing: (offered) => modelMissing(party, access.model, offered),
         async chat({ maxTokens }) {
           const messages = [{ role: "user" as const, content: "ping" }];
-          await generate({ messages, maxTokens, temperature: undefined }, signal);
+          const ask = (limit: number | undefined) =>
+            generate({ messages, maxTokens: limit, temperature: undefined }, signal);
+          try {
+            await ask(maxTokens);
+          } catch (error) {
+            // Some models want more than so few tokens, or another name for the limit.
+            if (!isRefusedRequest(error)) throw error;
+            await ask(undefined);
+          }
         },
       };
       try {

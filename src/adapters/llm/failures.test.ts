@@ -75,6 +75,12 @@ describe("what providers answer", () => {
       isRetryable: true,
     });
     expect(read({ type: "overloaded_error", message: "busy" })).toMatchObject({
+      message: "OpenAI has trouble of its own (503): busy",
+      failure: "refused",
+      status: 503,
+      isRetryable: true,
+    });
+    expect(read({ type: "of_no_known_kind", message: "busy" })).toMatchObject({
       message: "OpenAI gave up: busy",
       failure: "refused",
       status: null,

@@ -127,6 +127,52 @@ function refused(answer: Answer, party: Party, now: number): ProviderFailed {
   });
 }
 
+/** What providers call an error, where they give no status. */
+const namedStatuses: Readonly<Record<string, number>> = {
+  invalid_request_error: 400,
+  context_length_exceeded: 400,
+  authentication_error: 401,
+  invalid_api_key: 401,
+  permission_error: 403,
+  not_found_error: 404,
+  model_not_found: 404,
+  insufficient_quota: 429,
+  rate_limit_error: 429,
+  rate_limit_exceeded: 429,
+  resource_exhausted: 429,
+  api_error: 500,
+  internal_server_error: 500,
+  server_error: 500,
+  overloaded_error: 503,
+  service_unavailable: 503,
+  unavailable: 503,
+};
+
+/** The status that an error stands for, by its own word. */
+function statusNamed(error: unknown): number | undefined {
+  for (const name of ["code", "status", "type"]) {
+    const value = fieldOf(error, name);
+    const status = Number(value);
+    if (Number.isInteger(status) && status >= 400 && status <= 599) return status;
+    const named = typeof value === "string" ? namedStatuses[value.toLowerCase()] : undefined;
+    if (named !== undefined) return named;
+  }
+  return undefined;
+}
+
+/** An error that came in an answer without an error's status, or in an event of a stream. */
+function refusedInside(body: unknown, party: Party, now: number, headers: Answer["headers"] = {}): ProviderFailed {
+  const status = statusNamed(fieldOf(body, "error")) ?? statusNamed(body);
+  const text = JSON.stringify(body) ?? "";
+  if (status !== undefined)
+    return refused({ status, headers, body: text, message: undefined, isRetryable: undefined }, party, now);
+  const sentence = scrub(sentenceIn(body) ?? "", party.secrets);
+  return new ProviderFailed(`${party.provider} gave up${sentence === "" ? "" : `: ${sentence}`}`, {
+    failure: "refused",
+    isRetryable: fieldOf(body, "isRetryable") === true,
+  });
+}
+
 const certificateCode = /^(ERR_TLS_CERT|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|HOSTNAME_MISMATCH|INVALID_CA)/;
 const tlsCode = /^(ERR_TLS_|ERR_SSL_|EPROTO$)/;
 const silentCodes: readonly string[] = ["UND_ERR_HEADERS_TIMEOUT", "UND_ERR_BODY_TIMEOUT"];
@@ -177,6 +223,9 @@ export function toProviderFailed(error: unknown, party: Party, now: number): Pro
   if (known !== undefined) return known;
   const answer = answerOf(error);
   if (answer !== undefined && (answer.status < 200 || answer.status > 299)) return refused(answer, party, now);
+  const whole = answer === undefined ? undefined : parseJson(answer.body);
+  if (answer !== undefined && (fieldOf(whole, "error") ?? null) !== null)
+    return refusedInside(whole, party, now, answer.headers);
   for (const each of chain) {
     const code = nonEmptyString(fieldOf(each, "code"));
     const isCode = each instanceof Error && code !== undefined && /^[A-Z0-9_]{1,64}$/.test(code);
@@ -185,9 +234,5 @@ export function toProviderFailed(error: unknown, party: Party, now: number): Pro
   }
   if (error instanceof Error) return notUnderstood(party);
   // In the middle of a stream a provider says what is wrong in an event, without a status.
-  const sentence = scrub(sentenceIn(error) ?? "", party.secrets);
-  return new ProviderFailed(`${party.provider} gave up${sentence === "" ? "" : `: ${sentence}`}`, {
-    failure: "refused",
-    isRetryable: fieldOf(error, "isRetryable") === true,
-  });
+  return refusedInside(error, party, now);
 }

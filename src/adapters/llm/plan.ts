@@ -1,7 +1,7 @@
 import type { ConnectorDefinition, ConnectorPlan } from "#domain/ports/connectors.ts";
 import { createChatProvider } from "./chat-provider.ts";
 import { createFetch, defaultLimits, type FetchLimits } from "./fetch.ts";
-import { type ProviderKind, type ProviderName, providers } from "./providers.ts";
+import { type ProviderKind, type ProviderName, providers, type TokenLimit } from "./providers.ts";
 import { type Environment, type Key, type KeySource, readAddress, readKey } from "./secrets.ts";
 
 export interface ConnectorEntry {
@@ -11,6 +11,7 @@ export interface ConnectorEntry {
   readonly baseUrl?: string;
   readonly key?: KeySource;
   readonly api?: "chat" | "responses";
+  readonly tokenLimit?: TokenLimit;
   readonly timeoutMs?: number;
 }
 
@@ -60,6 +61,7 @@ export function defineConnector(
     // A call is never over before its connector says so, and no pause in it is longer.
     fetch: createFetch({ headersMs: timeoutMs, idleMs: Math.min(defaultLimits.idleMs, timeoutMs), ...limits }),
     api: entry.api ?? "chat",
+    tokenLimit: entry.tokenLimit ?? "max_tokens",
   } as const;
   const party = {
     provider: kind.called ?? kind.display,

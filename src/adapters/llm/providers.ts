@@ -4,6 +4,9 @@ import { recordsIn } from "#kernel/values.ts";
 import { ErrorAnswer, fieldOf, nonEmptyString } from "./failures.ts";
 import type { Fetch } from "./fetch.ts";
 
+/** The name under which an OpenAI-compatible server takes the most tokens of an answer. */
+export type TokenLimit = "max_tokens" | "max_completion_tokens";
+
 export interface Access {
   readonly model: string;
   readonly baseUrl: string;
@@ -13,6 +16,7 @@ export interface Access {
   readonly headers: Readonly<Record<string, string>>;
   readonly fetch: Fetch;
   readonly api: "chat" | "responses";
+  readonly tokenLimit: TokenLimit;
 }
 
 export interface Asking {
@@ -78,7 +82,7 @@ async function probeListing({ baseUrl, model, isOwnAddress }: Access, asking: As
   await asking.chat({ maxTokens: 1 });
 }
 
-async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): Promise<LanguageModelV4> {
+async function loadCompatible({ model, baseUrl, key, headers, fetch, tokenLimit }: Access): Promise<LanguageModelV4> {
   const { createOpenAICompatible } = await import("@ai-sdk/openai-compatible");
   const provider = createOpenAICompatible({
     name: "compatible",
@@ -87,6 +91,8 @@ async function loadCompatible({ model, baseUrl, key, headers, fetch }: Access): 
     headers,
     fetch,
     includeUsage: true,
+    transformRequestBody: ({ max_tokens: maxTokens, ...body }) =>
+      maxTokens === undefined ? body : { ...body, [tokenLimit]: maxTokens },
   });
   return provider.chatModel(model);
 }
