@@ -1,7 +1,8 @@
 import { X509Certificate } from "node:crypto";
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { rootCertificates } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
@@ -44,6 +45,13 @@ describe.each([
 });
 
 describe("certificates: files", () => {
+  it("say of an issuer whose key clients trust as a root that they do", async () => {
+    const root = rootCertificates[0] ?? "";
+    writeFileSync(path("public.pem"), `${readFileSync(path("one.pem"), "latin1")}\n${root}`);
+    const [own, issuer] = await certificateFiles.read(path("public.pem"));
+    expect([own?.isTrusted, issuer?.isTrusted]).toEqual([undefined, true]);
+  });
+
   it("may be DER, and must be certificates", async () => {
     expect(await certificateFiles.read(path("one.der"))).toEqual([dates]);
     await expect(certificateFiles.read(path("key.pem"))).rejects.toThrow(`cannot read ${path("key.pem")}: `);

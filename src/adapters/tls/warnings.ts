@@ -1,8 +1,10 @@
 import { X509Certificate } from "node:crypto";
+import { readFileSync } from "node:fs";
+import { rootCertificates } from "node:tls";
 import { readRegularFile } from "#adapters/files/index.ts";
 import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
 import { toDay } from "#kernel/clock.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errorMessage, orElse } from "#kernel/errors.ts";
 import { type ClientTrust, certificatesIn } from "./index.ts";
 
 const serverAuth = "1.3.6.1.5.5.7.3.1";
@@ -63,13 +65,29 @@ export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Prom
 
 const block = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
 
-function datesOf(encoded: string | Buffer): CertificateDates {
-  const { subject, validFromDate, validToDate } = new X509Certificate(encoded);
-  return {
-    subject: subject.replaceAll("\n", ", "),
-    validFrom: validFromDate.getTime(),
-    validTo: validToDate.getTime(),
-  };
+/** Where distributions keep the roots that they trust, after those of Node. */
+const bundles = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
+
+const keyOf = ({ publicKey }: X509Certificate): string =>
+  publicKey.export({ type: "spki", format: "der" }).toString("base64");
+
+/** The keys of all roots that clients of this host trust. Reading them takes some milliseconds. */
+const trustedKeys = (): ReadonlySet<string> => {
+  const ofHost = bundles.flatMap((path) => orElse(() => readFileSync(path, "latin1").match(block) ?? [], []));
+  return new Set(
+    [...rootCertificates, ...ofHost].flatMap((text) => orElse(() => [keyOf(new X509Certificate(text))], [])),
+  );
+};
+
+function datesOf(encoded: readonly (string | Buffer)[]): readonly CertificateDates[] {
+  const certificates = encoded.map((each) => new X509Certificate(each));
+  const trusted = certificates.length > 1 ? trustedKeys() : new Set<string>();
+  return certificates.map((certificate, at) => ({
+    subject: subjectName(certificate),
+    validFrom: certificate.validFromDate.getTime(),
+    validTo: certificate.validToDate.getTime(),
+    ...(at > 0 && trusted.has(keyOf(certificate)) && { isTrusted: true }),
+  }));
 }
 
 const maxBytes = 16 * 1024 * 1024;
@@ -78,7 +96,7 @@ function readDates(path: string): readonly CertificateDates[] {
   try {
     const { content } = readRegularFile(path, { maxBytes });
     const blocks = content.toString("latin1").match(block);
-    return blocks === null ? [datesOf(content)] : blocks.map(datesOf);
+    return datesOf(blocks ?? [content]);
   } catch (error) {
     throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });
   }

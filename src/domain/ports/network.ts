@@ -28,6 +28,8 @@ export interface CertificateDates {
   readonly subject: string;
   readonly validFrom: number;
   readonly validTo: number;
+  /** Whether clients have a root of the same key of their own, so that they look no further. Not told of the first of a file. */
+  readonly isTrusted?: true;
 }
 
 export interface CertificateFiles {

@@ -15,7 +15,13 @@ const files = createFakeCertificateFiles({
   "/soon.pem": [certificate(29)],
   "/tomorrow.pem": [certificate(1)],
   "/gone.pem": [certificate(-0.5)],
-  "/chain.pem": [certificate(90), certificate(5)],
+  "/chain.pem": [certificate(90), { ...certificate(5), subject: "CN=Some CA" }],
+  "/cross-signed.pem": [
+    certificate(90),
+    { ...certificate(400), subject: "CN=Some CA" },
+    { ...certificate(-900), subject: "CN=New Root", isTrusted: true },
+  ],
+  "/behind.pem": [certificate(90), { ...certificate(400), isTrusted: true }, certificate(-900)],
   "/early.pem": [certificate(90, -1)],
 });
 const run = (paths: readonly string[], settings: { warn?: number; ignore?: readonly string[] } = {}) =>
@@ -29,7 +35,9 @@ it.each([
   ["/soon.pem", "warn", "/soon.pem expires in 29 days"],
   ["/tomorrow.pem", "fail", "/tomorrow.pem expires in 1 day"],
   ["/gone.pem", "fail", "/gone.pem has expired"],
-  ["/chain.pem", "fail", "/chain.pem expires in 5 days"],
+  ["/chain.pem", "fail", "CN=Some CA in the chain of /chain.pem expires in 5 days"],
+  ["/cross-signed.pem", "pass", "No certificate expires within 30 days"],
+  ["/behind.pem", "pass", "No certificate expires within 30 days"],
   ["/early.pem", "fail", "/early.pem is not valid yet"],
   ["/missing.pem", "fail", "cannot read /missing.pem: no such file"],
 ])("inspects %s: %s", async (path, status, message) => {

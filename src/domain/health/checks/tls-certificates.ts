@@ -1,5 +1,5 @@
 import type { CheckStatus } from "#contract/checks.ts";
-import type { CertificateFiles } from "#domain/ports/network.ts";
+import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted, listNames } from "#kernel/text.ts";
@@ -16,7 +16,8 @@ interface Finding {
 
 /**
  * Certificates that expire soon, in days: by default 30 warn, 7 fail; an unreadable file, or a certificate that is not valid yet,
- * fails. The first certificate of a chain to expire counts. `ignore` takes paths.
+ * fails. The first certificate of a chain to expire counts, without those that clients of this host need not
+ * look at, since they trust a root of the same key. `ignore` takes paths.
  */
 export function tlsCertificatesCheck(ports: {
   files: CertificateFiles;
@@ -28,8 +29,12 @@ export function tlsCertificatesCheck(ports: {
   const checkFile = async (path: string, limits: { warn: number; fail: number }): Promise<Finding> => {
     try {
       const certificates = await files.read(path);
-      const [first] = [...certificates].sort((a, b) => a.validTo - b.validTo);
-      if (first === undefined) throw new Error(`cannot read ${path}: no certificate in it`);
+      const [own, ...issuers] = certificates;
+      // Clients end a chain at the first root of their own: what stands behind one, or for one, is for older clients.
+      const end = issuers.findIndex(({ isTrusted }) => isTrusted === true);
+      const needed = end < 0 ? certificates : certificates.slice(0, end + 1);
+      const [first] = needed.toSorted((a, b) => a.validTo - b.validTo);
+      if (own === undefined || first === undefined) throw new Error(`cannot read ${path}: no certificate in it`);
       const daysLeft = Math.floor((first.validTo - clock.now()) / dayMs);
       const details = {
         path,
@@ -37,11 +42,13 @@ export function tlsCertificatesCheck(ports: {
         expires_at: toTimestamp(first.validTo),
         days_left: daysLeft,
       };
-      if (certificates.some(({ validFrom }) => validFrom > clock.now()))
-        return { path, status: "fail", problem: `${path} is not valid yet`, details };
+      const early = needed.find(({ validFrom }) => validFrom > clock.now());
+      const nameOf = (certificate: CertificateDates): string =>
+        certificate === own ? path : `${certificate.subject} in the chain of ${path}`;
+      if (early !== undefined) return { path, status: "fail", problem: `${nameOf(early)} is not valid yet`, details };
       const status = daysLeft < limits.fail ? "fail" : daysLeft < limits.warn ? "warn" : "pass";
       const when = daysLeft < 0 ? "has expired" : `expires in ${counted(daysLeft, "day")}`;
-      return { path, status, problem: `${path} ${when}`, details };
+      return { path, status, problem: `${nameOf(first)} ${when}`, details };
     } catch (error) {
       const problem = errorMessage(error);
       return { path, status: "fail", problem, details: { path, error: problem } };
