@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, NullableInteger, NullableString } from "./schema.ts";
+import { Choice, NullableInteger, NullableString, optional } from "./schema.ts";
 
 const families = ["ipv4", "ipv6"] as const;
 
@@ -9,6 +9,12 @@ const LinkAddress = Type.Object({
   address: Type.String(),
   prefix_length: Type.Integer(),
   scope: Type.String({ description: "`global`, `link`, `host`, …" }),
+  ...optional({
+    peer: Type.String({ description: "The address at the other end of a link between two. Else absent." }),
+    label: Type.String({
+      description: "The label of the address (`eth0:1`) where it is not the name of the link. Else absent.",
+    }),
+  }),
 });
 
 export const NetworkLink = Type.Object({
@@ -77,7 +83,7 @@ export const network = {
     tag: "System",
     summary: "Links, addresses, routes, name servers and listening sockets of the host",
     description:
-      "As the network namespace of this service has them. Addresses are those of links that are up and have a carrier. Each listening socket has the unit of its processes (by `ss`; without it they are not known, and the rest is told).",
+      "As the network namespace of this service has them. Addresses are those that `ip` shows; without it those of links that are up and have a carrier. Each listening socket has the unit of its processes (by `ss`; without it they are not known, and the rest is told).",
     scope: "system:read",
     effect: "read",
     response: NetworkState,

@@ -1,9 +1,10 @@
 import { readdir, readFile, readlink } from "node:fs/promises";
-import { networkInterfaces } from "node:os";
 import { basename, join } from "node:path";
+import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import { type Link, type Links, NetworkUnavailable, type Route } from "#domain/ports/network-state.ts";
 import { orUndefined } from "#kernel/errors.ts";
+import { readAddresses } from "./addresses.ts";
 import { rowsOf, toIpv6 } from "./index.ts";
 
 /** Flags of a link, include/uapi/linux/if.h. */
@@ -11,26 +12,11 @@ const linkIsUp = 0x1;
 /** Types of links, include/uapi/linux/if_arp.h. */
 const kinds: Readonly<Record<string, string>> = { "1": "ether", "772": "loopback", "65534": "none" };
 
-type Interfaces = ReturnType<typeof networkInterfaces>;
-
-function scopeOf(address: string): string {
-  if (address === "::1" || address.startsWith("127.")) return "host";
-  return /^fe[89ab]|^169\.254\./i.test(address) ? "link" : "global";
-}
-
-const addressesOf = (name: string, interfaces: Interfaces): Link["addresses"] =>
-  (interfaces[name] ?? []).map(({ family, address, cidr }) => ({
-    family: family === "IPv4" ? "ipv4" : "ipv6",
-    address,
-    prefixLength: Number(cidr?.split("/")[1] ?? 0),
-    scope: scopeOf(address),
-  }));
-
 /** The kernel says EINVAL for what a link does not have, or has not while it is down. */
 const valueIn = async (path: string): Promise<string> =>
   (await orUndefined(readFile(path, "utf8"), () => true))?.trim() ?? "";
 
-async function readLink(folder: string, name: string, interfaces: Interfaces): Promise<Link> {
+async function readLink(folder: string, name: string, addresses: Link["addresses"] = []): Promise<Link> {
   const names = ["operstate", "flags", "carrier", "mtu", "address", "speed", "type", "uevent"] as const;
   const values = await Promise.all(names.map((each) => valueIn(join(folder, name, each))));
   const [state = "", flags, carrier, mtu, mac = "", speed, type = "", uevent = ""] = values;
@@ -46,7 +32,7 @@ async function readLink(folder: string, name: string, interfaces: Interfaces): P
     mac: /^(00:)*00$/.test(mac) || mac === "" ? null : mac,
     speedMbps: Number.isSafeInteger(mbps) && mbps > 0 ? mbps : null,
     master: master === undefined ? null : basename(master),
-    addresses: addressesOf(name, interfaces),
+    addresses,
   };
 }
 
@@ -118,25 +104,23 @@ export function parseIpv6(text: string): readonly Route[] {
   });
 }
 
-/**
- * Links and routes in files of the kernel. `ip` would tell more, but gives its rights up first, which the sandbox of the service does not
- * let it do, and then ends.
- */
-export function createLinks({ sysDir = "/sys", procNet = "/proc/net" } = {}): Links {
+/** Links and routes in files of the kernel, addresses as `ip` has them, which no file has. @param ports.exec without it Node tells addresses. */
+export function createLinks(ports: { sysDir?: string; procNet?: string; exec?: Exec } = {}): Links {
+  const { sysDir = "/sys", procNet = "/proc/net", exec } = ports;
   const folder = join(sysDir, "class/net");
   return {
     async links() {
       const names = await orUndefined(readdir(folder));
       if (names === undefined)
         throw new NetworkUnavailable(`there is no ${folder}`, { missing: folder, retryable: false });
-      const interfaces = networkInterfaces();
+      const addresses = await readAddresses(exec);
       const isLink = async (name: string): Promise<boolean> => (await valueIn(join(folder, name, "ifindex"))) !== "";
       const links = await Promise.all(names.map(async (name) => ((await isLink(name)) ? [name] : [])));
       return Promise.all(
         links
           .flat()
           .toSorted()
-          .map((name) => readLink(folder, name, interfaces)),
+          .map((name) => readLink(folder, name, addresses.get(name))),
       );
     },
     async routes() {

@@ -10,7 +10,7 @@ export const createNetworkPart = (ports: NetworkPorts) => ({ handlers: networkHa
 
 export const buildNetworkPart = (traced: Pick<TracedParts, "exec">) =>
   createNetworkPart({
-    links: createLinks(),
+    links: createLinks(traced),
     listeners: createListeners(traced),
     nameServers: createNameServers(),
     upstream: createNameServers({ file: upstreamFile }),

@@ -17,6 +17,10 @@ export interface Link {
     readonly address: string;
     readonly prefixLength: number;
     readonly scope: string;
+    /** The address at the other end of a link between two. */
+    readonly peer?: string;
+    /** The name of an address of IPv4 where it is another than that of its link. */
+    readonly label?: string;
   }[];
 }
 
@@ -30,7 +34,7 @@ export interface Route {
 }
 
 export interface Links {
-  /** By name. Addresses of those that are up and have a carrier. @throws NetworkUnavailable. */
+  /** By name. @throws NetworkUnavailable. */
   readonly links: () => Promise<readonly Link[]>;
   /** Of the main table, without those of the host's own addresses. */
   readonly routes: () => Promise<readonly Route[]>;
