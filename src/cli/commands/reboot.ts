@@ -2,12 +2,12 @@ import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
-import { parseTime } from "../core/log-time.ts";
+import { parseNextTime } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 
 interface RebootOptions {
-  readonly at?: number;
+  readonly at?: string;
   readonly message: string;
   readonly ignoreInhibitors?: boolean;
 }
@@ -29,11 +29,15 @@ export function addRebootCommands(program: Command, ports: CommandPorts): void {
   const start = reboot
     .command("start")
     .description("reboot the host: shows what that interrupts, and asks")
-    .option("--at <time>", "when, as for logs --until: 03:00, 2026-01-31 03:00; at once by default", (text: string) => {
-      const at = parseTime(text, now());
-      if (at === undefined) throw new InvalidArgumentError("it must be a time such as 03:00 or 2026-01-31 03:00");
-      return at;
-    })
+    .option(
+      "--at <time>",
+      "when: 03:00 for the next time that it is three, 2026-01-31 03:00; at once by default",
+      (text: string) => {
+        const at = parseNextTime(text, now());
+        if (at === undefined) throw new InvalidArgumentError("it must be a time such as 03:00 or 2026-01-31 03:00");
+        return at;
+      },
+    )
     .option("--message <text>", "for those who are logged in", "")
     .option("--ignore-inhibitors", "also while a program inhibits it");
   changeCommand<[RebootOptions], Answer<"rebootHost">>(ports, start, {
@@ -43,7 +47,7 @@ export function addRebootCommands(program: Command, ports: CommandPorts): void {
         body: {
           message,
           ignore_inhibitors: ignoreInhibitors,
-          ...(at !== undefined && { at: new Date(at).toISOString() }),
+          ...(at !== undefined && { at }),
         },
       }),
     question: () => "Reboot this host?",

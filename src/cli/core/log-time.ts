@@ -119,3 +119,15 @@ export const timeOption =
       "it must be a time such as yesterday, -1h, '2 hours ago', '2026-01-31 14:00' or RFC 3339",
     );
   };
+
+/**
+ * {@link parseTime} of something that is still to come: a time of the day alone is the next one, tomorrow where it has passed, as shutdown(8)
+ * takes it.
+ */
+export function parseNextTime(text: string, now: number): string | undefined {
+  const at = parseTime(text, now);
+  if (at === undefined || Date.parse(at) > now || !/^\d{1,2}:\d{2}(?::\d{2})?$/.test(text.trim())) return at;
+  const next = new Date(at);
+  next.setDate(next.getDate() + 1);
+  return next.toISOString();
+}

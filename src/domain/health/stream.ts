@@ -28,7 +28,7 @@ export function createHealthStream(ports: HealthStreamPorts): {
       runner.runMissing().catch(onTrouble);
       return {
         receive() {
-          throw invalid("type", "None is known here", "cannot accept this message: this stream takes none");
+          throw invalid("type", "this stream takes no messages", "cannot accept this message: this stream takes none");
         },
         dispose: () => sessions.delete(session),
       };

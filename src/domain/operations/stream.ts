@@ -63,7 +63,7 @@ export function createOperationStream(ports: {
       stop ??= operations.follow(publish);
       return {
         receive() {
-          throw invalid("type", "None is known here", "cannot accept this message: this stream takes none");
+          throw invalid("type", "this stream takes no messages", "cannot accept this message: this stream takes none");
         },
         dispose() {
           sessions.delete(session);

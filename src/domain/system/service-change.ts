@@ -123,7 +123,10 @@ export function createServiceChanges({ units, ownUnit }: ServicePorts) {
     if (obstacle !== undefined) throw refused(`${verb} ${name}`, obstacle);
     if (verb === "stop" && unit.name === ownUnit) {
       const remedy = `systemctl stop ${unit.name} does it on the host`;
-      throw refused(`${verb} ${name}`, { reason: "it is this service, which nobody could ask to start again", remedy });
+      throw refused(`${verb} ${name}`, {
+        reason: "it is this service, and nothing would be left to start it again",
+        remedy,
+      });
     }
     return unit;
   }

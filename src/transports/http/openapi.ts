@@ -247,7 +247,7 @@ export function openapiDocument(version: string, table: Operations = operations,
       version,
       summary: "Looks after a Linux host over HTTP and JSON.",
       description:
-        "Every answer bears `X-Request-Id`. Every error has the error body. Mutations take `?dry_run=true` and then answer with what they would do.",
+        "Every answer has the header `X-Request-Id`. Every error has the error body. Mutations take `?dry_run=true` and then answer with what they would do.",
       contact: { name: "The Steward project" },
       license: { name: "Apache License 2.0", identifier: "Apache-2.0" },
     },

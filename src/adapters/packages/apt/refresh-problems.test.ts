@@ -59,7 +59,7 @@ describe("lists that could not be brought up to date", () => {
   ])("since they are %s name the source and what to do", (_name, text, expected) => {
     const reason = refreshFailure(text, 100);
     expect(reason).toMatch(expected);
-    expect(reason).toMatch(/; the lists of before stay in use$/);
+    expect(reason).toMatch(/; the old package lists stay in use$/);
     expect(reason).not.toContain("Some index files");
     // One source is one problem.
     expect(reason.match(/one\.example/g)).toHaveLength(1);
@@ -68,7 +68,7 @@ describe("lists that could not be brought up to date", () => {
   it("report each source, and of the first few only", () => {
     const error = (name: string): string => `E: The repository 'http://${name}.example ./ Release' is not signed.\n`;
     expect(refreshFailure(["a", "b", "c", "d", "e"].map(error).join(""), 100)).toMatch(
-      /http:\/\/a\.example.*http:\/\/b\.example.*http:\/\/c\.example.*; and 2 more; the lists/,
+      /http:\/\/a\.example.*http:\/\/b\.example.*http:\/\/c\.example.*; and 2 more; the old package lists/,
     );
   });
 

@@ -50,7 +50,7 @@ export function refreshFailure(text: string, exitCode: number): string {
     return advice === undefined ? line : `${line.replace(/\.$/, "")} (${advice})`;
   });
   const more = problems.length - told.length;
-  return [...told, ...(more > 0 ? [`and ${more} more`] : []), "the lists of before stay in use"].join("; ");
+  return [...told, ...(more > 0 ? [`and ${more} more`] : []), "the old package lists stay in use"].join("; ");
 }
 
 export interface FetchedRelease {
