@@ -293,15 +293,12 @@ export const parts: readonly Part[] = [
   },
   {
     name: "package",
-    proves:
-      "the Debian package and the single file: contents, built twice, installed, upgraded; a fresh clone; the gates",
+    proves: "the Debian package and the single file: contents, built twice, installed, upgraded; a fresh clone",
     directories: ["deploy", "scripts", "package.json"],
     minutes: 0,
     commands: [
       long(
         "host/package",
-        "invariants/gates",
-        "invariants/recipes",
         "process/fresh-clone",
         "process/package-anew",
         "process/package-contents",

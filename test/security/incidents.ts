@@ -149,7 +149,6 @@ export const incidents: readonly Incident[] = [
         "test/invariants/table.test.ts",
         "has a handler behind every row, and no route beside them but the streams, the reference and the page at the address itself",
       ],
-      ["test/invariants/gates.long.test.ts", "refuses an operation without a scope"],
     ],
   },
   {
