@@ -1,7 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { checkMeanings } from "#contract/check-meanings.ts";
-import { type Effect, effects, scopesOf } from "#contract/effects.ts";
 import type { Provocation } from "../test/host/support/provocations.ts";
 import { provocations } from "../test/host/support/provocations.ts";
 
@@ -55,19 +54,11 @@ function sayThresholds(source: string): string {
 
 const fixSource = (id: string): string => read(`fixes/${id.replaceAll("_", "-")}.ts`);
 
-/** What a fix says that it does. */
-function effectsOf(id: string): readonly Effect[] {
-  const list = found(fixSource(id), /\bdoes: \[([^\]]+)\]/, `effects of ${id}`);
-  return [...list.matchAll(/"(\w+)"/g)].flatMap(([, name = ""]) => (isEffect(name) ? [name] : []));
-}
-const isEffect = (name: string): name is Effect => Object.hasOwn(effects, name);
-
-/** All fixes, each with what it does. */
-export const fixEffects = (): readonly { readonly id: string; readonly does: readonly Effect[] }[] =>
-  readdirSync(new URL("fixes", health))
-    .filter((name) => name.endsWith(".ts") && !name.endsWith(".test.ts"))
-    .map((name) => basename(name, ".ts").replaceAll("-", "_"))
-    .map((id) => ({ id, does: effectsOf(id) }));
+/** The scopes that a fix says it needs. */
+const neededBy = (id: string): readonly string[] =>
+  [...found(fixSource(id), /\balsoNeeds: \[([^\]]*)\]/, `scopes of ${id}`).matchAll(/"([^"]+)"/g)].map(
+    ([, scope = ""]) => scope,
+  );
 
 /** Fixes with their risk, and the scopes that they take besides that of fixing. */
 function sayFixes(source: string): string {
@@ -75,8 +66,7 @@ function sayFixes(source: string): string {
   return [...ids]
     .map(([, id = ""]) => {
       const risk = found(fixSource(id), /\brisk: "(\w+)"/, `risk of ${id}`);
-      const taken = scopesOf(effectsOf(id)).filter((scope) => scope !== "health:fix");
-      return `\`${id}\` (${[risk, ...taken.map((scope) => `takes \`${scope}\``)].join(", ")})`;
+      return `\`${id}\` (${[risk, ...neededBy(id).map((scope) => `takes \`${scope}\``)].join(", ")})`;
     })
     .join(", ");
 }

@@ -3,7 +3,6 @@ import { relative } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ManifestFile } from "#adapters/plugins/schema.ts";
 import { Settings } from "#config/settings.ts";
-import { effects } from "#contract/effects.ts";
 import { errorMeaning, errorStatus } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
@@ -14,7 +13,7 @@ import type { Stream } from "#contract/streams.ts";
 import { streams } from "#contract/streams.ts";
 import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
-import { checksPage, fixEffects } from "./checks-page.ts";
+import { checksPage } from "./checks-page.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
 import { securityPage } from "./security-page.ts";
@@ -31,21 +30,12 @@ const made = "<!-- Made by `npm run generate` from src/contract. -->\n";
 const access = ({ scope, alsoNeeds = [], doesMore, openToLoopback }: Operation): string => {
   if (scope === "public") return "none";
   const named = [scope, ...alsoNeeds].map((each) => `\`${each}\``).join(" and ");
-  const more = doesMore === undefined ? "" : `, and what the ${doesMore} takes ([below](#effects))`;
+  const more =
+    doesMore === undefined
+      ? ""
+      : `, and what the ${doesMore === "fix" ? "fix" : "call"} takes ([below](#fixes-calls-and-plugins))`;
   return `${scope === "self" ? "any valid key" : named}${more}${openToLoopback ? " (none from loopback)" : ""}`;
 };
-
-/** What reaches each effect: the operations that say so, and the fixes. */
-function effectRows(): readonly string[] {
-  return Object.entries(effects).map(([effect, { scope, summary }]) => {
-    const does = (list: readonly string[] = []): boolean => list.includes(effect);
-    const ways = [
-      ...Object.entries<Operation>(operations).flatMap(([name, row]) => (does(row.does) ? [`\`${name}\``] : [])),
-      ...fixEffects().flatMap(({ id, does: list }) => (does(list) ? [`the fix \`${id}\``] : [])),
-    ];
-    return row(`\`${effect}\``, scope === "self" ? "any valid key" : `\`${scope}\``, ways.join(", "), summary);
-  });
-}
 
 function operationsPage(): string {
   const rows = Object.entries<Operation>(operations).map(([name, operation]) =>
@@ -72,13 +62,10 @@ function operationsPage(): string {
     ...Object.entries<Stream>(streams).map(([name, { path, scope, summary }]) =>
       row(`\`${apiBase}${path}\``, `\`${name}\``, `\`${scope}\``, summary),
     ),
-    "\n## Effects\n",
-    "What can be done, and the scope that it takes, whichever way leads there. A fix of a health check (`fixCheck`) takes `health:fix` and the scopes",
-    "of all that it does, also for a dry run; units that its plan names are compared with a narrowed `services:restart`. What a plugin",
-    "may do beyond its sandbox is given to it by whoever enables it. Hooks run as they were enabled and can only refuse.\n",
-    row("effect", "scope", "reached by", "what it is"),
-    row("---", "---", "---", "---"),
-    ...effectRows(),
+    "\n## Fixes, calls and plugins\n",
+    "A fix of a health check (`fixCheck`) takes `health:fix` and the scopes that [its row](checks.md) names, also for a dry run; units that its plan",
+    "names are compared with a narrowed `services:restart`. Whoever approves a call needs the scopes of that call. What a plugin may do beyond its",
+    "sandbox is given to it by whoever enables it (`plugins:write`). Hooks run as they were enabled and can only refuse.",
     "\n## Scopes\n",
     "A scope may be narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), and each of them to hosts by `@` and a name or a pattern",
     "with `*`: `system:reboot@web-1`, `services:restart:nginx.service@web-*`, `operator@db-*`. It then holds where the host is so called, by its whole",

@@ -223,7 +223,6 @@ export const checks = {
     scope: "health:fix",
     resource: ({ check_id: id = "" }) => id,
     effect: "danger",
-    does: [],
     doesMore: "fix",
     takesLong: true,
     params: CheckId,

@@ -168,7 +168,6 @@ export const connectors = {
     scope: "connectors:test",
     resource: ({ name = "" }) => name,
     effect: "write",
-    does: ["probe_models"],
     params: Type.Object({ name: ConnectorName }),
     query: DryRunQuery,
     response: ConnectorTest,
@@ -184,7 +183,6 @@ export const connectors = {
     scope: "connectors:chat",
     narrows: "answer",
     effect: "write",
-    does: ["ask_models"],
     takesLong: true,
     streams: ChatEvent,
     query: DryRunQuery,
@@ -216,7 +214,6 @@ export const explanations = {
     alsoNeeds: ["health:read"],
     narrows: "answer",
     effect: "write",
-    does: ["ask_models"],
     takesLong: true,
     params: Type.Object({
       check_id: Type.String({

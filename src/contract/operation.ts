@@ -1,6 +1,5 @@
 import { type Static, type TSchema, Type } from "typebox";
 import type { Deprecation } from "./deprecation.ts";
-import type { Effect } from "./effects.ts";
 import type { ErrorCode } from "./errors.ts";
 import type { Accepted } from "./operation-entry.ts";
 import { Choice, NullableTimestamp, Options, Timestamp } from "./schema.ts";
@@ -41,9 +40,7 @@ export interface Operation {
   /** For a narrowable scope, when the resource is known only in the answer: a narrowed key is admitted, and the handler filters. */
   readonly narrows?: "answer";
   readonly effect: "read" | "write" | "danger";
-  /** The effects of a mutation; its scopes cover theirs. */
-  readonly does?: readonly Effect[];
-  /** The fix that it runs, or the call that it approves, has further effects, whose scopes the handler requires. */
+  /** The fix that it runs, or the call that it approves, needs further scopes, which the handler requires. */
   readonly doesMore?: "fix" | "approved";
   /** Whether it outlives its request, so that a caller may prefer the address of the operation to waiting. */
   readonly outlives?: true;

@@ -59,7 +59,6 @@ export const longOperations = {
       "It ends as `failed`, with the reason `cancelled`; cancelling it again answers the same. Takes the scope that it took to begin it, also for the packages that it names. One that has begun to change the host, or has ended, is `CONFLICT` with `details.reason` `not_cancellable` or `ended`: breaking off a transaction would leave it half-done.",
     scope: "updates:read",
     effect: "write",
-    does: ["cancel_operations"],
     params: Type.Object({ id: OperationId }),
     query: DryRunQuery,
     response: OperationEntry,

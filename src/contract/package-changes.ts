@@ -51,7 +51,7 @@ const change = {
   response: PackagesChanged,
   errors: ["CONFLICT", "UNAVAILABLE"],
 } as const;
-const removal = { ...change, scope: "packages:remove", effect: "danger", does: ["remove_packages"] } as const;
+const removal = { ...change, scope: "packages:remove", effect: "danger" } as const;
 
 export const packageChanges = {
   installPackages: {
@@ -61,7 +61,6 @@ export const packageChanges = {
     description: `With what they need; what is installed is brought to its newest version. ${shared} What conflicts with them is removed only for keys with \`packages:remove\` for all packages. ${never}`,
     scope: "packages:install",
     effect: "danger",
-    does: ["install_packages"],
   },
   removePackages: {
     ...removal,

@@ -33,7 +33,6 @@ const hold = {
   scope: "packages:hold",
   narrows: "answer",
   effect: "write",
-  does: ["hold_packages"],
   takesLong: true,
   query: DryRunQuery,
   body: HoldsInput,

@@ -152,7 +152,6 @@ export const processes = {
     scope: "processes:signal",
     narrows: "answer",
     effect: "danger",
-    does: ["signal_processes"],
     params: Type.Object({ pid: Pid }),
     query: DryRunQuery,
     body: SignalInput,

@@ -142,7 +142,7 @@ const fix = (id: string): Fix => ({
   id,
   summary: "",
   risk: "safe",
-  does: ["remove_files"],
+  alsoNeeds: [],
   kind: "storage",
   endsOnFailure: false,
   plan: () => Promise.resolve({ steps: [], reason: "here" }),

@@ -1,6 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
 import type { Approval } from "#contract/approvals.ts";
-import { scopesOf } from "#contract/effects.ts";
 import { canWait, type Operation } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
 import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
@@ -57,9 +56,9 @@ async function ended(service: MutableService, approval: Pick<Approval, "id">): P
 const restart: TestRequest = { method: "POST", path: "/api/v1/system/services/cron.service/restart" };
 
 /** All that a mutation may take, beside what every key has. */
-const takenBy = (name: string, { scope, alsoNeeds = [], does = [], doesMore }: Operation): readonly string[] => [
+const takenBy = (name: string, { scope, alsoNeeds = [], doesMore }: Operation): readonly string[] => [
   ...new Set([
-    ...[scope, ...alsoNeeds, ...scopesOf(does)],
+    ...[scope, ...alsoNeeds],
     ...(name === "cancelOperation" ? ["updates:apply"] : []),
     ...(doesMore === "fix" ? ["system:reboot", "services:restart", "health:fix"] : []),
   ]),

@@ -76,11 +76,11 @@ describe("whether something is allowed", () => {
   });
 
   it("counts the scopes of a fix, and what windows hold of it back", async () => {
-    service.fixes.mend.does = ["change_packages"];
+    service.fixes.mend.alsoNeeds = ["updates:apply"];
     const narrow = service.key(["health:fix"]);
     // What is found decides which one is carried out.
     expect(await judged(narrow, "fixCheck", "vital")).toMatchObject({ allowed: true });
-    service.fixes.rebuild.does = ["change_packages", "restart_units"];
+    service.fixes.rebuild.alsoNeeds = ["updates:apply", "services:restart"];
     service.checks.vital.finds = "fail";
     const sameAsTheCall = async (key: string, status: number, kind: "scope" | "window"): Promise<void> => {
       const judgement = await judged(key, "fixCheck", "vital");

@@ -112,7 +112,7 @@ describe("steward doctor", () => {
   it("leaves alone what its key may not fix, says which scope is missing, and fixes the rest", async () => {
     const done = mending();
     const allowed = withScopes("health:read", "health:fix");
-    service.fixes.mend.does = ["change_packages"];
+    service.fixes.mend.alsoNeeds = ["updates:apply"];
     const { code, out, err } = await steward(["doctor", "--fix", "--yes"], allowed);
     expect([code, err, done]).toEqual([1, "", []]);
     expect(out).toMatch(
@@ -120,7 +120,7 @@ describe("steward doctor", () => {
     );
     const asked = await steward(["doctor", "--fix", "--yes", "--json"], allowed);
     expect(JSON.parse(asked.out)).toMatchObject({ fixes: [{ check_id: "vital", plan: null, result: null }] });
-    service.fixes.mend.does = ["set_clock"];
+    service.fixes.mend.alsoNeeds = [];
     expect(await steward(["doctor", "--fix", "--yes"], allowed)).toMatchObject({ code: 0 });
     expect(done).toEqual(["turned"]);
   });

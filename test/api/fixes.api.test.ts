@@ -493,44 +493,42 @@ describe("the scopes of a fix", () => {
     return plugins.sandbox.calls;
   };
 
-  it.each([
-    ["change_packages", "updates:apply"],
-    ["restart_units", "services:restart"],
-    ["refresh_package_lists", "updates:read"],
-    ["roll_back", "updates:rollback"],
-  ] as const)("that does %s are health:fix and %s, before anything is run", async (effect, scope) => {
-    service.fixes.mend.does = [effect];
-    service.fixes.rebuild.does = ["set_clock", effect];
-    const asked = await hookFor();
-    const runs = service.checks.vital.runs();
-    for (const scopes of [["health:fix"], ["health:fix:vital"], roles.admin.filter((each) => each !== scope)]) {
-      expect(await bothWays(scopes)).toMatchObject(missing(scope));
-    }
-    expect([done, asked, service.checks.vital.runs()]).toEqual([[], [], runs]);
-    expect(await bothWays(["health:fix:vital", scope])).toMatchObject({ status: 200 });
-    expect([done, asked.length]).toEqual([["do it"], 1]);
-    expect(service.audit.entries.find(({ status }) => status === 403)).toMatchObject({
-      operation: "fixCheck",
-      outcome: "refused",
-      error: "FORBIDDEN",
-    });
-  });
+  it.each(["updates:apply", "services:restart", "updates:read"] as const)(
+    "of a fix that needs %s are that and health:fix, before anything is run",
+    async (scope) => {
+      service.fixes.mend.alsoNeeds = [scope];
+      service.fixes.rebuild.alsoNeeds = [scope];
+      const asked = await hookFor();
+      const runs = service.checks.vital.runs();
+      for (const scopes of [["health:fix"], ["health:fix:vital"], roles.admin.filter((each) => each !== scope)]) {
+        expect(await bothWays(scopes)).toMatchObject(missing(scope));
+      }
+      expect([done, asked, service.checks.vital.runs()]).toEqual([[], [], runs]);
+      expect(await bothWays(["health:fix:vital", scope])).toMatchObject({ status: 200 });
+      expect([done, asked.length]).toEqual([["do it"], 1]);
+      expect(service.audit.entries.find(({ status }) => status === 403)).toMatchObject({
+        operation: "fixCheck",
+        outcome: "refused",
+        error: "FORBIDDEN",
+      });
+    },
+  );
 
   it("are those of the fix that would be used, whatever there is to do", async () => {
-    service.fixes.rebuild.does = ["change_packages"];
+    service.fixes.rebuild.alsoNeeds = ["updates:apply"];
     expect(await bothWays(["health:fix"])).toMatchObject({ status: 200 });
     const found = (status: "fail" | "pass") => () =>
       Promise.resolve({ status, message: "", details: {}, ...(status === "fail" && { fixId: "rebuild" }) });
     service.checks.vital.finds = found("fail");
     expect(await bothWays(["health:fix"])).toMatchObject(missing("updates:apply"));
-    service.fixes.mend.does = ["change_packages"];
-    service.fixes.rebuild.does = ["set_clock"];
+    service.fixes.mend.alsoNeeds = ["updates:apply"];
+    service.fixes.rebuild.alsoNeeds = [];
     service.checks.vital.finds = found("pass");
     expect(await bothWays(["health:fix"])).toMatchObject(missing("updates:apply"));
   });
 
   it("on units have to cover every unit of the plan", async () => {
-    service.fixes.mend.does = ["restart_units"];
+    service.fixes.mend.alsoNeeds = ["services:restart"];
     const asked = await hookFor();
     const plan = (units?: readonly string[]): void => {
       service.fixes.mend.planned = { ...planOf(done, ["restart"]), ...(units !== undefined && { units }) };
@@ -552,15 +550,15 @@ describe("the scopes of a fix", () => {
   });
 
   it("of the role operator are enough to restart units, and not to install packages", async () => {
-    service.fixes.rebuild.does = ["change_packages"];
-    service.fixes.mend.does = ["restart_units"];
+    service.fixes.rebuild.alsoNeeds = ["updates:apply"];
+    service.fixes.mend.alsoNeeds = ["services:restart"];
     expect(await bothWays(roles.operator)).toMatchObject({ status: 200 });
-    service.fixes.mend.does = ["change_packages"];
+    service.fixes.mend.alsoNeeds = ["updates:apply"];
     expect(await bothWays(roles.operator)).toMatchObject(missing("updates:apply"));
   });
 
   it("let another fix of a kind go on, and hold nothing when they refuse", async () => {
-    service.fixes.mend.does = ["restart_units"];
+    service.fixes.mend.alsoNeeds = ["services:restart"];
     service.fixes.mend.planned = { ...planOf(done, ["restart"]), units: ["b.service"] };
     const key = service.key(["health:fix", "services:restart:a.service"]);
     expect((await fix("vital", { key })).status).toBe(403);

@@ -68,7 +68,7 @@ export interface TestCheck extends Check {
 
 /** A fix that does what it is told to. */
 export interface TestFix extends Fix {
-  does: Fix["does"];
+  alsoNeeds: Fix["alsoNeeds"];
   /** What it would do from now on. */
   planned: FixPlan | (() => Promise<FixPlan>);
 }
@@ -81,7 +81,7 @@ function createTestFix(id: string, rest: Partial<Fix> = {}): TestFix {
     kind: "services",
     endsOnFailure: true,
     ...rest,
-    does: ["set_clock"],
+    alsoNeeds: [],
     mayFindNothing: true,
     planned: { steps: [] },
     plan: () => (typeof fix.planned === "function" ? fix.planned() : Promise.resolve(fix.planned)),

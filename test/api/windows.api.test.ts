@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { scopesOf } from "#contract/effects.ts";
 import type { ErrorBody } from "#contract/error-body.ts";
 import type { Operation } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
@@ -51,15 +50,15 @@ const restart = (rest: Partial<TestRequest> = {}) =>
 const override = (reason: string) => ({ headers: { "x-window-override": reason } });
 const dry = (request: TestRequest): TestRequest => ({ ...request, path: `${request.path}?dry_run=true` });
 
-/** What a window can hold a mutation back by: its scopes, and those of what it does. */
-const neededBy = (name: string, { scope, alsoNeeds = [], does = [], doesMore }: Operation): readonly string[] => {
-  const needed = [scope, ...alsoNeeds, ...scopesOf(does)];
+/** What a window can hold a mutation back by: its scopes, and those of the fix or call behind it. */
+const neededBy = (name: string, { scope, alsoNeeds = [], doesMore }: Operation): readonly string[] => {
+  const needed = [scope, ...alsoNeeds];
   // It takes the scope that it took to begin the operation.
   if (name === "cancelOperation") needed.push("updates:apply");
   // The call that is approved here renames the host.
   if (doesMore === "approved") needed.push("system:hostname");
-  const ofFixes = doesMore === "fix" ? service.fixes.mend.does : [];
-  return [...new Set([...needed, ...scopesOf(ofFixes)])].filter((each) =>
+  const ofFixes = doesMore === "fix" ? service.fixes.mend.alsoNeeds : [];
+  return [...new Set([...needed, ...ofFixes])].filter((each) =>
     scopes.some((known) => known === each && isGateable(known)),
   );
 };

@@ -1,14 +1,13 @@
-import { afterEach, describe, expect, it } from "vitest";
-import { type Effect, effects, scopesOf } from "#contract/effects.ts";
+import { beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { hookEvents } from "#contract/plugins.ts";
-import { scopes } from "#contract/scopes.ts";
+import { type Scope, scopes } from "#contract/scopes.ts";
 import type { Fix } from "#domain/health/fix.ts";
 import type { SecurityUpdater } from "#domain/health/fixes/apply-security-updates.ts";
 import { builtInFixes } from "#domain/health/fixes-registry.ts";
 import { fakeCondition } from "../api/conditions.ts";
-import { createTestPlugins, pathOf, send, type TestService } from "../api/harness.ts";
+import { createTestPlugins, pathOf, send } from "../api/harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "../api/mutations.ts";
 import { createFakeAlertStore } from "../fakes/alert-store.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
@@ -23,154 +22,162 @@ import { plainManifest } from "../fakes/plugin-folders.ts";
 import { createFakeSessionStore } from "../fakes/session-store.ts";
 import { createFakeTimeSync } from "../fakes/time-sync.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
-import { hookCallers, type PortCall, permissionEffects, portEffects, recordCalls } from "./port-effects.ts";
-import { portNames, read } from "./project.ts";
+
+/*
+ * No path to an effect goes around its scope. An effect is a call of a method of a port that some mutation makes, and no read and
+ * no dry run: so what needs which scope follows from the rows of the operations table.
+ */
 
 const rows = Object.entries<Operation>(operations);
 const { signal } = new AbortController();
+type AnyFunction = (...args: unknown[]) => unknown;
 
-/** Each call was to be expected, and each effect was seen. */
-function expectEffects(name: string, calls: readonly PortCall[], does: readonly Effect[]): void {
-  const unexpected = calls.filter((call) => !call.effects.some((effect) => does.includes(effect)));
-  expect([name, unexpected.map(({ method }) => method)]).toEqual([name, []]);
-  const unseen = does.filter((effect) => !calls.some((call) => call.effects.includes(effect)));
-  expect([name, unseen]).toEqual([name, []]);
+/** Methods of ports that were called, as `Units.restart`, since they were taken last. */
+function createRecord() {
+  const calls: { readonly method: string; readonly args: readonly unknown[] }[] = [];
+  return {
+    ports(ports: Readonly<Record<string, object>>, only?: readonly string[]): void {
+      for (const [name, port] of Object.entries(ports)) {
+        for (const [method, original] of Object.entries(port) as [string, AnyFunction][]) {
+          if (typeof original !== "function" || only?.includes(method) === false) continue;
+          Object.assign(port, {
+            [method]: (...args: unknown[]) => {
+              calls.push({ method: `${name}.${method}`, args });
+              return original.apply(port, args);
+            },
+          });
+        }
+      }
+    },
+    take: () => calls.splice(0),
+    takeMethods: (): ReadonlySet<string> => new Set(calls.splice(0).map(({ method }) => method)),
+  };
 }
-
-describe("effects", () => {
-  it("are said of every method of every port", () => {
-    expect(Object.keys(portEffects).sort()).toEqual([...portNames(), "SecurityUpdater"].sort());
-  });
-
-  it("are each reached by a port, and take a scope of the list", () => {
-    const reached = Object.values(portEffects).flatMap((methods) => Object.values<readonly Effect[]>(methods).flat());
-    for (const [effect, { scope }] of Object.entries(effects)) {
-      expect([effect, reached.includes(effect as Effect)]).toEqual([effect, true]);
-      expect([effect, [...scopes, "self"].includes(scope)]).toEqual([effect, true]);
-    }
-    for (const effect of Object.values(permissionEffects)) expect(effects[effect].scope).toBe("plugins:write");
-  });
-
-  it.each(rows)("of %s are covered by its scopes", (name, { scope, alsoNeeds = [], does, doesMore, effect }) => {
-    for (const required of scopesOf(does ?? []))
-      expect([name, [scope, ...alsoNeeds]]).toEqual([name, expect.arrayContaining([required])]);
-    // A mutation that says nothing of what it does could do anything.
-    if (effect !== "read") expect((does?.length ?? 0) > 0 || doesMore !== undefined).toBe(true);
-  });
-
-  it("are in the reference, with every operation and every fix", () => {
-    const page = read("docs/reference/operations.md");
-    for (const effect of Object.keys(effects)) expect(page).toContain(`| \`${effect}\` |`);
-  });
-});
-
-const services: TestService[] = [];
-afterEach(async () => {
-  for (const { app } of services.splice(0)) await app.close();
-});
+type CallRecord = ReturnType<typeof createRecord>;
 
 /** A service whose ports have their calls recorded. */
-async function startRecorded(): Promise<{ readonly service: MutableService; readonly calls: PortCall[] }> {
-  const calls: PortCall[] = [];
+async function startRecorded(): Promise<{ readonly service: MutableService; readonly record: CallRecord }> {
+  const record = createRecord();
   const store = createFakeKeyStore();
   const alerts = createFakeAlertStore();
   const approvalStore = createFakeApprovalStore();
   const units = createFakeUnits([{ ...runningUnit("cron.service"), can: { reload: true } }]);
   const plugins = createTestPlugins();
-  recordCalls("KeyStore", store, calls);
-  recordCalls("AlertStore", alerts, calls);
-  recordCalls("ApprovalStore", approvalStore, calls);
-  recordCalls("Units", units, calls);
-  recordCalls("PluginSandbox", plugins.sandbox, calls);
-  recordCalls("EnabledPlugins", plugins.enabled, calls);
-  // People are told of what is found and what fails, whoever began it.
   const sessions = createFakeSessionStore();
-  recordCalls("SessionStore", sessions, calls);
   const passkeys = createFakePasskeyStore();
-  recordCalls("PasskeyStore", passkeys, calls);
-  const service = await startMutableService({
-    store,
-    sessions,
-    passkeys,
-    approvalStore,
-    alerts,
-    units,
-    plugins,
-    reported: [],
+  record.ports({
+    KeyStore: store,
+    AlertStore: alerts,
+    ApprovalStore: approvalStore,
+    Units: units,
+    PluginSandbox: plugins.sandbox,
+    EnabledPlugins: plugins.enabled,
+    SessionStore: sessions,
+    PasskeyStore: passkeys,
   });
-  services.push(service);
-  // The probe that comes with the start is nobody's call.
+  const given = { store, sessions, passkeys, approvalStore, alerts, units, plugins, reported: [] };
+  const service = await startMutableService(given);
+  // The probe that comes with the start is not part of a call.
   while (service.provider.probes() === 0) await new Promise((resolve) => setImmediate(resolve));
-  recordCalls("ChatProvider", service.provider, calls);
-  recordCalls("PackageManager", service.packageManager, calls);
-  recordCalls("SnapshotBackend", service.snapshots, calls);
-  recordCalls("Processes", service.processes, calls);
-  recordCalls("Reboots", service.reboots, calls);
-  recordCalls("TimeSettings", service.timeSettings, calls);
-  recordCalls("HostNames", service.hostNames, calls);
-  recordCalls("OperationStore", service.operationStore, calls);
-  recordCalls("Notifier", service.notifiers.chat, calls);
-  recordCalls("Notifier", service.notifiers.email, calls);
-  calls.length = 0;
-  return { service, calls };
+  record.ports({
+    ChatProvider: service.provider,
+    PackageManager: service.packageManager,
+    PackageFiles: service.packageManager.files,
+    SnapshotBackend: service.snapshots,
+    Processes: service.processes,
+    Reboots: service.reboots,
+    TimeSettings: service.timeSettings,
+    HostNames: service.hostNames,
+    Notifier: service.notifiers.chat,
+    EmailNotifier: service.notifiers.email,
+  });
+  // The other methods keep the record of an operation, whatever it does.
+  record.ports({ OperationStore: service.operationStore }, ["requestCancel"]);
+  record.take();
+  return { service, record };
 }
 
-describe("what an operation does", () => {
-  it.each(mutations)("%s says, and nothing else", async (name, { does: own = [], doesMore }) => {
-    // The call that is approved here renames the host.
-    const does = doesMore === "approved" ? [...own, ...operations.setHostname.does] : own;
-    const { service, calls } = await startRecorded();
-    const request = await prepareMutation(service, name);
-    calls.length = 0;
-    const { status } = await send(service, { ...request, key: service.admin });
-    expect([name, status < 300]).toEqual([name, true]);
-    // Returning to the snapshot takes an update that made something worse: see below.
-    expectEffects(
-      name,
-      calls,
-      does.filter((effect) => effect !== "undo_update"),
-    );
+/** The methods that each mutation reaches, by its name, and those that some read or dry run reaches. */
+const reached = new Map<string, ReadonlySet<string>>();
+const harmless = new Set<string>();
+const markHarmless = (methods: ReadonlySet<string>): void => {
+  for (const method of methods) harmless.add(method);
+};
+
+beforeAll(async () => {
+  const { service, record } = await startRecorded();
+  for (const [name, operation] of rows.filter(([, { effect }]) => effect === "read")) {
+    const path = pathOf(operation, { check_id: "plain", snapshot_id: "20260101-000000" });
+    await send(service, { path, key: service.admin });
+    markHarmless(record.takeMethods());
+    // A refresh is asked for, and is what the audit log keeps.
+    await send(service, { path: `${path}?refresh=true`, key: service.admin });
+    if (name === "checkUpdates") reached.set(name, record.takeMethods());
+    record.take();
+  }
+  await service.app.close();
+  for (const [name] of mutations) {
+    const made = await startRecorded();
+    const request = { ...(await prepareMutation(made.service, name)), key: made.service.admin };
+    made.record.take();
+    const dry = await send(made.service, { ...request, path: `${request.path}?dry_run=true` });
+    markHarmless(made.record.takeMethods());
+    const real = await send(made.service, request);
+    reached.set(name, made.record.takeMethods());
+    expect([name, dry.status, real.status < 300]).toEqual([name, 200, true]);
+    await made.service.app.close();
+  }
+});
+
+const effectsOf = (name: string): readonly string[] =>
+  [...(reached.get(name) ?? [])].filter((method) => !harmless.has(method));
+const scopesOf = ({ scope, alsoNeeds = [] }: Operation): readonly string[] => [scope, ...alsoNeeds];
+/** The ways to a method through operations: the scopes of each. */
+const waysTo = (method: string): readonly (readonly string[])[] =>
+  rows.filter(([name]) => effectsOf(name).includes(method)).map(([, row]) => scopesOf(row));
+
+describe("effects of operations", () => {
+  it("each mutation reaches something that no read and no dry run reaches", () => {
+    // The fix of the harness does nothing: see below.
+    const without = mutations.filter(([name, { doesMore }]) => doesMore !== "fix" && effectsOf(name).length === 0);
+    expect(without.map(([name]) => name)).toEqual([]);
   });
 
-  it.each(mutations)("%s does not do on a dry run", async (name) => {
-    const { service, calls } = await startRecorded();
-    const request = await prepareMutation(service, name);
-    calls.length = 0;
-    const { status } = await send(service, { ...request, path: `${request.path}?dry_run=true`, key: service.admin });
-    expect([name, status, calls]).toEqual([name, 200, []]);
+  it("no effect is reached under different scopes but those that are meant", () => {
+    const shared = [...new Set([...reached.keys()].flatMap(effectsOf))].flatMap((method) => {
+      const ways = [...new Set(waysTo(method).map((way) => way.join(" and ")))];
+      return ways.length > 1 ? [[method, ways.sort()] as const] : [];
+    });
+    const packages = ["packages:install", "packages:remove", "updates:apply"];
+    const snapshots = [...packages, "updates:rollback"];
+    expect(Object.fromEntries(shared)).toEqual({
+      // An update restarts what still runs replaced files, as far as services may be restarted.
+      "Units.restart": ["services:restart", "updates:apply"],
+      "Units.settled": ["services:reload", "services:restart", "services:start", "services:stop", "updates:apply"],
+      "PackageManager.commit": packages,
+      "PackageManager.audit": packages,
+      "SnapshotBackend.keep": packages,
+      "SnapshotBackend.create": snapshots,
+      "SnapshotBackend.recordChanges": snapshots,
+      "SnapshotBackend.tidy": snapshots,
+      "ChatProvider.chat": ["connectors:chat", "connectors:chat and health:read"],
+      // The call that is approved here: whoever approves it has its scope too.
+      "HostNames.set": ["self", "system:hostname"],
+    });
   });
 
-  it("is nothing where it reads, but what it says", async () => {
-    for (const [name, operation] of rows.filter(([, { effect }]) => effect === "read")) {
-      const { service, calls } = await startRecorded();
-      const path = pathOf(operation, { check_id: "plain", snapshot_id: "20260101-000000" });
-      await send(service, { path, key: service.admin });
-      expect([name, calls]).toEqual([name, []]);
-      await send(service, { path: `${path}?refresh=true`, key: service.admin });
-      expectEffects(name, calls, operation.does ?? []);
-    }
-  });
-
-  it("with a guard is undone by a return to the snapshot that it took, and to no other", async () => {
-    const { service, calls } = await startRecorded();
-    const { path } = await prepareMutation(service, "applyUpdates");
-    let looks = 0;
+  it("a guarded update returns to the snapshot that it took, and to no other", async () => {
+    const { service, record } = await startRecorded();
+    const request = await prepareMutation(service, "applyUpdates");
+    let conditions = 0;
     service.becomes(() => {
-      looks += 1;
-      return fakeCondition({ units: { "vital.service": looks === 1 ? "active" : "failed" } });
+      conditions += 1;
+      return fakeCondition({ units: { "vital.service": conditions === 1 ? "active" : "failed" } });
     });
-    calls.length = 0;
-    const { json } = await send(service, {
-      method: "POST",
-      path,
-      key: service.admin,
-      body: { guard: true, restart_stale: true },
-    });
-    // The guard takes its time, in which the service looks at its models.
-    const own = calls.filter(({ method }) => method !== "ChatProvider.probe");
-    expectEffects("applyUpdates", own, operations.applyUpdates.does);
-    const returned = calls.filter(({ method }) => method === "SnapshotBackend.rollback").map(({ args }) => args[0]);
-    expect(new Set(returned)).toEqual(new Set([(json as { snapshot_id: string }).snapshot_id]));
+    const { json } = await send(service, { ...request, key: service.admin, body: { guard: true } });
+    const returns = record.take().filter(({ method }) => method === "SnapshotBackend.rollback");
+    expect(returns.map(({ args }) => args[0])).toEqual([(json as { snapshot_id: string }).snapshot_id]);
+    await service.app.close();
   });
 });
 
@@ -186,9 +193,22 @@ const found: Readonly<Record<string, Readonly<Record<string, unknown>>>> = {
   vacuum_journal: { warn_gb: 1 },
 };
 
+/** Effects that no operation reaches but by a fix, and the scope that each takes. */
+const ofFixesAlone: Readonly<Record<string, Scope>> = {
+  "DiskCleanup.remove": "health:fix",
+  "Journal.rotate": "health:fix",
+  "Journal.vacuum": "health:fix",
+  "OldKernels.remove": "health:fix",
+  "PackageManager.finish": "updates:apply",
+  "PackageManager.installMissing": "updates:apply",
+  "SecurityUpdater.apply": "updates:apply",
+  "TimeSync.enable": "health:fix",
+  "Units.resetFailed": "services:restart",
+};
+
 /** The fixes that come with the service, on ports whose calls are recorded. */
-function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: PortCall[] } {
-  const calls: PortCall[] = [];
+function recordedFixes(): { readonly fixes: readonly Fix[]; readonly record: CallRecord } {
+  const record = createRecord();
   const off = { canSync: true, isEnabled: false, isSynchronised: false, isContainer: false };
   const security: SecurityUpdater = {
     plan: (packages) => Promise.resolve({ packages, changes: packages, downloadBytes: 1, isGuarded: true }),
@@ -202,98 +222,97 @@ function recordedFixes(): { readonly fixes: readonly Fix[]; readonly calls: Port
   const size = fakeJournalSize({ diskBytes: 9e9, archivedBytes: 8e9 });
   const journal = createFakeJournal([], createFakeJournalStorage(size));
   const time = createFakeTimeSync(off, { ...off, isEnabled: true, isSynchronised: true });
-  recordCalls("SecurityUpdater", security, calls);
-  recordCalls("PackageManager", packages, calls);
-  recordCalls("OldKernels", packages.oldKernels, calls);
-  recordCalls("Units", units, calls);
-  recordCalls("DiskCleanup", cleanup, calls);
-  recordCalls("Journal", journal, calls);
-  recordCalls("TimeSync", time, calls);
-  const fixes = builtInFixes({
-    packages,
-    clock: createFakeClock(),
-    units,
-    ownUnit: undefined,
-    time,
-    journal,
-    cleanup,
-    fileSystems: createFakeFileSystems([fakeFileSystem({ path: "/" })]),
-    security,
+  record.ports({
+    SecurityUpdater: security,
+    PackageManager: packages,
+    OldKernels: packages.oldKernels,
+    Units: units,
+    DiskCleanup: cleanup,
+    Journal: journal,
+    TimeSync: time,
   });
-  return { fixes, calls };
+  const fileSystems = createFakeFileSystems([fakeFileSystem({ path: "/" })]);
+  const clock = createFakeClock();
+  const given = { packages, clock, units, ownUnit: undefined, time, journal, cleanup, fileSystems, security };
+  return { fixes: builtInFixes(given), record };
 }
 
-describe("what a fix does", () => {
+describe("effects of fixes", () => {
   const ids = recordedFixes().fixes.map(({ id }) => id);
 
-  it("is tried for every fix", () => {
+  it("every fix has something to do here", () => {
     expect(Object.keys(found).sort()).toEqual([...ids].sort());
   });
 
-  it.each(ids)("%s says, and nothing else, and nothing while it plans", async (id) => {
-    const { fixes, calls } = recordedFixes();
-    const fix = fixes.find((each) => each.id === id);
-    const plan = await fix?.plan({ status: "fail", message: "", details: found[id] ?? {} }, signal);
-    expect([id, plan?.steps.length === 0, calls]).toEqual([id, false, []]);
-    for (const step of plan?.steps ?? []) await step.run(signal);
-    expectEffects(id, calls, fix?.does ?? []);
-  });
-
-  it("to units is said by its plan, each of them", async () => {
-    for (const { id } of recordedFixes().fixes.filter(({ does }) => does.includes("restart_units"))) {
-      const { fixes, calls } = recordedFixes();
-      const plan = await fixes
-        .find((each) => each.id === id)
-        ?.plan({ status: "fail", message: "", details: found[id] ?? {} }, signal);
-      for (const step of plan?.steps ?? []) await step.run(signal);
-      const touched = calls.filter(({ effects: does }) => does.includes("restart_units")).map(({ args }) => args[0]);
-      expect([id, new Set(touched)]).toEqual([id, new Set(plan?.units)]);
+  it("fixes take the scopes of all that they do, name the units that they restart, and do nothing while they plan", async () => {
+    const planned = new Set<string>();
+    const done = new Map<string, ReadonlySet<string>>();
+    for (const id of ids) {
+      const { fixes, record } = recordedFixes();
+      const fix = fixes.find((each) => each.id === id) as Fix;
+      const plan = await fix.plan({ status: "fail", message: "", details: found[id] ?? {} }, signal);
+      expect([id, plan.steps.length > 0]).toEqual([id, true]);
+      for (const method of record.takeMethods()) planned.add(method);
+      for (const step of plan.steps) await step.run(signal);
+      const calls = record.take();
+      done.set(id, new Set(calls.map(({ method }) => method)));
+      const restarted = calls.flatMap(({ method, args }) => (method === "Units.restart" ? [args[0]] : []));
+      expect([id, [...new Set(restarted)]]).toEqual([id, restarted.length === 0 ? [] : plan.units]);
     }
+    const reads = (method: string): boolean =>
+      harmless.has(method) || planned.has(method) || method === "PackageManager.refreshedAt";
+    for (const fix of recordedFixes().fixes) {
+      const has = ["health:fix", ...fix.alsoNeeds];
+      const effects = [...(done.get(fix.id) ?? [])].filter((method) => !reads(method));
+      const ways = (method: string): readonly (readonly string[])[] => {
+        const alone = ofFixesAlone[method];
+        return alone === undefined ? waysTo(method) : [[alone]];
+      };
+      const uncovered = effects.filter(
+        (method) => !ways(method).some((way) => way.every((scope) => has.includes(scope))),
+      );
+      expect([fix.id, uncovered]).toEqual([fix.id, []]);
+      const needless = fix.alsoNeeds.filter((scope) => !effects.some((method) => ways(method).flat().includes(scope)));
+      expect([fix.id, needless, effects.length > 0]).toEqual([fix.id, [], true]);
+    }
+    const seen = new Set([...done.values()].flatMap((methods) => [...methods]));
+    expect(Object.keys(ofFixesAlone).filter((method) => !seen.has(method) || waysTo(method).length > 0)).toEqual([]);
+    expect(Object.keys(ofFixesAlone).filter(reads)).toEqual([]);
   });
 });
 
 describe("hooks", () => {
-  /** A service with a hook that is called for everything. */
-  async function startHooked(): Promise<MutableService> {
-    const { service } = await startRecorded();
-    service.plugins.folders.put("watcher", {
-      ...plainManifest("watcher"),
-      role: { type: "hook", events: hookEvents, onFailure: "allow" },
-    });
-    const enable = { method: "POST", path: "/api/v1/plugins/watcher/enable", key: service.admin } as const;
-    expect((await send(service, enable)).json).toMatchObject({ success: true });
-    return service;
-  }
-  const eventsOf = ({ plugins }: MutableService): readonly string[] =>
-    plugins.sandbox.calls.flatMap(({ manifest, stdin }) =>
-      manifest.name === "watcher" ? [(JSON.parse(stdin ?? "{}") as { event: string }).event] : [],
-    );
+  const asking: Readonly<Record<string, string>> = {
+    ...{ applyUpdates: "update", installPackages: "update", removePackages: "update", purgePackages: "update" },
+    ...{ rollback: "rollback", fixCheck: "fix" },
+  };
 
-  it.each(mutations)("are called by %s as the table says", async (name) => {
-    const service = await startHooked();
-    const request = await prepareMutation(service, name);
-    const before = eventsOf(service).length;
-    await send(service, { ...request, key: service.admin });
-    const called = eventsOf(service)
-      .slice(before)
-      .filter((event) => !event.endsWith("_check"));
-    for (const event of called) {
-      const callers = hookCallers[event as keyof typeof hookCallers];
-      expect([event, callers]).toEqual([event, expect.arrayContaining([name])]);
-    }
-    const expected = hookEvents.filter((event) => event.startsWith("pre_") && hookCallers[event].includes(name));
-    if (name !== "fixCheck") expect(called.filter((event) => event.startsWith("pre_"))).toEqual(expected);
-  });
-
-  it.each(mutations)("are not called for a caller who lacks a scope of %s", async (name, operation) => {
-    const service = await startHooked();
-    const request = await prepareMutation(service, name);
-    const before = eventsOf(service).length;
-    const needed = [operation.scope, ...(operation.alsoNeeds ?? [])];
-    for (const lacking of needed.filter((scope) => scope !== "self")) {
-      const key = service.key(scopes.filter((scope) => scope !== lacking));
-      expect((await send(service, { ...request, key })).status).toBe(403);
-    }
-    expect(eventsOf(service).slice(before)).toEqual([]);
-  });
+  it.each(mutations)(
+    "%s asks the hooks before its event, and none for a caller who lacks a scope",
+    async (name, row) => {
+      const { service } = await startRecorded();
+      const role = { type: "hook", events: hookEvents, onFailure: "allow" } as const;
+      service.plugins.folders.put("watcher", { ...plainManifest("watcher"), role });
+      const enable = { method: "POST", path: "/api/v1/plugins/watcher/enable", key: service.admin } as const;
+      expect((await send(service, enable)).json).toMatchObject({ success: true });
+      const request = await prepareMutation(service, name);
+      const before = service.plugins.sandbox.calls.length;
+      for (const lacking of scopesOf(row).filter((scope) => scope !== "self")) {
+        const key = service.key(scopes.filter((scope) => scope !== lacking));
+        expect((await send(service, { ...request, key })).status).toBe(403);
+      }
+      expect(service.plugins.sandbox.calls).toHaveLength(before);
+      await send(service, { ...request, key: service.admin });
+      const called = service.plugins.sandbox.calls
+        .slice(before)
+        .flatMap(({ manifest, stdin = "{}" }) =>
+          manifest.name === "watcher" ? [JSON.parse(stdin) as { event: string }] : [],
+        )
+        .map(({ event }) => event)
+        .filter((event) => event.startsWith("pre_") && event !== "pre_check");
+      const event = asking[name];
+      expect([name, called]).toEqual([name, event === undefined ? [] : [`pre_${event}`]]);
+      await service.app.close();
+    },
+  );
 });

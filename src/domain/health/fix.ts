@@ -1,6 +1,6 @@
 import type { FixStepReport } from "#contract/checks.ts";
-import type { Effect } from "#contract/effects.ts";
 import type { Risk } from "#contract/operation.ts";
+import type { Scope } from "#contract/scopes.ts";
 import type { ManagerCommands, PackageManager } from "#domain/ports/packages.ts";
 import type { Check, Outcome } from "./check.ts";
 
@@ -43,7 +43,8 @@ export interface Fix {
   readonly summary: string;
   /** `safe`: loses nothing. `moderate`: touches services or replaceable files. `risky`: needs confirmation. */
   readonly risk: Risk;
-  readonly does: readonly [Effect, ...Effect[]];
+  /** The scopes besides `health:fix` of all that it does to the host. */
+  readonly alsoNeeds: readonly Scope[];
   readonly kind: "packages" | "services" | "clock" | "storage";
   readonly endsOnFailure: boolean;
   /** Whether its plan may be empty: then it is offered only when the plan has steps. */

@@ -1,5 +1,4 @@
 import { type FixResult, type HealthCheckResult, isUnhealthy } from "#contract/checks.ts";
-import { scopesOf } from "#contract/effects.ts";
 import { fixTimeoutMs } from "#contract/limits.ts";
 import type { Plan } from "#contract/operation.ts";
 import type { Scope } from "#contract/scopes.ts";
@@ -84,18 +83,15 @@ function lacking({ id }: Fix, { checkId, granted }: Pick<Asked, "checkId" | "gra
   return missingScope(required, granted, message);
 }
 
-/** `health:fix` was checked before. */
-const otherScopes = ({ does }: Fix): readonly Scope[] => scopesOf(does).filter((scope) => scope !== "health:fix");
-
 /** An error where the caller has a scope of the fix on no resource. */
 function fixRefusal({ rights }: State, fix: Fix, asked: Pick<Asked, "checkId" | "granted">): DomainError | undefined {
-  const required = otherScopes(fix).find((scope) => !rights.allowsSome(asked.granted, scope));
+  const required = fix.alsoNeeds.find((scope) => !rights.allowsSome(asked.granted, scope));
   return required && lacking(fix, asked, required);
 }
 
 /** @throws DomainError where the scopes of the caller do not cover all that the plan touches. */
 function authorizePlan({ rights }: State, fix: Fix, plan: Planned, asked: Asked): void {
-  if (plan.steps.length === 0 || !fix.does.includes("restart_units")) return;
+  if (plan.steps.length === 0 || !fix.alsoNeeds.includes("services:restart")) return;
   const { units = [] } = plan;
   // A plan without units may touch any.
   for (const unit of units.length === 0 ? [undefined] : units) {
@@ -249,7 +245,7 @@ async function withFix<T>(state: State, asked: Asked, use: (found: Found) => Pro
     if (fix === undefined) throw noFix(checkId, `there is no fix for what was found: ${found.message}`);
     const refusal = fixRefusal(state, fix, asked);
     if (refusal !== undefined) throw refusal;
-    for (const scope of otherScopes(fix)) if (scope !== "services:restart") asked.checkWindows(scope);
+    for (const scope of fix.alsoNeeds) if (scope !== "services:restart") asked.checkWindows(scope);
     return await use({ check: found, fix, open });
   } finally {
     await open?.close();
@@ -269,7 +265,7 @@ export function createFixer(ports: FixerPorts) {
 
     /** The scopes on all resources that each fix of a check takes, whatever it finds. */
     scopesOf: (checkId: string): readonly Scope[] => {
-      const [first = [], ...others] = fixesOf(state, checkId).map(otherScopes);
+      const [first = [], ...others] = fixesOf(state, checkId).map(({ alsoNeeds }) => alsoNeeds);
       return first.filter((scope) => scope !== "services:restart" && others.every((each) => each.includes(scope)));
     },
 

@@ -43,7 +43,7 @@ export function applySecurityUpdatesFix({ security }: { security: SecurityUpdate
     summary:
       "Installs the security updates that are pending, behind a snapshot, and returns to it when the host is worse afterwards",
     risk: "moderate",
-    does: ["change_packages", "change_snapshots", "undo_update"],
+    alsoNeeds: ["updates:apply"],
     kind: "packages",
     endsOnFailure: true,
     timeoutMs,

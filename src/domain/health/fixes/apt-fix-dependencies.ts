@@ -48,7 +48,7 @@ export function aptFixDependenciesFix(ports: {
     id: "apt_fix_dependencies",
     summary: remarked("Installs the packages that installed ones need", installMissing),
     risk: "risky",
-    does: ["change_packages"],
+    alsoNeeds: ["updates:apply"],
     kind: "packages",
     endsOnFailure: true,
     timeoutMs: 35 * 60_000,

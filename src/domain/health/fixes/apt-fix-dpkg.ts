@@ -19,7 +19,7 @@ export function aptFixDpkgFix(ports: {
     id: "apt_fix_dpkg",
     summary: remarked("Finishes installations that were interrupted", finish),
     risk: "moderate",
-    does: ["change_packages"],
+    alsoNeeds: ["updates:apply"],
     kind: "packages",
     endsOnFailure: true,
     // A transaction and its wait for locks.

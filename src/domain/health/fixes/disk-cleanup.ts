@@ -97,7 +97,7 @@ export function diskCleanupFix(ports: {
     id: "disk_cleanup",
     summary: "Removes downloaded packages, old kernels, old journal files, old temporary files and old core dumps",
     risk: "moderate",
-    does: ["remove_files", "remove_old_kernels"],
+    alsoNeeds: [],
     // A transaction of the package manager and its wait for locks.
     timeoutMs: 35 * 60_000,
     kind: "storage",

@@ -26,7 +26,7 @@ export function enableTimeSyncFix(ports: { time: TimeSync; clock: Pick<Clock, "m
     id: "enable_time_sync",
     summary: "Switches on time synchronisation (timedatectl set-ntp true)",
     risk: "safe",
-    does: ["set_clock"],
+    alsoNeeds: [],
     kind: "clock",
     endsOnFailure: true,
     async plan(_found, signal) {

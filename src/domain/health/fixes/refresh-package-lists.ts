@@ -20,7 +20,7 @@ export function refreshPackageListsFix(ports: {
     id: "refresh_package_lists",
     summary: remarked("Downloads the package lists", refreshLists),
     risk: "safe",
-    does: ["refresh_package_lists"],
+    alsoNeeds: ["updates:read"],
     kind: "packages",
     endsOnFailure: true,
     timeoutMs: 35 * 60_000,

@@ -66,7 +66,7 @@ export function systemdRestartFailedFix(ports: {
     id: "systemd_restart_failed",
     summary: "Starts again the units that have failed",
     risk: "moderate",
-    does: ["restart_units"],
+    alsoNeeds: ["services:restart"],
     kind: "services",
     mayFindNothing: true,
     endsOnFailure: false,

@@ -64,7 +64,7 @@ export function vacuumJournalFix({
     id: "vacuum_journal",
     summary: "Removes the oldest entries of the journal until it is below the threshold of its check",
     risk: "moderate",
-    does: ["remove_files"],
+    alsoNeeds: [],
     kind: "storage",
     mayFindNothing: true,
     endsOnFailure: true,
