@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
+import { parse } from "yaml";
 import { filesOfParts, partRow, parts } from "../../scripts/testing/parts.ts";
 import { filesBelow, read, root } from "./project.ts";
 
@@ -22,5 +23,11 @@ describe("the parts of npm run test:all", () => {
       .filter((line) => /^\| `.* min +\|$/.test(line))
       .map((line) => line.replaceAll(/ +/g, " "));
     expect(rows).toEqual(parts.map(partRow));
+  });
+
+  it("are the jobs of the nightly workflow", () => {
+    const workflow: unknown = parse(read(".github/workflows/nightly.yml"));
+    const names = parts.map(({ name }) => name);
+    expect(workflow).toMatchObject({ jobs: { part: { strategy: { "fail-fast": false, matrix: { part: names } } } } });
   });
 });
