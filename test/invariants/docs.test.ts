@@ -1,9 +1,8 @@
 import { existsSync, statSync } from "node:fs";
 import { dirname, join, normalize } from "node:path";
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { filesBelow, read, root } from "./project.ts";
 
-const recordName = /^docs\/adr\/(\d{4})-[a-z0-9-]+\.md$/;
 const index = "docs/adr/README.md";
 const records = filesBelow("docs/adr").filter((path) => path !== index);
 const pages = [
@@ -30,39 +29,42 @@ const targets = (path: string): readonly string[] =>
     .map(([, link, attribute]) => link ?? attribute ?? "")
     .filter((target) => !/^[a-z]+:/.test(target));
 
-describe("the architecture decision records", () => {
-  it.each(records)("have one form: %s", (path) => {
-    const [, digits = ""] = recordName.exec(path) ?? [];
-    const text = read(path);
-    expect(text).toMatch(new RegExp(`^# ADR ${String(Number(digits))}: .+\n\nStatus: (accepted|superseded by )`));
-    expect([...text.matchAll(/^## (.+)$/gm)].map(([, heading]) => heading)).toEqual([
-      "Context",
-      "Decision",
-      "Consequences",
-      "Alternatives",
-    ]);
+it("docs/adr/README.md lists each record with its number, title and status", () => {
+  const rows = [...read(index).matchAll(/^\| \[(\d+)\]\(([^)]+)\) +\| (.+?) +\| (.+?) +\|$/gm)];
+  const expected = records.map((path) => {
+    const [, number, title] = /^# ADR (\d+): (.+)$/m.exec(read(path)) ?? [];
+    const [, status] = /^Status: ([^;\n]+)/m.exec(read(path)) ?? [];
+    return [number, path.replace("docs/adr/", ""), title, status];
   });
-
-  it("are listed in the index with their titles and status", () => {
-    const rows = [...read(index).matchAll(/^\| \[(\d+)\]\(([^)]+)\) +\| (.+?) +\| (.+?) +\|$/gm)];
-    const expected = records.map((path) => {
-      const [, number, title] = /^# ADR (\d+): (.+)$/m.exec(read(path)) ?? [];
-      const [, status] = /^Status: ([^;\n]+)/m.exec(read(path)) ?? [];
-      return [number, path.replace("docs/adr/", ""), title, status];
-    });
-    expect(rows.map((row) => row.slice(1))).toEqual(expected);
-  });
+  expect(rows.map((row) => row.slice(1))).toEqual(expected);
 });
 
-describe("the links of the documentation", () => {
-  it.each(pages)("lead to files and headings that exist: %s", (page) => {
-    const broken = targets(page).filter((target) => {
-      const [file = "", anchor] = target.split("#");
-      const path = file === "" ? page : normalize(join(dirname(page), file));
-      if (!existsSync(join(root, path))) return true;
-      if (anchor === undefined || !path.endsWith(".md") || statSync(join(root, path)).isDirectory()) return false;
-      return !headings(path).some((heading) => anchorOf(heading) === anchor);
-    });
-    expect(broken).toEqual([]);
+it.each(pages)("links of %s lead to files and headings that exist", (page) => {
+  const broken = targets(page).filter((target) => {
+    const [file = "", anchor] = target.split("#");
+    const path = file === "" ? page : normalize(join(dirname(page), file));
+    if (!existsSync(join(root, path))) return true;
+    if (anchor === undefined || !path.endsWith(".md") || statSync(join(root, path)).isDirectory()) return false;
+    return !headings(path).some((heading) => anchorOf(heading) === anchor);
   });
+  expect(broken).toEqual([]);
+});
+
+it("docs/threat-model.md names a test for each sentence about a compromised service, and what stops each other attack", () => {
+  const sections = read("docs/threat-model.md").split(/^(?=##)/m);
+  const rowsOf = (heading: string): readonly string[] =>
+    (sections.find((text) => text.startsWith(`### ${heading}`)) ?? "")
+      .split("\n")
+      .filter((line) => /^\| (?!-)/.test(line) && !/\| shown by +\|$/.test(line))
+      .map((line) => line.split(" | ").at(-1) ?? "");
+  const compromised = rowsOf("A compromised service");
+  expect(compromised.length).toBeGreaterThan(20);
+  for (const shown of compromised) {
+    const tests = [...shown.matchAll(/\[([^\]]+)\]\(\.\.\/([^)]*test[^)]*)\)/g)];
+    expect([shown, tests.length > 0]).toEqual([shown, true]);
+    for (const [, name = "", path = ""] of tests)
+      expect([path, read(path)]).toEqual([path, expect.stringContaining(`"${name}`)]);
+  }
+  const others = [...rowsOf("A peer on the network"), ...rowsOf("The holder of a narrow key")];
+  expect(others.filter((shown) => !/\]\([^)]+\)/.test(shown))).toEqual([]);
 });

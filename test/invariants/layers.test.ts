@@ -98,46 +98,23 @@ describe("layers", () => {
     expect([...referencesOf("src")].sort()).toEqual(all.sort());
     expect(JSON.parse(read("tsconfig.json"))).toMatchObject({ references: [{ path: "src" }, { path: "test" }] });
   });
-
-  it("keep the reader of journal files free of everything else", () => {
-    for (const path of filesBelow("src/adapters/journald/journal-file").filter((each) =>
-      /(?<!\.test)\.ts$/.test(each),
-    )) {
-      for (const [, from = ""] of read(path).matchAll(/from "([^"]+)"/g)) {
-        expect([path, from]).toEqual([path, expect.stringMatching(/^(\.\/[a-z0-9-]+\.ts|node:\w+)$/)]);
-      }
-    }
-  });
-
-  it("knows every layer by its name in an import", () => {
-    const { imports } = JSON.parse(read("package.json")) as { imports: Record<string, string> };
-    expect(Object.keys(imports).sort()).toEqual(
-      foldersIn("src")
-        .map((layer) => `#${layer}/*`)
-        .sort(),
-    );
-    for (const [name, target] of Object.entries(imports)) expect(target).toBe(`./src/${name.slice(1)}`);
-  });
 });
 
 describe("dependencies", () => {
-  const lock = JSON.parse(read("package-lock.json")) as {
-    packages: Record<
-      string,
-      {
-        version?: string;
-        resolved?: string;
-        integrity?: string;
-        optional?: boolean;
-        os?: string | string[];
-        cpu?: string | string[];
-        libc?: string | string[];
-        optionalDependencies?: Record<string, string>;
-      }
-    >;
-  };
+  type Platforms = string | string[] | undefined;
+  interface Locked {
+    readonly version?: string;
+    readonly resolved?: string;
+    readonly integrity?: string;
+    readonly optional?: boolean;
+    readonly os?: Platforms;
+    readonly cpu?: Platforms;
+    readonly libc?: Platforms;
+    readonly optionalDependencies?: Record<string, string>;
+  }
+  const lock = JSON.parse(read("package-lock.json")) as { packages: Record<string, Locked> };
 
-  it("are locked for every platform, so that npm ci takes the lockfile (scripts/lockfile.ts adds what npm left out)", () => {
+  it("are locked for every platform (scripts/lockfile.ts adds what npm left out)", () => {
     const names = Object.keys(lock.packages);
     const wanted = Object.values(lock.packages).flatMap(({ optionalDependencies = {} }) =>
       Object.keys(optionalDependencies),
@@ -145,13 +122,13 @@ describe("dependencies", () => {
     expect(wanted.filter((name) => !names.some((key) => key.endsWith(`node_modules/${name}`)))).toEqual([]);
   });
 
-  it("are installed with a checksum alone: what has none gets one of no file, and is for other platforms", () => {
+  it("have checksums, those for other platforms alone that of no file", () => {
     const ofNoFile = `sha512-${Buffer.alloc(64).toString("base64")}`;
     const entries = Object.entries(lock.packages).filter(([key]) => key !== "");
     for (const [key, { integrity }] of entries)
       expect([key, integrity]).toEqual([key, expect.stringMatching(/^sha512-[A-Za-z0-9+/]{86}==$/)]);
     // As npm reads them; the platforms are those that have a pinned Node.
-    const takes = (list: string | string[] | undefined, values: readonly string[]): boolean =>
+    const takes = (list: Platforms, values: readonly string[]): boolean =>
       list === undefined || values.some((value) => [list].flat().includes(value));
     const left = entries.filter(([, { integrity }]) => integrity === ofNoFile);
     for (const [key, { optional, os, cpu, libc }] of left) {
@@ -160,13 +137,13 @@ describe("dependencies", () => {
     }
   });
 
-  it("that are installed are those of the lockfile, by their checksums", () => {
+  it("are installed as the lockfile has them, by their checksums", () => {
     const installed = JSON.parse(read("node_modules/.package-lock.json")) as typeof lock;
     for (const [key, { integrity, version }] of Object.entries(installed.packages))
       expect([key, version, integrity]).toEqual([key, lock.packages[key]?.version, lock.packages[key]?.integrity]);
   });
 
-  it("are pinned exactly, and the lockfile names no registry", () => {
+  it("are pinned exactly, without a registry in the lockfile", () => {
     const { dependencies, devDependencies, optionalDependencies } = JSON.parse(read("package.json")) as Record<
       string,
       Record<string, string>
@@ -210,7 +187,7 @@ describe("ports", () => {
     expect(suites).toMatch(/#adapters\//);
   });
 
-  it("have no fake without a port", () => {
+  it("have no fake of what is no port", () => {
     const fakes = filesBelow("test/fakes").map((path) => relative("test/fakes", path).replace(".ts", ""));
     expect(fakes.sort()).toEqual(ports.map(kebab).sort());
   });

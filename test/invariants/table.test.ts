@@ -1,10 +1,8 @@
 import { basename } from "node:path";
 import { describe, expect, it } from "vitest";
 import { deprecationFaults } from "#contract/deprecation.ts";
-import { errorStatus } from "#contract/errors.ts";
-import { operations, resources } from "#contract/index.ts";
+import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
-import { errorsOf } from "#contract/operation.ts";
 import { isGateable, narrowableScopes, parseScope, scopes } from "#contract/scopes.ts";
 import { streams } from "#contract/streams.ts";
 import { startTestService } from "../api/harness.ts";
@@ -18,29 +16,34 @@ describe("operations table", () => {
     expect(new Set(keys).size).toBe(rows.length);
   });
 
-  it.each(rows)("%s is complete", (_, operation) => {
-    expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
-    expect(["self", "public", ...scopes]).toContain(operation.scope);
-    const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
-    const declared =
-      operation.params === undefined ? [] : Object.keys((operation.params as { properties?: object }).properties ?? {});
-    expect(declared).toEqual(inPath);
-    if (operation.effect !== "read") {
-      expect(operation.query).toMatchObject({
-        additionalProperties: false,
-        properties: { dry_run: { default: false } },
-      });
-      if (operation.body !== undefined) expect(operation.body).toMatchObject({ additionalProperties: false });
-      // A credential in the body is one too.
-      expect(operation.scope === "public").toBe(operation.session === "signsIn");
-    }
-    if (operation.resource !== undefined) {
-      const params = Object.fromEntries(inPath.map((name) => [name, "x"]));
-      expect(parseScope(`${operation.scope}:${operation.resource(params)}`)?.resource).toBeDefined();
-    }
-  });
+  it.each(rows)(
+    "%s has a summary, a scope, its parameters, and a dry run where it changes something",
+    (_, operation) => {
+      expect(operation.summary).toMatch(/^[A-Z].*[^.]$/);
+      expect(["self", "public", ...scopes]).toContain(operation.scope);
+      const inPath = [...operation.path.matchAll(/\{(\w+)\}/g)].map(([, name]) => name);
+      const declared =
+        operation.params === undefined
+          ? []
+          : Object.keys((operation.params as { properties?: object }).properties ?? {});
+      expect(declared).toEqual(inPath);
+      if (operation.effect !== "read") {
+        expect(operation.query).toMatchObject({
+          additionalProperties: false,
+          properties: { dry_run: { default: false } },
+        });
+        if (operation.body !== undefined) expect(operation.body).toMatchObject({ additionalProperties: false });
+        // A credential in the body is one too.
+        expect(operation.scope === "public").toBe(operation.session === "signsIn");
+      }
+      if (operation.resource !== undefined) {
+        const params = Object.fromEntries(inPath.map((name) => [name, "x"]));
+        expect(parseScope(`${operation.scope}:${operation.resource(params)}`)?.resource).toBeDefined();
+      }
+    },
+  );
 
-  it("says of every scope that may be narrowed how it is: by what the call touches or by what is answered", () => {
+  it("narrows each scope that may be narrowed by what the call touches, or by what is answered", () => {
     for (const [name, operation] of rows) {
       const isNarrowable = narrowableScopes.some((scope) => scope === operation.scope);
       const ways = [operation.resource, operation.narrows].filter((way) => way !== undefined);
@@ -48,7 +51,7 @@ describe("operations table", () => {
     }
   });
 
-  it("has windows hold back just the scopes that calls which change something take", () => {
+  it("lets windows hold back the scopes of mutations, and no others", () => {
     const changing = rows.filter(([, { effect }]) => effect !== "read");
     const needed = changing.flatMap(([, { scope, alsoNeeds = [] }]) => [scope, ...alsoNeeds]);
     const held = scopes.filter((scope) => needed.includes(scope) && !scope.endsWith(":read"));
@@ -74,17 +77,7 @@ describe("operations table", () => {
     await app.close();
   });
 
-  it("is in the docs, every row and every error", () => {
-    const page = read("docs/reference/operations.md");
-    for (const [name, operation] of rows) {
-      const line = page.split("\n").find((text) => text.includes(`\`${name}\``)) ?? "";
-      for (const code of errorsOf(operation))
-        expect([name, line]).toEqual([name, expect.stringContaining(`\`${code}\``)]);
-    }
-    for (const code of Object.keys(errorStatus)) expect(page).toContain(`| \`${code}\` |`);
-  });
-
-  it("has tests that name every operation's path or call", () => {
+  it("has an API test that names each operation or its path", () => {
     const tests = filesBelow("test/api")
       // The second has the errors that a test of each operation provokes.
       .filter((path) => path.endsWith(".test.ts") || path.endsWith("provoked-errors.ts"))
@@ -95,117 +88,64 @@ describe("operations table", () => {
       expect([name, called.test(tests)]).toEqual([name, true]);
     }
   });
-
-  it("uses names for resources that are types as well", () => {
-    for (const name of Object.keys(resources)) expect(name).toMatch(/^[A-Z][A-Za-z]+$/);
-  });
 });
 
-interface Schema {
-  readonly format?: string;
-  readonly properties?: Readonly<Record<string, Schema>>;
-  readonly patternProperties?: Readonly<Record<string, Schema>>;
-  readonly items?: Schema;
-  readonly anyOf?: readonly Schema[];
-}
-
-/** Every member of a schema that is a time, with the path to it. */
-function timesIn(
-  { format, properties = {}, patternProperties = {}, items, anyOf = [] }: Schema,
-  path: string,
-): readonly string[] {
-  const below = Object.entries({ ...properties, ...patternProperties });
-  return [
-    ...(format === "date-time" ? [path] : []),
-    ...below.flatMap(([name, member]) => timesIn(member, `${path}.${name}`)),
-    ...(items === undefined ? [] : timesIn(items, path)),
-    ...anyOf.flatMap((arm) => timesIn(arm, path)),
-  ];
-}
-
-it("deprecates operations for as long as the policy says (docs/versioning.md)", () => {
+it("operations are deprecated for as long as docs/versioning.md says", () => {
   const faults = rows.flatMap(([name, { deprecated, path }]) =>
     deprecated === undefined ? [] : deprecationFaults(deprecated, path).map((fault) => `${name}: ${fault}`),
   );
   expect(faults).toEqual([]);
 });
 
-describe("answers", () => {
-  it("that are lists say in the same words how many there are, how many are shown and where the next page begins", () => {
-    /** As the contract has them, field for field. */
-    const ofTheContract = ["listChecks", "listServices", "listLogs", "listSnapshots", "listConnectors", "listPlugins"];
-    /** Several lists in one answer (docs/adr/0006-behaviour-the-contract-leaves-open.md). */
-    const severalLists = ["listLogins", "listDisks", "listStale"];
-    const others = rows.filter(([name]) => /^(?:list|search)/.test(name));
-    const lacking = others.filter(([, { response }]) => {
-      const { properties = {} } = response as Schema;
-      return ["total", "limit", "next_cursor"].some((name) => !(name in properties));
-    });
-    expect(lacking.map(([name]) => name).sort()).toEqual([...ofTheContract, ...severalLists].sort());
+it("lists in answers say how many there are, how many are shown and where the next page begins", () => {
+  /** As the contract has them, field for field. */
+  const ofTheContract = ["listChecks", "listServices", "listLogs", "listSnapshots", "listConnectors", "listPlugins"];
+  /** Several lists in one answer (docs/adr/0006-behaviour-the-contract-leaves-open.md). */
+  const severalLists = ["listLogins", "listDisks", "listStale"];
+  const lacking = rows.filter(([name, { response }]) => {
+    const { properties = {} } = response as { properties?: object };
+    return /^(?:list|search)/.test(name) && ["total", "limit", "next_cursor"].some((member) => !(member in properties));
   });
-
-  it("name times *_at, but for the names of the contract and those that were there before", () => {
-    /** `timestamp` of a log entry, `since` and `until` of its queries, `time` of a log line. */
-    const ofTheContract = ["timestamp", "since", "until", "time"];
-    /** Of version 0.2 and before; no others join them. */
-    const before = ["start", "start_time", "first", "last"];
-    const names = rows.flatMap(([name, { response }]) => timesIn(response as Schema, name));
-    const odd = names.map((path) => path.split(".").at(-1) ?? "").filter((name) => !/(?:^|_)at$/.test(name));
-    expect([...new Set(odd)].sort()).toEqual([...ofTheContract, ...before].sort());
-  });
+  expect(lacking.map(([name]) => name).sort()).toEqual([...ofTheContract, ...severalLists].sort());
 });
 
-describe("registry of health checks", () => {
-  it("has every check of its folder, each with an id after its file and a test beside it", () => {
-    const files = filesBelow("src/domain/health/checks");
-    const names = files.filter((path) => !path.endsWith(".test.ts")).map((path) => basename(path, ".ts"));
-    const registry = read("src/domain/health/registry.ts");
-    for (const name of names) {
-      const id = name.replaceAll("-", "_");
-      const source = read(`src/domain/health/checks/${name}.ts`);
-      const [, factory] = new RegExp(`(\\w+Check)\\b[^}]* \\} from "./checks/${name}.ts"`).exec(registry) ?? [];
-      expect([name, registry.includes(`  ${id}: ${factory},\n`), source.includes(`id: "${id}"`)]).toEqual([
-        name,
-        true,
-        true,
-      ]);
-      expect(files).toContain(`src/domain/health/checks/${name}.test.ts`);
-    }
-    const listed = registry.match(/^ {2}\w+: \w+Check,$/gm) ?? [];
-    expect(listed).toHaveLength(names.length);
-  });
-});
+describe("the registry of", () => {
+  const sourcesOf = (kind: string): readonly string[] =>
+    filesBelow(`src/domain/health/${kind}`).filter((path) => !path.endsWith(".test.ts"));
+  const namesOf = (kind: string): readonly string[] => sourcesOf(kind).map((path) => basename(path, ".ts"));
 
-describe("registry of fixes", () => {
-  const names = filesBelow("src/domain/health/fixes")
-    .filter((path) => !path.endsWith(".test.ts"))
-    .map((path) => basename(path, ".ts"));
-
-  it("has every fix of its folder, each with an id after its file and a test beside it", () => {
-    const registry = read("src/domain/health/fixes-registry.ts");
-    const files = filesBelow("src/domain/health/fixes");
-    for (const name of names) {
+  it.each([
+    ["checks", "registry", /^ {2}\w+: \w+Check,$/gm],
+    ["fixes", "fixes-registry", /^ {4}\w+Fix\(ports\),$/gm],
+  ])("%s has each file of its directory, with an id after its name and a test beside it", (kind, file, entries) => {
+    const registry = read(`src/domain/health/${file}.ts`);
+    const files = filesBelow(`src/domain/health/${kind}`);
+    for (const name of namesOf(kind)) {
       const id = name.replaceAll("-", "_");
-      const source = read(`src/domain/health/fixes/${name}.ts`);
-      const found = [registry.includes(`./fixes/${name}.ts"`), source.includes(`id: "${id}"`)];
-      expect([name, ...found]).toEqual([name, true, true]);
-      expect(files).toContain(`src/domain/health/fixes/${name}.test.ts`);
+      const [, factory] =
+        new RegExp(`(\\w+(?:Check|Fix))\\b[^}]* \\} from "./${kind}/${name}.ts"`).exec(registry) ?? [];
+      const isListed =
+        kind === "checks" ? registry.includes(`  ${id}: ${factory},\n`) : registry.includes(`${factory}(`);
+      const hasId = read(`src/domain/health/${kind}/${name}.ts`).includes(`id: "${id}"`);
+      const hasTest = files.includes(`src/domain/health/${kind}/${name}.test.ts`);
+      expect([name, isListed, hasId, hasTest]).toEqual([name, true, true, true]);
     }
-    expect(registry.slice(registry.indexOf("return [")).match(/Fix\(/g)).toHaveLength(names.length);
+    expect(registry.match(entries)).toHaveLength(namesOf(kind).length);
   });
 
-  it("has every fix that a check names, and no other", () => {
-    const sources = filesBelow("src/domain/health/checks").filter((path) => !path.endsWith(".test.ts"));
-    const lists = sources.flatMap((path) =>
-      [...read(path).matchAll(/fixes: \[([^\]]*)\]/g)].map(([, list = ""]) => list),
+  it("fixes has each fix that a check names, and no other", () => {
+    const lists = sourcesOf("checks").flatMap((path) => [...read(path).matchAll(/fixes: \[([^\]]*)\]/g)]);
+    const named = lists.flatMap(([, list = ""]) => [...list.matchAll(/"(\w+)"/g)].map(([, id = ""]) => id));
+    expect([...new Set(named)].sort()).toEqual(
+      namesOf("fixes")
+        .map((name) => name.replaceAll("-", "_"))
+        .sort(),
     );
-    const named = lists.flatMap((list) => [...list.matchAll(/"(\w+)"/g)].map(([, id = ""]) => id.replaceAll("_", "-")));
-    expect([...new Set(named)].sort()).toEqual([...names].sort());
   });
 });
 
 describe("statuses of failures", () => {
-  it("appear in one file", () => {
+  it("are written in src/contract/errors.ts alone", () => {
     const literal = /\b(?:code|status|statusCode)\(?\s*(?:[:=]=*|\()\s*[45]\d\d\b/;
     // Adapters answer nobody: what they name is what other servers answer. OTLP is a protocol of its own, with statuses of its own.
     const others = /^src\/(adapters|transports\/otlp)\//;
