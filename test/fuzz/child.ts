@@ -3,7 +3,6 @@ import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, 
 import { join, relative } from "node:path";
 import { createRandom, type Random } from "../support/random.ts";
 import { type Coverage, startCoverage } from "./coverage.ts";
-import { minimise } from "./minimise.ts";
 import { mutate } from "./mutate.ts";
 import { BrokenPromise, type FuzzTarget, type OpenTarget } from "./target.ts";
 
@@ -48,8 +47,7 @@ export interface Progress {
 /** One line on the third descriptor. */
 export type ChildEvent =
   | ({ readonly kind: "progress" | "end" } & Progress)
-  | { readonly kind: "finding"; readonly key: string; readonly message: string; readonly input: string }
-  | { readonly kind: "missed"; readonly files: readonly { path: string; reached: number; known: number }[] };
+  | { readonly kind: "finding"; readonly key: string; readonly message: string; readonly input: string };
 
 export const root = join(import.meta.dirname, "../..");
 /** Exit status where not the target is at fault. */
@@ -77,6 +75,29 @@ function openRecorder(path: string, maxBytes: number) {
     input.copy(record, 8);
     writeSync(file, record, 0, 8 + Math.min(input.length, maxBytes), 0);
   };
+}
+
+/**
+ * Makes an input smaller as long as it still fails: takes parts out, large ones first.
+ * @param stillFails says whether a smaller one does.
+ * @param tries how often it may be called.
+ */
+export async function minimise(
+  input: Buffer,
+  stillFails: (smaller: Buffer) => boolean | Promise<boolean>,
+  tries: number,
+): Promise<Buffer> {
+  let smallest = input;
+  let left = tries;
+  for (let part = Math.ceil(input.length / 2); part >= 1 && left > 0; part = part === 1 ? 0 : Math.ceil(part / 2)) {
+    for (let from = 0; from < smallest.length && left > 0; ) {
+      const smaller = Buffer.concat([smallest.subarray(0, from), smallest.subarray(from + part)]);
+      left -= 1;
+      if (await stillFails(smaller)) smallest = smaller;
+      else from += part;
+    }
+  }
+  return smallest;
 }
 
 /** Which failure it is: what is the same for inputs that differ only in detail. */
@@ -247,10 +268,6 @@ async function fuzz(task: ChildTask): Promise<void> {
   }
   await opened.close?.();
   if (task.keepFolder !== undefined) keep(task.keepFolder, minimal);
-  emit({
-    kind: "missed",
-    files: coverage.byFile().map((file) => ({ ...file, path: relative(root, file.path) })),
-  });
   progress("end");
 }
 

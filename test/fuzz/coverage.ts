@@ -19,8 +19,6 @@ export interface Coverage {
   readonly steps: () => number;
   /** Edges reached so far, and edges there are in the files that were loaded. */
   readonly edges: () => { readonly reached: number; readonly known: number };
-  /** Files with fewer reached edges than they have, for whoever looks for what is missing. */
-  readonly byFile: () => readonly { readonly path: string; readonly reached: number; readonly known: number }[];
   /** Strings and numbers of the instrumented files. */
   readonly literals: () => readonly (string | number)[];
 }
@@ -42,7 +40,6 @@ export function startCoverage(isWanted: (path: string) => boolean): Coverage {
   const counters = new Uint32Array(maxCounters);
   const seen = new Uint8Array(maxCounters);
   const literals = new Set<string | number>();
-  const files: { readonly path: string; readonly first: number; readonly counters: number }[] = [];
   let used = 0;
   let reached = 0;
   let steps = 0;
@@ -59,18 +56,11 @@ export function startCoverage(isWanted: (path: string) => boolean): Coverage {
       const text = typeof source === "string" ? source : Buffer.from(source as Uint8Array).toString("utf8");
       const instrumented = instrument(path, text, used);
       if (used + instrumented.counters > maxCounters) throw new RangeError(`more than ${maxCounters} edges: ${path}`);
-      files.push({ path, first: used, counters: instrumented.counters });
       used += instrumented.counters;
       for (const literal of instrumented.literals) literals.add(literal);
       return { ...loaded, source: instrumented.code };
     },
   });
-
-  const reachedIn = (first: number, count: number): number => {
-    let found = 0;
-    for (let at = first; at < first + count; at += 1) if (seen[at] !== 0) found += 1;
-    return found;
-  };
 
   return {
     begin() {
@@ -94,7 +84,6 @@ export function startCoverage(isWanted: (path: string) => boolean): Coverage {
     },
     steps: () => steps,
     edges: () => ({ reached, known: used }),
-    byFile: () => files.map(({ path, first, counters: known }) => ({ path, reached: reachedIn(first, known), known })),
     literals: () => [...literals],
   };
 }

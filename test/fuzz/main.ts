@@ -5,7 +5,7 @@ import { nameOf, type Progress, root } from "./child.ts";
 import { type Finding, replay, supervise } from "./supervise.ts";
 import { type TargetEntry, targets } from "./targets/index.ts";
 
-const help = `usage: npm run fuzz -- [TARGET ...] [--seconds N] [--runs N] [--seed S] [--fresh] [--keep] [--missed]
+const help = `usage: npm run fuzz -- [TARGET ...] [--seconds N] [--runs N] [--seed S] [--fresh] [--keep]
        npm run fuzz -- TARGET --replay FILE
 
 Gives hostile input to what reads input from outside, guided by the coverage of its code. Targets: ${targets.map(({ name }) => name).join(", ")}.
@@ -15,7 +15,6 @@ Gives hostile input to what reads input from outside, guided by the coverage of 
   --seed S       a number: the same inputs for the same seed and corpus; random unless given
   --fresh        leaves aside what earlier runs on this machine have collected
   --keep         leaves in the corpus of the repository the smallest inputs that reach what was reached
-  --missed       lists the modules that were reached in part
   --replay FILE  runs one input, and says what is wrong
 
 Exit status: 0 nothing found, 1 something found, 2 usage. Findings are written to test/fuzz/findings; see test/fuzz/README.md.
@@ -59,7 +58,6 @@ const { values, positionals } = parseArgs({
     seed: { type: "string" },
     fresh: { type: "boolean", default: false },
     keep: { type: "boolean", default: false },
-    missed: { type: "boolean", default: false },
     replay: { type: "string" },
   },
 });
@@ -105,14 +103,11 @@ for (const target of chosen) {
     workFolder: runs === 0 || values.fresh ? undefined : work,
     keepFolder: values.keep ? corpus : undefined,
   };
-  const { progress, findings, missed } = await supervise(task, (now) => {
+  const { progress, findings } = await supervise(task, (now) => {
     if (isTerminal) process.stdout.write(`\r\u001b[K${progressLine(name, now)}`);
   });
   if (isTerminal) process.stdout.write("\r\u001b[K");
   write(progress === undefined ? `${name}: ended before its first input` : progressLine(name, progress));
-  if (values.missed) {
-    for (const { path, reached, known } of missed) if (reached < known) write(`  ${path}: ${reached} of ${known}`);
-  }
   for (const finding of findings) tell(name, finding);
   found += findings.length;
 }

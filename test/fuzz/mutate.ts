@@ -12,18 +12,7 @@ type Mutation = (input: Buffer, random: Random, material: Material) => Buffer;
 
 const interesting8 = [0, 1, 0x0a, 0x20, 0x22, 0x7f, 0x80, 0xff];
 const interesting32 = [0, 1, 7, 8, 16, 63, 64, 127, 128, 255, 256, 4095, 4096, 65_535, 65_536, 0x7fffffff, 0x80000000];
-const interestingNumbers = [
-  "0",
-  "-1",
-  "1",
-  "255",
-  "256",
-  "65536",
-  "2147483648",
-  "4294967296",
-  "9007199254740993",
-  "1e999",
-];
+const interestingNumbers = "0 -1 1 255 256 65536 2147483648 4294967296 9007199254740993 1e999".split(" ");
 
 const splice = (input: Buffer, from: number, to: number, middle: Buffer): Buffer =>
   Buffer.concat([input.subarray(0, from), middle, input.subarray(to)]);
@@ -41,30 +30,37 @@ const patched = (input: Buffer, change: (copy: Buffer) => void): Buffer => {
   return copy;
 };
 
+/** With one byte changed. */
+const withByte = (input: Buffer, random: Random, change: (byte: number) => number): Buffer =>
+  input.length === 0
+    ? random.bytes(1)
+    : patched(input, (copy) => {
+        const at = random.integer(copy.length);
+        copy[at] = change(copy[at] ?? 0);
+      });
+
+/** With a part put in somewhere, or put over what is there. */
+function withPart(input: Buffer, random: Random, part: Buffer): Buffer {
+  const at = random.integer(input.length + 1);
+  return splice(input, at, random.chance(0.5) ? at : Math.min(input.length, at + part.length), part);
+}
+
+/** With something else in the place of one of the parts that a pattern finds. */
+function withFound(input: Buffer, random: Random, pattern: RegExp, instead: () => Buffer): Buffer {
+  const found = [...input.toString("latin1").matchAll(pattern)];
+  if (found.length === 0) return input;
+  const { index, 0: text } = random.pick(found);
+  return splice(input, index, index + text.length, instead());
+}
+
 const mutations: readonly Mutation[] = [
   // One bit.
-  (input, random) =>
-    input.length === 0
-      ? random.bytes(1)
-      : patched(input, (copy) => {
-          const at = random.integer(copy.length);
-          copy[at] = (copy[at] ?? 0) ^ (1 << random.integer(8));
-        }),
+  (input, random) => withByte(input, random, (byte) => byte ^ (1 << random.integer(8))),
   // One byte.
   (input, random) =>
-    input.length === 0
-      ? input
-      : patched(input, (copy) => {
-          copy[random.integer(copy.length)] = random.chance(0.5) ? random.integer(256) : random.pick(interesting8);
-        }),
+    withByte(input, random, () => (random.chance(0.5) ? random.integer(256) : random.pick(interesting8))),
   // A little more or less.
-  (input, random) =>
-    input.length === 0
-      ? input
-      : patched(input, (copy) => {
-          const at = random.integer(copy.length);
-          copy[at] = (copy[at] ?? 0) + random.integer(17) - 8;
-        }),
+  (input, random) => withByte(input, random, (byte) => byte + random.integer(17) - 8),
   // A number of two, four or eight bytes.
   (input, random) => {
     const size = random.pick([2, 4, 8]);
@@ -90,44 +86,19 @@ const mutations: readonly Mutation[] = [
     return splice(input, from, to, Buffer.concat(Array.from({ length: times }, () => input.subarray(from, to))));
   },
   // A part from elsewhere in the same input, put in or put over.
-  (input, random) => {
-    const [from, to] = rangeOf(input, random);
-    const at = random.integer(input.length + 1);
-    return splice(
-      input,
-      at,
-      random.chance(0.5) ? at : Math.min(input.length, at + to - from),
-      input.subarray(from, to),
-    );
-  },
+  (input, random) => withPart(input, random, input.subarray(...rangeOf(input, random))),
   // Random bytes put in.
   (input, random) => {
     const at = random.integer(input.length + 1);
     return splice(input, at, at, random.bytes(1 + random.integer(8)));
   },
   // A word put in, or put over.
-  (input, random, { words }) => {
-    if (words.length === 0) return input;
-    const word = random.pick(words);
-    const at = random.integer(input.length + 1);
-    return splice(input, at, random.chance(0.5) ? at : Math.min(input.length, at + word.length), word);
-  },
+  (input, random, { words }) => (words.length === 0 ? input : withPart(input, random, random.pick(words))),
   // A word in the place of what stands between two delimiters.
-  (input, random, { words }) => {
-    if (words.length === 0) return input;
-    const text = input.toString("latin1");
-    const tokens = [...text.matchAll(/[\w.:/-]+/g)];
-    if (tokens.length === 0) return input;
-    const token = random.pick(tokens);
-    return splice(input, token.index, token.index + token[0].length, random.pick(words));
-  },
+  (input, random, { words }) =>
+    words.length === 0 ? input : withFound(input, random, /[\w.:/-]+/g, () => random.pick(words)),
   // A decimal number in the place of one.
-  (input, random) => {
-    const numbers = [...input.toString("latin1").matchAll(/-?\d+/g)];
-    if (numbers.length === 0) return input;
-    const found = random.pick(numbers);
-    return splice(input, found.index, found.index + found[0].length, Buffer.from(random.pick(interestingNumbers)));
-  },
+  (input, random) => withFound(input, random, /-?\d+/g, () => Buffer.from(random.pick(interestingNumbers))),
   // A line taken out, moved or doubled.
   (input, random) => {
     const lines = input.toString("latin1").split("\n");
@@ -143,16 +114,7 @@ const mutations: readonly Mutation[] = [
       other.subarray(random.integer(other.length + 1)),
     ]),
   // A part of another.
-  (input, random, { other }) => {
-    const [from, to] = rangeOf(other, random);
-    const at = random.integer(input.length + 1);
-    return splice(
-      input,
-      at,
-      random.chance(0.5) ? at : Math.min(input.length, at + to - from),
-      other.subarray(from, to),
-    );
-  },
+  (input, random, { other }) => withPart(input, random, other.subarray(...rangeOf(other, random))),
   // Cut off.
   (input, random) => input.subarray(0, random.integer(input.length + 1)),
 ];

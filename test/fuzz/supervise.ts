@@ -4,8 +4,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import { type ChildEvent, type ChildTask, driverFailed, type Progress } from "./child.ts";
-import { minimise } from "./minimise.ts";
+import { type ChildEvent, type ChildTask, driverFailed, minimise, type Progress } from "./child.ts";
 
 const childModule = join(import.meta.dirname, "child.ts");
 const heapMiB = 768;
@@ -28,7 +27,6 @@ export interface Finding {
 export interface Supervised {
   readonly progress: Progress | undefined;
   readonly findings: readonly Finding[];
-  readonly missed: readonly { readonly path: string; readonly reached: number; readonly known: number }[];
 }
 
 export interface Task extends Omit<ChildTask, "recorder" | "isMinimising"> {
@@ -75,7 +73,6 @@ async function runChild(
   );
   const findings: Finding[] = [];
   let progress: Progress | undefined;
-  let missed: Supervised["missed"] = [];
   let hasEnded = false;
   let isHung = false;
   let output = "";
@@ -106,8 +103,7 @@ async function runChild(
     if (event.kind === "finding") {
       const { message, input } = event;
       findings.push({ message, input: Buffer.from(input, "base64"), isReproducible: true });
-    } else if (event.kind === "missed") missed = event.files;
-    else {
+    } else {
       hasEnded = event.kind === "end";
       progress = event;
       onProgress(event);
@@ -122,7 +118,7 @@ async function runChild(
   rmSync(folder, { recursive: true, force: true });
   const how = isHung ? `did not end within ${hangMs / 1000} s` : `ended its process: ${signal ?? `exit ${code}`}`;
   const loss = hasEnded ? undefined : { message: `${how}\n${output}`.trim(), input: last?.input };
-  return { progress, findings, missed, loss };
+  return { progress, findings, loss };
 }
 
 /** What becomes of one input in a process of its own. */

@@ -1,3 +1,5 @@
+import { Ajv, type ValidateFunction } from "ajv";
+import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
 import type { Random } from "../support/random.ts";
 
 /** A target that is loaded and takes inputs. */
@@ -38,3 +40,9 @@ export function expectThat(holds: boolean, what: string): asserts holds {
 export class BrokenPromise extends Error {
   override readonly name = "BrokenPromise";
 }
+
+/** Checks a value against a schema of the contract. */
+export const createValidator = <T>(schema: object): ValidateFunction<T> =>
+  new Ajv({ ...ownSchemas, formats: { "date-time": (text: string) => parseTimestamp(text) !== undefined } }).compile<T>(
+    schema,
+  );

@@ -6,6 +6,8 @@ import { errorStatus, isErrorCode, isErrorStatus } from "#contract/errors.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
+import { createExamples } from "#transports/http/openapi-examples.ts";
+import { schemaName } from "#transports/http/openapi-schemas.ts";
 import { pathOf, startTestService, type TestService } from "../../api/harness.ts";
 import { leak } from "../../process/support/leak.ts";
 import {
@@ -16,9 +18,7 @@ import {
 } from "../../process/support/openapi.ts";
 import { decoded } from "../../support/decoded.ts";
 import type { Random } from "../../support/random.ts";
-import { exampleOf } from "../example.ts";
-import { expectThat, type FuzzTarget } from "../target.ts";
-import { createValidator } from "../validator.ts";
+import { createValidator, expectThat, type FuzzTarget } from "../target.ts";
 import { wordsOfSchema } from "../words.ts";
 
 /*
@@ -61,57 +61,35 @@ function parseRequest(text: string): Request | undefined {
 
 const rows = Object.entries<Operation>(operations);
 const byName = new Map(rows);
+const examples = createExamples(schemaName);
 
-function textOf({
-  method,
-  path,
-  key = "@admin",
-  body,
-}: {
-  method: string;
-  path: string;
-  key?: string;
-  body?: unknown;
-}): string {
+function textOf(method: string, path: string, body?: unknown, key = "@admin"): string {
   const head = `${method} ${path}\nHost: localhost\nX-API-Key: ${key}`;
   return body === undefined ? head : `${head}\nContent-Type: application/json\n\n${JSON.stringify(body)}`;
 }
 
-const exampleRequest = (operation: Operation): string => {
+/** Requests of an operation, with and without a query. */
+function exampleRequests(operation: Operation): readonly string[] {
   const { method, body, query } = operation;
-  const members = Object.entries(query === undefined ? {} : (exampleOf(query) as object));
+  const members = Object.entries(query === undefined ? {} : (examples.ofRequest(query) as object));
   const search = members.map(([name, value]) => `${name}=${encodeURIComponent(String(value))}`).join("&");
-  return textOf({
-    method,
-    path: `${pathOf(operation)}${search === "" ? "" : `?${search}`}`,
-    ...(body && { body: exampleOf(body) }),
-  });
-};
+  const example = body && examples.ofRequest(body);
+  return ["", search === "" ? "" : `?${search}`].map((each) => textOf(method, `${pathOf(operation)}${each}`, example));
+}
 
 function seeds(): readonly Buffer[] {
-  const alone = rows.flatMap(([, operation]) => [
-    exampleRequest(operation),
-    textOf({
-      method: operation.method,
-      path: pathOf(operation),
-      ...(operation.body && { body: exampleOf(operation.body) }),
-    }),
-  ]);
-  const make = textOf({
-    method: "POST",
-    path: "/api/v1/auth/keys",
-    body: { name: "a", scopes: ["viewer", "services:restart:cron*"] },
-  });
+  const alone = rows.flatMap(([, operation]) => exampleRequests(operation));
+  const withBody = "X-API-Key: @admin\nIdempotency-Key: one\nContent-Type: application/json\n\n";
   const together = [
-    [make, textOf({ method: "DELETE", path: "/api/v1/auth/keys/@last" })],
     [
-      textOf({ method: "GET", path: "/api/v1/auth/whoami", key: "@read" }),
+      textOf("POST", "/api/v1/auth/keys", { name: "a", scopes: ["viewer", "services:restart:cron*"] }),
+      textOf("DELETE", "/api/v1/auth/keys/@last"),
+    ],
+    [
+      textOf("GET", "/api/v1/auth/whoami", undefined, "@read"),
       'POST /api/v1/auth/tokens\nAuthorization: Bearer @read\nContent-Type: application/json\n\n{"scopes":["system:read"],"expires_in":60}',
     ],
-    [
-      'POST /api/v1/updates/apply\nX-API-Key: @admin\nIdempotency-Key: one\nContent-Type: application/json\n\n{"packages":["editor"]}',
-      "POST /api/v1/updates/apply\nX-API-Key: @admin\nIdempotency-Key: one\nContent-Type: application/json\n\n{}",
-    ],
+    [`POST /api/v1/updates/apply\n${withBody}{"packages":["editor"]}`, `POST /api/v1/updates/apply\n${withBody}{}`],
     [
       "POST /api/v1/system/services/cron.service/restart?dry_run=true\nX-API-Key: @admin\nPrefer: respond-async",
       "GET /api/v1/operations\nX-API-Key: @admin",
@@ -126,22 +104,8 @@ function seeds(): readonly Buffer[] {
 }
 
 const odd: readonly unknown[] = [
-  null,
-  true,
-  0,
-  -1,
-  1e21,
-  0.5,
-  "",
-  "a",
-  "\u0000",
-  "\ud800",
-  "__proto__",
-  "*",
-  [],
-  {},
-  ["*"],
-  "2026-01-01T00:00:00Z",
+  ...[null, true, 0, -1, 1e21, 0.5, [], {}, ["*"]],
+  ...["", "a", "\u0000", "\ud800", "__proto__", "*", "2026-01-01T00:00:00Z"],
 ];
 
 /** A value with a member changed, taken out, added or nested. */
@@ -171,36 +135,16 @@ const dictionary = (): readonly string[] => {
   words ??= [
     ...new Set(rows.flatMap(([, { params, query, body }]) => [params, query, body].flatMap(wordsOfSchema))),
     ...rows.map(([, operation]) => pathOf(operation)),
-    ...[
-      "cron.service",
-      "broken.service",
-      "some-id",
-      "plain",
-      "vital",
-      "mend",
-      "editor",
-      "@admin",
-      "@read",
-      "@last",
-      "viewer",
-      "admin",
-    ],
+    ..."cron.service broken.service some-id plain vital mend editor @admin @read @last viewer admin".split(" "),
     ...[
       "\nX-API-Key: ",
       "\nAuthorization: Bearer ",
       "\nIdempotency-Key: a",
       "\nPrefer: respond-async",
       "\nPrefer: wait=1",
-      "\nOrigin: null",
-      "\nHost: ",
-      "\nAccept: text/event-stream",
-      "\nAccept-Encoding: gzip, br;q=0.5",
-      "\nIf-None-Match: *",
-      "\nX-Forwarded-For: ",
-      "\nTraceparent: ",
-      "\nContent-Type: application/json",
-      separator,
     ],
+    ...["\nOrigin: null", "\nHost: ", "\nAccept: text/event-stream", "\nAccept-Encoding: gzip, br;q=0.5"],
+    ...["\nIf-None-Match: *", "\nX-Forwarded-For: ", "\nTraceparent: ", "\nContent-Type: application/json", separator],
     ...["?dry_run=true", "&", "%00", "%2e%2e%2f", "..%2f", "%", "__proto__", "*", "services:restart:*", ...scopes],
   ];
   return words;

@@ -11,8 +11,7 @@ import { packedMessages } from "../../journals/packed-messages.ts";
 import type { FileKind } from "../../journals/programs.ts";
 import { smallJournal, withHashes } from "../../journals/small-journal.ts";
 import { createRandom, type Random } from "../../support/random.ts";
-import { expectThat, type FuzzTarget } from "../target.ts";
-import { createValidator } from "../validator.ts";
+import { createValidator, expectThat, type FuzzTarget } from "../target.ts";
 
 const maxBytes = 16 * 1024;
 const documentedErrors = new Set(["LogQueryRefused", "NoPermission"]);
@@ -112,15 +111,8 @@ export const target: FuzzTarget = {
   ],
   maxBytes,
   maxSteps: 3_000_000,
-  dictionary: () => [
-    "LPKSHHRH",
-    "MESSAGE=",
-    "PRIORITY=3",
-    "_SYSTEMD_UNIT=a.service",
-    "_PID=1",
-    "_BOOT_ID=",
-    "_TRANSPORT=kernel",
-  ],
+  dictionary: () =>
+    "LPKSHHRH MESSAGE= PRIORITY=3 _SYSTEMD_UNIT=a.service _PID=1 _BOOT_ID= _TRANSPORT=kernel".split(" "),
   seeds: () => [
     ...kinds.flatMap(seedsOf),
     ...kinds.slice(0, 2).flatMap((kind) => packedSeeds({ ...kind, compress: true })),

@@ -12,18 +12,11 @@ import {
   TracesRefused,
 } from "#transports/otlp/receiver.ts";
 import type { Random } from "../../support/random.ts";
-import { expectThat, type FuzzTarget } from "../target.ts";
-import { createValidator } from "../validator.ts";
+import { createValidator, expectThat, type FuzzTarget } from "../target.ts";
 
 /** The first byte of an input says what the rest is. */
-const forms = [
-  "protobuf",
-  "json",
-  "protobuf to be packed",
-  "json to be packed",
-  "packed protobuf",
-  "packed json",
-] as const;
+const packings = ["protobuf to be packed", "json to be packed", "packed protobuf", "packed json"] as const;
+const forms = ["protobuf", "json", ...packings] as const;
 
 function bodyOf(input: Buffer): TraceBody {
   const form = forms[(input[0] ?? 0) % forms.length] ?? "protobuf";
@@ -36,21 +29,17 @@ function bodyOf(input: Buffer): TraceBody {
 }
 
 /**
- * Another implementation of protobuf, with the same definitions: a request as it reads it, and written again. It takes a field of
- * the wrong wire type for the field all the same, where the specification has it unknown: so it is what it has written itself that
- * can be compared.
+ * Another implementation of protobuf, with the same definitions. It takes a field of the wrong wire type for the field all the same,
+ * where the specification has it unknown: so it is what it has written itself that can be compared.
  */
-function otherImplementation(): (bytes: Uint8Array) => { readonly request: unknown; readonly written: Uint8Array } {
+function otherImplementation() {
   const proto = fileURLToPath(new URL("../../../src/transports/otlp/traces.proto", import.meta.url));
-  const definitions = loadSync(proto, { longs: String, enums: Number });
-  const service = definitions["opentelemetry.proto.collector.trace.v1.TraceService"];
-  if (service === undefined || "format" in service) throw new Error("the definitions have no service");
-  const { Export: method } = service;
-  if (method === undefined) throw new Error("the service has no method");
-  return (bytes) => {
-    const request = method.requestDeserialize(Buffer.from(bytes));
-    return { request, written: method.requestSerialize(request) };
-  };
+  const service = loadSync(proto, { longs: String, enums: Number })[
+    "opentelemetry.proto.collector.trace.v1.TraceService"
+  ];
+  const method = service === undefined || "format" in service ? undefined : service["Export"];
+  if (method === undefined) throw new Error("the definitions have no method Export");
+  return method;
 }
 
 const hexNames = new Set(["traceId", "spanId", "parentSpanId"]);
@@ -117,10 +106,7 @@ const example = {
 };
 
 function seeds(): readonly Buffer[] {
-  const proto = fileURLToPath(new URL("../../../src/transports/otlp/traces.proto", import.meta.url));
-  const service = loadSync(proto, { longs: String })["opentelemetry.proto.collector.trace.v1.TraceService"];
-  const method = service === undefined || "format" in service ? undefined : service["Export"];
-  const protobuf = method?.requestSerialize(example) ?? Buffer.alloc(0);
+  const protobuf = otherImplementation().requestSerialize(example);
   const json = Buffer.from(toOtlpJson(example));
   const of = (form: (typeof forms)[number], bytes: Buffer): Buffer =>
     Buffer.concat([Buffer.from([forms.indexOf(form)]), bytes]);
@@ -173,22 +159,18 @@ export const target: FuzzTarget = {
   maxSteps: 5_000_000,
   dictionary: () => [
     ...Object.keys(example.resourceSpans[0]?.scopeSpans[0]?.spans[0] ?? {}),
-    "stringValue",
-    "kvlistValue",
-    "null",
-    "NaN",
-    "-Infinity",
-    "1e999",
-    "\\ud800",
+    ..."stringValue kvlistValue null NaN -Infinity 1e999 \\ud800".split(" "),
   ],
   seeds,
   mutate,
   open() {
     const isSpan = createValidator<Span>(Span);
-    const decode = otherImplementation();
-    const decoded = (bytes: Uint8Array): ReturnType<typeof decode> | undefined => {
+    const { requestDeserialize, requestSerialize } = otherImplementation();
+    /** A request as the other implementation reads it, and written again. */
+    const decoded = (bytes: Uint8Array) => {
       try {
-        return decode(bytes);
+        const request = requestDeserialize(Buffer.from(bytes));
+        return { request, written: requestSerialize(request) };
       } catch {
         // What it does not take, such as a group or a string that is cut off, cannot be compared.
         return undefined;

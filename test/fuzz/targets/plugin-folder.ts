@@ -128,16 +128,10 @@ function mutate(input: Buffer, random: Random): Buffer {
   const oddPaths = [...paths, "plugin.yaml", "run", "lib/run", "a b", "a\u001b", "..", `${"x/".repeat(7)}x`];
   const targets = [
     ...paths,
-    "../../outside/plugin.yaml",
-    "/etc/passwd",
-    "/dev/zero",
-    ".",
-    "..",
-    "/proc/self/root",
-    "nowhere",
+    ..."../../outside/plugin.yaml /etc/passwd /dev/zero . .. /proc/self/root nowhere".split(" "),
     "",
   ];
-  const modes = ["644", "755", "777", "666", "4755", "000", "111", "600", "700"];
+  const modes = "644 755 777 666 4755 000 111 600 700".split(" ");
   switch (random.integer(4)) {
     case 0:
       members[0] = random.pick(["file", "folder", "link"]);
@@ -169,19 +163,8 @@ export const target: FuzzTarget = {
   maxBytes: 4 * 1024,
   maxSteps: 2_000_000,
   dictionary: () => [
-    "file\t",
-    "folder\t",
-    "link\t",
-    "\t644\t",
-    "\t755\t",
-    "\t777\t",
-    "plugin.yaml",
-    "/run",
-    "../",
-    "#!/bin/sh",
-    "\n",
-    "\\n",
-    "exec: ",
+    ...["file\t", "folder\t", "link\t", "\t644\t", "\t755\t", "\t777\t", "\n", "\\n", "exec: "],
+    ...["plugin.yaml", "/run", "../", "#!/bin/sh"],
   ],
   seeds: () => seeds.map((lines) => Buffer.from(lines.join("\n"), "latin1")),
   mutate,

@@ -23,13 +23,7 @@ export const target: FuzzTarget = {
   dictionary: () => [
     ...wordsOfSchema(ManifestFile),
     ...yamlWords,
-    "/srv/data",
-    "/etc/../etc",
-    "/proc/1",
-    "../run",
-    "26h",
-    "64G",
-    "#!/bin/sh",
+    ..."/srv/data /etc/../etc /proc/1 ../run 26h 64G #!/bin/sh".split(" "),
   ],
   seeds: () =>
     ["backup-age", "certificates", "chat-webhook"].map((name) =>

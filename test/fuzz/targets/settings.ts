@@ -25,12 +25,7 @@ export const target: FuzzTarget = {
   dictionary: () => [
     ...wordsOfSchema(Settings),
     ...yamlWords,
-    "127.0.0.1:8470",
-    "[::1]:0",
-    "10.0.0.0/8",
-    "16MiB",
-    "5m",
-    "1h",
+    ..."127.0.0.1:8470 [::1]:0 10.0.0.0/8 16MiB 5m 1h".split(" "),
   ],
   seeds: () =>
     [documented(), readFileSync(join(project, "deploy/debian/config.yaml"), "utf8"), ""].map((text) =>
@@ -42,12 +37,7 @@ export const target: FuzzTarget = {
     const load = (content: Buffer | string): Config | SettingsFaulty => {
       writeFileSync(file, content);
       try {
-        return loadConfig({
-          file,
-          environment: {},
-          isRoot: true,
-          builtInCheckIds: reservedCheckIds,
-        });
+        return loadConfig({ file, environment: {}, isRoot: true, builtInCheckIds: reservedCheckIds });
       } catch (error) {
         if (error instanceof SettingsFaulty) return error;
         throw error;
