@@ -5,7 +5,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { type Command, type Part, parts } from "./testing/parts.ts";
 import { countText, failedFiles, failureText } from "./testing/report.ts";
 import type { FileResult } from "./testing/results.ts";
-import { run, runVitest } from "./testing/run.ts";
+import { Interrupted, run, runVitest } from "./testing/run.ts";
 
 const help = `usage: npm run test:all [-- [PART ...] [--summary FILE]]
 
@@ -107,5 +107,5 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   console.error(errorMessage(error));
-  process.exitCode = 2;
+  process.exitCode = error instanceof Interrupted ? error.status : 2;
 }

@@ -3,7 +3,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { defaultSuite } from "../test/host/recipe.ts";
 import { countText, failedFiles, failureText, timeText, unstableText } from "./testing/report.ts";
 import type { FileResult } from "./testing/results.ts";
-import { type Argv, run, runVitest } from "./testing/run.ts";
+import { type Argv, Interrupted, run, runVitest } from "./testing/run.ts";
 
 interface Step {
   readonly name: string;
@@ -137,5 +137,5 @@ try {
   process.exitCode = await main(process.argv.slice(2));
 } catch (error) {
   console.error(errorMessage(error));
-  process.exitCode = 2;
+  process.exitCode = error instanceof Interrupted ? error.status : 2;
 }

@@ -1,6 +1,6 @@
 import { spawn } from "node:child_process";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { constants, tmpdir } from "node:os";
 import { join } from "node:path";
 import { type FileResult, readResults, resultsFile } from "./results.ts";
 
@@ -21,15 +21,45 @@ const silent = {
   DO_NOT_TRACK: "1",
 };
 
+/** A signal that ends a run, with the exit status that shells give it. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+  readonly status: number;
+
+  constructor(signal: NodeJS.Signals) {
+    super(`ended by ${signal}`);
+    this.status = 128 + constants.signals[signal];
+  }
+}
+
 /**
- * Runs a command with the output of this process.
- * @returns its exit status; 1 where a signal ended it.
+ * Runs a command with the output of this process. A signal that would end this process ends the command first: whoever cancels a
+ * run in CI signals the parent alone.
+ * @returns its exit status; 1 where a signal of its own ended it.
+ * @throws Interrupted
  */
 export function run([program, ...args]: Argv, environment: Readonly<Record<string, string>> = {}): Promise<number> {
   return new Promise((resolve, reject) => {
     const child = spawn(program, args, { stdio: "inherit", env: { ...process.env, ...silent, ...environment } });
-    child.on("error", reject);
-    child.on("close", (code) => resolve(code ?? 1));
+    let received: NodeJS.Signals | undefined;
+    const forward = (signal: NodeJS.Signals): void => {
+      received = signal;
+      child.kill(signal);
+    };
+    const signals = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
+    for (const signal of signals) process.on(signal, forward);
+    const stop = (): void => {
+      for (const signal of signals) process.off(signal, forward);
+    };
+    child.on("error", (error) => {
+      stop();
+      reject(error);
+    });
+    child.on("close", (code) => {
+      stop();
+      if (received === undefined) resolve(code ?? 1);
+      else reject(new Interrupted(received));
+    });
   });
 }
 
