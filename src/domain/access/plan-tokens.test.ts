@@ -16,7 +16,7 @@ const cleanup = (digested: readonly string[], rest = {}) =>
   createPlan([`remove ${digested.length} files`], rest, { digested });
 
 describe("a plan that has changed", () => {
-  it("says what has come and what has gone, also where its steps read the same", () => {
+  it("is refused with the steps that came and went, also if its steps read the same", () => {
     const { present, differenceSince } = setUp();
     const presented = present(
       cleanup(["remove web 1.0", "remove /tmp/a"], { requires_reboot: true, packages: ["web"] }),
@@ -34,7 +34,7 @@ describe("a plan that has changed", () => {
   it.each([
     ["many files", 30, files(5000)],
     ["long paths", 10, files(60).map((path) => `${path}/${"x".repeat(4000)}`)],
-  ])("says so without more where plans of %s have taken the room of what was shown", (_, plans, paths) => {
+  ])("is refused without its difference when plans of %s have displaced it", (_, plans, paths) => {
     const { present, differenceSince } = setUp();
     const oldest = present(cleanup(files(1)));
     for (let at = 0; at < plans; at += 1) present(cleanup(paths));
@@ -44,7 +44,7 @@ describe("a plan that has changed", () => {
     expect(details).not.toHaveProperty("added");
   });
 
-  it("names no more than people and clients can bear", () => {
+  it("is refused with a bounded list of differences", () => {
     const { present, differenceSince } = setUp();
     const difference = differenceSince(present(cleanup(files(300))), cleanup(files(300, 150)));
     const { message, details } = planChanged({}, difference);

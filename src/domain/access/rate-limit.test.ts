@@ -22,7 +22,7 @@ function take(limiter: RateLimiter, count: number, subject = "key"): Decision {
 }
 const leftOfHour = ({ windows: states }: Decision): number | undefined => states[1]?.remaining;
 
-it("keeps the hour's count over a stop and a start, and not the minute's", async () => {
+it("a rate limit keeps the count of the hour over a restart, and not that of the minute", async () => {
   const { clock, store, make } = start();
   const first = make();
   for (let minutes = 0; minutes < 3; minutes += 1) {
@@ -46,7 +46,7 @@ it("keeps the hour's count over a stop and a start, and not the minute's", async
   expect(take(second, 1).allowed).toBe(true);
 });
 
-it("wins nothing by a crash, and loses little", () => {
+it("a crash gives a key no requests back, and costs it at most 40", () => {
   const { store, make } = start();
   for (const taken of [1, 20, 21, 22, 60]) {
     const before = take(make(), 1, `key-${taken}`);
@@ -60,7 +60,7 @@ it("wins nothing by a crash, and loses little", () => {
   expect(store.load().every(({ name }) => name === "perhour")).toBe(true);
 });
 
-it("writes seldom where the limit is high, and loses no larger share by a crash", () => {
+it("a high rate limit is stored seldom, and a crash costs no larger share of it", () => {
   const { clock, store } = start();
   const hour: Window = { name: "perhour", quota: 100_000, seconds: 3600, isStored: true };
   const make = () => createRateLimiter({ clock, windows: [hour], store });
@@ -71,7 +71,7 @@ it("writes seldom where the limit is high, and loses no larger share by a crash"
   expect(remaining).toBeGreaterThanOrEqual(100_000 - 50_001 - 2 * 2000);
 });
 
-it("stores nothing for what it refuses, and no more than the quota", async () => {
+it("a rate limit stores nothing for requests that it refuses", async () => {
   const { clock, store, make } = start();
   const limiter = make();
   for (let minutes = 0; minutes < 10; minutes += 1) {
@@ -83,7 +83,7 @@ it("stores nothing for what it refuses, and no more than the quota", async () =>
   expect([store.saves(), store.load()]).toMatchObject([saves, [{ used: 1000 }]]);
 });
 
-it("takes what is stored for at most the length of the window, and nothing of a window that is not kept", () => {
+it("a stored rate limit ends with its window, and stored counts of other windows are ignored", () => {
   const { clock } = start();
   const limiter = createRateLimiter({
     clock,
@@ -101,7 +101,7 @@ it("takes what is stored for at most the length of the window, and nothing of a 
   expect(limiter.take("other").allowed).toBe(true);
 });
 
-it("remembers no more subjects than it may, and gives nobody a fresh budget to make room", async () => {
+it("a rate limiter remembers a bounded number of subjects, and forgets none that has used its budget up", async () => {
   const clock = createFakeClock();
   const limiter = createRateLimiter({ clock, windows: [windows[0]], maxSubjects: 50 });
   expect(take(limiter, 101, "first").allowed).toBe(false);

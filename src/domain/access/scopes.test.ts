@@ -15,8 +15,8 @@ import {
 const letters = fc.string({ unit: fc.constantFrom("a", "b", "*", "-", "."), maxLength: 8 });
 const names = fc.string({ unit: fc.constantFrom("a", "b", "-", "."), maxLength: 8 });
 
-describe("patterns", () => {
-  it("match as a star matches", () => {
+describe("patterns of scopes", () => {
+  it("match names with a star for any characters", () => {
     fc.assert(
       fc.property(letters, names, (pattern, name) => {
         const oracle = new RegExp(
@@ -31,7 +31,7 @@ describe("patterns", () => {
     );
   });
 
-  it("cover a narrower pattern only when they cover all that it covers", () => {
+  it("cover a narrower pattern only when they match all that it matches", () => {
     fc.assert(
       fc.property(letters, letters, names, (wide, narrow, name) => {
         if (matchesPattern(wide, narrow) && matchesPattern(narrow, name)) expect(matchesPattern(wide, name)).toBe(true);
@@ -69,7 +69,7 @@ describe("scopes", () => {
     expect(expandScopes(["services:controls"])).toEqual({ unknown: "services:controls" });
   });
 
-  it("take a unit by its short name, when they are granted and when they are read", () => {
+  it("take a unit by its short name", () => {
     const given = ["services:restart:nginx", "logs:read:nginx", "logs:read:kernel", "logs:read:app-*", "plugins:run:x"];
     const scopes = ["services:restart:nginx.service", "logs:read:nginx.service", ...given.slice(2)];
     expect(expandScopes(given)).toEqual({ scopes });
@@ -77,14 +77,14 @@ describe("scopes", () => {
     expect(allows(given, "services:restart", "nginx.service")).toBe(true);
   });
 
-  it("tell the resources that they are narrowed to", () => {
+  it("have the resources that they are narrowed to", () => {
     expect(resourcesOf(["logs:read"], "logs:read")).toBe("all");
     expect(resourcesOf(["logs:read:a.service", "logs:read"], "logs:read")).toBe("all");
     expect(resourcesOf(["system:read", "logs:readings"], "logs:read")).toEqual([]);
     expect(resourcesOf([], "logs:read")).toEqual([]);
   });
 
-  it("cannot be handed on beyond what is held", () => {
+  it("do not cover wider scopes", () => {
     expect(
       notCovered(["services:restart:app-*"], ["services:restart:app-1.service", "services:restart", "system:read"]),
     ).toEqual(["services:restart", "system:read"]);
@@ -108,7 +108,7 @@ describe("scopes of hosts", () => {
     ["services:restart:getty@*", "getty@*", undefined],
     ["services:restart:getty@tty1.service", "getty@tty1.service", undefined],
     ["logs:read:user@*.service", "user@*.service", undefined],
-  ])("are read from %s", (text, resource, host) => {
+  ])("are parsed from %s", (text, resource, host) => {
     expect(parseScope(text)).toMatchObject({ resource, host });
   });
 
@@ -123,7 +123,7 @@ describe("scopes of hosts", () => {
     "services:restart@web@db",
     "nonsense@web",
     "@web",
-  ])("are refused as %j", (text) => {
+  ])("are refused: %j", (text) => {
     expect(parseScope(text)).toBeUndefined();
     expect(expandScopes([text])).toEqual({ unknown: text });
     expect(knownScopes([text])).toEqual([]);
@@ -138,18 +138,9 @@ describe("scopes of hosts", () => {
     expect(on("", granted)).toEqual([]);
   });
 
-  it("mean nothing before it is known which host this is", () => {
+  it("allow nothing until they are resolved for a host", () => {
     expect(allows(["system:reboot@*"], "system:reboot")).toBe(false);
     expect(resourcesOf(["logs:read:a.service@*"], "logs:read")).toEqual([]);
-  });
-
-  it("are one list for one host, and the given one where it names none", () => {
-    const plain = ["system:read"];
-    expect(on("a", plain)).toBe(plain);
-    const narrowed = ["system:read@a*", "logs:read"];
-    expect(on("a", narrowed)).toBe(on("a", narrowed));
-    expect(on("b", narrowed)).toEqual(["logs:read"]);
-    expect(on("a2", narrowed)).toEqual(["system:read", "logs:read"]);
   });
 
   it("expand with roles and sets", () => {
@@ -164,7 +155,7 @@ describe("scopes of hosts", () => {
     });
   });
 
-  it("cannot be handed on to further hosts", () => {
+  it("do not cover scopes of other hosts", () => {
     const held = ["services:restart:*.service@web-*"];
     expect(notCovered(held, ["services:restart:a.service@web-1"])).toEqual([]);
     const wider = [
@@ -191,7 +182,7 @@ describe("scopes of hosts", () => {
       return `${scope}${narrowed}${host === undefined ? "" : `@${host}`}`;
     });
 
-  it("never widen what they are handed on from, on any host", () => {
+  it("cover no scope that allows more, on any host", () => {
     fc.assert(
       fc.property(fc.array(entries, { maxLength: 4 }), entries, plain, plain, (held, wanted, hostName, name) => {
         const expanded = expandScopes([wanted]);
@@ -222,8 +213,8 @@ describe("scopes of hosts", () => {
   });
 });
 
-describe("scopes that may only be proposed", () => {
-  it("allow nothing, and are the scope itself where a call is proposed", () => {
+describe("scopes with propose:", () => {
+  it("allow nothing, except to propose a call", () => {
     const granted = ["propose:services:restart:nginx", "propose:updates:apply@web-*", "system:read"];
     expect(allows(granted, "services:restart", "nginx.service")).toBe(false);
     expect(resourcesOf(granted, "services:restart")).toEqual([]);
@@ -245,7 +236,7 @@ describe("scopes that may only be proposed", () => {
     ]);
   });
 
-  it("stand before sets and roles, without what changes nothing", () => {
+  it("expand with sets and roles, without reads", () => {
     expect(expandScopes(["propose:operator@web-1"])).toEqual({
       scopes: [
         "propose:health:fix@web-1",

@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { KeyStore } from "#domain/ports/access.ts";
 import { watchedStore } from "./watched-store.ts";
 
-it("reports once that it cannot be written to, and once that it can be again", () => {
+it("a key store reports once that it cannot be written, and once that it can be again", () => {
   let isFull = false;
   const write = (): void => {
     if (isFull) throw new Error("no space left on device");

@@ -39,13 +39,13 @@ const at = (day: number, hour: number): number => day * dayMs + hour * hourMs;
 const gateAt = (now: number, ...windows: WindowPlan[]) =>
   createWindowGate({ windows, clock: { now: () => now }, hostName: () => "web-1.example.org" });
 
-describe("the gate of windows", () => {
-  it("holds nothing back without windows, and nothing that they do not name", () => {
+describe("change windows", () => {
+  it("hold back only what they name", () => {
     expect(gateAt(0).held(apply)).toBeUndefined();
     expect(gateAt(0, plan("a", { allow: ["system:reboot"] })).held(apply)).toBeUndefined();
   });
 
-  it("allows what a window names only inside one that names it", () => {
+  it("allow what they name only inside one of them", () => {
     const night = plan("night", { hour: 3, allow: ["updates:apply"] });
     const noon = plan("noon", { hour: 12, allow: ["updates:apply", "services:restart"] });
     expect(gateAt(at(9, 3), night, noon).held(apply)).toBeUndefined();
@@ -60,7 +60,7 @@ describe("the gate of windows", () => {
     expect(gateAt(at(9, 3), night, noon).held(restart("a.service"))).toMatchObject({ window: "noon" });
   });
 
-  it("forbids inside, whatever else allows it", () => {
+  it("that deny take precedence over those that allow", () => {
     const freeze = plan("freeze", { hour: 2, hours: 3, deny: ["updates:apply"] });
     const night = plan("night", { hour: 3, hours: 4, allow: ["updates:apply"] });
     expect(gateAt(at(9, 3), freeze, night).held(apply)).toMatchObject({
@@ -73,7 +73,7 @@ describe("the gate of windows", () => {
     expect(gateAt(at(9, 8), freeze, night).held(apply)).toMatchObject({ window: "night", nextAt: at(10, 5) });
   });
 
-  it("has no time in sight where none comes", () => {
+  it("name no next time where none comes", () => {
     const never1 = plan("never", { calendar: never, allow: ["updates:apply"] });
     expect(gateAt(5, never1).held(apply)).toMatchObject({ nextAt: null });
     const always = plan("always", { hours: 48, deny: ["updates:apply"] });
@@ -82,7 +82,7 @@ describe("the gate of windows", () => {
     expect(gateAt(at(9, 5), ...shut).held(apply)).toMatchObject({ nextAt: null });
   });
 
-  it("narrows as keys do, by resource and by host", () => {
+  it("are narrowed by resource and host as keys are", () => {
     const window = plan("night", { allow: ["services:restart:nginx", "services:stop:db-*@web-*", "system:reboot@db"] });
     const gate = gateAt(at(9, 5), window);
     expect(gate.held(restart("nginx.service"))).toBeDefined();
@@ -94,7 +94,7 @@ describe("the gate of windows", () => {
     expect(gateAt(at(9, 5), plan("a", { deny: ["system:reboot@db"], hours: 24 })).held(apply)).toBeUndefined();
   });
 
-  it("takes sets and roles, without the reads that they bring along", () => {
+  it("take sets and roles, without their reads", () => {
     const gate = gateAt(at(9, 5), plan("night", { allow: ["services:control:nginx", "operator"] }));
     expect(gate.held({ scope: "services:mask", resource: "nginx.service" })).toBeDefined();
     expect(gate.held({ scope: "health:fix", resource: "disk_space" })).toBeDefined();
@@ -102,7 +102,7 @@ describe("the gate of windows", () => {
     expect(gate.held({ scope: "updates:read", resource: undefined })).toBeUndefined();
   });
 
-  it("says which window, and when it is allowed again", () => {
+  it("refuse with the window and the next time", () => {
     const night = plan("night", { allow: ["services:restart"] });
     const held = gateAt(at(9, 5), night).held(restart("nginx.service"));
     if (held === undefined) throw new Error("it is not held back");
@@ -118,7 +118,7 @@ describe("the gate of windows", () => {
     );
   });
 
-  it("follows a clock that is set back, and settings that are read again", () => {
+  it("follow a clock that is set back, and reloaded settings", () => {
     let now = at(9, 3);
     const windows = [plan("night", { allow: ["updates:apply"] })];
     const gate = createWindowGate({ windows, clock: { now: () => now }, hostName: () => "h" });
@@ -135,18 +135,6 @@ describe("the gate of windows", () => {
     expect(gate.held(apply)).toBeUndefined();
   });
 
-  it("is quick with a thousand windows", () => {
-    const windows = Array.from({ length: 1000 }, (_, index) =>
-      plan(`w${index}`, {
-        hour: index % 24,
-        ...(index % 2 === 0 ? { allow: ["updates:apply"] } : { deny: ["updates:apply"] }),
-      }),
-    );
-    const gate = gateAt(at(9, 5), ...windows);
-    expect(gate.held(apply)).toMatchObject({ way: "forbidden", nextAt: at(9, 6) });
-    expect(gate.list()).toHaveLength(1000);
-  });
-
   const hours = fc.integer({ min: 0, max: 23 });
   const someWindow = fc
     .record({ hour: hours, hours: fc.integer({ min: 1, max: 30 }), way: fc.constantFrom("allow", "deny") })
@@ -154,7 +142,7 @@ describe("the gate of windows", () => {
       plan(`${way}-${hour}-${length}`, { hour, hours: length, [way]: ["updates:apply"] }),
     );
 
-  it("names the first time when it is allowed", () => {
+  it("name the first time at which the call is allowed, for any windows", () => {
     fc.assert(
       fc.property(fc.array(someWindow, { maxLength: 4 }), hours, (windows, hour) => {
         const isHeld = (time: number): boolean => gateAt(time, ...windows).held(apply) !== undefined;

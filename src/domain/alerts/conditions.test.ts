@@ -1,8 +1,8 @@
 import { expect, it } from "vitest";
 import { alertNames } from "#contract/alerts.ts";
-import { alertConditions, alertRouting } from "./conditions.ts";
+import { alertConditions } from "./conditions.ts";
 
-it("the table has the alerts of the contract, with its conditions, durations and severities", () => {
+it("the alerts are those of the contract, with their expressions, durations and severities", () => {
   const rows = alertConditions.map(({ name, expression, durationMs, severity }) => [
     name,
     expression,
@@ -18,17 +18,8 @@ it("the table has the alerts of the contract, with its conditions, durations and
   expect(alertConditions.map(({ name }) => name)).toEqual(alertNames);
 });
 
-it("each expression says its threshold", () => {
+it("the expression of each alert names its threshold", () => {
   for (const { expression, threshold, metric } of alertConditions) {
     if (metric !== "scrape_target_down") expect(expression).toContain(`above ${threshold}%`);
   }
-});
-
-it("the routing is that of the contract", () => {
-  expect(alertRouting).toEqual({
-    groupBy: ["alertname", "severity"],
-    groupWaitMs: 30_000,
-    groupIntervalMs: 300_000,
-    repeatIntervalMs: 14_400_000,
-  });
 });

@@ -29,7 +29,7 @@ const wanted = (forMs: number) => ({
 });
 
 describe("a silence", () => {
-  it("holds for its alert until it ends, and is forgotten then", async () => {
+  it("holds for its alert until it ends, and is removed then", async () => {
     const silences = open();
     silences.add(wanted(60_000));
     expect([silences.isSilenced({ alert: "DiskSpaceLow" }), silences.isSilenced({ alert: "HighCPUUsage" })]).toEqual([
@@ -43,7 +43,7 @@ describe("a silence", () => {
     expect([silences.list(), store.silences()]).toEqual([[], []]);
   });
 
-  it("of a check leaves alerts and other checks alone", () => {
+  it("of a check does not hold for alerts and other checks", () => {
     const silences = open();
     const { alert, ...rest } = wanted(60_000);
     silences.add({ ...rest, check: "disk_space" });
@@ -66,7 +66,7 @@ describe("a silence", () => {
     expect([silences.list(), store.silences()]).toEqual([[], []]);
   });
 
-  it("outlives the process, and may be removed by the next", () => {
+  it("outlives the process, and can be removed by the next one", () => {
     const { id } = open().add(wanted(60_000));
     const next = open();
     expect(next.list()).toMatchObject([{ id, comment: "moving data", createdBy: "admin", createdAt: clock.now() }]);
@@ -74,14 +74,14 @@ describe("a silence", () => {
     expect([next.isSilenced({ alert: "DiskSpaceLow" }), open().list()]).toEqual([false, []]);
   });
 
-  it("that cannot be written down is refused, and does not hold", () => {
+  it("that cannot be stored is refused, and does not hold", () => {
     const silences = open();
     store.fault = new Error("disk full");
     expect(() => silences.add(wanted(60_000))).toThrow("disk full");
     expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(false);
   });
 
-  it("that cannot be forgotten has ended all the same, and is tried again no more than once", async () => {
+  it("that cannot be removed from the store ends all the same, and the error is logged once", async () => {
     const troubles: unknown[] = [];
     const silences = open((error) => void troubles.push(error));
     silences.add(wanted(60_000));

@@ -37,7 +37,7 @@ describe("verification of the audit log", () => {
     return asked.length;
   };
 
-  it("takes place soon after the start, then once a day", async () => {
+  it("runs soon after the start, then once a day", async () => {
     open();
     expect(await asksAfter(1)).toBe(0);
     open().start();
@@ -47,7 +47,7 @@ describe("verification of the audit log", () => {
     expect(found).toEqual([]);
   });
 
-  it("reports a break each time", async () => {
+  it("reports a broken log each time", async () => {
     answers.push(undefined, broken, broken);
     open().start();
     await asksAfter(1);
@@ -56,7 +56,7 @@ describe("verification of the audit log", () => {
     expect(found).toEqual([broken, broken]);
   });
 
-  it("is repeated soon where the log could not be read", async () => {
+  it("is retried soon when the log could not be read", async () => {
     const error = new Error("an old file was removed");
     answers.push(error, broken);
     open().start();
@@ -64,7 +64,7 @@ describe("verification of the audit log", () => {
     expect([failed, found]).toEqual([[error], [broken]]);
   });
 
-  it("ends with the service", async () => {
+  it("stops with the service", async () => {
     const verification = open();
     verification.start();
     verification.dispose();

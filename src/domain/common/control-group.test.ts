@@ -22,11 +22,11 @@ describe("the unit of a process, by its control group", () => {
       "12:memory:/system.slice/other.service\n1:name=systemd:/system.slice/cron.service\n0::/system.slice/cron.service\n",
       "cron.service",
     ],
-  ])("of %j is %j", (text, unit) => {
+  ])("is read from %j as %j", (text, unit) => {
     expect(unitOfProcess(text)).toBe(unit);
   });
 
-  it("is a name, whatever is read", () => {
+  it("is a valid unit name or none, whatever the file says", () => {
     fc.assert(
       fc.property(
         fc.string({ unit: fc.constantFrom("/", ":", "0", "a", ".", "service", "slice", "_", "\n", " ") }),

@@ -20,7 +20,7 @@ it.each([
   [{ code: "ERR_SQLITE_ERROR", errcode: 14, path }, "a database file in /var/lib/steward", "database file"],
   [{ code: "EMFILE", path }, "the process has too many open files", "file descriptors"],
   [{ code: "ENFILE", path }, "the host has too many open files", "file descriptors"],
-])("%j means: %s", (members, message, missing) => {
+])("the error %j is reported as: %s", (members, message, missing) => {
   const error = failure(members);
   const caused = new Error("cannot do it", { cause: new Error("nor this", { cause: error }) });
   for (const each of [error, caused]) {
@@ -32,7 +32,7 @@ it.each([
   }
 });
 
-it("leaves what an adapter has said as it is", () => {
+it("a HostUnavailable of an adapter is passed on as it is", () => {
   const said = new HostUnavailable("the system bus does not answer", { missing: "systemd", retryable: false });
   expect(findUnavailable(new Error("cannot ask", { cause: said }))).toBe(said);
 });
@@ -44,11 +44,11 @@ it.each([
   new Error("ENOSPC: in words alone"),
   "ENOSPC",
   undefined,
-])("finds nothing in %s", (error) => {
+])("the error %s is not reported as a host that is unavailable", (error) => {
   expect(findUnavailable(error)).toBeUndefined();
 });
 
-it("ends with causes that go round", () => {
+it("an error whose cause is itself does not hang findUnavailable", () => {
   const round = new Error("a");
   round.cause = round;
   expect(findUnavailable(round)).toBeUndefined();

@@ -5,7 +5,7 @@ const letters = "abcdefgh".split("");
 const page = (query: { limit: number; cursor?: string | undefined }, all: readonly string[] = letters) =>
   pageOf(all, query, (letter) => letter);
 
-it("leads through a list without a gap or a repetition", () => {
+it("the pages of a list have each member once", () => {
   const seen: string[] = [];
   let cursor: string | undefined;
   do {
@@ -17,13 +17,13 @@ it("leads through a list without a gap or a repetition", () => {
   expect(seen).toEqual(letters);
 });
 
-it("has no cursor where all is shown", () => {
+it("the last page of a list has no cursor", () => {
   expect(page({ limit: 8 }).shape.next_cursor).toBeNull();
   expect(page({ limit: 8 }, []).shape).toEqual({ total: 0, limit: 8, next_cursor: null });
   expect(wholeList(5)).toEqual({ total: 5, limit: null, next_cursor: null });
 });
 
-it("goes on after the same member where the list has changed, and at its place where that is gone", () => {
+it("a page of a list that has changed goes on after the last member shown, or at its place if it was removed", () => {
   const { next_cursor: cursor } = page({ limit: 3 }).shape;
   const next = (all: string): string => page({ limit: 3, cursor: cursor ?? "" }, all.split("")).items.join("");
   expect(next("xyabcdefgh")).toBe("def");
@@ -32,6 +32,9 @@ it("goes on after the same member where the list has changed, and at its place w
   expect(next("ab")).toBe("");
 });
 
-it.each(["", "x", "1", "-1.a", "1e3.a", `${"9".repeat(20)}.a`])("refuses %j, which is no cursor", (cursor) => {
-  expect(() => page({ limit: 3, cursor })).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
-});
+it.each(["", "x", "1", "-1.a", "1e3.a", `${"9".repeat(20)}.a`])(
+  "the malformed cursor %j of a list is refused",
+  (cursor) => {
+    expect(() => page({ limit: 3, cursor })).toThrow(expect.objectContaining({ code: "VALIDATION_ERROR" }));
+  },
+);

@@ -17,7 +17,7 @@ const steps = fc.array(
   { maxLength: 60 },
 );
 
-it("never lets a day end more than one call over its limit, whatever runs at the same time", () => {
+it("a token budget is exceeded by at most one call a day, whatever runs concurrently", () => {
   fc.assert(
     fc.property(steps, fc.integer({ min: 1, max: 2_000 }), (list, limit) => {
       let now = start;
@@ -58,7 +58,7 @@ it("never lets a day end more than one call over its limit, whatever runs at the
   );
 });
 
-it("gives back what was reserved once, however often a call is settled", () => {
+it("a token budget releases a reservation once, however often a call is settled", () => {
   const ledger = createFakeTokenLedger();
   const budgets = createTokenBudgets({ ledger, clock: { now: () => start }, onTrouble: () => undefined });
   const reserve = () => budgets.reserve({ keyId: "key", limit: 100, tokens: 90, drawsOn: () => undefined });

@@ -44,7 +44,7 @@ async function linesOf(entries: readonly LogEntry[], granted: "all" | readonly s
 }
 
 describe("journalLines", () => {
-  it("asks for warnings first, around the change and of the last hour, and never for what is not granted", async () => {
+  it("queries warnings first, around the change and of the last hour, and only what is granted", async () => {
     const { searches } = await linesOf([], ["kernel"]);
     const hour = { since: (nowMs - 3_600_000) * 1000, until: nowMs * 1000 + 999 };
     const change = { since: (nowMs - 601_000) * 1000, until: nowMs * 1000 + 999 };
@@ -60,7 +60,7 @@ describe("journalLines", () => {
     for (const { units } of searches) expect(units).toEqual(["kernel"]);
   });
 
-  it("asks for nothing where nothing is granted", async () => {
+  it("queries nothing without a granted unit", async () => {
     expect((await linesOf([entryOf("secret thing", 0)], [])).searches).toEqual([]);
     const { searches, lines, omitted } = await linesOf([], ["other.service"]);
     expect(searches.map(({ units, identifier }) => ({ units, identifier }))).toEqual(
@@ -70,7 +70,7 @@ describe("journalLines", () => {
     expect(omitted).toEqual(["journal entries of app.service, kernel: outside the scope logs:read of this key"]);
   });
 
-  it("gives each entry one inert line of bounded length, in order, whatever is in it", async () => {
+  it("gives each entry one escaped line of bounded length, in order", async () => {
     const hostile = fc.oneof(
       fc.string({ unit: "binary", maxLength: 600 }),
       fc
@@ -99,10 +99,10 @@ describe("journalLines", () => {
         for (const line of content.match(/^L\d+ .*$/gm) ?? []) expect(utf8Length(line)).toBeLessThanOrEqual(500);
       },
     );
-    await fc.assert(property, { numRuns: 150, seed: 6 });
+    await fc.assert(property, { numRuns: 150 });
   });
 
-  it("knows a secret before it cuts a line", async () => {
+  it("redacts a secret before it cuts a line", async () => {
     const before = "x ".repeat(200);
     const { lines, redactions } = await linesOf([
       entryOf(`${before} password=abcdefghijklmnopqrstuvwxyz0123456789${"9".repeat(300)} end`, 0),

@@ -19,7 +19,7 @@ const resultOf = (given: Partial<HealthCheckResult>): HealthCheckResult => ({
 });
 
 describe("subjectsOf", () => {
-  it("takes the units that details name, wherever they stand", () => {
+  it("finds units anywhere in the details", () => {
     const details = {
       units: [{ name: "nginx.service", result: "exit-code" }, { name: "srv-data.mount" }],
       output: "CRITICAL: app@1.service, (backup.timer) dev-disk\\x2dby.swap are down",
@@ -33,16 +33,16 @@ describe("subjectsOf", () => {
     ]);
   });
 
-  it("takes programs by the fields that name them", () => {
+  it("finds programs by the names of fields", () => {
     const details = { kills: [{ process: "java", pid: 7 }], changed_by: { program: "apt" }, note: "cat", process: "" };
     expect(subjectsOf(resultOf({ details }))).toEqual({ units: [], identifiers: ["java", "apt"] });
   });
 
-  it("adds what belongs to the check", () => {
+  it("adds the units that belong to the check", () => {
     expect(subjectsOf(resultOf({ check_id: "raid_status" })).units).toEqual(["kernel", "mdmonitor.service"]);
   });
 
-  it("takes nothing that is no unit, no pattern, and not without end", () => {
+  it("ignores patterns and paths, and is bounded", () => {
     const details = {
       a: "*.service /etc/systemd/system/x.service http://x.service/ -x.service .service a.service-b x.serviced",
       many: Array.from({ length: 50 }, (_, at) => `unit-${at}.service`),

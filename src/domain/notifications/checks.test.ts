@@ -43,15 +43,15 @@ const run = (hard: CheckLevel, status: CheckStatus = hard) => ({
 });
 const told = () => news.map(({ before, hard, changes }) => `${before} to ${hard}, ${changes}`);
 
-describe("the watch over checks", () => {
-  it("reports a hard failure once, and that it is over", () => {
+describe("notifications of a check", () => {
+  it("come once for a hard failure, and once for its end", () => {
     const watch = start();
     for (const hard of ["pass", "fail", "fail", "pass", "pass"] as const) watch.ran(run(hard));
     expect(told()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
     expect(news[0]?.result.message).toBe("it is fail");
   });
 
-  it("reports warnings where they are asked for, and otherwise only the end of a failure", async () => {
+  it("come for warnings if settings ask for them, and else only for failures and their end", async () => {
     const watch = start();
     watch.ran(run("warn"));
     expect(told()).toEqual([]);
@@ -64,7 +64,7 @@ describe("the watch over checks", () => {
     expect(told().at(-1)).toBe("pass to warn, 1");
   });
 
-  it("says of each whether the trouble that it began is over", () => {
+  it("say whether the incident that they began is over", () => {
     const watch = start();
     for (const hard of ["fail", "warn"] as const) watch.ran(run(hard));
     expect(news.map(({ isOver }) => isOver)).toEqual([false, true]);
@@ -75,7 +75,7 @@ describe("the watch over checks", () => {
     expect(news.map(({ isOver }) => isOver)).toEqual([false, false]);
   });
 
-  it("takes no problem that is soft for the end of another, as after a restart, when nobody knows what was hard", () => {
+  it("do not take a soft state for the end of a hard failure, as after a restart", () => {
     from = "warn";
     start().ran(run("fail"));
     const watch = start();
@@ -87,7 +87,7 @@ describe("the watch over checks", () => {
     expect(told().at(-1)).toBe("fail to pass, 1");
   });
 
-  it("ends what it reported of a check that is removed", () => {
+  it("end the incident of a check that is removed", () => {
     const watch = start();
     watch.ran(run("fail"));
     watch.gone("disk_space");
@@ -112,7 +112,7 @@ describe("the watch over checks", () => {
     });
 
   it.each(["critical", "warning"] as const)(
-    "ends what was reported of a check that is not there after a restart, to those who were sent it: %s",
+    "end the incident of a check that is gone after a restart with the severity it began with: %s",
     (severity) => {
       start().ran(run("fail"));
       failedOnce(severity);
@@ -135,14 +135,14 @@ describe("the watch over checks", () => {
     },
   );
 
-  it("ends it as critical where nobody knows any more what was sent: then all hear of it", () => {
+  it("end the incident of a check that is gone as critical if its severity is no longer known", () => {
     start().ran(run("fail"));
     news = [];
     start().reconcile([]);
     expect(news).toMatchObject([{ isOver: true, result: { severity: "critical" } }]);
   });
 
-  it("ends what was reported of a check of which nobody wants to know any more", () => {
+  it("end the incident of a check that settings no longer notify of", () => {
     start().ran(run("fail"));
     news = [];
     from = "never";
@@ -154,7 +154,7 @@ describe("the watch over checks", () => {
     ]);
   });
 
-  it("ends it although people were told twice within the hour, or the check is silenced: no run would do so later", () => {
+  it("end the incident of a check that is gone despite the limit per hour and silences", () => {
     const watch = start();
     for (const hard of ["fail", "pass"] as const) watch.ran(run(hard));
     store.saveCheck({ name: "memory", told: "fail", seen: "fail", toldAgesMs: [1, 2], changes: 0, savedAt: 0 });
@@ -164,7 +164,7 @@ describe("the watch over checks", () => {
     expect(news.map(({ result }) => result.check_id)).toEqual(["memory"]);
   });
 
-  it("ends nothing of a check that is there, nor what was never reported", () => {
+  it("do not end the incident of a check that still exists, nor one that was never notified", () => {
     const watch = start();
     watch.ran(run("fail"));
     store.saveCheck({ name: "memory", told: "pass", seen: "fail", toldAgesMs: [], changes: 0, savedAt: 0 });
@@ -173,14 +173,14 @@ describe("the watch over checks", () => {
     expect(news).toEqual([]);
   });
 
-  it("ends what an earlier process reported of a check that is removed before its first run", () => {
+  it("end the incident of a check that is removed before its first run in this process", () => {
     start().ran(run("fail"));
     news = [];
     start().gone("disk_space");
     expect(news).toMatchObject([{ isOver: true, result: { message: "the check was removed" } }]);
   });
 
-  it("reports nothing of a check of which nobody wants to know", () => {
+  it("do not come for a check with notify: never", () => {
     from = "never";
     const watch = start();
     watch.ran(run("fail"));
@@ -188,7 +188,7 @@ describe("the watch over checks", () => {
     expect(told()).toEqual([]);
   });
 
-  it("reports nothing while the check is silenced, and a failure that lasts when the silence ends", () => {
+  it("do not come while the check is silenced, and come for a failure that outlasts the silence", () => {
     silenced = true;
     const watch = start();
     watch.ran(run("fail"));
@@ -198,17 +198,7 @@ describe("the watch over checks", () => {
     expect(told()).toEqual(["pass to fail, 1"]);
   });
 
-  it("reports nothing twice over restarts, and what changed meanwhile", async () => {
-    start().ran(run("fail"));
-    start().ran(run("fail"));
-    expect(told()).toEqual(["pass to fail, 1"]);
-    await clock.advance(60_000);
-    start().ran(run("pass"));
-    start().ran(run("pass"));
-    expect(told()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
-  });
-
-  it("reports a check that flaps twice within an hour, and then how often it changed", async () => {
+  it("of a check that flaps are two within an hour, and the next one says how often it changed", async () => {
     const watch = start();
     for (let minute = 0; minute < 60; minute += 1) {
       watch.ran(run(minute % 2 === 0 ? "fail" : "pass"));
@@ -219,7 +209,7 @@ describe("the watch over checks", () => {
     expect(told().at(-1)).toBe("pass to fail, 59");
   });
 
-  it("reports it although nothing can be stored", () => {
+  it("come although nothing can be stored", () => {
     const watch = start();
     store.fault = new Error("disk full");
     watch.ran(run("fail"));
@@ -228,7 +218,7 @@ describe("the watch over checks", () => {
     expect(troubles).toHaveLength(1);
   });
 
-  it("reports at most twice an hour, and the last state in the end, over any changes and restarts", async () => {
+  it("are at most two an hour and end with the last state, over any changes and restarts", async () => {
     const step = fc.record({
       hard: fc.constantFrom<CheckLevel>("pass", "warn", "fail"),
       waitMs: fc.constantFrom(1_000, 60_000, 15 * 60_000, 50 * 60_000),

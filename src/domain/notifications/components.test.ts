@@ -29,8 +29,8 @@ const well = { healthy: true, expected: true };
 const unwell = { healthy: false, expected: true, reason: "no answer" };
 const told = () => news.map(({ kind, component }) => `${component} ${kind}`);
 
-describe("the watch over components", () => {
-  it("reports each change with its reason, and the same finding once", () => {
+describe("notifications of a component", () => {
+  it("come once for each change, with its reason", () => {
     const watch = start();
     watch.probed("web", well);
     watch.probed("web", unwell);
@@ -42,7 +42,7 @@ describe("the watch over components", () => {
     ]);
   });
 
-  it("does not miss what the host cannot have", () => {
+  it("do not come for a component that the host cannot have", () => {
     const watch = start();
     watch.probed("ops", { healthy: false, expected: false, reason: "systemd is not running" });
     expect(told()).toEqual([]);
@@ -51,7 +51,7 @@ describe("the watch over components", () => {
     expect(told()).toEqual(["ops component_down", "ops component_up"]);
   });
 
-  it("reports that one has settled without being probed again, once ten minutes have passed", async () => {
+  it("say that it has settled ten minutes after its last change, without another probe", async () => {
     const watch = start();
     for (let round = 0; round < 5; round += 1) {
       watch.probed("web", unwell);
@@ -75,16 +75,7 @@ describe("the watch over components", () => {
     expect(told()).toHaveLength(5);
   });
 
-  it("remembers over a restart what it told", () => {
-    start().probed("web", unwell);
-    const again = start();
-    again.probed("web", unwell);
-    expect(told()).toEqual(["web component_down"]);
-    start().probed("web", well);
-    expect(told()).toEqual(["web component_down", "web component_up"]);
-  });
-
-  it("goes on flapping after a restart, whatever the clock says", async () => {
+  it("of one that flaps go on as such after a restart with a clock that was set back", async () => {
     const first = start();
     for (const result of [unwell, well, unwell, well]) first.probed("web", result);
     expect(told().at(-1)).toBe("web component_flaps");
@@ -98,7 +89,7 @@ describe("the watch over components", () => {
     expect(news.at(-1)?.changes).toBe(5);
   });
 
-  it("forgets what was taken out of the settings", () => {
+  it("come again for one that was removed from the settings and added again", () => {
     start().probed("web", unwell);
     start(["ops"]);
     expect(store.components()).toEqual([]);
@@ -106,7 +97,7 @@ describe("the watch over components", () => {
     expect(told()).toEqual(["web component_down", "web component_up", "web component_down"]);
   });
 
-  it("ends once what was reported of a component that is not in the settings any more", () => {
+  it("end the incident of one that is no longer in the settings, once", () => {
     const first = start(["ops", "web", "db"]);
     first.probed("web", unwell);
     first.probed("db", well);
@@ -124,7 +115,7 @@ describe("the watch over components", () => {
     ]);
   });
 
-  it("reports where nothing can be written down", () => {
+  it("come although nothing can be stored", () => {
     store.fault = new Error("disk full");
     const watch = start();
     watch.probed("web", unwell);

@@ -14,7 +14,7 @@ const check = (id: string, status: DigestState["checks"][number]["status"]) => (
 const quiet = { checks: [check("memory", "pass"), check("raid_status", "skip")], alerts: [], sent: 0 };
 
 describe("a digest", () => {
-  it("names what fires, then what fails, then what warns", () => {
+  it("lists firing alerts, then failed checks, then warnings", () => {
     const draft = digestDraft(
       {
         checks: [check("memory", "pass"), check("disk_space", "warn"), check("timers", "fail"), check("raid", "skip")],
@@ -45,7 +45,7 @@ describe("a digest", () => {
     ]);
   });
 
-  it("says that all checks passed, and counts findings beyond a limit", () => {
+  it("says that all checks passed, and counts findings beyond 25", () => {
     expect(digestDraft(quiet, at, "host", at)).toMatchObject({
       isGood: true,
       title: "[report] host: all checks passed",
@@ -91,7 +91,7 @@ describe("digests", () => {
   };
   const times = () => posted.map((draft) => new Date(draft.at).toISOString());
 
-  it("come at their times, not at the start", async () => {
+  it("are sent at their times, not at the start of the service", async () => {
     start();
     await clock.advance(12 * 60 * 60_000 - 1);
     expect(times()).toEqual([]);
@@ -99,7 +99,7 @@ describe("digests", () => {
     expect(times()).toEqual(["2026-01-02T00:00:00.000Z", "2026-01-03T00:00:00.000Z"]);
   });
 
-  it("come once over restarts, and late where the service did not run", async () => {
+  it("are sent once over restarts, and late if the service did not run", async () => {
     const first = start();
     await clock.advance(dayMs);
     first.dispose();
@@ -113,7 +113,7 @@ describe("digests", () => {
     expect(times()).toHaveLength(2);
   });
 
-  it("come again after the clock had been far ahead", async () => {
+  it("are sent at their times again after the clock had been years ahead", async () => {
     start();
     clock.set(Date.parse("2030-01-01T00:00:00Z"));
     await clock.advance(60_000);
@@ -123,7 +123,7 @@ describe("digests", () => {
     expect(times()).toEqual([expect.stringMatching(/^2030/), "2026-01-02T00:00:00.000Z"]);
   });
 
-  it("are tried again while what stands cannot be read", async () => {
+  it("are tried again while the state of the host cannot be read", async () => {
     start();
     fault = new Error("busy");
     await clock.advance(dayMs);

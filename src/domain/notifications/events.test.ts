@@ -15,8 +15,8 @@ const operation = (
   state: { finishedAt: at, result: { success: true }, error: null, ...state },
 });
 
-describe("what is reported of an operation", () => {
-  it("is nothing where it did what it should", () => {
+describe("the notification of an operation", () => {
+  it("is not sent for one that succeeded", () => {
     expect(operationDraft(operation({}), "host", at)).toBeUndefined();
     const kept = { success: true, guard: { outcome: "kept", message: "nothing is worse", worse: [] } };
     expect(operationDraft(operation({ result: kept }), "host", at)).toBeUndefined();
@@ -52,14 +52,14 @@ describe("what is reported of an operation", () => {
       "[rollback failed]",
       "no files",
     ],
-  ] as const)("is what came of it: %j", (state, kind, severity, title, result) => {
+  ] as const)("says how it failed: %j", (state, kind, severity, title, result) => {
     const draft = operationDraft(operation(state as Partial<EndedOperationNews["state"]>), "host", at);
     expect(draft).toMatchObject({ kind, severity, title: `${title} updates.apply on host`, isGood: false });
     expect(draft?.facts).toContainEqual(["Result", result]);
   });
 });
 
-describe("events", () => {
+describe("notifications of events", () => {
   let clock: FakeClock;
   let posted: { readonly draft: Draft; readonly channels: readonly string[] }[];
   beforeEach(() => {
@@ -96,7 +96,7 @@ describe("events", () => {
   const key = { id: "key-1", name: "backup", expiresAt: at - 1_000 };
   const kinds = () => posted.map(({ draft: { kind, subject } }) => `${kind} ${subject}`);
 
-  it("say where the audit log was changed, which is critical", () => {
+  it("of a changed audit log are critical and say where", () => {
     const broken = { file: "/var/lib/steward/audit/audit-000000000001.log", line: 17, seq: 17, what: "it was changed" };
     open().auditBroken(broken);
     open().auditBroken(broken);
@@ -108,7 +108,7 @@ describe("events", () => {
     expect(posted).toHaveLength(1);
   });
 
-  it("say of a call that waits who wants what, and where it is decided", () => {
+  it("of a call that waits for approval say who asked for what, and how to decide it", () => {
     const plan = { dry_run: true, steps: ["restart nginx.service"], units: [], packages: [], requires_reboot: false };
     const news = {
       id: "approval-1",
@@ -134,7 +134,7 @@ describe("events", () => {
     expect(posted).toHaveLength(1);
   });
 
-  it("are reported once an hour for each subject, over restarts", async () => {
+  it("are sent once an hour for each subject, over restarts", async () => {
     const events = open();
     events.expiredKeyUsed(key);
     events.expiredKeyUsed(key);
@@ -147,7 +147,7 @@ describe("events", () => {
     expect(kinds()).toHaveLength(4);
   });
 
-  it("are not reported where settings leave them out, nor by automatic updates twice, nor after days", () => {
+  it("are not sent if settings leave them out, for automatic updates twice, or after a day", () => {
     const events = open(["operations"]);
     events.expiredKeyUsed(key);
     events.pluginDisabled({ plugin: "disks", fault: "it changed" });
@@ -159,7 +159,7 @@ describe("events", () => {
     expect(kinds()).toEqual(["operation_failed operation-1"]);
   });
 
-  it("are one where operations of a kind fail alike, as when a script tries again and again", () => {
+  it("are one when operations of a kind fail repeatedly for the same reason", () => {
     const events = open();
     const failing = (id: string, message: string) => {
       const ended = operation({ result: { success: false, message } });
@@ -171,7 +171,7 @@ describe("events", () => {
     expect(kinds()).toEqual(["operation_failed operation-0", "operation_failed operation-9"]);
   });
 
-  it("go where alerts of their severity go", () => {
+  it("go to the channels of alerts of their severity", () => {
     const events = open();
     events.operationEnded(operation({ result: { success: false, guard: { outcome: "rollback_failed" } } }));
     events.pluginDisabled({ plugin: "disks", fault: "it changed" });

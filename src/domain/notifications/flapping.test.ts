@@ -32,27 +32,27 @@ const probes = (text: string, afterMs = minuteMs) =>
 const words = ({ told }: ReturnType<typeof watch>): readonly string[] =>
   told.map(({ what, counted }) => (what === "flaps" || what === "settled" ? `${what} ${counted}` : what));
 
-describe("a component", () => {
-  it("is reported once when it goes down, and once when it is back", () => {
+describe("flap detection of a component", () => {
+  it("notifies once when it goes down, and once when it is up again", () => {
     expect(words(watch(probes("UUDDDDUUU")))).toEqual(["down", "up"]);
   });
 
-  it("that is down from the first is reported, and one that is well is not", () => {
+  it("notifies of one that is down from the first probe, not of one that is up", () => {
     expect(words(watch(probes("DDD")))).toEqual(["down"]);
     expect(words(watch(probes("UUU")))).toEqual([]);
   });
 
-  it("that flaps is reported once, with its count, and once when it has settled", () => {
+  it("notifies once that it flaps, with the count, and once that it has settled", () => {
     const flapping = watch(probes(`${"DU".repeat(10)}${"U".repeat(12)}`));
     expect(words(flapping)).toEqual(["down", "up", "down", `flaps ${flapChanges}`, "settled 20"]);
     expect(flapping.told.at(-1)).toMatchObject({ isDown: false });
   });
 
-  it("is not told to have settled where nothing changed since it was told to flap", () => {
+  it("does not notify that it has settled where nothing changed since it was notified to flap", () => {
     expect(words(watch(probes(`DUDU${"U".repeat(30)}`)))).toEqual(["down", "up", "down", "flaps 4"]);
   });
 
-  it("that changes seldom does not flap", () => {
+  it("takes rare changes for no flapping", () => {
     expect(words(watch(probes("DUDUDU", flapWindowMs)))).toEqual(["down", "up", "down", "up", "down", "up"]);
   });
 });
@@ -62,8 +62,8 @@ const anyProbes = fc.array(
   { maxLength: 200 },
 );
 
-describe("any sequence", () => {
-  it("never brings two notifications without a change between them", () => {
+describe("flap detection over any sequence of probes", () => {
+  it("never notifies twice without a change in between", () => {
     fc.assert(
       fc.property(anyProbes, (sequence) => {
         const run = watch(sequence);
@@ -75,7 +75,7 @@ describe("any sequence", () => {
     );
   });
 
-  it("never brings none after a lasting change", () => {
+  it("always notifies of a lasting change", () => {
     fc.assert(
       fc.property(anyProbes, (sequence) => {
         const run = watch(sequence);
@@ -86,7 +86,7 @@ describe("any sequence", () => {
     );
   });
 
-  it("brings no more than a few notifications in any window", () => {
+  it("notifies at most a few times in any window", () => {
     fc.assert(
       fc.property(fc.array(fc.boolean(), { maxLength: 100 }), (sequence) => {
         const run = watch(sequence.map((isDown) => ({ isDown, afterMs: 5_000 })));

@@ -63,8 +63,8 @@ const draft = (id: string, hard: Level, { changes = 1, ...said }: Changes = {}) 
 const taken = (channel: NotificationChannel) => channels.get(channel)?.taken ?? [];
 const titles = (channel: NotificationChannel = "email") => taken(channel).map(({ title }) => title);
 
-describe("checks that change within a short time", () => {
-  it("are told of in one message, which says what of each", async () => {
+describe("notifications of checks that change within a short time", () => {
+  it("are grouped into one message with a line for each check", async () => {
     const outbox = open();
     outbox.post(draft("raid", "fail"), ["email"]);
     await clock.advance(groupMs - 1);
@@ -88,7 +88,7 @@ describe("checks that change within a short time", () => {
     expect(store.notifications()).toHaveLength(3);
   });
 
-  it("are told of as before where there is one, and each to a program that reads it", async () => {
+  it("are not grouped for a single check, nor for a webhook", async () => {
     const outbox = open();
     outbox.post(draft("raid", "fail"), ["email"]);
     outbox.post({ ...draft("smart", "fail"), severity: "critical" }, ["email"]);
@@ -103,7 +103,7 @@ describe("checks that change within a short time", () => {
     ).toEqual(["dns", "raid", "smart", "swap"]);
   });
 
-  it("are told of apart where they are critical, over, or of another kind", async () => {
+  it("are separate for critical failures, recoveries and other kinds of event", async () => {
     const outbox = open();
     const removed = { status: "skip", message: "the check was removed" } as const;
     outbox.post(draft("a", "pass"), ["email"]);
@@ -126,14 +126,14 @@ describe("checks that change within a short time", () => {
     ]);
   });
 
-  it("are told of in messages of fifteen, that services take", async () => {
+  it("are grouped by fifteen", async () => {
     const outbox = open();
     for (let at = 10; at < 30; at += 1) outbox.post(draft(`check${at}`, "fail"), ["email"]);
     await clock.advance(groupMs);
     expect(titles()).toEqual(["[failed] 5 checks on web1", "[failed] 15 checks on web1"]);
   });
 
-  it("are told of once where the service is killed before, while and after they are sent", async () => {
+  it("are sent once although the service is killed before, while and after they are sent", async () => {
     const first = open();
     for (const id of ["raid", "smart"]) first.post(draft(id, "fail"), ["email"]);
     crash(first);
@@ -161,7 +161,7 @@ describe("checks that change within a short time", () => {
     expect(taken("email")).toHaveLength(2);
   });
 
-  it("are each told of once in order, over any changes, refusals and crashes", async () => {
+  it("are sent once each and in order, over any changes, refusals and crashes", async () => {
     const step = fc.oneof(
       fc.record({ check: fc.constantFrom("a", "b", "c"), hard: fc.constantFrom<Level>("fail", "warn", "pass") }),
       fc.record({ waitMs: fc.constantFrom(1_000, groupMs) }),

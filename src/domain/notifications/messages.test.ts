@@ -14,7 +14,7 @@ const news = (changes: Partial<ComponentNews> = {}): ComponentNews => ({
   ...changes,
 });
 
-describe("what is reported", () => {
+describe("a notification", () => {
   it.each<[Partial<ComponentNews>, string, boolean]>([
     [{}, "web is unhealthy on host", false],
     [{ kind: "component_up", isDown: false }, "web is healthy again on host", true],
@@ -26,7 +26,7 @@ describe("what is reported", () => {
       true,
     ],
     [{ kind: "component_settled", changes: 5 }, "web has settled: it is unhealthy, after 5 changes on host", false],
-  ])("of a component: %j", (changes, title, isGood) => {
+  ])("of a component has its title: %j", (changes, title, isGood) => {
     expect(componentDraft(news(changes), "host", at)).toMatchObject({ title, isGood, subject: "web" });
   });
 
@@ -34,7 +34,7 @@ describe("what is reported", () => {
     ["firing", "[firing] DiskSpaceLow (critical) on host", "firing", "More than 90 % is used", false],
     ["repeated", "[firing] DiskSpaceLow (critical) on host", "still firing", "More than 90 % is used", false],
     ["resolved", "[resolved] DiskSpaceLow (critical) on host", "resolved", "no longer: usage above 90%", true],
-  ] as const)("of an alert that is %s", (what, title, state, summary, isGood) => {
+  ] as const)("of an alert that is %s has its title and facts", (what, title, state, summary, isGood) => {
     const told = {
       what,
       name: "DiskSpaceLow",
@@ -54,14 +54,17 @@ describe("what is reported", () => {
     ["fail", "pass", true, "check_recovered", "[recovered] Disk space on host", true],
     ["fail", "warn", false, "check_warned", "[warning, no longer failed] Disk space on host", false],
     ["fail", "warn", true, "check_recovered", "[warning, no longer failed] Disk space on host", true],
-  ] as const)("of a check that went from %s to %s, which ends it: %s", (before, hard, isOver, kind, title, isGood) => {
-    const about = { check_id: "disk_space", name: "Disk space", severity: "critical" as const };
-    const result = { ...about, status: hard, message: "m", since: "2026-01-01T00:00:00.000Z" };
-    const draft = checkDraft({ result, hard, before, isOver, changes: 1 }, "host", at);
-    expect(draft).toMatchObject({ kind, title, isGood, severity: "critical", subject: "disk_space" });
-  });
+  ] as const)(
+    "of a check that went from %s to %s has its kind and title (ends the incident: %s)",
+    (before, hard, isOver, kind, title, isGood) => {
+      const about = { check_id: "disk_space", name: "Disk space", severity: "critical" as const };
+      const result = { ...about, status: hard, message: "m", since: "2026-01-01T00:00:00.000Z" };
+      const draft = checkDraft({ result, hard, before, isOver, changes: 1 }, "host", at);
+      expect(draft).toMatchObject({ kind, title, isGood, severity: "critical", subject: "disk_space" });
+    },
+  );
 
-  it("is on one line each, whatever others have written", () => {
+  it("has its title and facts on one line each, whatever hosts and settings contain", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 2000 }), (text) => {
         const drafts = [componentDraft(news({ reason: text }), text, at), testDraft(text, text, at)];
@@ -76,7 +79,7 @@ describe("what is reported", () => {
   });
 });
 
-describe("an alert goes", () => {
+describe("a notification of an alert", () => {
   const all = ["chat", "email", "paging_chat", "paging_email"] as const;
   it.each([
     ["critical", all, ["paging_chat", "paging_email"]],
@@ -87,7 +90,7 @@ describe("an alert goes", () => {
     ["warning", all, ["email"]],
     ["warning", ["chat", "paging_chat"], ["chat"]],
     ["warning", ["paging_chat"], []],
-  ] as const)("that is %s, where there are %j, to %j", (severity, configured, channels) => {
+  ] as const)("that is %s goes, with the channels %j configured, to %j", (severity, configured, channels) => {
     const has = (channel: NotificationChannel) => configured.some((each) => each === channel);
     expect(alertChannels(severity, has)).toEqual(channels);
   });

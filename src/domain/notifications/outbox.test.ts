@@ -77,14 +77,7 @@ describe("the outbox", () => {
     expect(ended).toEqual(["chat sent", "email sent"]);
   });
 
-  it("hands a channel what the message is about", async () => {
-    const outbox = open();
-    outbox.post(draft("DiskSpaceLow", { kind: "alert_firing", severity: "critical" }), ["chat"]);
-    await clock.advance(0);
-    expect(chat.taken).toMatchObject([{ kind: "alert_firing", subject: "DiskSpaceLow", severity: "critical" }]);
-  });
-
-  it("tells a channel for what is critical alone that a critical check is over when it only warns: it hears no more of it", async () => {
+  it("ends a critical incident at a channel for critical events alone when the check only warns", async () => {
     const pagerduty = Object.assign(createFakeNotifier(), { severity: "critical" as const });
     const opsgenie = Object.assign(createFakeNotifier(), { severity: "all" as const });
     const outbox = open(
@@ -109,7 +102,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("sends to channels with a severity what is theirs, whoever posts it", async () => {
+  it("routes by severity to the channels that have one, whoever posts", async () => {
     const ntfy = Object.assign(createFakeNotifier(), { severity: "all" as const });
     const pagerduty = Object.assign(createFakeNotifier(), { severity: "critical" as const });
     const outbox = open(
@@ -134,7 +127,7 @@ describe("the outbox", () => {
     ]);
   });
 
-  it("tries again with growing pauses", async () => {
+  it("retries with growing pauses", async () => {
     const outbox = open();
     chat.fault = later;
     outbox.post(draft("a"), ["chat"]);
@@ -148,7 +141,7 @@ describe("the outbox", () => {
     expect(outbox.list()).toMatchObject([{ attempts: 4, outcome: "sent" }]);
   });
 
-  it("sends a page at once while another is not taken, for hours", async () => {
+  it("sends a message at once while another one has been retried for hours", async () => {
     const outbox = open();
     chat.fault = ({ title }) => (title.startsWith("a ") ? later : undefined);
     outbox.post(draft("a"), ["chat"]);
@@ -159,21 +152,7 @@ describe("the outbox", () => {
     expect(outbox.list()[1]).toMatchObject({ outcome: "queued", error: "it answers 503" });
   });
 
-  it("keeps the pause of one that is not taken, whatever else is sent", async () => {
-    const outbox = open();
-    chat.fault = ({ title }) => (title.startsWith("a ") ? later : undefined);
-    outbox.post(draft("a"), ["chat"]);
-    for (let count = 0; count < 60; count += 1) {
-      await clock.advance(1_000);
-      outbox.post(draft(`b${count}`), ["chat"]);
-    }
-    await clock.advance(0);
-    expect(chat.taken).toHaveLength(60);
-    // At 0, 10 and 30 s.
-    expect(outbox.list().at(-1)).toMatchObject({ subject: "a", attempts: 3 });
-  });
-
-  it("sends the newest first of those that came while one was on its way", async () => {
+  it("sends the newest first of those that came while one was being sent", async () => {
     const first = Promise.withResolvers<void>();
     const slow = { ...chat, send: vi.fn(chat.send).mockImplementationOnce(() => first.promise) };
     const outbox = open(new Map([["chat", slow]]));
@@ -183,7 +162,7 @@ describe("the outbox", () => {
     expect(titles(chat)).toEqual(["c", "b"]);
   });
 
-  it("keeps the order of those of one subject: the last word is that of the newest", async () => {
+  it("keeps the order of messages of one subject", async () => {
     const outbox = open();
     chat.fault = later;
     outbox.post(draft("a"), ["chat"]);
@@ -197,26 +176,7 @@ describe("the outbox", () => {
     expect(titles(chat)).toHaveLength(3);
   });
 
-  it("tries what waits of a subject once more before what is new of it, and does not wait for it", async () => {
-    const outbox = open();
-    chat.fault = ({ title }) => (title.startsWith("a ") ? later : undefined);
-    outbox.post(draft("a"), ["chat"]);
-    await clock.advance(3_600_000);
-    const [before] = outbox.list();
-    outbox.post({ ...draft("a"), title: "a-again is well" }, ["chat"]);
-    await clock.advance(0);
-    expect(titles(chat)).toEqual(["a-again"]);
-    expect(outbox.list()[1]).toMatchObject({ attempts: (before?.attempts ?? 0) + 1, outcome: "queued" });
-  });
-
-  it("is not held up by the other channel", async () => {
-    chat.fault = later;
-    open().post(draft("web"), ["chat", "email"]);
-    await clock.advance(0);
-    expect(titles(email)).toEqual(["web"]);
-  });
-
-  it("gives up at once where it was refused for good, and after hours where it was not", async () => {
+  it("gives up at once on a permanent refusal, and after hours on a temporary one", async () => {
     const outbox = open();
     email.fault = new NotificationFailed("no such user", false);
     outbox.post(draft("web"), ["email"]);
@@ -231,11 +191,11 @@ describe("the outbox", () => {
     expect(ended).toEqual(["email failed no such user", "email failed it answers 503"]);
   });
 
-  it("pauses no longer than a quarter of an hour", () => {
+  it("pauses at most a quarter of an hour between retries", () => {
     expect([1, 2, 7, 8, 1000].map(pauseAfter)).toEqual([10_000, 20_000, 640_000, 900_000, 900_000]);
   });
 
-  it("gives up an attempt that never ends, and cannot be told to", async () => {
+  it("gives up an attempt that ignores its signal", async () => {
     const hanging = createFakeNotifier();
     const outbox = open(new Map([["chat", { ...hanging, send: () => new Promise<void>(() => undefined) }]]));
     outbox.post(draft("web"), ["chat"]);
@@ -243,7 +203,7 @@ describe("the outbox", () => {
     expect(outbox.list()[0]).toMatchObject({ attempts: 1, outcome: "queued", error: "no answer in time" });
   });
 
-  it("shows nothing of what else went wrong: it may hold the address", async () => {
+  it("does not show unexpected errors, which may contain the address", async () => {
     const outbox = open();
     chat.fault = new Error("connect https://hooks.example.org/secret");
     outbox.post(draft("web"), ["chat"]);
@@ -251,7 +211,7 @@ describe("the outbox", () => {
     expect(JSON.stringify(outbox.list())).not.toContain("secret");
   });
 
-  it("sends after a crash what was queued, once, and goes on counting", async () => {
+  it("sends queued messages once after a crash, and goes on counting attempts", async () => {
     chat.fault = later;
     open().post(draft("web"), ["chat"]);
     await clock.advance(0);
@@ -269,7 +229,7 @@ describe("the outbox", () => {
     expect(titles(chat)).toEqual(["web"]);
   });
 
-  it("sends again what it does not know to have arrived, under the same id", async () => {
+  it("sends a message again under the same id if a crash left its outcome unknown", async () => {
     chat.fault = () => {
       // Killed after it was taken, and before that could be written down.
       crash();
@@ -283,7 +243,7 @@ describe("the outbox", () => {
     expect(chat.taken.map(({ id }) => id)).toEqual(["n1", "n1"]);
   });
 
-  it("sends where nothing can be written down, which may be what it reports", async () => {
+  it("sends although nothing can be stored", async () => {
     store.fault = new Error("disk full");
     const outbox = open();
     outbox.post(draft("disk"), ["chat"]);
@@ -293,7 +253,7 @@ describe("the outbox", () => {
     expect(troubles.length).toBeGreaterThan(0);
   });
 
-  it("drops the oldest where too many wait, and keeps a bounded record", async () => {
+  it("drops the oldest of too many queued messages, and keeps a bounded record", async () => {
     chat.fault = later;
     const outbox = open();
     for (let count = 0; count < 250; count += 1) outbox.post(draft(`c${count}`), ["chat"]);
@@ -309,14 +269,14 @@ describe("the outbox", () => {
     expect(outbox.list().filter(({ outcome }) => outcome === "queued")).toHaveLength(200);
   });
 
-  it("fails what waits for a channel that is no longer configured", () => {
+  it("fails queued messages of a channel that is no longer configured", () => {
     chat.fault = later;
     open().post(draft("web"), ["chat"]);
     const outbox = open(new Map([["email", email]]));
     expect(outbox.list()[0]).toMatchObject({ outcome: "failed", error: "its channel is no longer configured" });
   });
 
-  it("sends a test once, whatever becomes of it", async () => {
+  it("sends a test message once, without retries", async () => {
     const outbox = open();
     email.fault = later;
     const results = await outbox.sendNow(draft("test"), ["chat", "email"], signal);
@@ -330,18 +290,7 @@ describe("the outbox", () => {
     expect([chat.attempts(), email.attempts()]).toEqual([1, 1]);
   });
 
-  it("stops sending when it is closed, and loses nothing", async () => {
-    chat.fault = later;
-    const outbox = open();
-    outbox.post(draft("web"), ["chat"]);
-    await clock.advance(0);
-    outbox.dispose();
-    await clock.advance(3_600_000);
-    expect(chat.attempts()).toBe(1);
-    expect(store.notifications()).toMatchObject([{ outcome: "queued" }]);
-  });
-
-  describe("what ends an incident", () => {
+  describe("with the end of an incident", () => {
     let pagerduty: FakeNotifier;
     const openIncidents = () => open(new Map<NotificationChannel, FakeNotifier>([["pagerduty", pagerduty]]));
     const over = (subject: string): Draft => draft(subject, { kind: "check_recovered", isGood: true });
@@ -351,7 +300,7 @@ describe("the outbox", () => {
       pagerduty.fault = later;
     });
 
-    it("is sent once the service answers again, however often that failed and over restarts", async () => {
+    it("is sent once the service answers again, after any number of failures and over restarts", async () => {
       const outbox = openIncidents();
       outbox.post(over("memory"), ["pagerduty"]);
       await clock.advance(2 * dayMs);
@@ -366,7 +315,7 @@ describe("the outbox", () => {
       expect(ended).toEqual(["pagerduty sent"]);
     });
 
-    it("is tried once an hour when it has failed for six hours", async () => {
+    it("is retried once an hour after it has failed for six hours", async () => {
       const outbox = openIncidents();
       outbox.post(over("memory"), ["pagerduty"]);
       await clock.advance(dayMs);
@@ -375,7 +324,7 @@ describe("the outbox", () => {
       expect((outbox.list()[0]?.attempts ?? 0) - attempts).toBe(24);
     });
 
-    it("is given up after thirty days, and when it is refused for good", async () => {
+    it("is given up after thirty days, and at once on a permanent refusal", async () => {
       const outbox = openIncidents();
       outbox.post(over("memory"), ["pagerduty"]);
       await clock.advance(31 * dayMs);
@@ -386,7 +335,7 @@ describe("the outbox", () => {
       expect(ended.at(-1)).toBe("pagerduty failed it answers 400");
     });
 
-    it("outlives a full queue, of which what begins incidents is dropped first", async () => {
+    it("is kept in a full queue, from which the start of incidents is dropped first", async () => {
       const outbox = openIncidents();
       outbox.post(over("memory"), ["pagerduty"]);
       await clock.advance(0);
@@ -396,7 +345,7 @@ describe("the outbox", () => {
       expect(titles(pagerduty)).toContain("memory");
     });
 
-    it("gives way to others of its kind when the queue is full of them", async () => {
+    it("is dropped for newer ones of its kind when the queue is full of them", async () => {
       const outbox = openIncidents();
       for (let at = 0; at < 300; at += 1) outbox.post(over(`web-${at}`), ["pagerduty"]);
       await clock.advance(0);
@@ -404,7 +353,7 @@ describe("the outbox", () => {
       expect(ended.filter((each) => each.startsWith("pagerduty dropped"))).toHaveLength(100);
     });
 
-    it("is replaced by a later event of the same incident once its six hours are over", async () => {
+    it("is replaced by a later event of the same incident after six hours", async () => {
       const outbox = openIncidents();
       outbox.post(over("memory"), ["pagerduty"]);
       await clock.advance(dayMs);

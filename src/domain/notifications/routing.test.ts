@@ -28,16 +28,16 @@ describe("the channels of an event", () => {
     ["component_settled", undefined, ["ntfy", "opsgenie", "webhook"]],
     ["updates_installed", undefined, ["ntfy", "webhook"]],
     ["updates_not_installed", "critical", ["ntfy", "telegram", "webhook"]],
-  ] as const)("of kind %s and severity %s", (kind, severity, channels) => {
+  ] as const)("of kind %s and severity %s are those of its severity", (kind, severity, channels) => {
     expect(channelsFor({ kind, ...(severity !== undefined && { severity }) }, some)).toEqual(channels);
   });
 
-  it("are none of those that have rules of their own", () => {
+  it("do not include chat and email, which have rules of their own", () => {
     const older = new Map((["chat", "email", "paging_chat", "paging_email"] as const).map((channel) => [channel, {}]));
     for (const kind of notificationKinds) expect(channelsFor({ kind, severity: "critical" }, older)).toEqual([]);
   });
 
-  it("are with `all` never fewer than with `critical`, for whatever kind, severity and channel", () => {
+  it("are with `all` never fewer than with `critical`", () => {
     for (const kind of notificationKinds) {
       for (const severity of [undefined, "warning", "critical"] satisfies readonly (AlertSeverity | undefined)[]) {
         for (const channel of notificationChannels) {

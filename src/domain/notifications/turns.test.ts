@@ -16,17 +16,13 @@ const notification = (id: string, subject: string, attempts = 0): StoredNotifica
   endedAt: null,
 });
 
-it("there is none where nothing is queued", () => {
-  expect(createTurns(() => 0).turn([])).toBeUndefined();
-});
-
-it("after a restart all are due, the untried before the others", () => {
+it("after a restart all notifications are due, those never tried first", () => {
   const [tried, untried] = [notification("1", "a", 7), notification("2", "b")];
   expect(createTurns(() => 0).turn([untried, tried])).toEqual({ next: untried });
   expect(createTurns(() => 0).turn([tried, untried])).toEqual({ next: untried });
 });
 
-it("where all pause, it is that of the first that is due, at its time", () => {
+it("when all notifications pause, the one that is due first is next, at its time", () => {
   let nowMs = 0;
   const turns = createTurns(() => nowMs);
   const queued = [notification("1", "a", 2), notification("2", "b", 1)];
@@ -36,7 +32,7 @@ it("where all pause, it is that of the first that is due, at its time", () => {
   expect(turns.turn(queued)).toEqual({ next: queued[1] });
 });
 
-it("one that waits is not overtaken by a later one of its subject, only by others", () => {
+it("a notification that pauses is overtaken by other subjects, not by a later one of its own", () => {
   let nowMs = 0;
   const turns = createTurns(() => nowMs);
   const [failed, later, other] = [notification("1", "a", 1), notification("2", "a", 1), notification("3", "b", 1)];
@@ -49,7 +45,7 @@ it("one that waits is not overtaken by a later one of its subject, only by other
   expect(turns.turn([failed, later])).toEqual({ next: failed });
 });
 
-it("one that was not taken for long holds up no other", () => {
+it("a notification that has failed for long holds up no later one of its subject", () => {
   const turns = createTurns(() => 0);
   const [failed, later] = [notification("1", "a", 7), notification("2", "a")];
   turns.pause(failed, [failed], 10);
@@ -59,7 +55,7 @@ it("one that was not taken for long holds up no other", () => {
   expect(turns.turn([failed, later])).toEqual({ next: later });
 });
 
-it("what shares a check with a group, and through it with another, goes after both", () => {
+it("a notification that shares a check with a queued group goes after it", () => {
   const turns = createTurns(() => 0);
   const checks = (id: string, subject: string, attempts: number): StoredNotification => ({
     ...notification(id, subject, attempts),
@@ -71,21 +67,13 @@ it("what shares a check with a group, and through it with another, goes after bo
   expect(turns.turn(queued)).toEqual({ waitMs: 10 });
 });
 
-it("one that ended and is there again is due", () => {
-  const turns = createTurns(() => 0);
-  const queued = [notification("1", "a", 1)];
-  turns.pause(notification("1", "a", 1), queued, 10);
-  turns.ended("1");
-  expect(turns.turn(queued)).toEqual({ next: queued[0] });
-});
-
 const step = fc.oneof(
   fc.record({ subject: fc.constantFrom("a", "b", "c") }),
   fc.record({ failures: fc.integer({ min: 1, max: 5 }) }),
   fc.record({ ms: fc.integer({ min: 0, max: 100 }) }),
 );
 
-it("after any time in which nothing was taken, those of each subject go in order, and all of them", () => {
+it("after any failures, all notifications are sent, those of each subject in order", () => {
   fc.assert(
     fc.property(fc.array(step, { maxLength: 100 }), (steps) => {
       let nowMs = 0;

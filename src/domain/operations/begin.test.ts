@@ -37,19 +37,19 @@ const untilAborted = (signal: AbortSignal): Promise<never> =>
   });
 
 describe("an operation begun for a request", () => {
-  it("is waited for", async () => {
+  it("is awaited, and its result is the answer", async () => {
     const operations = ending({ status: "done", result: { success: true } });
     expect(await beginOperation(operations, work, { ...options, idempotencyKey: "i" })).toEqual({ success: true });
     expect(operations.asked).toEqual([{ ...work, keyId: "key1", idempotencyKey: "i" }]);
   });
 
-  it("is not waited for when the request would rather not", async () => {
+  it("is answered with its address for Prefer: respond-async", async () => {
     const answer = await beginOperation(ending({}), work, { ...options, prefersAsync: true });
     expect(answer).toBeInstanceOf(Accepted);
     expect(answer).toMatchObject({ operation: { id: "id-1", status: "queued" } });
   });
 
-  it("is waited for as long as the request would wait, and then goes on", async () => {
+  it("is awaited for the time of Prefer: wait, and then goes on", async () => {
     const stays = { ...ending({}), wait: (_: string, over: AbortSignal) => untilAborted(over) };
     const answer = beginOperation(stays, work, { ...options, waitMs: 10_000 });
     await clock.advance(0);
@@ -66,7 +66,7 @@ describe("an operation begun for a request", () => {
     }
   });
 
-  it("is inspected before it is written down, and not again when it was begun before", async () => {
+  it("is checked before it is stored, and not again for a repeated idempotency key", async () => {
     const operations = ending({ status: "done", result: 1 });
     const refuse = () => Promise.reject(new Error("cannot be"));
     await expect(beginOperation(operations, work, options, refuse)).rejects.toThrow("cannot be");
@@ -75,7 +75,7 @@ describe("an operation begun for a request", () => {
     expect(await beginOperation(begun, work, options, refuse)).toBe(1);
   });
 
-  it("throws what it failed with, and names itself", async () => {
+  it("throws its error with its id", async () => {
     const error = { code: "UNAVAILABLE", message: "cannot apply: locked", details: { holder: "apt" } } as const;
     await expect(beginOperation(ending({ status: "failed", error }), work, options)).rejects.toMatchObject({
       code: "UNAVAILABLE",

@@ -57,10 +57,10 @@ function begin({ service, task }: ReturnType<Stores>, hearsAbort = true) {
 describe.each([
   ["one store", oneStore],
   ["one store for each side", twoStores],
-])("an operation to be cancelled (%s)", (_, stores) => {
+])("a cancelled operation (%s)", (_, stores) => {
   const cancelled = { state: { status: "failed", error: { code: "CONFLICT", details: { reason: "cancelled" } } } };
 
-  it("ends before it begins, and its task leaves it alone", async () => {
+  it("that is queued fails, and its task does not run", async () => {
     const { cancel, run, changed, operations, id } = begin(stores());
     expect(await cancel()).toMatchObject(cancelled);
     expect(await run()).toBe("left");
@@ -70,7 +70,7 @@ describe.each([
     ]);
   });
 
-  it("is broken off before it has changed anything, for each of two who ask at once", async () => {
+  it("is aborted before it has changed anything, for each of two concurrent requests", async () => {
     const { cancel, run, changed, clock } = begin(stores());
     const task = run();
     await clock.advance(0);
@@ -81,7 +81,7 @@ describe.each([
     await expect(cancel()).rejects.toMatchObject({ code: "CONFLICT", details: { reason: "ended" } });
   });
 
-  it("ends at the point of no return where it hears nothing before", async () => {
+  it("that ignores its signal fails at the point of no return", async () => {
     const { cancel, run, gate, changed, clock } = begin(stores(), false);
     const task = run();
     await clock.advance(0);
@@ -93,7 +93,7 @@ describe.each([
     expect([await task, changed]).toEqual(["failed", []]);
   });
 
-  it("goes on beyond the point of no return, and says so", async () => {
+  it("goes on beyond the point of no return, and the request is refused", async () => {
     const { cancel, run, gate, end, changed, clock, operations, id, task: store } = begin(stores());
     const task = run();
     await clock.advance(0);
@@ -109,7 +109,7 @@ describe.each([
     expect(store.isCancelRequested(id)).toBe(false);
   });
 
-  it("is either cancelled or changed, and the answer says which, wherever the two meet", async () => {
+  it("either fails unchanged or runs to its end, and the answer says which, in any order of both", async () => {
     for (let steps = 0; steps < 12; steps += 1) {
       const { cancel, run, gate, end, changed, clock, operations, id } = begin(stores(), steps % 2 === 0);
       const task = run();
@@ -128,7 +128,7 @@ describe.each([
     }
   });
 
-  it("stays requested where its task is busy, and the answer says that it is not decided", async () => {
+  it("whose task does not react stays requested, and the answer says that it is pending", async () => {
     const { cancel, run, gate, clock } = begin(stores(), false);
     const task = run();
     await clock.advance(0);

@@ -194,7 +194,7 @@ const order = ["queued", "running", "done"];
 it.each([
   ["one store", oneStore],
   ["one store for each side", twoStores],
-])("tells the truth whatever is killed when, and does nothing twice (%s)", async (_, make) => {
+])("an operation reports its true state and does nothing twice, whatever is killed when (%s)", async (_, make) => {
   const ends = new Set<string>();
   const property = fc.asyncProperty(plan, async (each) => {
     const { operations, begun, ended, done, seen } = await live(each, make());
@@ -227,9 +227,9 @@ it.each([
       }
     }
   });
-  // The rarest of the ends is missing from one thousand runs now and then.
-  for (let round = 0; round < 5 && (round === 0 || ends.size < 3); round += 1)
-    await fc.assert(property, { numRuns: 1000 });
+  // The rarest of the ends is missing from some hundreds of runs.
+  for (let round = 0; round < 20 && (round === 0 || ends.size < 3); round += 1)
+    await fc.assert(property, { numRuns: 300 });
   // Without each of these the runs would have shown less.
   expect([...ends].sort()).toEqual(["done undefined", 'failed "interrupted"', 'failed "not_begun"']);
 });

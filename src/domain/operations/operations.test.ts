@@ -84,7 +84,7 @@ beforeEach(() => {
 });
 
 describe("an operation", () => {
-  it("is queued, runs and is done", async () => {
+  it("is queued, runs and ends with its result, progress and log", async () => {
     const { spec, state } = operations.start(request());
     expect([state.status, launcher.launched]).toEqual(["queued", [spec.id]]);
     const told = Promise.withResolvers<void>();
@@ -107,7 +107,7 @@ describe("an operation", () => {
     expect(operations.list("done").map((each) => each.spec.id)).toEqual([spec.id]);
   });
 
-  it("fails with the error of its verb, and hides what is not for callers", async () => {
+  it("fails with the error of its verb, and hides unexpected errors", async () => {
     const first = operations.start(request()).spec.id;
     const refused = new DomainError("UNAVAILABLE", "cannot apply: locked", { holder: "apt" });
     expect(await run(first, () => Promise.reject(refused))).toBe("failed");
@@ -122,13 +122,7 @@ describe("an operation", () => {
     expect(operations.log(second, 1000).join("\n")).toContain("ENOENT /secret");
   });
 
-  it("fails when its answer has no JSON", async () => {
-    const { id } = operations.start(request()).spec;
-    expect(await run(id, () => Promise.resolve({ n: 1n }))).toBe("failed");
-    expect(statusOf(id)).toBe("failed");
-  });
-
-  it("goes on after the boot when it is the whole host that stops", async () => {
+  it("resumes after the boot when the host shuts down", async () => {
     const { id } = operations.start(request()).spec;
     const stop = new AbortController();
     const stopping = launcher.begin();
@@ -149,7 +143,7 @@ describe("an operation", () => {
     expect(operations.get(id)?.state).toMatchObject({ status: "done", result: "half-way" });
   });
 
-  it("says that it was stopped", async () => {
+  it("fails as stopped when its task is stopped", async () => {
     const { id } = operations.start(request()).spec;
     const stop = new AbortController();
     const task = run(
@@ -166,7 +160,7 @@ describe("an operation", () => {
     expect(operations.get(id)?.state.error).toMatchObject({ code: "UNAVAILABLE", details: { reason: "stopped" } });
   });
 
-  it("is refused while one with the same lock runs, and only then", async () => {
+  it("is refused while one with the same lock runs", async () => {
     const { id } = operations.start(request()).spec;
     void run(id, endless);
     expect(() => operations.start(request({ kind: "rollback" }))).toThrow(
@@ -179,7 +173,7 @@ describe("an operation", () => {
     expect(quick().state.status).toBe("queued");
   });
 
-  it("is the same one for the same idempotency key of the same key, for a day", async () => {
+  it("is the same one for the same idempotency key and caller, for a day", async () => {
     const keyed = request({ idempotencyKey: "k" });
     const { id } = operations.start(keyed).spec;
     expect(operations.start(request({ idempotencyKey: "k", input: { b: [2], a: 1 } })).spec.id).toBe(id);
@@ -203,8 +197,8 @@ describe("an operation", () => {
   });
 });
 
-describe("a task that is gone", () => {
-  it("is begun again where its kind can go on, from its phase, three times in all", async () => {
+describe("the task of an operation that was killed", () => {
+  it("is started again from its last phase if its kind can resume, three times in all", async () => {
     const { id } = operations.start(request()).spec;
     const phases: unknown[] = [];
     for (const attempt of [1, 2, 3]) {
@@ -228,7 +222,7 @@ describe("a task that is gone", () => {
     expect(await run(id, () => Promise.resolve(1))).toBe("left");
   });
 
-  it("has failed where its kind cannot, and is never begun twice", async () => {
+  it("fails its operation if its kind cannot resume, and is not started twice", async () => {
     const { id } = operations.start(request({ kind: "rollback" })).spec;
     const process = launcher.begin();
     void run(id, endless, process);
@@ -239,7 +233,7 @@ describe("a task that is gone", () => {
     expect(launcher.launched).toHaveLength(1);
   });
 
-  it("is noticed while nobody asks", async () => {
+  it("is noticed without a request", async () => {
     const { id } = operations.start(request()).spec;
     const process = launcher.begin();
     void run(id, endless, process);
@@ -247,26 +241,14 @@ describe("a task that is gone", () => {
     await clock.advance(5_000);
     expect(launcher.launched).toEqual([id, id]);
   });
-
-  it("is noticed after a restart of the service, and one that goes on is left alone", () => {
-    const gone = operations.start(request()).spec.id;
-    const there = operations.start(request({ kind: "test" })).spec.id;
-    const process = launcher.begin();
-    void run(gone, endless, process);
-    void run(there, endless);
-    launcher.kill(process);
-    startService();
-    expect(launcher.launched).toEqual([gone, there, gone]);
-    expect([statusOf(gone), statusOf(there)]).toEqual(["running", "running"]);
-  });
 });
 
-describe("what happens between the look and the deed", () => {
+describe("a race between task and service", () => {
   const done: OperationState = { ...queuedState, status: "done", result: "first" };
   const refused: Verb = () => Promise.reject(new Error("begun twice"));
   const signal = new AbortController().signal;
 
-  it("a task that another one has forestalled goes away", async () => {
+  it("a task exits when another one has claimed the operation first", async () => {
     const { id } = operations.start(request()).spec;
     let first: Promise<unknown> | undefined;
     const second = await run(id, refused, launcher.begin(), signal, {
@@ -286,21 +268,21 @@ describe("what happens between the look and the deed", () => {
     },
   });
 
-  it("a task does not go on with what has come to its end", async () => {
+  it("a task does not resume an operation that has just ended", async () => {
     const { id } = operations.start(request()).spec;
     void run(id, endless);
     expect(await run(id, refused, launcher.begin(), signal, endsNow(id))).toBe("left");
     expect(operations.get(id)?.state.result).toBe("first");
   });
 
-  it("the service does not fail what has come to its end", () => {
+  it("the service does not fail an operation that has just ended", () => {
     const { id } = operations.start(request({ kind: "rollback" })).spec;
     void run(id, endless);
     startService(endsNow(id));
     expect(operations.get(id)?.state).toEqual(done);
   });
 
-  it("the service does not fail what its last attempt claims meanwhile", () => {
+  it("the service does not fail an operation that its last attempt has just claimed", () => {
     const { id } = operations.start(request()).spec;
     for (const _ of [1, 2]) {
       const process = launcher.begin();
@@ -321,7 +303,7 @@ describe("what happens between the look and the deed", () => {
     expect(operations.get(id)?.state.error).toBeNull();
   });
 
-  it("the service does not fail what a late task begins", async () => {
+  it("the service does not fail an operation that a late task has just claimed", async () => {
     const { id } = operations.start(request()).spec;
     operations.dispose();
     await clock.advance(61_000);
@@ -337,8 +319,8 @@ describe("what happens between the look and the deed", () => {
   });
 });
 
-describe("a task that never came", () => {
-  it("has failed when it could not be started, with nothing done, and may be asked for again", async () => {
+describe("the task of an operation that never ran", () => {
+  it("fails its operation when it cannot be started, and the idempotency key is free again", async () => {
     launcher.fault = new Error("no systemd");
     const keyed = request({ idempotencyKey: "k" });
     const { id } = operations.start(keyed).spec;
@@ -350,7 +332,7 @@ describe("a task that never came", () => {
     expect(await run(id, () => Promise.resolve(1))).toBe("left");
   });
 
-  it("has failed when it did not begin within a minute", async () => {
+  it("fails its operation when it does not begin within a minute", async () => {
     const { id } = operations.start(request()).spec;
     await clock.advance(59_000);
     expect(statusOf(id)).toBe("queued");
@@ -360,7 +342,7 @@ describe("a task that never came", () => {
     expect(await run(id, () => Promise.resolve(1))).toBe("left");
   });
 
-  it("is started by the next service when it is young, else it has failed", async () => {
+  it("is started by the next service within a minute, and later fails its operation", async () => {
     const young = operations.start(request()).spec.id;
     await clock.advance(30_000);
     startService();
@@ -380,7 +362,7 @@ describe("a task that never came", () => {
 });
 
 describe("a full disk", () => {
-  it("does not stop a verb, and the end is written when there is room", async () => {
+  it("does not stop a running operation, whose end is stored when there is room", async () => {
     const { id } = operations.start(request()).spec;
     const task = run(id, (_, { progress }) => {
       store.fault = new Error("ENOSPC");
@@ -397,7 +379,7 @@ describe("a full disk", () => {
     expect(troubles.length).toBeGreaterThan(0);
   });
 
-  it("keeps a verb from going on without its phase", async () => {
+  it("fails an operation whose phase cannot be stored", async () => {
     const { id } = operations.start(request()).spec;
     const task = run(id, (_, { savePhase }) => {
       store.fault = new Error("ENOSPC");
@@ -411,7 +393,7 @@ describe("a full disk", () => {
     expect(await task).toBe("failed");
   });
 
-  it("does not keep the truth from whoever asks about a task that is gone", async () => {
+  it("does not hide that the task of an operation is gone", async () => {
     const { id } = operations.start(request({ kind: "rollback" })).spec;
     const process = launcher.begin();
     void run(id, endless, process);
@@ -424,15 +406,15 @@ describe("a full disk", () => {
     expect(store.read(id)?.state?.status).toBe("failed");
   });
 
-  it("refuses what cannot be written down", () => {
+  it("refuses an operation that cannot be stored", () => {
     store.fault = new Error("ENOSPC");
     expect(() => operations.start(request())).toThrow("ENOSPC");
     expect(launcher.launched).toEqual([]);
   });
 });
 
-describe("a damaged record", () => {
-  it("is no end that anybody made up", () => {
+describe("a corrupt record of an operation", () => {
+  it("leaves a running operation running, and fails one whose task is gone as damaged", () => {
     const { id } = operations.start(request()).spec;
     const process = launcher.begin();
     void run(id, endless, process);
@@ -445,8 +427,8 @@ describe("a damaged record", () => {
   });
 });
 
-describe("waiting", () => {
-  it("ends with the service, and the operation does not", async () => {
+describe("waiting for an operation", () => {
+  it("ends when the service stops, and the operation goes on", async () => {
     const { id } = operations.start(request()).spec;
     void run(id, endless);
     const gone = new AbortController();
@@ -458,8 +440,8 @@ describe("waiting", () => {
   });
 });
 
-describe("what is kept", () => {
-  it("are the newest 200 of the last 30 days, and whatever is not finished", async () => {
+describe("stored operations", () => {
+  it("are the newest 200 of the last 30 days, and all that have not ended", async () => {
     const running = operations.start(request()).spec.id;
     void run(running, endless);
     for (let at = 0; at < 210; at += 1) {

@@ -56,7 +56,7 @@ function begin() {
   return { clock, store, operations, connect, start, run, write };
 }
 
-it("sends what has not ended, and then each change once, to those who asked for it", async () => {
+it("the stream of operations sends those that have not ended, then each change once, to subscribers of all or of one", async () => {
   const { clock, connect, run, start, write } = begin();
   const ended = run("a");
   write(ended, { status: "done" });
@@ -83,7 +83,7 @@ it("sends what has not ended, and then each change once, to those who asked for 
   expect(JSON.stringify(all.frames)).not.toContain("phase");
 });
 
-it("goes on after a cursor with what has begun and ended meanwhile, and no more", async () => {
+it("the stream of operations resumes after a cursor with all that began or ended meanwhile", async () => {
   const { clock, connect, run, write } = begin();
   const old = run("a");
   write(old, { status: "done" });
@@ -100,7 +100,7 @@ it("goes on after a cursor with what has begun and ended meanwhile, and no more"
   expect(connect().seen()).toEqual([`${running} running 0`]);
 });
 
-it("reads nothing while nobody listens, and stops when the last one goes", async () => {
+it("the stream of operations reads nothing without a client", async () => {
   const { clock, store, connect, run } = begin();
   run("a");
   const one = connect();
@@ -123,7 +123,7 @@ it("reads nothing while nobody listens, and stops when the last one goes", async
   expect(reads).toBe(0);
 });
 
-it("refuses an unknown id, a malformed cursor, and messages", () => {
+it("the stream of operations refuses an unknown id, a malformed cursor and messages", () => {
   const { connect } = begin();
   expect(() => connect({ id: "id-none" })).toThrow(expect.objectContaining({ code: "NOT_FOUND" }));
   for (const cursor of ["../x", "A", "a~", "~", "a ~b", "x".repeat(65)])

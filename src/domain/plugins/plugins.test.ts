@@ -61,7 +61,7 @@ async function hasSettled(work: Promise<unknown>): Promise<boolean> {
   return isSettled;
 }
 
-describe("the end of all plugins", () => {
+describe("the stop of all plugins", () => {
   beforeEach(async () => {
     folders.put("slow");
     await enable("slow");
@@ -71,7 +71,7 @@ describe("the end of all plugins", () => {
     return { ended: command.run({}, never).catch((error: unknown) => error) };
   };
 
-  it("waits for what runs, and reports what that is until it is over", async () => {
+  it("waits for running plugins, and lists them until then", async () => {
     expect(plugins.running()).toEqual([]);
     await Promise.all([run(), run()]);
     await settle();
@@ -84,7 +84,7 @@ describe("the end of all plugins", () => {
     expect(plugins.running()).toEqual([]);
   });
 
-  it("waits for one that is being disabled", async () => {
+  it("waits for a plugin that is being disabled", async () => {
     await run();
     await settle();
     const disabled = plugins.disable("slow", { isDryRun: false });
@@ -96,7 +96,7 @@ describe("the end of all plugins", () => {
     expect(await disabled).toMatchObject({ success: true });
   });
 
-  it("lets none begin that was about to", async () => {
+  it("prevents a start that has not happened yet", async () => {
     const command = await plugins.command("slow");
     const gate = Promise.withResolvers<void>();
     look = gate.promise;
@@ -110,7 +110,7 @@ describe("the end of all plugins", () => {
     expect(calls).toBe(0);
   });
 
-  it("lets none become part of the service that is being enabled", async () => {
+  it("prevents a plugin that is being enabled from running", async () => {
     folders.put("next");
     const gate = Promise.withResolvers<void>();
     look = gate.promise;

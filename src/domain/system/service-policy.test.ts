@@ -28,7 +28,7 @@ it.each([
   "packagekit-offline-update",
   "dbus",
   "user@0",
-])("refuses %s unless the settings allow it", (stem) => {
+])("the service policy refuses %s unless the settings allow it", (stem) => {
   const name = `${stem}.service`;
   expect(defaultServicePolicy.refusal(unit(name))).toMatchObject({
     reason: expect.stringContaining(name),
@@ -40,13 +40,13 @@ it.each([
 });
 
 it.each(["nginx", "ssh", "steward", "systemd-resolved", "systemd-journald", "user", "my-debug-shell", "cron"])(
-  "permits %s",
+  "the service policy permits %s",
   (stem) => {
     expect(defaultServicePolicy.refusal(unit(`${stem}.service`, { activeState: "inactive" }))).toBeUndefined();
   },
 );
 
-it("permits an instance of a template only while it runs or has failed", () => {
+it("the service policy permits an instance of a template only while it runs or has failed", () => {
   for (const activeState of instanceStates) expect(isRefused({}, "pg@15.service", { activeState })).toBe(false);
   expect(defaultServicePolicy.refusal(unit("modprobe@sctp.service", { activeState: "inactive" }))).toEqual({
     reason: "Steward restarts an instance of a template only while it runs or has failed, and this one is inactive",
@@ -56,7 +56,7 @@ it("permits an instance of a template only while it runs or has failed", () => {
   expect(isRefused({ allow: ["backup@*"] }, "backup@home.service", { activeState: "inactive" })).toBe(false);
 });
 
-it("judges a unit by each of its names", () => {
+it("the service policy judges a unit by each of its names", () => {
   const names = ["ok.service", "debug-shell.service"];
   expect(isRefused({}, "ok.service", { names })).toBe(true);
   expect(isRefused({}, "debug-shell.service", { names })).toBe(true);
@@ -77,11 +77,11 @@ it.each<[ServiceLists, string, boolean]>([
   [{ deny: ["nginx"], allow: ["*"] }, "nginx.service", true],
   [{ deny: ["n*"], allow: ["*"] }, "nginx.service", true],
   [{ deny: ["a.b"] }, "axb.service", false],
-])("%j decides on %s", (lists, name, refused) => {
+])("the service policy %j decides on %s", (lists, name, refused) => {
   expect(isRefused(lists, name)).toBe(refused);
 });
 
-it("names the entry that denies", () => {
+it("the service policy names the denying entry", () => {
   expect(createServicePolicy({ deny: ["vpn-*"] }).refusal(unit("vpn-home.service"))).toMatchObject({
     reason: 'the setting services.deny has "vpn-*"',
     setting: "services.deny",
@@ -91,7 +91,7 @@ it("names the entry that denies", () => {
 const confirmable = ["dbus", "dbus-broker", "dbus-daemon", "systemd-logind"];
 const isLasting = (verb: string): boolean => lastingVerbs.some((each) => each === verb);
 
-it.each(confirmable)("lets %s be changed with a confirmation, but not so that a reboot does not undo it", (stem) => {
+it.each(confirmable)("the service policy lets %s be changed with a confirmation, except permanently", (stem) => {
   const refusal = defaultServicePolicy.refusal(unit(`${stem}.service`));
   for (const verb of [...unitVerbs, ...unitFileVerbs]) {
     const said = [false, true].map((isConfirmed) => refusalOf({ refusal }, { isConfirmed }, verb));
@@ -101,7 +101,7 @@ it.each(confirmable)("lets %s be changed with a confirmation, but not so that a 
   }
 });
 
-it("lets nothing else be confirmed, nor what another of its names or the settings refuse", () => {
+it("the service policy lets nothing else be confirmed, nor what an alias or the settings refuse", () => {
   const confirmed = (lists: ServiceLists, name: string, names: readonly string[] = [name]) => {
     const refusal = createServicePolicy(lists).refusal(unit(name, { names }));
     return refusal !== undefined && refusalOf({ refusal }, { isConfirmed: true }, "restart") === undefined;

@@ -26,8 +26,8 @@ const runs = (...entries: readonly (string | LogEntry)[]) =>
     unit,
   ).map(({ result, exit, duration_ms: duration }) => [result, exit, duration]);
 
-describe("the runs of a service by its log", () => {
-  it("are told with their results and durations, newest first", () => {
+describe("the runs of a service in its log", () => {
+  it("have their results and durations, newest first", () => {
     expect(
       runs(
         "Starting job.service - A job...",
@@ -47,7 +47,7 @@ describe("the runs of a service by its log", () => {
     ]);
   });
 
-  it("end when the service is stopped, and remain where it remains after its end", () => {
+  it("end when the service stops, and last while it remains active after its exit", () => {
     expect(runs("Starting a job...", "Finished a job.")).toEqual([["success", "", null]]);
     expect(
       runs(
@@ -61,7 +61,7 @@ describe("the runs of a service by its log", () => {
     expect(runs("Starting a job...", "Started a job.", "Stopped a job.")).toEqual([["success", "", 2000]]);
   });
 
-  it("have an unknown end where the host went down, and an unknown start where the log begins later", () => {
+  it("have an unknown end when the host went down, and an unknown start before the first entry", () => {
     expect(runs("Started a job.", entry("Started a job.", { boot_id: "b".repeat(32) }))).toEqual([
       ["running", "", null],
       ["unknown", "", null],
@@ -69,7 +69,7 @@ describe("the runs of a service by its log", () => {
     expect(runs("job.service: Deactivated successfully.")).toEqual([["success", "", null]]);
   });
 
-  it("are not told by anybody but systemd", () => {
+  it("are read from entries of systemd alone", () => {
     const forged = "job.service: Failed with result 'exit-code'.";
     expect(runs(entry(forged, { pid: 4711 }), entry(forged, { identifier: "job" }))).toEqual([]);
     expect(runs("other.service: Failed with result 'exit-code'.")).toEqual([]);

@@ -45,25 +45,7 @@ function connected(exitCode: number, output: "nagios" | "json" = "nagios") {
   return { checks, results, inputs, points, release };
 }
 
-describe("a check", () => {
-  it("is one under the name of its plugin, with what its manifest says, until it is taken away", () => {
-    const { checks, release } = connected(0);
-    const { title, severity, intervalMs } = role;
-    expect(checks).toMatchObject([
-      { id: "age", title, severity, intervalMs, timeoutMs: 30_000, output: "nagios", guardsUpdates: false },
-    ]);
-    release();
-    expect(checks).toEqual([]);
-  });
-
-  it("cannot have a name that is taken", () => {
-    const { points } = connected(0);
-    expect(checkKind.faultOf(manifest, points)).toBeUndefined();
-    expect(checkKind.faultOf({ ...manifest, name: "memory" }, points)).toBe(
-      "cannot be a check named memory: the service has one of that name",
-    );
-  });
-
+describe("a check plugin", () => {
   it.each([
     [0, "nagios", "success"],
     [2, "nagios", "success"],
@@ -71,7 +53,7 @@ describe("a check", () => {
     [4, "nagios", "failure"],
     [0, "json", "success"],
     [2, "json", "failure"],
-  ] as const)("that ends with %i and speaks %s is a %s", async (exitCode, output, result) => {
+  ] as const)("that exits with %i and prints %s counts as a %s", async (exitCode, output, result) => {
     const { checks, results, inputs } = connected(exitCode, output);
     const end = await checks[0]?.run(7_000, new AbortController().signal);
     expect(end).toMatchObject({ exitCode, stdout: "OK" });

@@ -40,17 +40,8 @@ const call = async (end: Partial<PluginEnd>, event: "pre_fix" | "post_fix" = "pr
   return { answer, results };
 };
 
-describe("a hook", () => {
-  it("is called under its name with what it is told, until it is taken away", async () => {
-    const { hooks, told, release } = connected({});
-    expect(hooks).toMatchObject([{ name: "freeze", events: ["pre_fix", "post_fix"], onFailure: "veto" }]);
-    await hooks[0]?.call("pre_fix", '{"event":"pre_fix"}\n');
-    expect(told).toEqual(['{"event":"pre_fix"}\n']);
-    release();
-    expect(hooks).toEqual([]);
-  });
-
-  it.each(["", " \n", "{}", '{"veto": false, "reason": "no"}', '{"veto": false}'])("agrees with %j", async (stdout) => {
+describe("a hook plugin", () => {
+  it.each(["", " \n", "{}", '{"veto": false, "reason": "no"}', '{"veto": false}'])("agrees by %j", async (stdout) => {
     expect(await call({ stdout })).toEqual({ answer: undefined, results: ["success"] });
   });
 
@@ -59,7 +50,7 @@ describe("a hook", () => {
     ['{"veto": true, "reason": "two\\nlines \\u001b[31m\\u202ered"}\n', "two lines [31m red"],
     ['{"veto": true}', "it gives no reason"],
     [JSON.stringify({ veto: true, reason: "x".repeat(2_000) }), "x".repeat(1_000)],
-  ])("objects with %j", async (stdout, answer) => {
+  ])("vetoes by %j", async (stdout, answer) => {
     expect(await call({ stdout })).toEqual({ answer, results: ["veto"] });
   });
 
@@ -73,17 +64,17 @@ describe("a hook", () => {
       "it printed more than is kept of it",
     ],
     [{ stdout: '{"veto": 1}' }, "it printed a veto that is neither true nor false"],
-  ])("has no answer with %j", async (end, why) => {
+  ])("fails by %j", async (end, why) => {
     await expect(call(end)).rejects.toThrow(new PluginNotRun(why));
   });
 
-  it("has less time where checks wait for it", async () => {
+  it("has less time before checks", async () => {
     const { hooks, limits } = connected({});
     for (const event of ["pre_check", "pre_fix", "post_check"] as const) await hooks[0]?.call(event, "{}");
     expect(limits).toEqual([10_000, undefined, undefined]);
   });
 
-  it("may print what it likes once something is done", async () => {
+  it("may print anything after the fact", async () => {
     expect(await call({ stdout: "posted" }, "post_fix")).toEqual({ answer: undefined, results: ["success"] });
     expect(await call({ stdout: '{"veto": true}' }, "post_fix")).toEqual({ answer: undefined, results: ["success"] });
     await expect(call({ exitCode: 1 }, "post_fix")).rejects.toThrow("it ended with exit code 1");
