@@ -7,8 +7,8 @@ const least = ["name: backup-age", 'version: "1"', "type: check", "exec: check.s
 const read = (...lines: readonly string[]): ManifestReading => readManifest(`${lines.join("\n")}\n`, folder);
 const faultOf = (reading: ManifestReading): string => ("faults" in reading ? faultText(reading.faults) : "no fault");
 
-describe("manifest", () => {
-  it("says all there is to say", () => {
+describe("the manifest of a plugin", () => {
+  it("is read whole", () => {
     const reading = read(
       "name: backup-age",
       "version: 1.0.0",
@@ -49,7 +49,7 @@ describe("manifest", () => {
     });
   });
 
-  it("takes the least for what it does not say", () => {
+  it("has the least rights by default", () => {
     expect(read(...least)).toEqual({
       manifest: {
         name: "backup-age",
@@ -71,7 +71,7 @@ describe("manifest", () => {
     });
   });
 
-  it("has a part of its own for each type", () => {
+  it("has a section for each type", () => {
     const roleOf = (...lines: readonly string[]) => {
       const reading = read("name: a", 'version: "1"', "exec: run", ...lines);
       return "manifest" in reading ? reading.manifest.role : faultText(reading.faults);
@@ -120,7 +120,7 @@ describe("manifest", () => {
   });
 
   it.each(["../run", "/bin/ls", "a/../../b", "./../run", "././run", "run;id", "a b", "", ".", "a//b", "-rf=x"])(
-    "starts nothing but a file of its folder: %j",
+    "is refused with an executable outside its directory: %j",
     (exec) => {
       expect(faultOf(read(...least.slice(0, 3), `exec: ${JSON.stringify(exec)}`))).toMatch(
         /:4:7: exec: must be of the form of \.\/check\.sh/,
@@ -132,41 +132,44 @@ describe("manifest", () => {
     ["run", "/etc/steward/plugins/backup-age/run"],
     ["./run", "/etc/steward/plugins/backup-age/run"],
     ["./bin/run.sh", "/etc/steward/plugins/backup-age/bin/run.sh"],
-  ])("starts %s of its folder", (exec, program) => {
+  ])("has an executable %s in its directory", (exec, program) => {
     const reading = read(...least.slice(0, 3), `exec: ${exec}`);
     expect("manifest" in reading && reading.manifest.command).toEqual([program]);
   });
 
   it.each(["/", "/srv/../etc", "srv", "/a b", "/a:b", '/a"b', "/a%b", "/a$b", "/a/", "/a//b", "/a\\x20"])(
-    "opens nothing but a plain path: %j",
+    "is refused with the path %j",
     (path) => {
       const fault = faultOf(read(...least, `permissions: { read: [${JSON.stringify(path)}] }`));
       expect(fault).toMatch(/permissions\.read\.0: must be of the form of \/srv\/data/);
     },
   );
 
-  it.each(["Backup", "-a", "a b", "../a", "a\u001b[31m", "x".repeat(65), "ü"])("has a plain name: %j", (name) => {
-    const reading = read(`name: ${JSON.stringify(name)}`, ...least.slice(1));
-    expect(reading).toMatchObject({
-      faults: [expect.stringMatching(/:1:7: name: must be of the form of backup-age/)],
-      name: undefined,
-    });
-  });
+  it.each(["Backup", "-a", "a b", "../a", "a\u001b[31m", "x".repeat(65), "ü"])(
+    "is refused with the name %j",
+    (name) => {
+      const reading = read(`name: ${JSON.stringify(name)}`, ...least.slice(1));
+      expect(reading).toMatchObject({
+        faults: [expect.stringMatching(/:1:7: name: must be of the form of backup-age/)],
+        name: undefined,
+      });
+    },
+  );
 
-  it("says of a faulty one what it is, as far as that is known", () => {
+  it("that is faulty has its name and type as far as they are known", () => {
     expect(read(...least, "x: 1")).toMatchObject({ type: "check", name: "backup-age" });
     expect(read("type: [check]", "name: { a: b }")).toMatchObject({ type: undefined, name: undefined });
     expect(read("- a")).toMatchObject({ faults: ["plugin.yaml:1:1: must be an object"], type: undefined });
     expect(faultOf(read(""))).toMatch(/must have name/);
   });
 
-  it("reports that a version is text", () => {
+  it("is refused with a version that is a number", () => {
     expect(faultOf(read(least[0] ?? "", "version: 1.0", ...least.slice(2)))).toBe(
       "plugin.yaml:2:10: version: must be a string: write it in quotes",
     );
   });
 
-  it("tells all that is wrong, in a text up to ten", () => {
+  it("has all its faults, and ten of them in one message", () => {
     const reading = read(...least, ...Array.from({ length: 13 }, (_, at) => `x${at}: 1`));
     expect("faults" in reading && reading.faults).toHaveLength(13);
     const fault = faultOf(reading);
@@ -174,14 +177,14 @@ describe("manifest", () => {
     expect(fault).toMatch(/; and 3 more$/);
   });
 
-  it.each(["\u202e", "\u2066", "\u200f", "\u2028", "\u0085"])("turns no text round: %j", (sign) => {
+  it.each(["\u202e", "\u2066", "\u200f", "\u2028", "\u0085"])("is refused with the control character %j", (sign) => {
     expect(faultOf(read(...least, `description: ${JSON.stringify(`a${sign}b`)}`))).toMatch(
       /description: must not have control characters/,
     );
   });
 
   it.each(["/var/lib/dpkg/info", "/var/lib", "/var/lib/systemd/x", "/nix/store", "/var/spool"])(
-    "changes %s, of which root runs or believes something, as root alone",
+    "may write %s as root alone, since root runs or trusts it",
     (path) => {
       expect(faultOf(read(...least, `permissions: { write: [${path}] }`))).toMatch(/so it takes user: root$/);
       expect(faultOf(read(...least, `permissions: { user: root, write: [${path}] }`))).toBe("no fault");
@@ -189,7 +192,7 @@ describe("manifest", () => {
     },
   );
 
-  it("reports what is wrong with a setting beside others of which the form is wrong", () => {
+  it("reports faulty values beside faulty types", () => {
     const lines = ["timeout: 5h", "permissions: { memory: 1M }", "hook: 5", "x: 1"];
     const places = ["8:1: x", "7:7: hook", "5:10: timeout", "6:24: permissions.memory"];
     expect(faultOf(read(...least, ...lines)).split("; ")).toEqual(
@@ -197,19 +200,16 @@ describe("manifest", () => {
     );
   });
 
-  it("shows nothing of a hostile key but text", () => {
+  it("has printable faults, whatever the file holds", () => {
     const fault = faultOf(read(...least, '"\\e[2J\\u202eevil": 1'));
     expect(fault).toBe("plugin.yaml:5:1: \ufffd[2J\ufffdevil: unknown setting");
     expect(printable("a\nb")).toBe("a\ufffdb");
+    const noYaml = faultOf(read(...least, 'author: "\\x\u009b\u202e"'));
+    expect(noYaml).toMatch(/^plugin\.yaml:5:\d+: Invalid escape sequence \\x\ufffd/);
+    expect(noYaml).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u);
   });
 
-  it("shows nothing of a hostile text but text where it is no YAML", () => {
-    const fault = faultOf(read(...least, 'author: "\\x\u009b\u202e"'));
-    expect(fault).toMatch(/^plugin\.yaml:5:\d+: Invalid escape sequence \\x\ufffd/);
-    expect(fault).not.toMatch(/[\p{Cc}\p{Cf}\u2028]/u);
-  });
-
-  it("has faults of bounded length, however much of the file they are about", () => {
+  it("has faults of bounded length", () => {
     const long = "x".repeat(50_000);
     const files = [[`author: "\\x${long}"`], [`${"{a: ".repeat(200)}1`, "'"], [`${long}: 1`]];
     for (const lines of files) {
@@ -229,7 +229,7 @@ describe("manifest", () => {
     expect(faultOf(read(...least, ...lines))).toMatch(fault);
   });
 
-  it("is never more than text, whatever the file holds", () => {
+  it("is read or has a fault, whatever the file holds", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 300 }), fc.json()), (text) => {
         const reading = readManifest(text, folder);

@@ -6,6 +6,7 @@ import { CommandFailed } from "#adapters/exec/command.ts";
 import type { CommandResult, Exec } from "#adapters/exec/index.ts";
 import type { PluginCall } from "#domain/ports/plugins.ts";
 import { createUnitSandbox, type NotEnded } from "./unit.ts";
+import { unitProperties } from "./unit-properties.ts";
 
 const runFolder = mkdtempSync(join(tmpdir(), "steward-units-"));
 const ends = join(runFolder, "ends");
@@ -100,6 +101,7 @@ beforeEach(() => {
     filtersAddresses: () => Promise.resolve(true),
     onNotEnded: (trouble) => troubles.push(trouble),
     runFolder,
+    pause: () => new Promise((resolve) => setImmediate(resolve)),
   });
   run = (signal) => sandbox.run(call, signal);
 });
@@ -114,7 +116,7 @@ describe("the unit of a plugin", () => {
       result(1, "Connection timed out\n"),
       /cannot stop steward-plugin-one-.*: systemctl .* 1: Connection/,
     ],
-  ])("is ended when the first attempt to end it %s, and that is told once", async (_, failure, words) => {
+  ])("is stopped when the first attempt %s, which is reported once", async (_, failure, words) => {
     systemd.failures.push(failure, failure);
     const abort = new AbortController();
     const running = run(abort.signal);
@@ -126,7 +128,7 @@ describe("the unit of a plugin", () => {
     expect(readdirSync(ends)).toEqual([]);
   });
 
-  it("is ended however often that fails while it runs", async () => {
+  it("is stopped however often that fails while it runs", async () => {
     systemd.failures.push(...Array.from({ length: 25 }, () => result(1, "Connection timed out\n")));
     const abort = new AbortController();
     const running = run(abort.signal);
@@ -137,7 +139,7 @@ describe("the unit of a plugin", () => {
     expect(troubles).toHaveLength(1);
   });
 
-  it("is ended when it begins after it was to end", async () => {
+  it("is stopped when it starts after it was to stop", async () => {
     const abort = new AbortController();
     systemd.onAsked = () => abort.abort();
     systemd.onVain = () => {
@@ -148,7 +150,7 @@ describe("the unit of a plugin", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("is ended when who waits for it is killed first", async () => {
+  it("is stopped when systemd-run is killed first", async () => {
     systemd.failures.push(killed("systemctl"));
     const running = run(never);
     await systemd.asked;
@@ -158,7 +160,7 @@ describe("the unit of a plugin", () => {
     expect(told()).toEqual([["one", "CommandFailed: cannot run systemctl: killed by SIGTERM", true]]);
   });
 
-  it("is ended when who waits for it goes without a word of its end", async () => {
+  it("is stopped when systemd-run exits without its result", async () => {
     const running = run(never);
     await systemd.asked;
     systemd.waiter.resolve(result(1));
@@ -167,7 +169,7 @@ describe("the unit of a plugin", () => {
     expect(troubles).toEqual([]);
   });
 
-  it("that cannot be ended is told, and given up", async () => {
+  it("that cannot be stopped is reported, and given up", async () => {
     systemd.failures.push(...Array.from({ length: 1000 }, () => killed("systemctl")));
     const abort = new AbortController();
     const running = run(abort.signal);
@@ -181,11 +183,18 @@ describe("the unit of a plugin", () => {
     ]);
   });
 
-  it("that nobody ends is not stopped", async () => {
+  it("that exits by itself is not stopped", async () => {
     const running = run(never);
     await systemd.asked;
     systemd.end();
     expect(await running).toMatchObject({ exitCode: 143 });
     expect(systemd.stops).toBe(0);
   });
+});
+
+it("each process of a plugin is bounded where systemd cannot bound the memory of its unit", () => {
+  const place = { ends: "/run/ends", hidden: [], topFolders: [], topFiles: [] };
+  const limits = (boundsMemory: boolean) =>
+    unitProperties("unit", call, { ...place, boundsMemory }).filter((each) => each.startsWith("LimitDATA"));
+  expect([limits(true), limits(false)]).toEqual([[], ["LimitDATA=268435456"]]);
 });

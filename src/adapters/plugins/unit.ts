@@ -72,9 +72,12 @@ interface UnitPorts {
   readonly filtersAddresses: () => Promise<boolean>;
   readonly onNotEnded: (trouble: NotEnded) => void;
   readonly runFolder?: string;
+  /** Between two attempts to stop a unit. */
+  readonly pause?: () => Promise<unknown>;
 }
 
 interface UnitHost extends Pick<UnitPorts, "exec" | "filtersAddresses" | "onNotEnded"> {
+  readonly pause: () => Promise<unknown>;
   readonly place: CommandPlace;
 }
 
@@ -87,7 +90,7 @@ async function stopUnit(exec: Exec, unit: string): Promise<void> {
 
 /** Stops the unit until nobody waits for it: the first attempt may come too early, or be killed with the service. */
 async function endUnit(
-  { exec, onNotEnded }: UnitHost,
+  { exec, onNotEnded, pause }: UnitHost,
   { plugin, unit }: Pick<NotEnded, "plugin" | "unit">,
   isOver: () => boolean,
 ): Promise<void> {
@@ -103,7 +106,7 @@ async function endUnit(
       isReported = true;
       if (!isTriedAgain) throw new PluginNotRun(`it could not be ended: ${String(error)}`, { cause: error });
     }
-    await sleep(betweenStopsMs);
+    await pause();
   }
 }
 
@@ -160,9 +163,9 @@ async function runUnit(host: UnitHost, call: PluginCall, signal: AbortSignal): P
 }
 
 export function createUnitSandbox(ports: UnitPorts): PluginSandbox {
-  const { hidden, partOf, runFolder = usualRunFolder } = ports;
+  const { hidden, partOf, runFolder = usualRunFolder, pause = () => sleep(betweenStopsMs) } = ports;
   const place = { ends: join(runFolder, "ends"), hidden, partOf, boundsMemory: boundsMemory() };
-  const runInUnit: PluginSandbox["run"] = (call, signal) => runUnit({ ...ports, place }, call, signal);
+  const runInUnit: PluginSandbox["run"] = (call, signal) => runUnit({ ...ports, pause, place }, call, signal);
   return {
     description: [
       "Each plugin runs in a systemd unit of its own, as a user that exists only while it runs:",
