@@ -24,13 +24,13 @@ describe("authorized_keys", () => {
     [`restrict\t${ed25519}\ta  b`, ["ssh-ed25519", 256, "a  b", ["restrict"]]],
     [`${keyOf("new-type@example.org", Buffer.alloc(9))} x`, ["new-type@example.org", null, "x", []]],
     [`${ed25519} a\u001b[31mb\u202e`, ["ssh-ed25519", 256, "a [31mb", []]],
-  ])("reads %s", (line, expected) => {
+  ])("is parsed: %s", (line, expected) => {
     const read = parseAuthorizedKeys(`# a comment\n\n${line}\r\n`);
     expect(read.map(({ type, bits, comment, options }) => [type, bits, comment, options])).toEqual([expected]);
     expect(read[0]?.fingerprint).toMatch(/^SHA256:[A-Za-z0-9+/]{43}$/);
   });
 
-  it("has the fingerprint of ssh-keygen", () => {
+  it("has the fingerprint that ssh-keygen prints", () => {
     const line = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIAABAgMEBQYHCAkKCwwNDg8QERITFBUWFxgZGhscHR4f";
     expect(parseAuthorizedKeys(line)[0]?.fingerprint).toBe("SHA256:ZkAslGjFiUHdGf/WUL8rQvkib4PTvQatUV0OUQSncCA");
   });
@@ -42,18 +42,15 @@ describe("authorized_keys", () => {
     `ssh-rsa ${ed25519.split(" ")[1]}`,
     `ssh-ed25519 ${(ed25519.split(" ")[1] ?? "").slice(0, 30)}`,
     'command="open ssh-rsa AAAA',
-  ])("has no key in %s", (line) => expect(parseAuthorizedKeys(line)).toEqual([]));
+  ])("has no key in the line %s", (line) => expect(parseAuthorizedKeys(line)).toEqual([]));
 
-  it("reads no more than some options of a key", () => {
+  it("bounds keys, and the options of a key", () => {
     const [key] = parseAuthorizedKeys(`${"no-pty,".repeat(30_000)}no-pty ${ed25519}`);
     expect(key?.options).toHaveLength(32);
-  });
-
-  it("reads no more than a hundred", () => {
     expect(parseAuthorizedKeys(`${ed25519}\n`.repeat(300))).toHaveLength(100);
   });
 
-  it("shows nothing but keys of whatever is there", () => {
+  it("has only keys, whatever the file holds", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary", maxLength: 400 }), (text) => {
         for (const line of text.split("\n")) if (!line.includes("AAAA")) expect(parseAuthorizedKeys(line)).toEqual([]);

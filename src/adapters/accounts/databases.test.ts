@@ -1,8 +1,9 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
+import { parseUsers } from "../files/users.ts";
 import { parseGroups, parsePasswd, parseShadow } from "./databases.ts";
 
-it("reads users, and ignores malformed lines", () => {
+it("passwd: users are read, and malformed lines ignored", () => {
   expect(
     parsePasswd("root:x:0:0:root:/root:/usr/bin/zsh\n+::::::\nbad:x:-1:0::/:/bin/sh\nshort:x:1\na:x:7:8:A B,1,:/a:\n"),
   ).toEqual([
@@ -11,13 +12,20 @@ it("reads users, and ignores malformed lines", () => {
   ]);
 });
 
-it("reads groups, the primary one first and each once", () => {
+it("passwd: a uid has the name of its first line", () => {
+  expect([...parseUsers("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/\n+::::::\nbad:x:a:\nwww:x:33:33")]).toEqual([
+    [0, "root"],
+    [33, "www"],
+  ]);
+});
+
+it("group: groups of a user are read, the primary one first and each once", () => {
   const groupsOf = parseGroups("adm:x:4:eve\neve:x:1000:eve\nodd:x:nine:eve\n");
   expect(groupsOf({ name: "eve", gid: 1000 })).toEqual(["eve", "adm"]);
   expect(groupsOf({ name: "mal", gid: 77 })).toEqual(["77"]);
 });
 
-it("reads what shadow says of passwords, and nothing of the hashes", () => {
+it("shadow: the state of a password is read, never its hash", () => {
   const read = parseShadow(
     "a:$y$j9T$x:1:0:9:7:::\nb:!$y$x:1:0:9:7::0:\nc::1:0:9:7:::\nd:*:1:0:9:7:::\ne:*:1:0:9:7::9999999:\n",
   );
@@ -31,7 +39,7 @@ it("reads what shadow says of passwords, and nothing of the hashes", () => {
   ]);
 });
 
-it("throws at nothing that may be there", () => {
+it("passwd, group and shadow are read whatever they hold", () => {
   fc.assert(
     fc.property(fc.string({ unit: fc.constantFrom(":", "\n", "x", "0", "9", "!", ",") }), (text) => {
       parsePasswd(text);

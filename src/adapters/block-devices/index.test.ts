@@ -9,7 +9,7 @@ const row = (kname: string, more: object = {}) => ({
 });
 const answer = (...rows: readonly object[]): string => JSON.stringify({ blockdevices: rows });
 
-describe("the answer of lsblk", () => {
+describe("the output of lsblk", () => {
   it("has each device once, after all that it is made of", () => {
     const array = row("md0", { type: "raid1", children: [row("dm-0", { type: "lvm", path: "/dev/mapper/vg-root" })] });
     const devices = parseDevices(
@@ -33,18 +33,18 @@ describe("the answer of lsblk", () => {
     expect(devices?.[0]).toMatchObject({ model: "Disk One", transport: "sata", isRotational: true, content: null });
   });
 
-  it("of an old version has numbers and booleans as text", () => {
+  it("of an old version has numbers and booleans as strings", () => {
     const [device] = parseDevices(answer(row("sr0", { size: "42", ro: "1", rm: "1", rota: "0" }))) ?? [];
     expect(device).toMatchObject({ sizeBytes: 42, isReadOnly: true, isRemovable: true, isRotational: false });
   });
 
-  it("may have anything in labels, and none but devices in its list", () => {
+  it("may have anything in labels, and only devices are listed", () => {
     const label = 'a\nb\u001b[2J"\\ü';
     const devices = parseDevices(answer(row("sda", { fstype: "ext4", label, uuid: "" }), { kname: null }, row("")));
     expect(devices?.map(({ content }) => content)).toEqual([{ type: "ext4", label, uuid: null }]);
   });
 
-  it("is no answer, or one of devices, whatever it says", () => {
+  it("is a list of devices or rejected, whatever it holds", () => {
     const anyRow = fc.letrec((tie) => ({
       row: fc.record(
         {

@@ -10,7 +10,7 @@ const value = fc.oneof(
   fc.integer({ min: -9999, max: 9999 }).map((each) => each / 10),
 );
 
-it("keeps every value of a minute as it is, most of them in 6 bytes", () => {
+it("stored points of a minute keep every value, most of them in 6 bytes", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(id, value)), (entries) => {
       const points = new Map(entries);
@@ -29,7 +29,7 @@ it("keeps every value of a minute as it is, most of them in 6 bytes", () => {
   expect(encodeMinute(new Map([[1, 123_456_789.125]]))).toHaveLength(10);
 });
 
-it("keeps seven digits of an hour, and gives only what is wanted", () => {
+it("stored points of an hour keep seven digits, and are decoded for the wanted series alone", () => {
   const points = new Map([
     [1, { count: 60, mean: 17.23, min: -0.1, max: 1e9 }],
     [maxSeriesId, { count: 65_535, mean: 1_234_567.89, min: 0, max: 0.1 }],
@@ -41,7 +41,7 @@ it("keeps seven digits of an hour, and gives only what is wanted", () => {
   expect([...decodeHour(encodeHour(points), new Set([1])).keys()]).toEqual([1]);
 });
 
-it("reads any bytes", () => {
+it("stored points are decoded from any bytes without an error", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 100 }), (bytes) => {
       decodeMinute(bytes);

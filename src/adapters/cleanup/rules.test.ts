@@ -15,7 +15,7 @@ describe("names of temporary files", () => {
     "magick-0123456789abcdefABCDEF",
     "apt.conf.AbC123",
     "fileutl.message.AbC123",
-  ])("knows %s", (name) => {
+  ])("of known programs may be removed: %s", (name) => {
     expect([known("/tmp", name), known("/var/tmp", name)]).toEqual([true, true]);
   });
 
@@ -42,22 +42,22 @@ describe("names of temporary files", () => {
     "tmpfiles",
     "core",
     "ssh-AbCdEf012345",
-  ])("does not know %j", (name) => {
+  ])("of others may not: %j", (name) => {
     expect([known("/tmp", name), known("/var/tmp", name)]).toEqual([false, false]);
   });
 });
 
-it("knows core dumps and crash reports in their folders alone", () => {
+it("core dumps and crash reports may be removed in their directories alone", () => {
   const core = "core.my\\x20app.1000.0123456789abcdef0123456789abcdef.4711.1700000000000000.zst";
   expect([known("/var/lib/systemd/coredump", core), known("/tmp", core)]).toEqual([true, false]);
   expect(known("/var/lib/systemd/coredump", "core.pattern")).toBe(false);
   expect([known("/var/crash", "_usr_bin_app.1000.crash"), known("/var/crash", "kexec_cmd")]).toEqual([true, false]);
 });
 
-describe("age", () => {
+describe("the age of a file", () => {
   const now = 1_000_000;
   const file = { isFile: () => true, mode: 0o100600, nlink: 1, atimeMs: 0, mtimeMs: 0, ctimeMs: 0 };
-  it("counts from the youngest of the three times", () => {
+  it("is that of its latest timestamp", () => {
     expect(isOld(file, now, now)).toBe(true);
     for (const time of ["atimeMs", "mtimeMs", "ctimeMs"]) {
       expect(isOld({ ...file, [time]: 1 }, now, now)).toBe(false);
@@ -65,12 +65,9 @@ describe("age", () => {
     }
   });
 
-  it("does not matter for what is no file, or has a second name", () => {
+  it("does not matter for what is no file, has a second name, or has a mode that its program does not make", () => {
     expect(isOld({ ...file, isFile: () => false }, now, now)).toBe(false);
     expect(isOld({ ...file, nlink: 2 }, now, now)).toBe(false);
-  });
-
-  it("does not matter for a temporary file that its program would not have made so", () => {
     const [temporary, , cores] = rules;
     if (temporary === undefined || cores === undefined) throw new Error("there are no rules");
     const later = 11 * 24 * 60 * 60_000;

@@ -11,7 +11,7 @@ const split = (chunks: readonly Buffer[], maxLineBytes: number) => {
 };
 
 describe("line splitter", () => {
-  it("gives the same lines however the bytes come", () => {
+  it("yields the same lines however the bytes are chunked", () => {
     const text = fc.string({ unit: fc.constantFrom("a", "b", "\n"), maxLength: 60 });
     fc.assert(
       fc.property(text, fc.array(fc.nat(60)), fc.integer({ min: 1, max: 8 }), (whole, cuts, maxLineBytes) => {
@@ -26,7 +26,7 @@ describe("line splitter", () => {
     );
   });
 
-  it("holds no more of a line than the bound", () => {
+  it("keeps no more of a line than its bound", () => {
     const chunks = Array.from({ length: 1000 }, () => Buffer.from("x".repeat(100)));
     expect(split([...chunks, Buffer.from("\nshort\n")], 250)).toEqual([
       { text: "x".repeat(250), isCut: true },

@@ -3,7 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, truncateSync, writeFileSyn
 import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, beforeEach, expect, it } from "vitest";
 import { FileUnreadable, readRegularFile, readSecretFile, readTextFile } from "./index.ts";
 
 let folder: string;
@@ -21,13 +21,13 @@ function makeSparse(at: string): void {
   truncateSync(at, 1e13);
 }
 
-it("reads up to as much as it may, and what reports no size", () => {
+it("a regular file is read up to the limit, also one that reports no size", () => {
   writeFileSync(path, "x".repeat(maxBytes));
   expect(readRegularFile(path, { maxBytes }).content.toString()).toBe("x".repeat(maxBytes));
   expect(readTextFile("/proc/self/status")).toContain("Pid:");
 });
 
-it("follows a link unless told not to", () => {
+it("a symbolic link is followed unless that is ruled out", () => {
   writeFileSync(join(folder, "target"), "text");
   symlinkSync("target", path);
   expect(readTextFile(path)).toBe("text");
@@ -43,24 +43,22 @@ const inItsPlace: readonly [string, () => unknown, string, string?][] = [
   ["a file with holes", () => makeSparse(path), "it is larger than 1 KiB"],
 ];
 
-describe.each(inItsPlace)("%s in its place", (_, make, reason, code) => {
-  it("is refused at once", () => {
-    make();
-    const read = (): unknown => readRegularFile(path, { maxBytes: 1024 });
-    expect(read).toThrow(FileUnreadable);
-    expect(read).toThrow(reason);
-    if (code !== undefined) expect(read).toThrow(expect.objectContaining({ code }));
-  });
+it.each(inItsPlace)("%s is refused at once when a file is read", (_, make, reason, code) => {
+  make();
+  const read = (): unknown => readRegularFile(path, { maxBytes: 1024 });
+  expect(read).toThrow(FileUnreadable);
+  expect(read).toThrow(reason);
+  if (code !== undefined) expect(read).toThrow(expect.objectContaining({ code }));
 });
 
-it("refuses a socket", async () => {
+it("a socket is not read as a file", async () => {
   const server = createServer().listen(path);
   await new Promise((resolve) => server.once("listening", resolve));
   expect(() => readRegularFile(path)).toThrow("it is not a regular file");
   await new Promise((resolve) => server.close(resolve));
 });
 
-it("never says what is in the file of a secret", () => {
+it("a refused secret file never shows its content in the error", () => {
   for (const [content, mode, reason] of [
     ["word\nword", 0o600, "it holds more than one line"],
     [" \n", 0o600, "it is empty"],

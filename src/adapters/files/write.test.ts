@@ -29,35 +29,35 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 const modeOf = (each: string): number => lstatSync(each).mode & 0o7777;
 
-describe.each([
-  ["atomically", writeFileAtomic],
-  ["at once", writeFileSynced],
-])("a file that is written %s", (_, write) => {
-  it("is private unless told otherwise, replaces what was there and leaves nothing beside it", () => {
+describe("a written file", () => {
+  it.each([
+    ["atomically", writeFileAtomic],
+    ["at once", writeFileSynced],
+  ])("is private by default and replaces what was there, written %s", (_, write) => {
     write(path, "longer");
     write(path, "two");
     expect([readFileSync(path, "utf8"), modeOf(path), readdirSync(folder)]).toEqual(["two", 0o600, ["file"]]);
     write(path, "three", { mode: 0o640, group: process.getgid?.() ?? 0 });
     expect(modeOf(path)).toBe(0o640);
   });
+
+  it("replaces a symbolic link, and writes through none", () => {
+    const victim = join(folder, "victim");
+    writeFileSync(victim, "mine");
+    symlinkSync(victim, path);
+    expect(() => writeFileSynced(path, "x")).toThrow("ELOOP");
+    writeFileAtomic(path, "x");
+    expect([readFileSync(victim, "utf8"), readFileSync(path, "utf8")]).toEqual(["mine", "x"]);
+  });
+
+  it("that cannot be renamed into place leaves no draft", () => {
+    mkdirSync(path);
+    expect(() => writeFileAtomic(path, "x")).toThrow("EISDIR");
+    expect(readdirSync(folder)).toEqual(["file"]);
+  });
 });
 
-it("replaces a symbolic link, and writes through none", () => {
-  const victim = join(folder, "victim");
-  writeFileSync(victim, "mine");
-  symlinkSync(victim, path);
-  expect(() => writeFileSynced(path, "x")).toThrow("ELOOP");
-  writeFileAtomic(path, "x");
-  expect([readFileSync(victim, "utf8"), readFileSync(path, "utf8")]).toEqual(["mine", "x"]);
-});
-
-it("says which directory it could not write to, and leaves no draft", () => {
-  mkdirSync(path);
-  expect(() => writeFileAtomic(path, "x")).toThrow("EISDIR");
-  expect(readdirSync(folder)).toEqual(["file"]);
-});
-
-it("makes a directory private, and takes none that is something else", () => {
+it("a private directory is created, and nothing else is accepted in its place", () => {
   const directory = join(folder, "a/b");
   preparePrivateDirectory(directory);
   expect([modeOf(directory), modeOf(join(folder, "a"))]).toEqual([0o700, 0o700]);
@@ -65,7 +65,7 @@ it("makes a directory private, and takes none that is something else", () => {
   expect(() => preparePrivateDirectory(path)).toThrow(`cannot use ${path}`);
 });
 
-it("reads permission bits of numbers of either kind", () => {
+it("permission bits are read from numbers and bigints", () => {
   expect([0o1777, 0o755n, 0o775].map((mode) => [isWritableByOthers({ mode }), isSticky({ mode })])).toEqual([
     [true, true],
     [false, false],

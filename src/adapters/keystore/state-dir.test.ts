@@ -11,8 +11,8 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8);
 
-describe("state folder", () => {
-  it("is made private, with the folders above it", () => {
+describe("the state directory", () => {
+  it("is made private, with its missing parents", () => {
     const path = join(folder, "a/b");
     prepareStateDir(path);
     expect(modeOf(path)).toBe("700");
@@ -21,7 +21,7 @@ describe("state folder", () => {
     expect(modeOf(path)).toBe("700");
   });
 
-  it("is not taken from others by a slip of the pen", () => {
+  it("is refused when it holds files of others", () => {
     const path = join(folder, "shared");
     mkdirSync(path);
     chmodSync(path, 0o777);
@@ -33,7 +33,7 @@ describe("state folder", () => {
     expect(modeOf(path)).toBe("700");
   });
 
-  it("must be a folder, and no link to one", () => {
+  it("must be a directory, not a link to one", () => {
     writeFileSync(join(folder, "file"), "");
     mkdirSync(join(folder, "real"));
     symlinkSync(join(folder, "real"), join(folder, "link"));

@@ -1,5 +1,5 @@
 import type { LookupFunction } from "node:net";
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { guardedLookup, isLinkLocal } from "./index.ts";
 
 it.each([
@@ -15,7 +15,7 @@ it.each([
   "64:ff9b::169.254.169.254",
   "fd00:ec2::254",
   "fd20:ce::254",
-])("%s is never asked", (address) => {
+])("%s is link-local", (address) => {
   expect(isLinkLocal(address)).toBe(true);
 });
 
@@ -33,7 +33,7 @@ it.each([
   "169.254.169.254.example.org",
   "localhost",
   "",
-])("%j may be asked", (address) => {
+])("%j is not link-local", (address) => {
   expect(isLinkLocal(address)).toBe(false);
 });
 
@@ -54,21 +54,20 @@ const answer = (resolve: LookupFunction, all: boolean): Promise<unknown> =>
     lookup("name", { all }, (error, found) => settle(error === null ? found : error.message));
   });
 
-it("leaves out the addresses where nobody is asked", async () => {
-  expect(await answer(resolving("169.254.169.254", "10.0.0.1", "fe80::1"), true)).toEqual([
-    { address: "10.0.0.1", family: 4 },
-  ]);
-  expect(await answer(resolving("10.0.0.1"), false)).toBe("10.0.0.1");
-});
+describe("a lookup that skips link-local addresses", () => {
+  it("leaves out the addresses where nobody is asked", async () => {
+    expect(await answer(resolving("169.254.169.254", "10.0.0.1", "fe80::1"), true)).toEqual([
+      { address: "10.0.0.1", family: 4 },
+    ]);
+    expect(await answer(resolving("10.0.0.1"), false)).toBe("10.0.0.1");
+  });
 
-it.each([true, false])("refuses a name that has no others, all: %s", async (all) => {
-  expect(await answer(resolving("fe80::1"), all)).toBe("refused: fe80::1");
-});
+  it.each([true, false])("refuses a name that has no other address, all: %s", async (all) => {
+    expect(await answer(resolving("fe80::1"), all)).toBe("refused: fe80::1");
+  });
 
-it("refuses a name that has none", async () => {
-  expect(await answer(resolving(), true)).toBe("refused: name");
-});
-
-it("says what the host says of a name that there is not", async () => {
-  expect(await answer(failing, true)).toBe("no such name: name");
+  it("refuses a name without an address, and passes on the error of the resolver", async () => {
+    expect(await answer(resolving(), true)).toBe("refused: name");
+    expect(await answer(failing, true)).toBe("no such name: name");
+  });
 });

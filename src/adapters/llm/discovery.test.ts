@@ -24,6 +24,6 @@ it.each([
   ["127.0.0.999", undefined],
   ["ftp://127.0.0.1", undefined],
   ["not a host", undefined],
-])("OLLAMA_HOST=%s is at %s", (host, expected) => {
+])("OLLAMA_HOST=%s means a local Ollama at %s", (host, expected) => {
   expect(ollamaAddress(host)).toBe(expected);
 });

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
-import { ErrorAnswer, toProviderFailed } from "./failures.ts";
+import { ErrorAnswer, readRetryAfter, toProviderFailed } from "./failures.ts";
 
 const key = "sk-planted-0123456789abcdefXYZ";
 const party = { provider: "OpenAI", host: "127.0.0.1:1", model: "model-1", secrets: [key], remedy: "look it up" };
@@ -18,7 +18,7 @@ const wrapped = (code: string): Error =>
     },
   );
 
-describe("what the network throws", () => {
+describe("a network error", () => {
   it.each([
     ["ECONNREFUSED", "unreachable", true],
     ["EHOSTUNREACH", "unreachable", true],
@@ -37,7 +37,7 @@ describe("what the network throws", () => {
     ["UND_ERR_HEADERS_OVERFLOW", "unreadable", false],
     ["Z_DATA_ERROR", "unreadable", false],
     ["ERR_INVALID_CHAR", "unreadable", false],
-  ] as const)("%s is %s", (code, failure, isRetryable) => {
+  ] as const)("%s is classified as %s", (code, failure, isRetryable) => {
     for (const error of [withCode(code), wrapped(code)]) {
       const failed = read(error);
       expect(failed).toMatchObject({ failure, isRetryable, status: null, retryAfterMs: null });
@@ -46,7 +46,7 @@ describe("what the network throws", () => {
   });
 });
 
-describe("what providers answer", () => {
+describe("an error answer of a provider", () => {
   it.each([
     [302, false],
     [400, false],
@@ -64,11 +64,11 @@ describe("what providers answer", () => {
     [502, true],
     [503, true],
     [529, true],
-  ])("%i: again? %s", (status, isRetryable) => {
+  ])("%i is retryable: %s", (status, isRetryable) => {
     expect(read(new ErrorAnswer(status, new Headers(), ""))).toMatchObject({ failure: "refused", status, isRetryable });
   });
 
-  it("may be an event in a stream, of any form", () => {
+  it("may be an event of a stream, in any form", () => {
     expect(read({ message: "overloaded", statusCode: 529, isRetryable: true })).toMatchObject({
       message: "OpenAI has trouble of its own (529): overloaded",
       status: 529,
@@ -91,18 +91,18 @@ describe("what providers answer", () => {
   });
 });
 
-it("leaves a failure that is one already as it is, however deep", () => {
+it("a ProviderFailed is passed on as it is, however deep", () => {
   const known = new ProviderFailed("too much", { failure: "unreadable", isRetryable: false });
   expect(read(new Error("a", { cause: new Error("b", { cause: known }) }))).toBe(known);
 });
 
-it("comes to an end where causes go in a circle", () => {
+it("an error whose cause is itself is classified as unreadable", () => {
   const error = new Error("round");
   error.cause = error;
   expect(read(error)).toMatchObject({ failure: "unreadable" });
 });
 
-it("never shows the key, whatever the answer, its headers and its status are", () => {
+it("a failure of a provider never shows the key, whatever its answer holds", () => {
   const keyed = fc.tuple(fc.string(), fc.string()).map(([before, after]) => `${before}${key}${after}`);
   const text = fc.oneof(keyed, fc.string());
   const body = fc.oneof(
@@ -136,4 +136,34 @@ it("never shows the key, whatever the answer, its headers and its status are", (
     }),
     { numRuns: 1000 },
   );
+});
+
+const now = Date.parse("2026-11-22T12:00:00Z");
+const waitOf = (headers: Readonly<Record<string, string>>, body = "") => readRetryAfter({ headers, body }, now);
+
+it.each([
+  [{ "retry-after": "7" }, 7000],
+  [{ "retry-after": " 0.5 " }, 500],
+  [{ "retry-after": "0" }, 0],
+  [{ "retry-after": "Sun, 22 Nov 2026 12:00:30 GMT" }, 30_000],
+  [{ "retry-after": "Sun, 22 Nov 2026 11:59:30 GMT" }, 0],
+  [{ "retry-after": "99999999999" }, 86_400_000],
+  [{ "retry-after-ms": "1500.5" }, 1501],
+  [{ "retry-after-ms": "20", "retry-after": "7" }, 20],
+  [{ "retry-after-ms": "soon", "retry-after": "7" }, 7000],
+  [{ "retry-after": "-1" }, null],
+  [{ "retry-after": "soon" }, null],
+  [{ "retry-after": "Sun, 99 Nov" }, null],
+  [{ "retry-after": "1e9" }, null],
+  [{ "retry-after": "" }, null],
+  [{}, null],
+])("the wait of an answer with %j is %j ms", (headers, expected) => {
+  expect(waitOf(headers)).toBe(expected);
+});
+
+it("the wait of an answer is read from the body of Google without a header", () => {
+  const body = JSON.stringify({ error: { details: [{ retryDelay: "3.25s" }] } }, null, 2);
+  expect(waitOf({}, body)).toBe(3250);
+  expect(waitOf({ "retry-after": "1" }, body)).toBe(1000);
+  expect(waitOf({}, '{"retryDelay":"soon"}')).toBeNull();
 });

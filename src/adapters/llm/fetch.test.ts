@@ -21,13 +21,13 @@ describe("a name that leads to a link-local address", () => {
     [["::ffff:169.254.169.254"]],
     [["fe80::1", "169.254.169.254"]],
     [["fd00:ec2::254"]],
-  ])("is not asked: %j", async (addresses) => {
+  ])("is not connected to: %j", async (addresses) => {
     const fetch = createFetch({ connectMs: 500 }, resolveTo(...addresses));
     const failure = await fetch("http://metadata.test:8080/").catch((error: unknown) => error);
     expect(failure).toMatchObject({ cause: { name: "ProviderFailed", failure: "unreachable", isRetryable: false } });
   });
 
-  it("is asked where it leads elsewhere too, and only there", async () => {
+  it("is connected to at its other addresses alone", async () => {
     const server = createServer((_, response) => response.end("here"));
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
@@ -43,7 +43,7 @@ describe("a name that leads to a link-local address", () => {
   });
 });
 
-it("a port of another protocol is not asked", async () => {
+it("a port that fetch blocks is not connected to", async () => {
   await expect(createFetch()("http://127.0.0.1:25/")).rejects.toMatchObject({
     name: "ProviderFailed",
     message: "port 25 is kept for another protocol and is never asked",

@@ -23,7 +23,7 @@ const summary = (given: ConnectorSettings, environment = {}) =>
   ]);
 
 describe("connectors of the settings", () => {
-  it("are in their order, with the usual variable for the key and two minutes unless said otherwise", () => {
+  it("are in their order, with their defaults", () => {
     const list = [
       entry({ name: "b", provider: "anthropic", timeoutMs: 5000 }),
       entry({ name: "a" }),
@@ -45,7 +45,7 @@ describe("connectors of the settings", () => {
     expect(plan.connectors.slice(0, 2).map(({ timeoutMs }) => timeoutMs)).toEqual([5000, 120_000]);
   });
 
-  it("take the second variable of Google where the first is not set", () => {
+  it("take the second variable of Google without the first", () => {
     const list = [entry({ provider: "google" })];
     expect(summary(settings({ list }), { GEMINI_API_KEY: "AIza" })[0]?.[3]).toBe("ready");
     expect(summary(settings({ list }), {})[0]?.[3]).toBe("GOOGLE_GENERATIVE_AI_API_KEY is not set");
@@ -55,7 +55,7 @@ describe("connectors of the settings", () => {
 describe("connectors of the environment", () => {
   const all = { MISTRAL_API_KEY: "m", GEMINI_API_KEY: "g", ANTHROPIC_API_KEY: "a", OPENAI_API_KEY: "o" };
 
-  it("are made of the keys that there are, with a model that is a sensible choice", () => {
+  it("exist for the keys that are set, with a default model", () => {
     expect(summary(settings(), all)).toEqual([
       ["openai", "OpenAI", providers.openai.defaultModel, "ready"],
       ["anthropic", "Anthropic", providers.anthropic.defaultModel, "ready"],
@@ -66,14 +66,14 @@ describe("connectors of the environment", () => {
     expect(summary(settings(), {})).toEqual([]);
   });
 
-  it("come after those of the settings, and not for providers or names that those have", () => {
+  it("come after those of the settings, without their providers and names", () => {
     const list = [entry({ name: "x", provider: "openai" }), entry({ name: "mistral", provider: "ollama" })];
     expect(summary(settings({ list }), all).map(([name]) => name)).toEqual(["x", "mistral", "anthropic", "google"]);
     expect(summary(settings({ discovers: false }), all)).toEqual([]);
   });
 });
 
-it("knows the budget of a key by its id, its name, or as that of all", () => {
+it("the token budget of a key is found by its id, its name, or as the default", () => {
   const keys = { deploy: 5, sk_1: 7 };
   const budgets = (tokensPerDay?: number) =>
     createConnectorPlan(settings({ budgets: { ...(tokensPerDay !== undefined && { tokensPerDay }), keys } }), {})

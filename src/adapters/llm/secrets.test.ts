@@ -1,5 +1,4 @@
-import { execFileSync } from "node:child_process";
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -11,7 +10,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-const file = (content: string | Buffer, mode = 0o600): string => {
+const file = (content: string, mode = 0o600): string => {
   const path = join(folder, "key");
   writeFileSync(path, content);
   chmodSync(path, mode);
@@ -39,49 +38,34 @@ describe("a key in the environment", () => {
 });
 
 describe("a key in a file", () => {
-  it.each([0o600, 0o400, 0o640])("is read with mode %o", (mode) => {
+  it.each([0o600, 0o640])("is read with mode %o", (mode) => {
     expect(fromFile(file("sk-1\n", mode))).toEqual({ key: "sk-1" });
   });
 
-  it("may be led to by a link", () => {
+  it("is read through a link, and missing without a file", () => {
     const link = join(folder, "link");
     symlinkSync(file("sk-1"), link);
     expect(fromFile(link)).toEqual({ key: "sk-1" });
+    expect(fromFile(join(folder, "nowhere"))).toMatchObject({
+      missing: expect.stringContaining("there is no such file"),
+    });
   });
 
-  it.each([0o604, 0o644, 0o602, 0o666])("is not used with mode %o", (mode) => {
+  it.each([0o604, 0o602])("is not used with mode %o", (mode) => {
     const path = file("sk-secret", mode);
     expect(fromFile(path)).toEqual({
       missing: `cannot use ${path}: everybody can read or write it (chmod o-rwx it)`,
     });
   });
-
-  it("is none where there is no file, another thing, nothing in it or too much", () => {
-    expect(fromFile(join(folder, "nowhere"))).toMatchObject({
-      missing: expect.stringContaining("there is no such file"),
-    });
-    const inside = join(folder, "folder");
-    mkdirSync(inside, { mode: 0o700 });
-    expect(fromFile(inside)).toEqual({ missing: `cannot use ${inside}: it is a directory, not a regular file` });
-    const pipe = join(folder, "pipe");
-    execFileSync("mkfifo", ["-m", "600", pipe]);
-    expect(fromFile(pipe)).toEqual({ missing: `cannot use ${pipe}: it is a named pipe, not a regular file` });
-    const empty = file("\n");
-    expect(fromFile(empty)).toEqual({ missing: `cannot use ${empty}: it is empty` });
-    const long = file("a".repeat(65 * 1024));
-    expect(fromFile(long)).toEqual({ missing: `cannot use ${long}: it is larger than 64 KiB` });
-    const binary = file(Buffer.from([0xff, 0xfe, 0x00, 0x41]));
-    expect(fromFile(binary)).toEqual({ missing: `cannot use ${binary}: it holds more than one line` });
-  });
 });
 
 describe("a systemd credential", () => {
-  it("is read from the folder that systemd names", () => {
+  it("is read from the directory that systemd names", () => {
     file("sk-1\n", 0o444);
     expect(readKey({ from: "credential", name: "key" }, { CREDENTIALS_DIRECTORY: folder })).toEqual({ key: "sk-1" });
   });
 
-  it("is none where systemd passed none", () => {
+  it("is missing when systemd passed none", () => {
     expect(readKey({ from: "credential", name: "key" }, {})).toEqual({
       missing: "systemd passed no credentials: the unit needs LoadCredential=key",
     });

@@ -23,6 +23,6 @@ it.each([
   [{ type: "compatibility", feature: "reasoning" }, "reasoning"],
   [{ type: "deprecated", setting: "x", message: "use y" }, "x: use y"],
   [{ type: "other", message: "system messages are removed" }, "system messages are removed"],
-] as const)("%j is %j", (warning, expected) => {
+] as const)("a warning of the model library is reported: %j, %j", (warning, expected) => {
   expect(toSentence(warning)).toBe(expected);
 });

@@ -37,11 +37,11 @@ describe("iptables-legacy-save", () => {
     [["-A INPUT -s 192.0.2.1/32 -j other", "-A other -j DROP"], false],
     [["-A INPUT -j other", "-A other -j INPUT"], false],
     [["-A FORWARD -j DROP", "-A other -j DROP"], false],
-  ])("has in %j a rule that refuses: %s", (rules, isRefusing) => {
+  ])("with %j refuses new connections: %s", (rules, isRefusing) => {
     expect(parse("ACCEPT", ...rules)).toMatchObject({ isRefusing });
   });
 
-  it("takes any text", () => {
+  it("is read whatever it holds", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(parseIptablesSave(text, "ipv4")).toBeUndefined();

@@ -55,12 +55,12 @@ describe("nft --json list ruleset", () => {
     ["what there is", ["owner", "dormant"], false],
     ["its name, as nftables 1.0.6 prints it", "filter", true],
     ["its name among others", ["owner", "filter"], true],
-  ])("reports what a table is marked as when its flags are %s", (_, flags, isUnclear) => {
+  ])("has unclear flags when they are %s", (_, flags, isUnclear) => {
     const marks = flags === undefined ? {} : { flags };
     expect(hasUnclearFlags(ruleset([{ table: { family: "inet", name: "filter", ...marks } }]))).toBe(isUnclear);
   });
 
-  it("leaves out what the plain listing shows as dormant, where the flags are unclear", () => {
+  it("leaves out tables that the plain listing shows as dormant, where the flags are unclear", () => {
     const names = ["off", "owned", "both", "plain"];
     const tables = names.map((name) => ({ table: { family: "inet", name, flags: name } }));
     const chains = names.map((name) => ({ chain: { ...input, family: "inet", table: name, policy: "drop" } }));
@@ -106,11 +106,11 @@ describe("nft --json list ruleset", () => {
     ],
     ["nothing", [port, { accept: null }]],
     ["nothing, but notes it", [{ xt: { type: "target", name: "LOG" } }]],
-  ])("has a rule that keeps nobody else out: it refuses %s", (_, expr) => {
+  ])("has a rule that does not refuse all: %s", (_, expr) => {
     expect(refusing(rule("INPUT", expr))).toEqual([false]);
   });
 
-  it("follows jumps, by name and by map, in circles too, unless they are for certain senders", () => {
+  it("follows jumps by name and by map, also in circles, unless they match senders", () => {
     const drop = rule("other", [{ drop: null }]);
     expect(refusing(rule("INPUT", [port, { goto: { target: "other" } }]), drop)).toEqual([true]);
     expect(refusing(rule("INPUT", [vmap({ meta: { key: "iifname" } }, [["eth0", jump]])]), drop)).toEqual([true]);
@@ -119,7 +119,7 @@ describe("nft --json list ruleset", () => {
     expect(refusing(rule("INPUT", [jump]), back)).toEqual([false]);
   });
 
-  it("takes any JSON, and nothing else", () => {
+  it("is read from any JSON", () => {
     fc.assert(
       fc.property(fc.json(), (text) => {
         expect(parseNftRuleset(text)).toEqual([]);

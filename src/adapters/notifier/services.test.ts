@@ -57,7 +57,7 @@ const targets = {
 } satisfies { readonly [S in HttpTarget["service"]]: Extract<HttpTarget, { service: S }> };
 
 describe("ntfy", () => {
-  it("is sent JSON for a topic, with a token where there is one", () => {
+  it("is sent JSON for a topic, with a token if there is one", () => {
     expect(requestOf(targets.ntfy)).toEqual({
       method: "POST",
       url: "https://ntfy.sh/",
@@ -73,6 +73,8 @@ describe("ntfy", () => {
     });
     const { headers, body } = requestOf({ service: "ntfy", url: "http://[::1]:80", topic: { file: "/topic" } });
     expect([headers, body["topic"]]).toEqual([{}, "s3cret-topic"]);
+    const faulty = { ...targets.ntfy, topic: { file: "/hook" } };
+    expect(() => requestOf(faulty)).toThrow("cannot use /hook: it does not hold a topic");
   });
 
   it.each([
@@ -80,20 +82,15 @@ describe("ntfy", () => {
     ["warning", warning, 4, "warning"],
     ["without a severity", down, 4, "warning"],
     ["resolved", over, 3, "white_check_mark"],
-  ])("has a priority and a tag for what is %s", (_, sent, priority, tag) => {
+  ])("is sent a priority and a tag for an event that is %s", (_, sent, priority, tag) => {
     expect(requestOf(targets.ntfy, sent).body).toMatchObject({ priority, tags: [tag] });
   });
 
-  it("keeps to the length of a message", () => {
+  it("is sent at most the length of a message", () => {
     const long = message({ facts: Array.from({ length: 20 }, () => ["Reason", "😀".repeat(125)] as const) });
     const text = String(requestOf(targets.ntfy, long).body["message"]);
     expect(Buffer.byteLength(text)).toBeLessThanOrEqual(4096);
     expect([text.isWellFormed(), text.endsWith("😀…")]).toEqual([true, true]);
-  });
-
-  it("does not use a file without a topic", () => {
-    const faulty = { ...targets.ntfy, topic: { file: "/hook" } };
-    expect(() => requestOf(faulty)).toThrow("cannot use /hook: it does not hold a topic");
   });
 });
 
@@ -115,7 +112,7 @@ describe("gotify", () => {
 });
 
 describe("telegram", () => {
-  it("is sent plain text by the bot", () => {
+  it("is sent plain text by the bot, and nothing without a valid token", () => {
     expect(requestOf(targets.telegram)).toEqual({
       method: "POST",
       url: "https://api.telegram.org/bot123:s3cret-_A/sendMessage",
@@ -132,20 +129,17 @@ describe("telegram", () => {
       message_thread_id: 7,
       text: expect.stringMatching(/^✅ /),
     });
-  });
-
-  it("keeps to the length of a message, without halves of characters", () => {
-    for (const shift of ["", "x"]) {
-      const text = String(requestOf(targets.telegram, message({ title: shift + "😀".repeat(5000) })).body["text"]);
-      expect([text.length <= 4096, text.isWellFormed(), text.endsWith("…")]).toEqual([true, true, true]);
-    }
-  });
-
-  it("does not use a file that holds no token, which would be another address", () => {
     for (const token of ["../../x", "123:a/b", "123", "123:a?b", "123:%2e"])
       expect(() => httpService(targets.telegram, "h").request(message(), () => token)).toThrow(
         "cannot use /bot: it does not hold the token of a bot",
       );
+  });
+
+  it("is sent at most the length of a message, without halves of characters", () => {
+    for (const shift of ["", "x"]) {
+      const text = String(requestOf(targets.telegram, message({ title: shift + "😀".repeat(5000) })).body["text"]);
+      expect([text.length <= 4096, text.isWellFormed(), text.endsWith("…")]).toEqual([true, true, true]);
+    }
   });
 });
 
@@ -197,7 +191,7 @@ describe("teams", () => {
 });
 
 describe("pagerduty", () => {
-  it("triggers an incident of the host and the subject, and resolves it", () => {
+  it("triggers an incident of host and subject, resolves it, and triggers without an alarm for a test", () => {
     expect(requestOf(targets.pagerduty)).toEqual({
       method: "POST",
       url: "https://events.pagerduty.com/v2/enqueue",
@@ -223,9 +217,6 @@ describe("pagerduty", () => {
       event_action: "resolve",
       dedup_key: "steward:web1:alert:DiskSpaceLow",
     });
-  });
-
-  it("triggers for a test, without an alarm", () => {
     expect(requestOf(targets.pagerduty, test).body).toMatchObject({
       event_action: "trigger",
       dedup_key: "steward:web1:test:test",
@@ -235,7 +226,7 @@ describe("pagerduty", () => {
 });
 
 describe("opsgenie", () => {
-  it("creates an alert with an alias of the host and the subject", () => {
+  it("creates an alert with an alias of host and subject, and closes it by that, also at Jira Service Management", () => {
     expect(requestOf(targets.opsgenie)).toEqual({
       method: "POST",
       url: "https://api.opsgenie.com/v2/alerts",
@@ -257,9 +248,6 @@ describe("opsgenie", () => {
       "P5",
     ]);
     expect(String(requestOf(targets.opsgenie, message({ title: "x".repeat(200) })).body["message"])).toHaveLength(130);
-  });
-
-  it("closes it by this alias, also below the path of Jira Service Management", () => {
     const url = "https://api.atlassian.com/jsm/ops/integration";
     expect(requestOf({ ...targets.opsgenie, url }, over)).toMatchObject({
       url: `${url}/v2/alerts/steward%3Aweb1%3Aalert%3ADiskSpaceLow/close?identifierType=alias`,
@@ -270,7 +258,7 @@ describe("opsgenie", () => {
 });
 
 describe("webhook", () => {
-  it("is sent all there is, unless there is a template", () => {
+  it("is sent all members of the message without a template", () => {
     expect(requestOf(targets.webhook)).toEqual({
       method: "POST",
       url: secrets["/hook"],
@@ -295,7 +283,7 @@ describe("webhook", () => {
     expect(requestOf(targets.webhook, over).body).toMatchObject({ state: "ok" });
   });
 
-  it("is sent the template, filled, with headers of values and of secrets", () => {
+  it("is sent the filled template, with headers of values and of secrets", () => {
     const target: HttpTarget = {
       ...targets.webhook,
       headers: [
@@ -312,7 +300,7 @@ describe("webhook", () => {
 });
 
 describe("an incident", () => {
-  it("has one key for what begins, goes on and ends it, and another for each host, sort and subject", () => {
+  it("has one key from its start to its end, and another for each host, kind and subject", () => {
     const keyOf = (kind: NotificationKind, subject: string, host = "a") =>
       (httpService(targets.pagerduty, host).request(message({ kind, subject }), read).body as { dedup_key: string })
         .dedup_key;
@@ -334,13 +322,13 @@ describe("every service", () => {
     return isRecord(value) ? Object.entries(value).flatMap(([name, member]) => [name, ...stringsOf(member)]) : [];
   };
 
-  it("does not send a header that has characters which no header may have", () => {
+  it("refuses a header with characters that no header may have", () => {
     const withHeaders = [targets.ntfy, targets.gotify, targets.matrix, targets.pagerduty, targets.opsgenie];
     for (const target of withHeaders)
       expect(() => httpService(target, "h").request(message(), () => "a\u00fcb")).toThrow(NotificationFailed);
   });
 
-  it.each(Object.values(targets))("takes whatever others have written: $service", (target) => {
+  it.each(Object.values(targets))("is sent hostile messages as text alone: $service", (target) => {
     const hostile = fc.oneof(
       fc.string({ unit: "binary", maxLength: 600 }),
       fc.constantFrom('","x":"', "\\", "](https://evil.example)", "{title}", "<!channel>", "@room", "..", "/", "?#"),

@@ -17,7 +17,7 @@ afterEach(() => rmSync(base, { recursive: true, force: true }));
 const at = (...names: readonly string[]): string => join(base, ...names);
 const open = (names: readonly string[] = ["a", "b"], owner = uid) => openForeignFolder(base, names, { uid: owner });
 
-it("reads a file, and says what is not there", () => {
+it("a directory of another user is read, and missing files are reported", () => {
   const folder = open();
   expect([folder?.text("file", limits), folder?.text("other", limits), folder?.names(), folder?.has("file")]).toEqual([
     "text",
@@ -30,7 +30,7 @@ it("reads a file, and says what is not there", () => {
   expect(open(["a", "b", "file", "c"].slice(0, 2))).toBeDefined();
 });
 
-it("stays in the folder that it has opened", () => {
+it("a directory of another user stays the one that was opened", () => {
   const folder = open();
   renameSync(at("a"), at("moved"));
   mkdirSync(at("a/b"), { recursive: true });
@@ -63,16 +63,16 @@ it.each([
   ],
   ["a folder that others may write to", () => chmodSync(at("a/b"), 0o777)],
   ["one on the way that its group may write to", () => chmodSync(at("a"), 0o770)],
-])("refuses %s", (_, change) => {
+])("a directory of another user refuses %s", (_, change) => {
   change();
   expect(() => open()).toThrow(ForeignFileRefused);
 });
 
-it("refuses folders and files of another user", () => {
+it("a directory of another owner than expected is refused", () => {
   expect(() => open(["a", "b"], uid + 1)).toThrow(ForeignFileRefused);
 });
 
-it.each(["..", ".", "", "a/b", "a\0", "-n ".repeat(2)])("takes %j for no name", (name) => {
+it.each(["..", ".", "", "a/b", "a\0", "-n ".repeat(2)])("a directory of another user has no file named %j", (name) => {
   const folder = open();
   expect(() => folder?.text(name, limits)).toThrow(ForeignFileRefused);
   expect(() => open([name])).toThrow(ForeignFileRefused);
@@ -86,21 +86,21 @@ it.each([
   ["a folder", () => mkdirSync(at("a/b/it"))],
   ["a pipe that nobody writes to", () => execFileSync("mkfifo", [at("a/b/it")])],
   ["what is too long", () => writeFileSync(at("a/b/it"), "x".repeat(101))],
-])("reads no %s", (_, make) => {
+])("a file of another user is not read when it is %s", (_, make) => {
   make();
   const folder = open();
   expect(() => folder?.text("it", limits)).toThrow(ForeignFileRefused);
   folder?.close();
 });
 
-it("finds nothing in what has been removed", () => {
+it("a directory of another user that was removed is empty", () => {
   const folder = open();
   rmSync(at("a"), { recursive: true });
   expect([folder?.names(), folder?.text("file", limits)]).toEqual([[], undefined]);
   folder?.close();
 });
 
-it("takes what is being linked into place where that is said", () => {
+it("a file of another user with a second name is read if that is permitted", () => {
   linkSync(at("a/b/file"), at("a/b/it"));
   const folder = open();
   expect(folder?.text("it", { ...limits, isSingle: false })).toBe("text");

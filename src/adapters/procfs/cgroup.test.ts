@@ -18,19 +18,19 @@ const write = (files: Readonly<Record<string, string>>): void => {
 };
 const host = { totalBytes: 1000, availableBytes: 900 };
 
-it("leaves a host as it is", () => {
+it("cgroup limits: a host has none", () => {
   const limits = createContainerLimits(root);
   expect([limits.memory(host), limits.cpus(), limits.cpuTimeMicros()]).toEqual([host, undefined, undefined]);
   write({ "memory/memory.limit_in_bytes": "9223372036854771712\n", "memory/memory.usage_in_bytes": "100\n" });
   expect(createContainerLimits(root).memory(host)).toEqual(host);
 });
 
-it("cuts memory to what the container may use, its cache left out", () => {
+it("cgroup limits: memory is that of the container, without its cache", () => {
   write({ "memory.max": "400\n", "memory.current": "300\n", "memory.stat": "anon 1\ninactive_file 120\n" });
   expect(createContainerLimits(root).memory(host)).toEqual({ totalBytes: 400, availableBytes: 220 });
 });
 
-it("reads the files of cgroup v1", () => {
+it("cgroup limits: files of v1 are read", () => {
   write({
     "memory/memory.limit_in_bytes": "400\n",
     "memory/memory.usage_in_bytes": "300\n",
@@ -44,7 +44,7 @@ it("reads the files of cgroup v1", () => {
   expect([limits.cpus(), limits.cpuTimeMicros()]).toEqual([0.5, 7000]);
 });
 
-it("promises no more than the host has", () => {
+it("cgroup limits: memory is at most that of the host", () => {
   write({ "memory.max": "800\n", "memory.current": "0\n", "cpu.max": "max 100000\n", "cpu.stat": "usage_usec 5\n" });
   const limits = createContainerLimits(root);
   expect(limits.memory({ totalBytes: 1000, availableBytes: 100 })).toEqual({ totalBytes: 800, availableBytes: 100 });

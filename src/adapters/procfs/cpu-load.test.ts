@@ -34,7 +34,7 @@ function start() {
   };
 }
 
-it("is what the processors did in the last minute, and no longer", async () => {
+it("the cpu load is that of the last minute", async () => {
   const { load, work } = start();
   await work(12, 100);
   expect(await load.averagePercent()).toBeCloseTo(100);
@@ -45,14 +45,14 @@ it("is what the processors did in the last minute, and no longer", async () => {
   expect(await load.averagePercent()).toBe(0);
 });
 
-it("is over what there is while it has run for less", async () => {
+it("the cpu load is over the time since the start while that is shorter", async () => {
   const { load, work } = start();
   await work(1, 100);
   await work(3, 20);
   expect(await load.averagePercent()).toBeCloseTo(40);
 });
 
-it("waits for something to compare with right after the start", async () => {
+it("the cpu load waits for a second sample right after the start", async () => {
   const { clock, load } = start();
   writeFileSync(join(procDir, "stat"), "cpu  30 0 0 20 0 0 0 0 0 0\n");
   const percent = load.averagePercent();
@@ -60,7 +60,7 @@ it("waits for something to compare with right after the start", async () => {
   expect(await percent).toBeCloseTo(60);
 });
 
-it("is the average of up to ten minutes where that is asked for", async () => {
+it("the cpu load is averaged over up to ten minutes on request", async () => {
   const { load, work } = start();
   await work(60, 100);
   await work(60, 0);

@@ -6,7 +6,7 @@ const arraysOf = (...lines: readonly string[]) =>
     ["Personalities : [raid1] [raid6] [raid5] [raid4] [raid0]", ...lines, "unused devices: <none>", ""].join("\n"),
   );
 
-it("reads whole arrays, with bitmap, spare and read-only until the first write", () => {
+it("mdstat: complete arrays are read, with bitmap, spare and auto-read-only", () => {
   expect(
     arraysOf(
       "md1 : active raid5 sdd1[3](S) sdc1[2] sdb1[1] sda1[0]",
@@ -23,7 +23,7 @@ it("reads whole arrays, with bitmap, spare and read-only until the first write",
   ]);
 });
 
-it("counts lost devices, named as faulty or gone", () => {
+it("mdstat: lost devices are counted, faulty or gone", () => {
   expect(
     arraysOf(
       "md0 : active raid1 sdb1[1](F) sda1[0]",
@@ -38,7 +38,7 @@ it("counts lost devices, named as faulty or gone", () => {
   ]);
 });
 
-it("reads how far a rebuild is, or that it waits", () => {
+it("mdstat: the progress of a rebuild is read, and a regular check is no rebuild", () => {
   expect(
     arraysOf(
       "md0 : active raid5 sdc1[3] sdb1[1] sda1[0]",
@@ -54,9 +54,6 @@ it("reads how far a rebuild is, or that it waits", () => {
       "      [>....................]  reshape =  0.3% (3500/1048064) finish=9.9min speed=1750K/sec",
     ).map(({ rebuildPercent }) => rebuildPercent),
   ).toEqual([12.6, 0, 0.3]);
-});
-
-it("takes a regular check of the data for no rebuild", () => {
   expect(
     arraysOf(
       "md0 : active raid1 sdb1[1] sda1[0]",
@@ -66,7 +63,7 @@ it("takes a regular check of the data for no rebuild", () => {
   ).toMatchObject([{ workingDevices: 2, rebuildPercent: null }]);
 });
 
-it("reads arrays that do not run, and levels without redundancy", () => {
+it("mdstat: arrays that do not run, levels without redundancy and no arrays are read", () => {
   expect(
     arraysOf(
       "md3 : inactive sdc[0](S)",
@@ -83,9 +80,6 @@ it("reads arrays that do not run, and levels without redundancy", () => {
     { name: "md4", isActive: true, level: "raid0", devices: 2, workingDevices: 2 },
     { name: "md5", isActive: false },
   ]);
-});
-
-it("finds nothing where there is nothing", () => {
   expect(arraysOf()).toEqual([]);
 });
 

@@ -36,7 +36,7 @@ describe("cpuinfo", () => {
   const block = (processor: number, physical: number, core: number) =>
     `processor\t: ${processor}\nmodel name\t: Fast CPU @ 3.00GHz\nphysical id\t: ${physical}\ncore id\t\t: ${core}\n`;
 
-  it("counts cores once, however many threads each has", () => {
+  it("counts cores once, whatever their threads", () => {
     const text = [block(0, 0, 0), block(1, 0, 1), block(2, 0, 0), block(3, 0, 1), block(4, 1, 0)].join("\n");
     expect(parseCpuInfo(text)).toEqual({ model: "Fast CPU @ 3.00GHz", cores: 3, threads: 5 });
   });
@@ -47,7 +47,7 @@ describe("cpuinfo", () => {
     expect(parseCpuInfo(text)).toEqual({ model: "Raspberry Pi 4 Model B Rev 1.4", cores: 2, threads: 2 });
   });
 
-  it("makes nothing up from nothing", () => {
+  it("is empty for an empty file", () => {
     expect(parseCpuInfo("")).toEqual({ model: "", cores: 0, threads: 0 });
   });
 });
@@ -64,13 +64,13 @@ describe("meminfo", () => {
     });
   });
 
-  it("estimates on kernels that do not", () => {
+  it("estimates available memory on old kernels", () => {
     const text = "MemTotal:       1000 kB\nMemFree:         100 kB\nBuffers:          50 kB\nCached:          200 kB\n";
     expect(parseMemory(text).availableBytes).toBe(350 * 1024);
   });
 });
 
-it("meminfo reports swap, or of none", () => {
+it("meminfo has swap, or none", () => {
   expect(
     parseSwap("MemTotal: 1 kB\nSwapCached:        5 kB\nSwapTotal:      1000 kB\nSwapFree:        250 kB\n"),
   ).toEqual({
@@ -84,7 +84,7 @@ it("file-nr: handles that are allocated and free are not in use", () => {
   expect(parseFileHandles("1632\t32\t9223372036854775807\n")).toEqual({ used: 1600, maximum: 2 ** 63 });
 });
 
-it("control group files", () => {
+it("cgroup files: cpu.max and flat keys are read", () => {
   expect(parseCpuMax("150000 100000\n")).toBe(1.5);
   expect(parseCpuMax("max 100000\n")).toBeUndefined();
   expect(parseCpuMax("")).toBeUndefined();

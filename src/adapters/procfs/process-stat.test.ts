@@ -38,7 +38,7 @@ describe("/proc/PID/stat", () => {
     },
   );
 
-  it("is read whatever the name and the figures are", () => {
+  it("is read whatever the name and the numbers", () => {
     const natural = fc.nat({ max: 4_194_304 });
     const given = fc.record({
       pid: fc.integer({ min: 1, max: 4_194_304 }),
@@ -66,7 +66,7 @@ describe("/proc/PID/stat", () => {
     );
   });
 
-  it("is no process where it is anything else, and never throws", () => {
+  it("is rejected when malformed, and never throws", () => {
     for (const text of ["", "42", "42 (sh", "42 sh) S 1", "(sh) S 1 2", "x (sh) S 1", "42 (sh) S 1 2 3"])
       expect([text, parseProcessStat(text)]).toEqual([text, undefined]);
     fc.assert(
@@ -80,11 +80,11 @@ describe("/proc/PID/stat", () => {
       expect(parseProcessStat(whole.slice(0, end))).toBeUndefined();
   });
 
-  it("says which are threads of the kernel", () => {
+  it("marks kernel threads", () => {
     expect(parseProcessStat(line("kthreadd", { flags: 2_129_984 }))?.isKernelThread).toBe(true);
   });
 
-  it("is read of every process of this machine", () => {
+  it("is read for every process of this machine", () => {
     for (const pid of readdirSync("/proc").filter((name) => /^\d+$/.test(name))) {
       let text = "";
       try {
@@ -97,26 +97,26 @@ describe("/proc/PID/stat", () => {
   });
 });
 
-it("states have words, and letters of later kernels are not known", () => {
+it("the states of a process have names, and unknown letters one too", () => {
   expect("RSDTtZXIPQ".split("").map((letter) => processState(letter))).toEqual([
     ...["running", "sleeping", "disk_sleep", "stopped", "traced", "zombie", "dead", "idle", "parked", "unknown"],
   ]);
 });
 
-it("command lines are words, and what a program made of them", () => {
+it("/proc/PID/cmdline is joined to a command line", () => {
   expect(parseCommand("/bin/sh\0-c\0echo a\0")).toBe("/bin/sh -c echo a");
   expect(parseCommand("nginx: worker process\0\0\0\0")).toBe("nginx: worker process");
   expect(parseCommand("a\0\0b\0")).toBe("a  b");
   expect(parseCommand("")).toBe("");
 });
 
-it("input and output are those of disks", () => {
+it("/proc/PID/io has the bytes of disks", () => {
   const text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
   expect(parseIo(text)).toEqual({ readBytes: 5, writtenBytes: 6 });
   expect(parseIo("")).toBeUndefined();
 });
 
-it("the auxiliary vector has the size of pages and ticks", () => {
+it("the auxiliary vector has the sizes of pages and ticks", () => {
   const words = (list: readonly number[]): Buffer => {
     const bytes = Buffer.alloc(list.length * 8);
     for (const [at, word] of list.entries()) bytes.writeBigUInt64LE(BigInt(word), at * 8);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseNameServers } from "./index.ts";
 
-it("reads the servers of resolv.conf in order, as the system's resolver does", () => {
+it("the servers of resolv.conf are read in order, as the resolver of the system does", () => {
   const text = [
     "# nameserver 192.0.2.9",
     "; nameserver 192.0.2.8",

@@ -5,7 +5,7 @@ import { parseIpv4, parseIpv6 } from "./links.ts";
 const head = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT";
 
 describe("routes of the kernel", () => {
-  it("of IPv4 are networks, gateways, and what leads nowhere", () => {
+  it("of IPv4 have networks, gateways and unreachable targets", () => {
     const text = [
       head,
       "eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0",
@@ -22,7 +22,7 @@ describe("routes of the kernel", () => {
     ]);
   });
 
-  it("of IPv6 are those that lead somewhere else", () => {
+  it("of IPv6 are those that lead elsewhere", () => {
     const none = "0".repeat(32);
     const text = [
       `20010db8${"0".repeat(24)} 40 ${none} 00 ${none} 00000100 1 0 00000001 eth0`,
@@ -39,7 +39,7 @@ describe("routes of the kernel", () => {
     ]);
   });
 
-  it("are routes or none, whatever is read", () => {
+  it("are routes or none, whatever the files hold", () => {
     const word = fc.oneof(fc.constantFrom("0".repeat(32), "00000003", "40", "eth0", "ffffffff"), fc.string());
     const text = fc
       .array(fc.array(word, { maxLength: 11 }).map((words) => words.join(" ")))

@@ -3,7 +3,7 @@ import { parseIpv4Routes, parseIpv6Routes } from "./index.ts";
 
 const head = "Iface\tDestination\tGateway \tFlags\tRefCnt\tUse\tMetric\tMask\t\tMTU\tWindow\tIRTT\n";
 
-it("finds the default routes of IPv4 and no others", () => {
+it("default routes: those of IPv4 are found, and no others", () => {
   const text =
     head +
     "eth0\t00000000\t010200C0\t0003\t0\t0\t100\t00000000\t0\t0\t0   \n" +
@@ -19,7 +19,7 @@ it("finds the default routes of IPv4 and no others", () => {
   expect(parseIpv4Routes("")).toEqual([]);
 });
 
-it("finds the default routes of IPv6, not the one that refuses everything", () => {
+it("default routes: those of IPv6 are found, without the one that rejects everything", () => {
   const zero = "0".repeat(32);
   const text =
     `${zero} 00 ${zero} 00 20010db8000000000000000000000001 00000400 00000003 00000000 00000003     eth0\n` +

@@ -34,7 +34,7 @@ function start(options: { readonly watchdogMs?: number; readonly exec?: Exec } =
 const well = () => Promise.resolve(undefined);
 
 describe("the service manager", () => {
-  it("hears of a start, its end, and the stop", async () => {
+  it("is notified of start, readiness and stop", async () => {
     const { manager, news } = start();
     manager.starting();
     expect(await news()).toEqual(["STATUS=Starting"]);
@@ -44,7 +44,7 @@ describe("the service manager", () => {
     expect(await news()).toEqual(["STOPPING=1 STATUS=Stopping"]);
   });
 
-  it("is asked for more time by a slow start, but not for ever", async () => {
+  it("is asked for more time by a slow start, up to a limit", async () => {
     const { manager, clock, news } = start();
     manager.starting();
     await news();
@@ -56,7 +56,7 @@ describe("the service manager", () => {
     expect(await news()).toEqual([]);
   });
 
-  it("gets two watchdog pings in its time, and the status when it changes", async () => {
+  it("gets two watchdog pings per interval, and the status when it changes", async () => {
     const { manager, clock, news } = start({ watchdogMs: 30_000 });
     let words = "Ready";
     manager.ready(well, () => words);
@@ -72,7 +72,7 @@ describe("the service manager", () => {
     expect(await news()).toEqual([]);
   });
 
-  it("gets the status sooner than the next watchdog ping where that is long", async () => {
+  it("gets a changed status before the next watchdog ping if that is far", async () => {
     const { manager, clock, news } = start({ watchdogMs: 120_000 });
     let words = "Ready";
     manager.ready(well, () => words);
@@ -104,7 +104,7 @@ describe("the service manager", () => {
     expect(await news()).toEqual(["WATCHDOG=1"]);
   });
 
-  it("hears when a reload begins and ends, and never of one as the end of a start", async () => {
+  it("is notified of a reload, and not of one before readiness or after the stop", async () => {
     const { manager, news } = start();
     const order: string[] = [];
     const work = () => {
@@ -124,7 +124,7 @@ describe("the service manager", () => {
     expect(order).toHaveLength(3);
   });
 
-  it("that cannot be told is no end of the service, and is told again", async () => {
+  it("that cannot be notified does not end the service, and is notified again", async () => {
     let exitCode = 1;
     const said: string[] = [];
     const { manager, clock, news, troubles } = start({
@@ -144,7 +144,7 @@ describe("the service manager", () => {
     expect(said).toEqual(["READY=1 STATUS=Ready", "WATCHDOG=1"]);
   });
 
-  it("gets a watchdog ping that it did not take again soon after", async () => {
+  it("gets a lost watchdog ping again soon", async () => {
     let exitCode = 0;
     const said: string[] = [];
     const { manager, clock, news } = start({
@@ -168,7 +168,7 @@ describe("the service manager", () => {
     expect(said.slice(4)).toEqual([]);
   });
 
-  it("is not there: a reload is done all the same", async () => {
+  it("may be absent, and a reload is still done", async () => {
     const manager = createServiceManager({
       variables: undefined,
       exec: () => Promise.reject(new Error("nothing is to be run")),

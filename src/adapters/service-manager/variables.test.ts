@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { takeManagerVariables } from "./index.ts";
 
 describe("takeManagerVariables", () => {
-  it("takes what systemd passed out of the environment", () => {
+  it("removes the variables of systemd from the environment", () => {
     const environment = { PATH: "/bin", NOTIFY_SOCKET: "/run/notify", WATCHDOG_USEC: "30000000", WATCHDOG_PID: "42" };
     expect(takeManagerVariables(environment, 42)).toEqual({ address: "/run/notify", watchdogMs: 30_000 });
     expect(environment).toEqual({ PATH: "/bin" });
@@ -20,7 +20,7 @@ describe("takeManagerVariables", () => {
   });
 
   it.each([{}, { NOTIFY_SOCKET: "" }, { NOTIFY_SOCKET: "relative" }, { NOTIFY_SOCKET: "vsock:2:1" }])(
-    "tells nobody where there is no address: %j",
+    "has no notify socket with %j",
     (environment) => {
       expect(takeManagerVariables({ ...environment, WATCHDOG_USEC: "1" }, 42)).toBeUndefined();
     },

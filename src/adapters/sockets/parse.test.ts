@@ -33,7 +33,7 @@ const open = (given = facts) =>
   );
 
 describe("open ports", () => {
-  it("are those that others reach: no loopback, no connections, no clients", () => {
+  it("are those reachable from outside: no loopback, connections or clients", () => {
     expect(open().map(({ port, protocol }) => `${port}/${protocol}`)).toEqual([
       "22/tcp",
       "443/tcp",
@@ -44,19 +44,19 @@ describe("open ports", () => {
     expect(open().map(({ inode }) => inode)).toEqual([1002, 1004, 1007, 2001]);
   });
 
-  it("are reached over IPv6 where the host has an address that is", () => {
+  it("are reachable over IPv6 if the host has a global address", () => {
     expect(open().map(({ families }) => families)).toEqual([["ipv4"], ["ipv6"], ["ipv4", "ipv6"], ["ipv4"]]);
     expect(open({ ...facts, hasGlobalIpv6: false }).map(({ families }) => families)[2]).toEqual(["ipv4"]);
   });
 
-  it("count a UDP port that the kernel would not have given out", () => {
+  it("include a UDP port outside the ephemeral range", () => {
     const few = { ...facts, givenOut: { first: 50_000, last: 60_000 } };
     expect(open(few).map(({ port }) => port)).toContain(40_000);
   });
 });
 
 describe("/proc/net", () => {
-  it("gives back every IPv4 address", () => {
+  it("has every IPv4 address", () => {
     fc.assert(
       fc.property(fc.uint8Array({ minLength: 4, maxLength: 4 }), (bytes) => {
         const hex = Buffer.from(bytes).reverse().toString("hex").toUpperCase();
@@ -65,7 +65,7 @@ describe("/proc/net", () => {
     );
   });
 
-  it("takes any text", () => {
+  it("is read whatever it holds", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(parseSockets(`${text} 0A `, states.listen)).toEqual([]);
@@ -73,12 +73,12 @@ describe("/proc/net", () => {
     );
   });
 
-  it("reports which ports are given out", () => {
+  it("has the ephemeral range", () => {
     expect(parsePortRange("1024\t2048\n")).toEqual({ first: 1024, last: 2048 });
     expect(parsePortRange("")).toEqual({ first: 32768, last: 60999 });
   });
 
-  it("reports whether there is an address of IPv6 beyond the link", () => {
+  it("shows whether there is a global IPv6 address", () => {
     const loopback = "00000000000000000000000000000001 01 80 10 80       lo\n";
     const link = "fe800000000000000000000000000001 02 40 20 80     eth0\n";
     const global = "20010db8000000000000000000000001 02 40 00 80     eth0\n";

@@ -23,7 +23,7 @@ async function accepted(host: string, from?: string): Promise<{ readonly socket:
   return { socket, client };
 }
 
-describe("the user at the other end", () => {
+describe("the user of a local TCP peer", () => {
   it.each([
     ["over IPv4", "127.0.0.1", undefined],
     ["from another address of loopback", "127.0.0.1", "127.7.8.9"],
@@ -33,14 +33,14 @@ describe("the user at the other end", () => {
     expect(await createPeerLookup()(socket)).toBe(process.getuid?.());
   });
 
-  it("is found for many at once", async () => {
+  it("is found for many connections at once", async () => {
     const lookup = createPeerLookup();
     const all = await Promise.all(Array.from({ length: 50 }, () => accepted("127.0.0.1")));
     const users = await Promise.all(all.map(({ socket }) => lookup(socket)));
     expect(new Set(users)).toEqual(new Set([process.getuid?.()]));
   });
 
-  it("is nobody's once the program has closed it", async () => {
+  it("is unknown once the connection is closed", async () => {
     const { socket, client } = await accepted("127.0.0.1");
     const ends = { ...endsOf(socket) };
     const gone = new Promise((resolve) => socket.once("close", resolve));
@@ -58,7 +58,7 @@ const endsOf = ({ remoteAddress, remotePort, localAddress, localPort }: Socket) 
   localPort,
 });
 
-it("is read from the line of the client, and not of the server", () => {
+it("the user of a local TCP peer is read from the line of the client, not of the server", () => {
   const text = `  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
    0: 0100007F:10DE 0100007F:C001 01 00000000:00000000 00:00000000 00000000   998        0 20 1 0 20 4 0 10 -1
    1: 0100007F:C001 0100007F:10DE 01 00000000:00000000 00:00000000 00000000  1001        0 21 1 0 20 4 0 10 -1

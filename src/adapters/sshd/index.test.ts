@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseSshdOptions, parseSshdRefusal } from "./index.ts";
 
 describe("sshd -T", () => {
-  it("gives an option with its value, and all values of one that is given more than once", () => {
+  it("has options with their values, joined when repeated", () => {
     const text = "port 22\nsubsystem sftp /usr/lib/openssh/sftp-server\nacceptenv LANG\nacceptenv LC_*\nforcecommand\n";
     expect(parseSshdOptions(text)).toEqual({
       port: "22",
@@ -13,7 +13,7 @@ describe("sshd -T", () => {
     });
   });
 
-  it("gives options by one name, however OpenSSH writes it", () => {
+  it("has options in lower case", () => {
     expect(parseSshdOptions("UsePAM yes\nPasswordAuthentication yes\nAcceptEnv LANG\nacceptenv LC_*\n")).toEqual({
       usepam: "yes",
       passwordauthentication: "yes",
@@ -21,7 +21,7 @@ describe("sshd -T", () => {
     });
   });
 
-  it("gives back what it is given, whatever the names", () => {
+  it("has all options, whatever their names", () => {
     const options = fc.dictionary(fc.stringMatching(/^[a-z0-9]{1,12}$/), fc.stringMatching(/^[!-~]([ -~]*[!-~])?$/));
     fc.assert(
       fc.property(options, (given) => {
@@ -31,12 +31,12 @@ describe("sshd -T", () => {
     );
   });
 
-  it.each(["", "Connection: closed\n", "\u0000\n"])("gives nothing for %j", (text) => {
+  it.each(["", "Connection: closed\n", "\u0000\n"])("has no options in %j", (text) => {
     expect(parseSshdOptions(text)).toEqual({});
   });
 });
 
-it("the first line of what sshd says names file and line", () => {
+it("a refusal of sshd is its first line", () => {
   expect(parseSshdRefusal("\n/etc/ssh/sshd_config: line 1: Bad\nterminating\n")).toBe(
     "/etc/ssh/sshd_config: line 1: Bad",
   );

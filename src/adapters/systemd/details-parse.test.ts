@@ -8,7 +8,7 @@ const now = Date.parse("2026-01-01T00:00:00Z");
 const micros = (text: string): bigint => BigInt(Date.parse(text)) * 1000n;
 
 describe("the properties of a service", () => {
-  it("tell its commands, its last run, its limits and what ties it to others", () => {
+  it("include commands, last run, limits and dependencies", () => {
     const started = micros("2026-01-01T00:00:00Z");
     const row = ["/bin/job", ["job", "-v", "two words"], true, started, 1n, started + 2_500_000n, 2n, 7, 1, 3];
     const parsed = parseService(
@@ -47,7 +47,7 @@ describe("the properties of a service", () => {
     });
   });
 
-  it("tell of a run that goes on that it has no end, and of one that a signal ended by which", () => {
+  it("include a run without an end, and the signal that ended one", () => {
     const at = micros("2026-01-01T00:00:00Z");
     const run = (of: object) => parseService({}, asProperties(of)).lastRun;
     // That of the run before.
@@ -58,8 +58,8 @@ describe("the properties of a service", () => {
   });
 });
 
-describe("the properties of other kinds", () => {
-  it("tell when a timer is due, and by what", () => {
+describe("the properties of other units", () => {
+  it("of a timer include its next run and rules", () => {
     const next = micros("2026-01-01T06:00:00Z");
     const timer = {
       Unit: "job.service",
@@ -79,7 +79,7 @@ describe("the properties of other kinds", () => {
     });
   });
 
-  it("tell where a socket listens, what is mounted where, and what a path watches", () => {
+  it("of a socket, mount and path include addresses, mounts and watched paths", () => {
     expect(parseKind("socket", { Listen: [["Stream", "[::]:22"]], NConnections: 2, Accept: true }, now)).toEqual({
       socket: { units: [], listens: [{ type: "Stream", address: "[::]:22" }], accepts: true, connections: 2 },
     });
@@ -92,7 +92,7 @@ describe("the properties of other kinds", () => {
     expect(parseKind("target", {}, now)).toEqual({});
   });
 
-  it("are read whatever they are", () => {
+  it("are read whatever their types are", () => {
     const value = fc.oneof(fc.anything({ withBigInt: true }), fc.array(fc.array(fc.anything())));
     const names = ["ExecStart", "Conditions", "Names", "Requires", "Listen", "TimersCalendar", "Paths", "InvocationID"];
     fc.assert(

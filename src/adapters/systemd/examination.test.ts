@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { parseExposure, parseListening } from "./examination.ts";
 
-describe("the judgement of systemd-analyze", () => {
+describe("the exposure of systemd-analyze", () => {
   it.each([
     ["\n→ Overall exposure level for cron.service: 9.6 UNSAFE 😨\n", { score: 9.6, level: "UNSAFE" }],
     ["→ Overall exposure level for a-b@c.service: 10 DANGEROUS :-(", { score: 10, level: "DANGEROUS" }],
@@ -12,7 +12,7 @@ describe("the judgement of systemd-analyze", () => {
 });
 
 describe("the table of ss", () => {
-  it("tells sockets with their control groups, as a path and as a number", () => {
+  it("has sockets with their cgroups, as a path and as a number", () => {
     const table = [
       "tcp LISTEN 0 511 127.0.0.1:35139 0.0.0.0:* cgroup:unreachable:d1669",
       "tcp LISTEN 0 128 [::]:22 [::]:* cgroup:/system.slice/ssh.service v6only:1",
@@ -28,7 +28,7 @@ describe("the table of ss", () => {
     ]);
   });
 
-  it("is read whatever it is", () => {
+  it("is read whatever it holds", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (a, b) => {
         for (const { port } of parseListening(`tcp ${a}\nudp LISTEN 0 0 ${b}`))

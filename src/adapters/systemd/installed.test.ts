@@ -66,7 +66,7 @@ type Files = ReturnType<typeof start>["files"];
 const timers = async (files: Files) =>
   [...(await files.unitsOf(["timer"])).values()].map(({ name, unitFileState }) => [name, unitFileState]);
 
-it("asks once for each kind", async () => {
+it("installed unit files are listed once for each type", async () => {
   write("a.timer");
   const { files, listed } = start({ "a.timer": "enabled", "b.socket": "static", "c.service": "disabled" });
   expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
@@ -80,7 +80,7 @@ it("asks once for each kind", async () => {
   expect(listed()).toEqual([["*.timer"], ["*.socket"], ["*.service"]]);
 });
 
-it("asks again once it has been told that files have changed", async () => {
+it("installed unit files are listed again after a change signal", async () => {
   const { files, states } = start({ "a.timer": "disabled" });
   await timers(files);
   states["a.timer"] = "enabled";
@@ -89,7 +89,7 @@ it("asks again once it has been told that files have changed", async () => {
   expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
 });
 
-it("keeps no list that was on its way when files changed, not even for those who come before it arrives", async () => {
+it("installed unit files are not cached from a listing that a change overtook", async () => {
   const { files, states, hold, listed } = start({ "a.timer": "disabled" });
   const release = hold();
   const early = timers(files);
@@ -104,7 +104,7 @@ it("keeps no list that was on its way when files changed, not even for those who
   expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
 });
 
-it("keeps no failure", async () => {
+it("a failed listing of installed unit files is not cached", async () => {
   const { files, hold, listed } = start({ "a.timer": "enabled" });
   const release = hold();
   const failing = [timers(files), timers(files)];
@@ -118,7 +118,7 @@ it.each([
   ["a file", () => write("b.timer")],
   ["a link that a target wants", () => link("timers.target.wants")],
   ["a drop-in", () => link("a.timer.d")],
-])("sees at once %s that systemd was not told of", async (_, change) => {
+])("installed unit files include %s at once without a signal", async (_, change) => {
   for (const name of ["timers.target.wants", "a.timer.d"]) mkdirSync(join(folder, name));
   const { files, states } = start({ "a.timer": "disabled" });
   await timers(files);
@@ -127,7 +127,7 @@ it.each([
   expect(await timers(files)).toEqual([["a.timer", "enabled"]]);
 });
 
-it("looks for such of services each second", async () => {
+it("installed services are checked for changes each second", async () => {
   const { files, states, pass } = start({ "a.service": "disabled" });
   await files.units();
   write("b.service");

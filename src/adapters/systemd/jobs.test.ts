@@ -8,7 +8,7 @@ const removed = (path: string, result: string) => ({
   body: [1, path, "a.service", result],
 });
 
-it("gives a result that comes after the question, and one that came before", async () => {
+it("the result of a systemd job is known whether it comes after the question or before", async () => {
   const jobs = createJobs();
   const waiting = jobs.result("/job/1");
   jobs.onSignal(removed("/job/1", "done"));
@@ -17,14 +17,14 @@ it("gives a result that comes after the question, and one that came before", asy
   expect([await waiting, await jobs.result("/job/1"), await jobs.result("/job/2")]).toEqual(["done", "done", "failed"]);
 });
 
-it("tells those who wait when nothing will come any more", async () => {
+it("waiting for a systemd job ends as lost when the connection is cleared", async () => {
   const jobs = createJobs();
   const waiting = jobs.result("/job/1");
   jobs.clear();
   expect(await waiting).toBe("lost");
 });
 
-it("keeps only so many", async () => {
+it("results of systemd jobs are kept in a bounded number", async () => {
   const jobs = createJobs();
   for (let job = 0; job < 1000; job += 1) jobs.onSignal(removed(`/job/${job}`, "done"));
   expect(await Promise.race([jobs.result("/job/0"), Promise.resolve("forgotten")])).toBe("forgotten");

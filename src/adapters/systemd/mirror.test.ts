@@ -27,7 +27,7 @@ const changed = (name: string, properties: object) => ({
   member: "PropertiesChanged",
   body: ["org.freedesktop.systemd1.Unit", properties, []],
 });
-const settle = (): Promise<void> => new Promise((resolve) => setTimeout(resolve, 5));
+const settle = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 /** A systemd that has these units, and remembers what it was asked. */
 function scripted(rows: unknown[][]) {
@@ -66,7 +66,7 @@ function start(rows: unknown[][]) {
   return { ...systemd, mirror, changes, reloads: () => reloads };
 }
 
-it("holds what systemd lists, with the properties that a listing lacks", async () => {
+it("the mirror of units has what systemd lists, with properties that a listing lacks", async () => {
   const { mirror } = start([
     row("a.service", "active", "running"),
     row("b.service", "inactive", "dead"),
@@ -84,7 +84,7 @@ it("holds what systemd lists, with the properties that a listing lacks", async (
   expect(mirror.units().get("b.service")).toMatchObject({ mainPid: null, since: 1_700_000_000_000 });
 });
 
-it("follows signals, and drops units that are gone", async () => {
+it("the mirror of units follows signals, and drops removed units", async () => {
   const { mirror, changes } = start([row("a.service", "active", "running")]);
   await mirror.synchronise();
   changes.length = 0;
@@ -98,7 +98,7 @@ it("follows signals, and drops units that are gone", async () => {
   expect(mirror.units().size).toBe(0);
 });
 
-it("never asks about an idle unit that has just appeared: asking would load it again, for ever", async () => {
+it("the mirror of units never queries a new idle unit, which would load it again for ever", async () => {
   const { mirror, asked, rows } = start([]);
   await mirror.synchronise();
   rows.push(row("idle.service", "inactive", "dead"), row("busy.service", "active", "running"));
@@ -115,7 +115,7 @@ it("never asks about an idle unit that has just appeared: asking would load it a
   expect([...mirror.units().keys()].sort()).toEqual(["busy.service", "idle.service"]);
 });
 
-it("asks for the control group of a unit that is started", async () => {
+it("the mirror of units queries the cgroup of a unit that starts", async () => {
   const { mirror } = start([row("a.service", "inactive", "dead")]);
   await mirror.synchronise();
   mirror.onSignal(changed("a.service", { ActiveState: "active" }));
@@ -123,7 +123,7 @@ it("asks for the control group of a unit that is started", async () => {
   expect(mirror.units().get("a.service")).toMatchObject({ controlGroup: "/a" });
 });
 
-it("forgets units that a later listing does not have", async () => {
+it("the mirror of units drops units that a later listing lacks", async () => {
   const { mirror, rows } = start([row("a.service", "active", "running"), row("b.service", "active", "running")]);
   await mirror.synchronise();
   rows.shift();
@@ -133,7 +133,7 @@ it("forgets units that a later listing does not have", async () => {
   expect(mirror.units().size).toBe(0);
 });
 
-it("takes no unit for gone that systemd drops and makes again while it reads its files again", async () => {
+it("the mirror of units keeps units that systemd unloads and loads during a reload", async () => {
   const { mirror, rows } = start([row("a.service", "active", "running"), row("b.service", "active", "running")]);
   await mirror.synchronise();
   mirror.onSignal(signal("Reloading", true));
@@ -150,7 +150,7 @@ it("takes no unit for gone that systemd drops and makes again while it reads its
   expect(mirror.units().size).toBe(0);
 });
 
-it("says when everything is to be read again", () => {
+it("the mirror of units reports reloads and restarts of systemd", () => {
   const { mirror, reloads } = start([]);
   mirror.onSignal(signal("Reloading", true));
   mirror.onSignal({

@@ -21,7 +21,7 @@ const link = (path: string, target: string): void => {
 };
 const installable = "[Unit]\nDescription=Does it\n[Install]\nWantedBy=multi-user.target\n";
 
-it("distinguishes the states", () => {
+it("unit files are read without systemd, with their states", () => {
   const lib = "/usr/lib/systemd/system";
   const etc = "/etc/systemd/system";
   for (const name of ["on", "off", "tmp", "shadowed", "masked"]) file(`${lib}/${name}.service`, installable);
@@ -56,7 +56,7 @@ it("distinguishes the states", () => {
   });
 });
 
-describe("on this machine", () => {
+describe("unit files of this machine", () => {
   const systemctl = "/usr/bin/systemctl";
   it.skipIf(!existsSync(systemctl))("agrees with systemctl about every service", () => {
     const text = execFileSync(systemctl, ["--root=/", "list-unit-files", "--type=service", "-o", "json"], {

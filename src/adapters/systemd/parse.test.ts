@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
 import { unitVerbs } from "#domain/ports/units.ts";
-import { changedAlong, conditionIn, portsIn, startingOf, staysActive } from "./parse.ts";
+import { changedAlong, conditionIn, parseUnitFile, portsIn, startingOf, staysActive } from "./parse.ts";
 
 const bytes = Array.from({ length: 16 }, (_, index) => index);
 const hex = "000102030405060708090a0b0c0d0e0f";
@@ -19,7 +19,7 @@ it.each([
     { invocation: "", hasJob: false },
   ],
   [undefined, { invocation: "", hasJob: false }],
-])("reads the run of a unit from %j", (properties, run) => {
+])("the run of a unit is read from %j", (properties, run) => {
   expect(startingOf(properties)).toMatchObject({ run });
 });
 
@@ -28,12 +28,12 @@ it.each([
   [{ CanStart: false, CanStop: true, CanReload: true }, ["stop", "reload"]],
   [{ CanStart: true, CanStop: false, CanReload: false }, ["start"]],
   [{}, ["start", "stop", "restart"]],
-])("reads from %j what systemd does on request", (properties, expected) => {
+])("the verbs of a unit are read from %j", (properties, expected) => {
   const { can } = startingOf(properties);
   expect(unitVerbs.filter((verb) => can[verb])).toEqual(expected);
 });
 
-it("reads which units change with one", () => {
+it("the units that change along with one are read", () => {
   const properties = {
     Requires: ["a.service"],
     Wants: ["b.service"],
@@ -57,7 +57,7 @@ it.each([
   [{ ConditionTimestamp: 1_700_000_000_000_000n, ConditionResult: false }, false],
   [{ ConditionTimestamp: 1_700_000_000_000_000n, ConditionResult: true }, true],
   [{}, undefined],
-])("reads from %o whether the conditions of a unit held", (properties, held) => {
+])("the conditions of a unit are read from %o", (properties, held) => {
   expect(conditionIn(properties)).toBe(held);
 });
 
@@ -74,11 +74,11 @@ it.each([
   // What is read of a service for one connection that has ended between the list and the question.
   ["web@1-2-3.service", { ...running, ActiveState: "inactive" }, {}, false],
   ["web@1-2-3.service", { ...running, ActiveState: "deactivating" }, {}, false],
-])("tells whether %s with %j %j is to stay active: %s", (name, properties, ofKind, stays) => {
+])("%s with %j %j is to stay active: %s", (name, properties, ofKind, stays) => {
   expect(staysActive(name, properties, ofKind)).toBe(stays);
 });
 
-it("reads the ports of a socket unit, and leaves out what is no port of this host", () => {
+it("the ports of a socket unit are read, without addresses of others", () => {
   const listens = [
     ["Stream", "[::]:22"],
     ["Stream", "127.0.0.1:9090"],
@@ -98,4 +98,20 @@ it("reads the ports of a socket unit, and leaves out what is no port of this hos
     "80/tcp",
   ]);
   expect(portsIn(undefined)).toEqual([]);
+});
+
+it("a unit file has the last description of its Unit section, over continued lines", () => {
+  const text =
+    "# comment\n[Unit]\nDescription=First\nDescription = The  second one \n[Service]\nDescription=not this\n";
+  expect(parseUnitFile(text)).toEqual({ description: "The  second one", install: "none" });
+  expect(parseUnitFile("[Unit]\nDescription=one \\\n# why\ntwo\n").description).toBe("one  two");
+});
+
+it("a unit file shows what enabling would do", () => {
+  expect(parseUnitFile("[Install]\nWantedBy=multi-user.target\n").install).toBe("links");
+  expect(parseUnitFile("[Install]\nAlias=other.service\nAlso=x.socket\n").install).toBe("links");
+  expect(parseUnitFile("[Install]\nAlso=x.socket\n").install).toBe("also");
+  expect(parseUnitFile("[Install]\nWantedBy=\n").install).toBe("none");
+  expect(parseUnitFile("[Unit]\nWantedBy=x\n").install).toBe("none");
+  expect(parseUnitFile("")).toEqual({ description: "", install: "none" });
 });

@@ -4,11 +4,11 @@ import { parseBusString, parseChrony, parseNtpq, parseTimesync } from "./parse.t
 
 const at = Date.parse("2026-01-01T09:00:00Z");
 
-describe("what chronyc says", () => {
+describe("the output of chronyc", () => {
   const tracking = ({ stratum = "3", answered = "1767258000.123456789", slow = "0.012345678", leap = "Normal" } = {}) =>
     `C0000201,192.0.2.1,${stratum},${answered},${slow},0.000001,0.000023,-12.345,0.001,0.02,0.0123,0.0004,64.2,${leap}\n`;
 
-  it("is read", () => {
+  it("has offset, server and stratum, or none while unsynchronized", () => {
     expect(parseChrony(tracking())).toEqual({
       program: "chrony",
       server: "192.0.2.1",
@@ -27,7 +27,7 @@ describe("what chronyc says", () => {
     ["+86400.5", 86_400_500],
     // A host without a battery, at its first question.
     ["1767258000.000000000", 1_767_258_000_000],
-  ])("may be any distance that a clock can have: %s", (slow, offsetMs) => {
+  ])("may have any offset: %s", (slow, offsetMs) => {
     expect(parseChrony(tracking({ slow }))?.offsetMs).toBeCloseTo(offsetMs, 6);
   });
 
@@ -45,7 +45,7 @@ describe("what chronyc says", () => {
     ["an answer at no time", tracking({ answered: "yesterday" })],
     ["an answer before there was time", tracking({ answered: "-1" })],
     ["an answer after the years end", tracking({ answered: "1e15" })],
-  ])("is an error where it is %s", (_, text) => {
+  ])("is an error when it is %s", (_, text) => {
     expect(() => parseChrony(text)).toThrow(CommandFailed);
     expect(() => parseChrony(text)).toThrow("cannot read what chrony says");
   });
@@ -76,13 +76,13 @@ describe("the last answer that timesyncd had", () => {
     });
   });
 
-  it("is none before there was one, and of a server that does not know the time itself", () => {
+  it("is none before the first one, and of an unsynchronized server", () => {
     expect(parseTimesync(text(message({ stratum: 0, times: [0, 0, 0, 0] })))).toBeUndefined();
     expect(parseTimesync(text(message({ leap: 3 })))).toBeUndefined();
     expect(parseTimesync(text(message({ stratum: 16 })))).toBeUndefined();
   });
 
-  it("may have found the clock hours away, on either side", () => {
+  it("may have an offset of hours, ahead or behind", () => {
     const hours = 3 * 3_600_000_000;
     const [origin, received, sent, arrived] = moments;
     const behind = [origin, received + hours, sent + hours, arrived];
@@ -100,17 +100,17 @@ describe("the last answer that timesyncd had", () => {
     ["times of which one is missing", text(message({ times: moments.slice(0, 2) }))],
     ["times beyond all clocks", text(message({ times: [1, 2 ** 64, 2 ** 64, 1] }))],
     ["a stratum below none", text(message({ stratum: -1 }))],
-  ])("is an error where it is %s", (_, said) => {
+  ])("is an error when it is %s", (_, said) => {
     expect(() => parseTimesync(said)).toThrow("cannot read what systemd-timesyncd says");
   });
 
-  it("comes from a server that has a name, or none", () => {
+  it("has the name of its server, or none", () => {
     expect(parseBusString('{"type":"s","data":"ntp.example.org"}')).toBe("ntp.example.org");
     for (const said of ["", "no JSON", '{"type":"s","data":7}']) expect(parseBusString(said)).toBe("");
   });
 });
 
-describe("what ntpq says", () => {
+describe("the output of ntpq", () => {
   const variables = (changes: Readonly<Record<string, string>> = {}) => {
     const all = { leap: "00", stratum: "2", refid: "192.0.2.1", offset: "-1.234567", reftime: "ed00b610.00000000" };
     const { leap, stratum, refid, offset, reftime } = { ...all, ...changes };
@@ -122,7 +122,7 @@ describe("what ntpq says", () => {
     ].join("\n");
   };
 
-  it("is read", () => {
+  it("has offset, server and stratum, or none while unsynchronized", () => {
     expect(parseNtpq(variables())).toEqual({
       program: "ntpd",
       server: "192.0.2.1",
@@ -135,7 +135,7 @@ describe("what ntpq says", () => {
     expect(parseNtpq(variables({ stratum: "16" }))).toBeUndefined();
   });
 
-  it("may leave out when that was, and goes on in the next era", () => {
+  it("may lack the time of the answer, and goes on in the next era", () => {
     for (const reftime of ["(no time)", "00000000.00000000", "soon"])
       expect(parseNtpq(variables({ reftime }))?.answeredAt).toBeUndefined();
     expect(parseNtpq(variables({ reftime: "00000010.00000000" }))?.answeredAt).toBe(Date.parse("2036-02-07T06:28:32Z"));
@@ -148,7 +148,7 @@ describe("what ntpq says", () => {
     ["an endless offset", variables({ offset: "Infinity" })],
     ["an absurd offset", variables({ offset: "1e300" })],
     ["a stratum of words", variables({ stratum: "two" })],
-  ])("is an error where it is %s", (_, said) => {
+  ])("is an error when it is %s", (_, said) => {
     expect(() => parseNtpq(said)).toThrow("cannot read what ntpd says");
   });
 });

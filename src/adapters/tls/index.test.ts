@@ -19,7 +19,7 @@ const now = Date.parse("2026-01-01T00:00:00Z");
 const names = { hostname: "Box", addresses: [] };
 const makePair = (at = now) => selfSignedPair({ stateDir, now: at, names });
 
-it("reads a given pair and refuses a key that everybody can read", async () => {
+it("a TLS pair is read, unless everybody can read its key", async () => {
   const pair = await makePair();
   const files = { cert: join(stateDir, "tls-cert.pem"), key: join(stateDir, "tls-key.pem") };
   expect(readTlsPair(files)).toEqual(pair);
@@ -28,7 +28,7 @@ it("reads a given pair and refuses a key that everybody can read", async () => {
   expect(() => readTlsPair({ ...files, cert: "/nowhere" })).toThrow(/cannot read \/nowhere/);
 });
 
-it("knows the names of a certificate, and when the first of a chain ends", async () => {
+it("a certificate has its names, and the chain the lifetime of its first", async () => {
   const first = await makePair();
   const second = await makePair(now + 400 * 86_400_000);
   expect(namesOf(first.cert)).toEqual(["localhost", "box"]);
@@ -39,7 +39,7 @@ it("knows the names of a certificate, and when the first of a chain ends", async
   });
 });
 
-it("refuses to trust files in which there is nothing to trust", async () => {
+it("client trust is refused with files without a certificate or CRL", async () => {
   const { cert, key } = await makePair();
   const ca = write("ca.pem", `subject=CN = Box\n${cert}`);
   const trust = (changes: Partial<Parameters<typeof readClientTrust>[0]>) =>

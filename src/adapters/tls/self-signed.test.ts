@@ -15,7 +15,7 @@ const machine = { hostname: "box", addresses: ["127.0.0.1", "::1", "192.0.2.7", 
 const pairAt = (now: number, names = machine, looksAtNames = true) =>
   selfSignedPair({ stateDir, now, names, looksAtNames });
 
-it("makes a pair for this machine's names and addresses, and keeps it until it nearly expires", async () => {
+it("a self-signed pair has the names and addresses of the machine, and is kept until it nearly expires", async () => {
   const now = Date.now();
   const pair = await pairAt(now);
   const certificate = new X509Certificate(pair.cert);
@@ -28,7 +28,7 @@ it("makes a pair for this machine's names and addresses, and keeps it until it n
   expect(await pairAt(now + 368 * 86_400_000)).not.toEqual(pair);
 });
 
-it("makes a new pair where a crash left halves of two", async () => {
+it("a self-signed pair is made again when a crash left halves of two", async () => {
   const first = await pairAt(Date.now());
   rmSync(join(stateDir, "tls-key.pem"));
   const second = await pairAt(Date.now());
@@ -41,7 +41,7 @@ it("makes a new pair where a crash left halves of two", async () => {
 it.each([
   ["another name", { ...machine, hostname: "other_box" }],
   ["a further IPv4 address", { ...machine, addresses: [...machine.addresses, "198.51.100.9"] }],
-])("makes a new pair where the machine has %s, and then keeps that", async (_, changed) => {
+])("a self-signed pair is made again for %s, and then kept", async (_, changed) => {
   const now = Date.now();
   const before = await pairAt(now);
   expect(await pairAt(now, changed, false)).toEqual(before);
@@ -53,7 +53,7 @@ it.each([
 it.each([
   ["fewer addresses", { ...machine, addresses: ["127.0.0.1"] }],
   ["a further IPv6 address", { ...machine, addresses: [...machine.addresses, "2001:db8::99"] }],
-])("keeps its pair where the machine has %s", async (_, changed) => {
+])("a self-signed pair is kept with %s", async (_, changed) => {
   const before = await pairAt(Date.now());
   expect(await pairAt(Date.now(), changed)).toEqual(before);
 });
