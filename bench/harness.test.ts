@@ -10,13 +10,12 @@ function scripted(name: string, values: readonly number[], asked: string[]) {
   };
 }
 
-describe("median", () => {
-  test("is the middle value, whatever the order", () => expect(median([9, 1, 5])).toBe(5));
-  test("is between the two middle values when there is no middle", () => expect(median([4, 1, 3, 2])).toBe(2.5));
-  test("of nothing is an error", () => expect(() => median([])).toThrow("no values"));
+describe("the median", () => {
+  test("is the middle value, or between the two", () =>
+    expect([median([9, 1, 5]), median([4, 1, 3, 2])]).toEqual([5, 2.5]));
 });
 
-describe("quantile", () => {
+describe("a quantile", () => {
   const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
   test.each([
     [0.5, 50],
@@ -25,11 +24,10 @@ describe("quantile", () => {
     [0, 1],
   ])("%d of 1 to 100 is %d", (part, value) => expect(quantile(hundred, part)).toBe(value));
   test("of one value is that value", () => expect(quantile([7], 0.99)).toBe(7));
-  test("of nothing is an error", () => expect(() => quantile([], 0.5)).toThrow("no values"));
 });
 
-describe("alternate", () => {
-  test("lets each side go first in turn and does not count the warm-up", async () => {
+describe("rounds of a benchmark", () => {
+  test("alternate between both sides, without the warm-up", async () => {
     const asked: string[] = [];
     const pairs = await alternate({
       rounds: 3,
@@ -43,32 +41,21 @@ describe("alternate", () => {
       { ours: 3, peer: 30 },
     ]);
   });
-
-  test("reports each round that counts", async () => {
-    const told: string[] = [];
-    await alternate({
-      rounds: 2,
-      ours: scripted("A", [0, 5, 6], []),
-      peer: scripted("B", [0, 7, 8], []),
-      onRound: ({ ours, peer }, round) => told.push(`${round}: ${ours} ${peer}`),
-    });
-    expect(told).toEqual(["1: 5 7", "2: 6 8"]);
-  });
 });
 
-describe("summarise", () => {
+describe("the summary of a benchmark", () => {
   const pairs = [
     { ours: 10, peer: 20 },
     { ours: 30, peer: 30 },
     { ours: 20, peer: 80 },
   ];
 
-  test("takes the median of the ratios, not the ratio of the medians", () => {
+  test("has the median of the ratios", () => {
     const { ours, peer, ratio } = summarise(pairs, "ours/peer");
     expect({ ours, peer, ratio }).toEqual({ ours: 20, peer: 30, ratio: 0.5 });
   });
 
-  test("turns the ratio round for how many times faster", () => {
+  test("inverts the ratio for how many times faster", () => {
     const { ratio, leastRatio, greatestRatio } = summarise(pairs, "peer/ours");
     expect({ ratio, leastRatio, greatestRatio }).toEqual({ ratio: 2, leastRatio: 1, greatestRatio: 4 });
   });
@@ -79,7 +66,7 @@ test.each([
   ["more than", 1, [1.01], [1, 0.5]],
   ["at most", 2.5, [2.5, 1], [2.51]],
   ["less than", 0.5, [0.49], [0.5, 1]],
-] as const)("a goal of %s %d", (is, value, met, missed) => {
+] as const)("a goal of %s %d is met by its figures alone", (is, value, met, missed) => {
   for (const figure of met) expect(meets({ is, value }, figure)).toBe(true);
   for (const figure of missed) expect(meets({ is, value }, figure)).toBe(false);
 });

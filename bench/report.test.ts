@@ -12,7 +12,7 @@ const cellsOf = (row: string | undefined): readonly string[] =>
     .slice(1, -1)
     .map((cell) => cell.trim());
 
-test("a measured line shows both medians, the ratio, its spread, the goal and whether it is met", () => {
+test("a measured benchmark line shows medians, ratio, spread and goal", () => {
   const summary = summarise(
     [
       { ours: 30_000, peer: 60_000 },
@@ -35,7 +35,7 @@ test("a measured line shows both medians, the ratio, its spread, the goal and wh
   expect(new Set(rows.map((row) => row.length)).size).toBe(1);
 });
 
-test("a goal for our figure alone is in its unit", () => {
+test("a benchmark goal for one figure is in its unit", () => {
   const summary = summarise([{ ours: 0.7, peer: 0 }], "ours/peer");
   const line = toLine(
     { ...subject, unit: "% of a core", judged: "ours", goal: { is: "less than", value: 0.5 } },
@@ -49,12 +49,12 @@ test("a goal for our figure alone is in its unit", () => {
   ]);
 });
 
-test("a skipped line says why", () => {
+test("a skipped benchmark line says why", () => {
   const rows = formatTable([{ work: "work", peer: "peer", skipped: "it is missing" }]).split("\n");
   expect(cellsOf(rows[2]).at(-1)).toBe("skipped: it is missing");
 });
 
-test("lines replace the rows of the same work and peer, and nothing around the table changes", () => {
+test("benchmark lines replace the rows of the same work and peer", () => {
   const line = (work: string, skipped: string) => ({ work, peer: "peer", skipped });
   const around = (table: string) => `# A\n\n${tableStart}\n${table}\n\nMeasured on a machine.\n${tableEnd}\n\nmore\n`;
   const first = [line("a", "long ago"), line("b", "long ago")];
@@ -65,7 +65,7 @@ test("lines replace the rows of the same work and peer, and nothing around the t
   expect(withLines("# A\n", first, "a machine")).toBeUndefined();
 });
 
-test("the README shows rows of the results as they are", () => {
+test("the README shows rows of the benchmark results", () => {
   const tableRows = (path: string): readonly (readonly string[])[] =>
     readFileSync(new URL(path, import.meta.url), "utf8")
       .split("\n")

@@ -48,7 +48,7 @@ const failing = (errors: Readonly<Record<string, string | undefined>>): Json =>
 
 const place = "POST /things";
 
-describe("what breaks clients", () => {
+describe("a breaking change", () => {
   it.each<[string, Json, Json, string]>([
     ["an operation that is gone", taking(text), { paths: {} }, "is gone"],
     [
@@ -155,7 +155,7 @@ describe("what breaks clients", () => {
   });
 });
 
-describe("what is deprecated", () => {
+describe("a deprecated element", () => {
   const marks = (sunset: string): Json => ({
     deprecated: true,
     "x-deprecated-since": "2025-06-01",
@@ -174,14 +174,14 @@ describe("what is deprecated", () => {
     ["a parameter", parameter, asking(), `${place}: query a`],
     ["a member that is taken", taken, taking(strict({})), `${place}: body.a`],
     ["a member that is answered", answered, answering(strict({})), `${place}: 200.a`],
-  ])("may go after its sunset, and not before: %s", (_, old, now, where) => {
+  ])("may be removed after its sunset, not before: %s", (_, old, now, where) => {
     expect(changes(old("2026-11-26"), now)).toEqual([]);
     // It is in use the whole day.
     expect(changes(old(today), now)).toEqual([`${where}: is gone before its sunset, ${today}`]);
     expect(changes(old("2027-01-01"), now)).toEqual([`${where}: is gone before its sunset, 2027-01-01`]);
   });
 
-  it("may be so for longer, and not for less; it may also stay after all", () => {
+  it("may have a later sunset, not an earlier one", () => {
     const [earlier, later] = [operation("2027-01-01"), operation("2027-02-01")];
     expect(changes(earlier, later)).toEqual([]);
     expect(changes(later, earlier)).toEqual([`${place}: its sunset is 2027-01-01, was 2027-02-01`]);
@@ -208,12 +208,12 @@ function membersOf(value: unknown): readonly Member[] {
   return [...own, ...Object.values(schema).flatMap(membersOf)];
 }
 
-describe("the document of the service", () => {
+describe("the OpenAPI document", () => {
   it("does not break its own clients", () => {
     expect(changes(document, document)).toEqual([]);
   });
 
-  it("breaks them by any answered member that goes, and by none that comes", () => {
+  it("breaks clients by any removed member of an answer, and by no added one", () => {
     const count = membersOf(document["paths"]).length;
     fc.assert(
       fc.property(fc.nat({ max: count - 1 }), (at) => {

@@ -5,8 +5,8 @@ import { failuresOf, findingsOf } from "./verdict.ts";
 const mib = 1024 ** 2;
 const minute = 60_000;
 
-describe("parseOutside", () => {
-  it("reads what the kernel says of a process", () => {
+describe("a soak sample of a process", () => {
+  it("is parsed from /proc", () => {
     const text = [
       "Name:\tnode",
       "VmRSS:\t  2048 kB",
@@ -27,8 +27,8 @@ describe("parseOutside", () => {
   });
 });
 
-describe("slopeOf", () => {
-  it("finds a line, and how sure it is of it", () => {
+describe("the slope of soak samples", () => {
+  it("has a value and a margin", () => {
     expect(slopeOf([0, 1, 2, 3].map((x) => [x, 5 + 2 * x] as const))).toEqual({ value: 2, margin: 0 });
     const noisy = slopeOf([0, 1, 2, 3, 4, 5].map((x) => [x, x % 2] as const));
     expect(Math.abs(noisy.value)).toBeLessThan(noisy.margin);
@@ -36,12 +36,12 @@ describe("slopeOf", () => {
   });
 });
 
-it("percentile is the value that so many do not exceed", () => {
+it("a percentile of soak samples is the value that so many do not exceed", () => {
   expect([50, 99, 100].map((percent) => percentile([3, 1, 2, 4], percent))).toEqual([2, 4, 4]);
   expect(percentile([], 50)).toBeNaN();
 });
 
-describe("the verdict", () => {
+describe("the verdict of a soak run", () => {
   const bounds = { residentMibPerMinute: 0.5, heapMibPerMinute: 0.2, descriptors: 8, threads: 2 };
   const tally = { faults: [], mutations: 5, streams: 5 };
   const run = (grow: { resident?: number; heap?: number; descriptors?: number; threads?: number }) => {
@@ -68,7 +68,7 @@ describe("the verdict", () => {
     return findingsOf(outside, inside);
   };
 
-  it("holds what is flat", () => {
+  it("passes flat samples", () => {
     const findings = run({});
     expect(findings).toMatchObject({ minutes: 24, cpuPercent: 10, loopMaxMs: 44, heapMib: { first: 80, last: 80 } });
     expect(failuresOf(findings, tally, bounds)).toEqual([]);
@@ -79,11 +79,11 @@ describe("the verdict", () => {
     [{ heap: 0.5 }, "what is left of the heap grows by"],
     [{ descriptors: 1 }, "descriptors went from"],
     [{ threads: 0.3 }, "threads went from"],
-  ])("does not hold %j", (grow, failure) => {
+  ])("fails growth by %j", (grow, failure) => {
     expect(failuresOf(run(grow), tally, bounds)).toEqual([expect.stringContaining(failure)]);
   });
 
-  it("does not hold where calls failed, or there were none", () => {
+  it("fails when calls failed, or there were none", () => {
     expect(failuresOf(run({}), { ...tally, faults: ["GET /x: 500"] }, bounds)).toEqual([
       expect.stringContaining("1 calls failed, the first: GET /x: 500"),
     ]);

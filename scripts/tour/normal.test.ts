@@ -10,7 +10,7 @@ it.each([
   ["Nov  2 12:53:02 web1 shop[7]: x", "Jan 31 12:00:00 web1 shop[7]: x"],
   ["taken 2026-11-22 12:53", "taken 2026-01-31 12:00"],
   ["20261122-125614-009-24a7170d of 20261122-125317", "20260131-120001-000-0a1b2c3d of 20260131-120000"],
-])("takes times and ids out of %j and moves nothing", (text, expected) => {
+])("the tour replaces times and ids in %j without moving text", (text, expected) => {
   const normal = createNormaliser();
   // Seen before, so that another one differs from it.
   normal(line("20261122-125317"));
@@ -19,7 +19,7 @@ it.each([
   expect(run?.text).toHaveLength(text.length);
 });
 
-it("puts runs at their columns", () => {
+it("the tour puts runs of text at their columns", () => {
   const runs = [...line("ab"), ...line("c").map((run) => ({ ...run, column: 5 }))];
   expect(textOf(runs)).toBe("ab   c");
 });
@@ -31,11 +31,11 @@ it.each([
   ["bars", "██░░ 50 %", "████ 100 %", true],
   ["a word", "1 unit failed", "1 unit stopped", false],
   ["a line", "one\ntwo", "one", false],
-])("a shape is without %s, or not", (_, before, after, isSame) => {
+])("the shape of tour output ignores %s, or not", (_, before, after, isSame) => {
   expect(shapeOf(before) === shapeOf(after)).toBe(isSame);
 });
 
-it("names the first line that has changed", () => {
+it("a difference of tour output is its first changed line", () => {
   expect(differenceOf("one 1\ntwo\nthree", "one 2\ntwo\nthree")).toBeUndefined();
   expect(differenceOf("one 1\ntwo", "one 2\n2 two")).toEqual({ before: "two", now: "0 two" });
   expect(differenceOf("one", "one\ntwo")).toEqual({ before: "(it ends)", now: "two" });

@@ -4,7 +4,7 @@ import { drawSvg } from "./svg.ts";
 
 const size = { columns: 20, rows: 4 };
 
-it("draws colours, positions and moments of what was on the screen", async () => {
+it("the tour draws colours, positions and times of a screen", async () => {
   const screen = createScreen(size, (line) => line);
   await screen.play([{ atMs: 0, text: "a \u001b[31m<b>\u001b[0m   c" }], 1000);
   screen.pause(1000);
@@ -24,7 +24,7 @@ it("draws colours, positions and moments of what was on the screen", async () =>
   expect(last).toContain(">done</text>");
 });
 
-it("keeps what has left the screen for the text", async () => {
+it("the tour keeps lines that have scrolled away", async () => {
   const screen = createScreen(size, (line) => line);
   await screen.play([{ atMs: 0, text: "1\r\n2\r\n3\r\n4\r\n5\r\n6" }], 1000);
   expect(screen.lines()).toHaveLength(6);
