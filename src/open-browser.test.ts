@@ -39,8 +39,8 @@ async function open(rest: Readonly<Record<string, string | undefined>> = {}, add
   return started;
 }
 
-describe("a browser", () => {
-  it("is given a private file alone, also where the address is hostile", async () => {
+describe("opening a browser", () => {
+  it("hands over a private file, also with a hostile address", async () => {
     const hostile = `http://localhost:8470/"><script>alert(1)</script>/console/?a=1&b='#code=stc_1`;
     const [argv] = await open({}, hostile);
     const [name = ""] = readdirSync(runtime);
@@ -50,7 +50,7 @@ describe("a browser", () => {
     expect(text).toContain("#code=stc_1");
   });
 
-  it("is not opened without a desktop, without the program, or where others could read the file", async () => {
+  it("is refused without a desktop, a program or a private directory", async () => {
     const link = join(folder, "link");
     symlinkSync(runtime, link);
     for (const [environment, why] of [
@@ -73,7 +73,7 @@ describe("a browser", () => {
     expect(readdirSync(runtime)).toEqual([]);
   });
 
-  it("leaves no old file behind, and removes nothing of others", async () => {
+  it("removes its old files, and none of others", async () => {
     await open();
     const [old = ""] = readdirSync(runtime);
     const past = new Date(Date.now() - 120_000);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseTask, taskExitCode } from "./task-command.ts";
 
-it("takes the id of an operation, and whom root does a task for", () => {
+it("steward task takes the id of an operation and who asked", () => {
   expect(parseTask(["run", "20260101-1"])).toEqual({ id: "20260101-1", askedBy: undefined });
   expect(parseTask(["run", "--asked-by", "steward", "--", "3-12-998"])).toEqual({ id: "3-12-998", askedBy: "steward" });
   expect(parseTask(["run", "--", "--asked-by"])).toEqual({ id: "--asked-by", askedBy: undefined });
@@ -14,7 +14,7 @@ it.each([
   [["stop", "a"]],
   [["run", "a", "--as", "root"]],
   [["run", "a", "--asked-by"]],
-])("refuses %j", (argv) => {
+])("steward task refuses the arguments %j", (argv) => {
   expect(() => parseTask(argv)).toThrow();
 });
 

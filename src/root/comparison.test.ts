@@ -70,8 +70,8 @@ function createHost() {
   };
 }
 
-describe("requests to root in the audit log and in root's own record", () => {
-  it("agree where the service has logged what root did", async () => {
+describe("requests in the audit log and in the record of the privileged side", () => {
+  it("agree when the service has logged them", async () => {
     const host = createHost();
     host.start();
     host.head();
@@ -86,7 +86,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     expect(await host.compare()).toEqual({ matched: 2, mismatches: [], notes: [] });
   });
 
-  it("differ where root did what the log does not have, or has as something else", async () => {
+  it("differ when the log lacks one, or has another in its place", async () => {
     const host = createHost();
     host.start();
     host.did(request("1"), "plugin.run");
@@ -113,7 +113,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     ]);
   });
 
-  it("do not differ by what is read, nor by what there was nothing to do about", async () => {
+  it("do not differ by reads and by requests without an effect", async () => {
     const host = createHost();
     host.start();
     host.asRoot()({ id: request("1"), request: "plugin.call", phase: "refused", error: "not confirmed" });
@@ -121,7 +121,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     expect(await host.compare()).toEqual({ matched: 0, mismatches: [], notes: [] });
   });
 
-  it("differ where the log names what root has not recorded, if the journal has what was recorded then", async () => {
+  it("differ when the record lacks one, if the journal covers that time", async () => {
     const host = createHost();
     host.start();
     host.head();
@@ -155,7 +155,7 @@ describe("requests to root in the audit log and in root's own record", () => {
         host.head();
       },
     ],
-  ])("do not differ where %s", async (_, happens) => {
+  ])("do not differ when %s", async (_, happens) => {
     const host = createHost();
     host.start();
     happens(host);
@@ -179,7 +179,7 @@ describe("requests to root in the audit log and in root's own record", () => {
         host.head();
       },
     ],
-  ])("cannot be compared, and are said so, where %s", async (_, happens) => {
+  ])("cannot be compared when %s", async (_, happens) => {
     const host = createHost();
     host.start();
     happens(host);
@@ -190,7 +190,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     });
   });
 
-  it("cannot be compared from before the service logged them, be it an older version or a file that is gone", async () => {
+  it("cannot be compared before the service logged them", async () => {
     const host = createHost();
     host.start(false);
     host.did(request("1"), "plugin.run");
@@ -210,7 +210,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     expect(await host.compare(2)).toEqual({ matched: 1, mismatches: [], notes: note("2 requests") });
   });
 
-  it("are believed of root alone, in a unit of requests", async () => {
+  it("are read from root in its units alone", async () => {
     const host = createHost();
     host.start();
     const record = { id: request("1"), request: "plugin.run", phase: "begun" } as const;
@@ -227,7 +227,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     expect((await readRootRecords(host.journal, never)).records).toHaveLength(1);
   });
 
-  it("do not agree where root has done one twice: an entry of the log stands for one", async () => {
+  it("differ when the privileged side did one twice", async () => {
     const host = createHost();
     host.start();
     host.asked(request("1"), "packages.refresh");
@@ -243,7 +243,7 @@ describe("requests to root in the audit log and in root's own record", () => {
     expect((await host.compare()).mismatches).toHaveLength(1);
   });
 
-  it("are not compared where the journal cannot be read", async () => {
+  it("are not compared when the journal is unreadable", async () => {
     const { journal } = createHost();
     journal.available = false;
     expect(await readRootRecords(journal, never)).toEqual({ records: [], missing: "permission denied" });

@@ -17,14 +17,14 @@ const onRootsSide = [
   new UnitsUnavailable("systemd is not running on this host", false),
 ];
 
-it.each(onRootsSide)("what the host lacks on root's side is the same on this one: %s", (error) => {
+it.each(onRootsSide)("an unavailable host is the same over the wire: %s", (error) => {
   const before = findUnavailable(error) ?? expect.fail();
   const wire: unknown = JSON.parse(JSON.stringify(toWire(error)));
   const after = findUnavailable(new Error("cannot request", { cause: fromWire(wire as ReturnType<typeof toWire>) }));
   expect(after).toMatchObject({ message: before.message, details: before.details });
 });
 
-it("other errors keep their message alone", () => {
+it("an unexpected error keeps its message alone over the wire", () => {
   expect(findUnavailable(fromWire(toWire(new Error("broken"))))).toBeUndefined();
 });
 
@@ -38,7 +38,7 @@ it.each([
   new PluginNotRun("gone"),
   new PluginNotRun("late", { output: { stdout: "begun", stderr: "" } }),
   new Error("anything"),
-])("an error means the same on both sides: %s", (error) => {
+])("an error keeps its class and details over the wire: %s", (error) => {
   const back = fromWire(toWire(error));
   expect([back.constructor, back.message]).toEqual([error.constructor, error.message]);
   if (error instanceof DomainError) expect(back).toMatchObject({ code: error.code, details: error.details });
@@ -46,7 +46,7 @@ it.each([
   if (error instanceof PluginNotRun) expect(back).toMatchObject({ output: error.output });
 });
 
-it("takes an error of no kind that it knows for an error", () => {
+it("an unknown class over the wire is an Error", () => {
   for (const kind of ["constructor", "DomainError", "New"]) {
     const back = fromWire({ kind, message: "m", details: { code: "NO_SUCH" } });
     expect([back.constructor, back.message]).toEqual([Error, "m"]);

@@ -19,7 +19,7 @@ async function readAll(bytes: Uint8Array, maxBytes: number, cuts: readonly numbe
 const read = (text: string, maxBytes = 1000, cuts: readonly number[] = []) =>
   readAll(Buffer.from(text), maxBytes, cuts);
 
-it("reads the same messages, wherever what arrives is cut", () =>
+it("the protocol of the privileged side reads the same messages, wherever what arrives is cut", () =>
   fc.assert(
     fc.asyncProperty(fc.array(fc.jsonValue()), fc.array(fc.nat(2000)), async (messages, cuts) => {
       const text = messages.map(encodeMessage).join("");
@@ -27,7 +27,7 @@ it("reads the same messages, wherever what arrives is cut", () =>
     }),
   ));
 
-it("reads nothing but whole lines of JSON, or says what is wrong", () =>
+it("the protocol of the privileged side reads nothing but whole lines of JSON, or says what is wrong", () =>
   fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.nat(100), async (bytes, maxBytes) => {
       const error = await readAll(bytes, maxBytes, []).then(
@@ -43,11 +43,11 @@ it.each([
   ["was cut off", '{"a":', /closed in the middle/],
   ["is too long", `"${"x".repeat(1000)}"\n`, /longer than 1000 bytes/],
   ["never ends", "x".repeat(1001), /longer than 1000 bytes/],
-])("refuses a message that %s", async (_, text, why) => {
+])("the protocol of the privileged side refuses a message that %s", async (_, text, why) => {
   await expect(read(text)).rejects.toThrow(why);
 });
 
-it("gives each message before the next has arrived", async () => {
+it("the protocol of the privileged side gives each message before the next has arrived", async () => {
   const messages = readMessages(arriving(Buffer.from("1\n2\nx"), [2, 4]), 10);
   expect([await messages.next(), await messages.next()]).toMatchObject([{ value: 1 }, { value: 2 }]);
   await expect(messages.next()).rejects.toThrow(/closed in the middle/);

@@ -10,7 +10,7 @@ function recorded(record: Parameters<ReturnType<typeof createRootRecord>>[0]) {
   return { line, members: JSON.parse(line) as Record<string, unknown> };
 }
 
-it("records what was asked for, by whom it was asked nothing else", () => {
+it("the record of a request has its input, without standard input", () => {
   const { members } = recorded({
     id: "ask-1",
     request: "plugin.run",
@@ -29,7 +29,7 @@ it("records what was asked for, by whom it was asked nothing else", () => {
   });
 });
 
-it("bounds what it records, and leaves secrets out", () => {
+it("the record of a request is bounded and redacted", () => {
   const token = `ghp_${"a1".repeat(18)}`;
   const many = { args: Array.from({ length: 256 }, () => "x".repeat(4096)), [`${"n".repeat(5000)}`]: 1, token };
   const { line } = recorded({

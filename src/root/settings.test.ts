@@ -7,7 +7,7 @@ import { requireRootSettings } from "./settings.ts";
 const isRoot = process.getuid?.() === 0;
 if (!isRoot) process.stdout.write("skipped: the settings of root: only root can make files of root\n");
 
-describe.skipIf(!isRoot)("the settings of root", () => {
+describe.skipIf(!isRoot)("settings of the privileged side", () => {
   let base: string;
   beforeEach(() => {
     base = mkdtempSync(join(tmpdir(), "steward-settings-"));
@@ -17,7 +17,7 @@ describe.skipIf(!isRoot)("the settings of root", () => {
   afterEach(() => rmSync(base, { recursive: true, force: true }));
   const at = (name: string): string => join(base, name);
 
-  it("are those that only root can change", () => {
+  it("are accepted when only root can change them", () => {
     expect(() => requireRootSettings(at("etc/config.yaml"))).not.toThrow();
   });
 
@@ -34,7 +34,7 @@ describe.skipIf(!isRoot)("the settings of root", () => {
       },
       /it is a link/,
     ],
-  ])("are none that %s", (_, change, why) => {
+  ])("are refused when they %s", (_, change, why) => {
     change();
     expect(() => requireRootSettings(at("etc/config.yaml"))).toThrow(why);
   });
