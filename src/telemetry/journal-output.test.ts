@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { isJournal, withPriorities } from "./journal-output.ts";
 import { createLogs } from "./logger.ts";
 
-it("marks each line with its priority, those of a child and of requests too", () => {
+it("a log line has the priority of its level, also from child loggers", () => {
   const lines: string[] = [];
   const { log, requestLog } = createLogs({
     level: "trace",
@@ -40,7 +40,7 @@ it("marks each line with its priority, those of a child and of requests too", ()
   ]);
 });
 
-it("knows the journal by the stream that it has connected, and not by the variable alone", () => {
+it("the journal is recognized by the connected stream, not by the variable alone", () => {
   const fd = openSync("/dev/null", "w");
   try {
     const { dev, ino } = fstatSync(fd, { bigint: true });

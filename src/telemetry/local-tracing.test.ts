@@ -17,7 +17,7 @@ function createTracer(ignored: readonly string[] = []) {
   return { tracer, traces, time };
 }
 
-it("takes a few of each route and of all in each second, and none of what is ignored", () => {
+it("local tracing takes a few requests of each route and second", () => {
   const { tracer, time } = createTracer(["/livez"]);
   const taken = (routes: string): string =>
     routes
@@ -32,7 +32,7 @@ it("takes a few of each route and of all in each second, and none of what is ign
   expect(taken("caaa")).toBe("caa");
 });
 
-it("gives the spans of a request when it is over, children before it", async () => {
+it("local tracing has the spans of a request once it ends, children first", async () => {
   const { tracer, traces } = createTracer();
   const request = tracer.request("GET /", { a: 1 }, {});
   await request.run(() =>
@@ -69,7 +69,7 @@ it("gives the spans of a request when it is over, children before it", async () 
   expect(child.startNs >= root.startNs && child.endNs <= root.endNs && child.startNs <= child.endNs).toBe(true);
 });
 
-it("goes on with the trace of the caller, as the caller has decided", () => {
+it("local tracing continues the trace and sampling of the caller", () => {
   const { tracer, traces } = createTracer();
   const state = { tracestate: "vendor=opaque" };
   const wanted = tracer.request("GET /", {}, { traceparent: `00-${traceId}-${spanId}-01`, ...state });
@@ -86,7 +86,7 @@ it("goes on with the trace of the caller, as the caller has decided", () => {
   ]);
 });
 
-it("makes no span outside of a trace, nor of what goes on once the request is answered", async () => {
+it("local tracing makes no span outside of a trace, nor after the answer", async () => {
   const { tracer, traces } = createTracer();
   expect(tracer.begin("client", "work", {})).toBeUndefined();
   expect(tracer.headers()).toEqual({});
@@ -105,7 +105,7 @@ it("makes no span outside of a trace, nor of what goes on once the request is an
   expect(traces.map((spans) => spans.map(({ name }) => name))).toEqual([["GET /"]]);
 });
 
-it("has an end to the spans of one trace, and always its root", () => {
+it("local tracing bounds the spans of a trace, and keeps its root", () => {
   const { tracer, traces } = createTracer();
   const request = tracer.request("GET /", {}, {});
   request.run(() => {
@@ -115,7 +115,7 @@ it("has an end to the spans of one trace, and always its root", () => {
   expect([traces[0]?.length, traces[0]?.at(-1)?.name]).toEqual([513, "GET /"]);
 });
 
-it("passes on what work throws", async () => {
+it("local tracing passes on the error of the work", async () => {
   const { tracer, traces } = createTracer();
   const failure = new TypeError("no");
   await expect(tracer.operation("work", {}, undefined, () => Promise.reject(failure))).rejects.toBe(failure);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { onceAMinute } from "./logger.ts";
 
-it("says the same once a minute, and another thing at once", () => {
+it("repeated log messages are logged once a minute, and a bounded number is remembered", () => {
   const said: string[] = [];
   let now = 0;
   const tell = onceAMinute(
@@ -16,17 +16,16 @@ it("says the same once a minute, and another thing at once", () => {
   now = 60_000;
   tell("database or disk is full");
   expect(said).toHaveLength(3);
-});
-
-it("remembers only so much", () => {
-  let said = 0;
-  const tell = onceAMinute(
-    () => {
-      said += 1;
-    },
-    () => 0,
-  );
-  for (let count = 0; count < 250; count += 1) tell(`trouble ${count}`);
-  tell("trouble 0");
-  expect(said).toBe(251);
+  {
+    let said = 0;
+    const tell = onceAMinute(
+      () => {
+        said += 1;
+      },
+      () => 0,
+    );
+    for (let count = 0; count < 250; count += 1) tell(`trouble ${count}`);
+    tell("trouble 0");
+    expect(said).toBe(251);
+  }
 });

@@ -29,7 +29,7 @@ it("every metric has exactly its labels, once it has been counted", async () => 
   expect(labelSets(parseMetrics(text))).toEqual(labelled);
 });
 
-it("what is gone leaves no series", async () => {
+it("a removed check or plugin leaves no series", async () => {
   const metrics = createMetrics();
   metrics.checkRun("age", "fail", 0.1);
   for (const result of ["success", "failure", "veto"]) metrics.pluginRun("age", result);

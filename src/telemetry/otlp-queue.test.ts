@@ -53,7 +53,7 @@ function setUp(given: Partial<QueueLimits> = {}) {
 
 const names = (count: number): readonly string[] => Array.from({ length: count }, (_, index) => `span ${index}`);
 
-it("sends spans together after a while, and at once when there are enough", async () => {
+it("queued spans are sent together after a delay, or when there are enough", async () => {
   const { batches, add, counts } = setUp();
   add("a", "b");
   expect(batches).toEqual([]);
@@ -66,14 +66,14 @@ it("sends spans together after a while, and at once when there are enough", asyn
   expect(counts).toEqual({ exported: 7, dropped: 0 });
 });
 
-it("leaves alone what is not sampled", async () => {
+it("spans that are not sampled are not queued", async () => {
   const { batches, queue, counts } = setUp();
   queue.processor.onEnd(span("unwanted", TraceFlags.NONE));
   await vi.advanceTimersByTimeAsync(60_000);
   expect([batches, counts]).toEqual([[], { exported: 0, dropped: 0 }]);
 });
 
-it("drops and counts what does not fit while the collector is silent", async () => {
+it("queued spans that do not fit are dropped and counted while the collector is silent", async () => {
   const { state, add, counts, batches } = setUp();
   state.answer = "silent";
   add(...names(30));
@@ -83,20 +83,23 @@ it("drops and counts what does not fit while the collector is silent", async () 
   expect(counts).toEqual({ exported: 0, dropped: 30 - limits.batch - limits.waiting });
 });
 
-it.each<Answer>(["refused", "throws"])("tries again and gives up after a few times: %s", async (answer) => {
-  const { state, add, counts, told, connections, shutdowns } = setUp();
-  state.answer = answer;
-  add("a");
-  await vi.advanceTimersByTimeAsync(1_000);
-  expect([counts.dropped, connections()]).toEqual([0, 2]);
-  await vi.advanceTimersByTimeAsync(60_000);
-  expect(counts).toEqual({ exported: 0, dropped: 1 });
-  expect(told).toHaveLength(1);
-  expect(connections()).toBe(1 + limits.attempts);
-  expect(shutdowns()).toBe(limits.attempts);
-});
+it.each<Answer>(["refused", "throws"])(
+  "queued spans are retried and dropped after some attempts: %s",
+  async (answer) => {
+    const { state, add, counts, told, connections, shutdowns } = setUp();
+    state.answer = answer;
+    add("a");
+    await vi.advanceTimersByTimeAsync(1_000);
+    expect([counts.dropped, connections()]).toEqual([0, 2]);
+    await vi.advanceTimersByTimeAsync(60_000);
+    expect(counts).toEqual({ exported: 0, dropped: 1 });
+    expect(told).toHaveLength(1);
+    expect(connections()).toBe(1 + limits.attempts);
+    expect(shutdowns()).toBe(limits.attempts);
+  },
+);
 
-it("sends what a collector has not taken once it is back, and reports it once", async () => {
+it("queued spans are sent once the collector is back, which is reported once", async () => {
   const { state, add, counts, told, batches } = setUp();
   state.answer = "refused";
   add("a");
@@ -114,7 +117,7 @@ it("sends what a collector has not taken once it is back, and reports it once", 
   expect(told).toEqual(["Error: refused", "back"]);
 });
 
-it("does not report each failure of a collector that comes and goes", async () => {
+it("a flapping collector is reported once", async () => {
   const { state, add, told } = setUp({ attempts: 1 });
   for (let turn = 0; turn < 20; turn += 1) {
     state.answer = turn % 2 === 0 ? "refused" : "taken";
@@ -124,7 +127,7 @@ it("does not report each failure of a collector that comes and goes", async () =
   expect(told).toEqual(["Error: refused"]);
 });
 
-it("sends what waits at the end", async () => {
+it("queued spans are sent at the end", async () => {
   const { queue, add, counts, batches } = setUp();
   add("a", "b");
   await queue.close();
@@ -134,7 +137,7 @@ it("sends what waits at the end", async () => {
   expect(batches).toHaveLength(1);
 });
 
-it("does not wait for a silent collector at the end, and counts what it leaves", async () => {
+it("a silent collector is not waited for at the end", async () => {
   const { state, queue, add, counts } = setUp();
   state.answer = "silent";
   add(...names(12));
@@ -149,7 +152,7 @@ it("does not wait for a silent collector at the end, and counts what it leaves",
   expect(counts).toEqual({ exported: 0, dropped: 12 });
 });
 
-it("does not wait at all for one that was gone before", async () => {
+it("a lost collector is not waited for at all at the end", async () => {
   const { state, queue, add, counts, batches } = setUp();
   state.answer = "refused";
   add("a");

@@ -20,12 +20,9 @@ describe("a traceparent", () => {
     );
   });
 
-  it("is written as the specification has it", () => {
+  it("has the form of the specification, with further flags and later versions", () => {
     expect(formatTraceparent({ traceId, spanId, isSampled: true })).toBe(`00-${traceId}-${spanId}-01`);
     expect(formatTraceparent({ traceId, spanId, isSampled: false })).toBe(`00-${traceId}-${spanId}-00`);
-  });
-
-  it("has flags besides that of sampling, and later versions have more behind them", () => {
     expect(parseTraceparent(`00-${traceId}-${spanId}-fe`)).toEqual({ traceId, spanId, isSampled: false });
     expect(parseTraceparent(`00-${traceId}-${spanId}-ff`)).toEqual({ traceId, spanId, isSampled: true });
     expect(parseTraceparent(`cc-${traceId}-${spanId}-01-what-comes`)).toEqual({ traceId, spanId, isSampled: true });

@@ -33,7 +33,7 @@ describe("a client certificate", () => {
     expect(callerOf(undefined, {})).toBe(certified);
   });
 
-  it("is none for a page elsewhere, whose requests a browser sends with it", () => {
+  it("is not accepted from a page of another origin", () => {
     expect(() => callerOf("https://console.example.org", {})).toThrow("invalid or missing API key");
     expect(callerOf("https://console.example.org", { "x-api-key": "good" })).toBe(caller);
   });

@@ -16,7 +16,7 @@ describe("the base path", () => {
     ["/WEB1/api", "/WEB1/api"],
     ["*", "*"],
     ["http://h/web1/api", "http://h/web1/api"],
-  ])("of %s leaves %s", (target, rest) => {
+  ])("is removed from %s, which leaves %s", (target, rest) => {
     expect(strip(target)).toBe(rest);
   });
 

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { compress } from "./compression.ts";
 import { codings } from "./content-coding.ts";
 
-it.each(codings)("%s ends with the client that waits for it", async (coding) => {
+it.each(codings)("compression with %s ends with its client", async (coding) => {
   const gone = new AbortController();
   const work = compress(coding, randomBytes(8 * 1024 * 1024), gone.signal);
   setImmediate(() => gone.abort());

@@ -64,13 +64,13 @@ describe("connections", () => {
     expect(open("198.51.100.1").destroyed).toBe(false);
   });
 
-  it("of a trusted proxy may be all of them", () => {
+  it("of a trusted proxy may be all", () => {
     const { open } = start({ total: 20, perAddress: 10 }, ["10.0.0.0/8", "2001:db8::1"]);
     expect(live(Array.from({ length: 30 }, () => open("10.1.2.3")))).toBe(20);
     expect(live(Array.from({ length: 30 }, () => open("10.1.2.4")))).toBeLessThanOrEqual(20);
   });
 
-  it("end in this order: anonymous and idle, anonymous, idle; and never with a request of a credential", () => {
+  it("are closed in this order: anonymous and idle, anonymous, idle; never with an authorized request", () => {
     const { open, begin, admit } = start({ total: 100, perAddress: 4 });
     const [busy, idle, asking, silent] = [open("::1"), open("::1"), open("::1"), open("::1")] as const;
     admit(busy);
@@ -94,7 +94,7 @@ describe("connections", () => {
     expect(busy.destroyed).toBe(false);
   });
 
-  it("are idle again when their requests are answered, and count no more when they have closed", () => {
+  it("are idle again after their answers, and do not count once closed", () => {
     const { open, begin, admit, connections } = start({ total: 100, perAddress: 2 });
     const [one, two] = [open("192.0.2.1"), open("192.0.2.1")] as const;
     admit(one);
@@ -111,7 +111,7 @@ describe("connections", () => {
     expect(connections.count()).toBe(2);
   });
 
-  it("over TLS count from their first packet on, and are known by the TLS socket above them", () => {
+  it("over TLS count from their first packet", () => {
     const { open, server, admit } = start({ total: 100, perAddress: 2 });
     const below = open("192.0.2.1");
     const above = new FakeSocket(below.remoteAddress, below.remotePort);
@@ -121,7 +121,7 @@ describe("connections", () => {
     expect(below.destroyed).toBe(false);
   });
 
-  it("hold for any order of events: nobody has more than a share, and a newcomer from elsewhere gets in", () => {
+  it("keep the shares of addresses in any order of events", () => {
     const limits = { total: 24, perAddress: 12 };
     const address = fc.constantFrom("192.0.2.1", "192.0.2.2", "192.0.2.3", "2001:db8::1", "127.0.0.1", "127.0.0.2");
     const event = fc.tuple(fc.constantFrom("open", "open", "open", "begin", "close"), address, fc.nat(99));
@@ -151,8 +151,8 @@ describe("connections", () => {
   });
 });
 
-describe("connectionLimits", () => {
-  it.each([0, 129, 160, 700, 1024, 65_536])("keeps shares for the Unix sockets with %s files", (files) => {
+describe("limits of connections", () => {
+  it.each([0, 129, 160, 700, 1024, 65_536])("have shares for the Unix sockets with %s file descriptors", (files) => {
     const { tcp, members, administrator } = connectionLimits(files);
     for (const { total, perAddress } of [tcp, members, administrator]) {
       expect(total).toBeGreaterThanOrEqual(4);

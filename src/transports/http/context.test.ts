@@ -16,7 +16,7 @@ describe("Prefer: respond-async", () => {
     "bad thing, respond-async",
     ["return=minimal", "respond-async"],
     "respond-async, respond-async=no",
-  ])("is seen in %j", (header) => {
+  ])("is recognized in %j", (header) => {
     expect(preferencesOf(header).isAsync).toBe(true);
   });
 
@@ -32,7 +32,7 @@ describe("Prefer: respond-async", () => {
     "respond-async=no",
     "respond-async=no, respond-async",
     "respond async",
-  ])("is not seen in %j", (header) => {
+  ])("is not recognized in %j", (header) => {
     expect(preferencesOf(header).isAsync).toBe(false);
   });
 });
@@ -51,7 +51,7 @@ describe("Prefer: wait", () => {
     ["wait=9999999999", undefined, undefined],
     ["wait", undefined, undefined],
     [undefined, undefined, undefined],
-  ])("%j is to wait for %j seconds", (header, seconds, applied) => {
+  ])("of %j is %j seconds", (header, seconds, applied) => {
     expect(preferencesOf(header).waitSeconds).toBe(seconds);
     expect(appliedPreferences(header)).toBe(applied);
   });

@@ -44,24 +44,17 @@ beforeEach(() => {
   addOperations(app, handlers as unknown as Handlers<typeof operations>, ports as unknown as RoutePorts, table);
 });
 
-it("writes what the schema of an answer has, and nothing beside", async () => {
+it("an answer has the members of its schema alone", async () => {
   const { headers, body } = await app.inject("/told");
   expect([headers["content-type"], body]).toEqual(["application/json; charset=utf-8", '{"name":"nginx"}']);
 });
 
-it("answers HEAD with the headers of GET and no body", async () => {
-  const [get, head] = [await app.inject("/told"), await app.inject({ method: "HEAD", url: "/told" })];
-  const { date: _, ...headers } = get.headers;
-  expect(head.headers).toMatchObject(headers);
-  expect([head.statusCode, head.body]).toEqual([200, ""]);
-});
-
-it("ends a stream that is asked for with HEAD", async () => {
+it("a stream requested with HEAD ends", async () => {
   const { statusCode, headers, body } = await app.inject({ method: "HEAD", url: "/endless" });
   expect([statusCode, headers["content-type"], body]).toEqual([200, "text/event-stream", ""]);
   await expect.poll(() => hasEnded).toBe(true);
 });
 
-it("answers with an error where the schema of an answer cannot be compiled", async () => {
+it("an answer whose schema cannot be compiled is an error", async () => {
   expect((await app.inject("/malformed")).statusCode).toBe(500);
 });

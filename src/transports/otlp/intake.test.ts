@@ -42,8 +42,8 @@ const readAttributes = (attributes: readonly object[]) => readSpan({ attributes 
 const nested = (depth: number): object =>
   depth === 0 ? { intValue: 1 } : { arrayValue: { values: [nested(depth - 1)] } };
 
-describe("a span", () => {
-  it("is read whole", () => {
+describe("an OTLP span", () => {
+  it("is read with all its members", () => {
     const answer = read(
       encode(
         ofSpans(
@@ -111,7 +111,7 @@ describe("a span", () => {
     ["a span id that is too long", { spanId: id(9, 1) }],
     ["a span id of zeros", { spanId: id(8, 0) }],
     ["a parent of another length", { parentSpanId: id(7, 1) }],
-  ])("with %s is not taken", (_, wrong) => {
+  ])("is rejected with %s", (_, wrong) => {
     const answer = read(encode(ofSpans([{ ...ids, ...wrong }, ids])));
     expect(answer).toMatchObject({ accepted: 1, rejected: 1, reason: "1 spans with an invalid id" });
   });
@@ -132,15 +132,12 @@ describe("a span", () => {
     });
   });
 
-  it("ends no sooner than it begins", () => {
+  it("ends no sooner than it starts, and is a root with a parent of zeros", () => {
     expect(readSpan({ startTimeUnixNano: "2000000", endTimeUnixNano: "1" }).duration_ms).toBe(0);
-  });
-
-  it("is a root when its parent is all zeros", () => {
     expect(readSpan({ parentSpanId: id(8, 0) }).parent_span_id).toBe("");
   });
 
-  it("keeps 128 attributes, events and links, and counts the others", () => {
+  it("keeps 128 attributes, events and links and 64 KiB of values, and counts the others", () => {
     const many = Array.from({ length: 200 }, (_, index) => index);
     const attributes = many.map((index) => ({ key: `k${index}`, value: { intValue: index } }));
     const span = readSpan({
@@ -152,9 +149,18 @@ describe("a span", () => {
     expect(Object.keys(span.attributes)).toHaveLength(128);
     expect([span.events.length, span.links.length]).toEqual([128, 128]);
     expect([span.dropped_attributes, span.dropped_events, span.dropped_links]).toEqual([0xffff_ffff, 72, 72]);
+    {
+      const attributes = Array.from({ length: 100 }, (_, index) => ({
+        key: `k${index}`,
+        value: { stringValue: "x".repeat(4096) },
+      }));
+      const span = readSpan({ attributes });
+      expect(Object.keys(span.attributes)).toHaveLength(15);
+      expect(span.dropped_attributes).toBe(85);
+    }
   });
 
-  it("has long texts cut, without a broken character", () => {
+  it("has long strings cut between characters", () => {
     const { key, ...rest } = readAttributes([{ key: "key", value: { stringValue: "ä".repeat(4000) } }]).attributes as {
       key: string;
     };
@@ -164,17 +170,7 @@ describe("a span", () => {
     );
   });
 
-  it("has no more than 64 KiB of values", () => {
-    const attributes = Array.from({ length: 100 }, (_, index) => ({
-      key: `k${index}`,
-      value: { stringValue: "x".repeat(4096) },
-    }));
-    const span = readSpan({ attributes });
-    expect(Object.keys(span.attributes)).toHaveLength(15);
-    expect(span.dropped_attributes).toBe(85);
-  });
-
-  it("has lists in lists up to a depth, and no attribute that goes deeper", () => {
+  it("has lists up to a depth, and survives thousands of levels", () => {
     const span = readAttributes([
       { key: "deep", value: nested(8) },
       { key: "deeper", value: nested(9) },
@@ -182,36 +178,35 @@ describe("a span", () => {
     ]);
     expect(span.attributes).toEqual({ deep: [[[[[[[[1]]]]]]]] });
     expect(span.dropped_attributes).toBe(2);
+    {
+      const field = (tag: number, content: Buffer): Buffer => {
+        const size: number[] = [];
+        let rest = content.length;
+        for (; rest > 127; rest >>>= 7) size.push((rest & 127) | 128);
+        return Buffer.concat([Buffer.from([tag, ...size, rest]), content]);
+      };
+      let value: Buffer = Buffer.from([0x18, 1]);
+      for (let depth = 0; depth < 5000; depth += 1) value = field(0x2a, field(0x0a, value));
+      const attribute = field(0x4a, field(0x12, value));
+      const span = Buffer.concat([field(0x0a, ids.traceId), field(0x12, ids.spanId), attribute]);
+      expect(spansOf(read(field(0x0a, field(0x12, field(0x12, span)))))[0]).toMatchObject({ dropped_attributes: 1 });
+    }
   });
 
-  it("may be nested thousands deep", () => {
-    const field = (tag: number, content: Buffer): Buffer => {
-      const size: number[] = [];
-      let rest = content.length;
-      for (; rest > 127; rest >>>= 7) size.push((rest & 127) | 128);
-      return Buffer.concat([Buffer.from([tag, ...size, rest]), content]);
-    };
-    let value: Buffer = Buffer.from([0x18, 1]);
-    for (let depth = 0; depth < 5000; depth += 1) value = field(0x2a, field(0x0a, value));
-    const attribute = field(0x4a, field(0x12, value));
-    const span = Buffer.concat([field(0x0a, ids.traceId), field(0x12, ids.spanId), attribute]);
-    expect(spansOf(read(field(0x0a, field(0x12, field(0x12, span)))))[0]).toMatchObject({ dropped_attributes: 1 });
-  });
-
-  it("has U+FFFD for what is not UTF-8", () => {
+  it("has U+FFFD for invalid UTF-8", () => {
     const bytes = encode(ofSpans([{ ...ids, name: "wxyz" }]));
     bytes.fill(0xff, bytes.indexOf("wxyz"), bytes.indexOf("wxyz") + 4);
     expect(spansOf(read(bytes))[0]?.name).toBe("\uFFFD".repeat(4));
   });
 });
 
-describe("a request", () => {
-  it("has 10 000 spans, and the others are counted", () => {
+describe("an OTLP request", () => {
+  it("has up to 10 000 spans, and the others are counted", () => {
     const answer = read(encode(ofSpans(Array.from({ length: 10_007 }, () => ids))));
     expect(answer).toMatchObject({ accepted: 10_000, rejected: 7, reason: "7 spans beyond the 10000 of one request" });
   });
 
-  it("may be two million empty messages, of which nothing is made", () => {
+  it("of two million empty messages is read without an allocation for each", () => {
     const empty = Buffer.alloc(4_000_000);
     for (let at = 0; at < empty.length; at += 2) empty[at] = 0x12;
     const scope = Buffer.concat([Buffer.from([0x12, 0x80, 0x92, 0xf4, 0x01]), empty]);
@@ -222,14 +217,14 @@ describe("a request", () => {
     expect(() => read(resources)).toThrow(/too many resources/);
   });
 
-  it("may be packed, up to a size", () => {
+  it("is decompressed up to a size", () => {
     const bytes = gzipSync(encode(ofSpans([ids])));
     expect(readTraces({ bytes, format: "protobuf", isGzip: true }).accepted).toBe(1);
     const bomb = gzipSync(Buffer.alloc(9 * 1024 * 1024));
     expect(() => readTraces({ bytes: bomb, format: "protobuf", isGzip: true })).toThrow(/larger than/);
   });
 
-  it("has its fields in any order, and unknown ones", () => {
+  it("is read with fields in any order, and unknown ones", () => {
     const whole = encode(ofSpans([{ ...ids, name: "n" }], [{ key: "service.name", value: { stringValue: "s" } }]));
     const unknown = Buffer.from([0xf8, 0x07, 0x01]);
     expect(read(Buffer.concat([unknown, whole, unknown]))).toMatchObject({ accepted: 1, groups: [{ service: "s" }] });
@@ -294,8 +289,8 @@ const withBytes = (value: unknown): unknown => {
   );
 };
 
-describe("JSON", () => {
-  it("is read as the same request in protobuf is", () => {
+describe("OTLP as JSON", () => {
+  it("equals the same request in protobuf", () => {
     fc.assert(
       fc.property(request, (value) => {
         expect(readJson(value).groups).toEqual(read(encode(withBytes(value) as object)).groups);
@@ -317,13 +312,13 @@ describe("JSON", () => {
     expect(() => readJson(value)).toThrow(TracesRefused);
   });
 
-  it("takes null and unknown members for nothing", () => {
+  it("ignores null and unknown members", () => {
     const span = { traceId: "ab".repeat(16), spanId: "CD".repeat(8), parentSpanId: null, flags: 1, more: { a: 1 } };
     expect(readJson({ ...ofSpans([span]), resourceLogs: [] }).accepted).toBe(1);
     expect(readJson({})).toMatchObject({ accepted: 0, rejected: 0 });
   });
 
-  it("may be nested as deep as it likes", () => {
+  it("is read however deep it is nested", () => {
     const depth = 1_000_000;
     const bytes = Buffer.from(`{"resourceSpans":[{"a":${"[".repeat(depth)}${"]".repeat(depth)}}]}`);
     expect(() => readTraces({ bytes, format: "json", isGzip: false })).not.toThrow(RangeError);
@@ -337,7 +332,7 @@ describe("JSON", () => {
   });
 });
 
-describe("whatever comes", () => {
+describe("hostile OTLP", () => {
   const survives = (bytes: Uint8Array, format: "protobuf" | "json"): void => {
     try {
       for (const span of spansOf(readTraces({ bytes, format, isGzip: false }))) expect(span.span_id).toHaveLength(16);
@@ -381,8 +376,8 @@ describe("whatever comes", () => {
   });
 });
 
-describe("an answer", () => {
-  it("says in protobuf what was not taken", () => {
+describe("an OTLP answer", () => {
+  it("has the number of rejected spans in protobuf", () => {
     expect(takenReply({ rejected: 0, message: "" })).toHaveLength(0);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: Number.MAX_SAFE_INTEGER }), text, (rejected, message) => {

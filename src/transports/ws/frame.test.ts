@@ -21,14 +21,17 @@ function read(bytes: Buffer): readonly string[] {
   return messages;
 }
 
-it.each([0, 1, 125, 126, 127, 128, 65_535, 65_536, 65_537, 1_000_000])("is one text message of %i bytes", (length) => {
-  const text = "x".repeat(length);
-  expect(read(encodeTextFrame(text))).toEqual([text]);
-  const wide = `${"ä".repeat(length >> 1)}${length % 2 === 0 ? "" : "x"}`;
-  expect(read(encodeTextFrame(wide))).toEqual([wide]);
-});
+it.each([0, 1, 125, 126, 127, 128, 65_535, 65_536, 65_537, 1_000_000])(
+  "a WebSocket frame is one text message of %i bytes",
+  (length) => {
+    const text = "x".repeat(length);
+    expect(read(encodeTextFrame(text))).toEqual([text]);
+    const wide = `${"ä".repeat(length >> 1)}${length % 2 === 0 ? "" : "x"}`;
+    expect(read(encodeTextFrame(wide))).toEqual([wide]);
+  },
+);
 
-it("can be joined with others", () => {
+it("WebSocket frames can be concatenated", () => {
   expect(read(Buffer.concat([encodeTextFrame("a"), encodeTextFrame(""), encodeTextFrame("b")]))).toEqual([
     "a",
     "",
@@ -36,7 +39,7 @@ it("can be joined with others", () => {
   ]);
 });
 
-it("says what went wrong and what was lost", () => {
+it("WebSocket frames report errors and dropped frames", () => {
   const details = { field: "unit" };
   expect(read(encodeErrorFrame({ code: "FORBIDDEN", message: "no", details })).map((text) => JSON.parse(text))).toEqual(
     [{ type: "error", message: "no", error: { code: "FORBIDDEN", message: "no", details } }],

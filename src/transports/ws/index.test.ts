@@ -19,7 +19,7 @@ const ports = {
   isOutdated: () => false,
 };
 
-it("lets others have their turn between two messages, however many come at once", async () => {
+it("messages of one WebSocket client leave turns to others", async () => {
   const turns: string[] = [];
   const count = 1000;
   const all = Promise.withResolvers<void>();
@@ -46,7 +46,7 @@ it("lets others have their turn between two messages, however many come at once"
   await new Promise((resolve) => server.close(resolve));
 });
 
-it("holds nobody whose certificate is to be verified again since they were admitted", async () => {
+it("a WebSocket is refused when client certificates are verified anew meanwhile", async () => {
   let isAnew = false;
   const attached: string[] = [];
   const opener =
