@@ -30,15 +30,15 @@ function journalOf(messages: readonly string[], largest = Number.POSITIVE_INFINI
 
 const read = (journal: ReturnType<typeof journalOf>) => readHeads(journal, log, new AbortController().signal);
 
-describe("readHeads", () => {
-  it("knows the checkpoints of earlier versions", async () => {
+describe("audit checkpoints in the journal", () => {
+  it("include those of earlier versions", async () => {
     const earlier = headLine(7, hashOf("7")).replace("audit checkpoint", "audit head");
     expect((await read(journalOf([earlier]))).heads).toEqual([
       { seq: 7, hash: hashOf("7"), source: "the journal (0)" },
     ]);
   });
 
-  it("finds the oldest head behind any number of others, and has each once", async () => {
+  it("are found behind any number of others, each once", async () => {
     const flood = Array.from({ length: 120_000 }, () => headLine(7, hashOf("7")));
     const journal = journalOf([...flood, headLine(3, hashOf("3"))]);
     expect(await read(journal)).toEqual({
@@ -54,7 +54,7 @@ describe("readHeads", () => {
     );
   });
 
-  it("reports two different entries of one number", async () => {
+  it("contradict each other with two hashes of one entry", async () => {
     const journal = journalOf([headLine(3, hashOf("a")), headLine(4, hashOf("4")), headLine(3, hashOf("b"))]);
     expect((await read(journal)).contradiction).toMatchObject([
       { seq: 3, hash: hashOf("b") },
@@ -62,7 +62,7 @@ describe("readHeads", () => {
     ]);
   });
 
-  it("passes over lines that no service has written as heads", async () => {
+  it("are not read from forged lines", async () => {
     const other = headLine(3, hashOf("3"), "/srv/audit");
     const long = `${headLine(4, hashOf("4")).slice(0, -1)},"more":"${"x".repeat(1000)}"}`;
     const odd = [headLine(0, hashOf("0")), headLine(1.5, hashOf("1")), headLine(2, "x"), '"msg":"audit head"'];
@@ -70,13 +70,13 @@ describe("readHeads", () => {
     expect(await read(journal)).toMatchObject({ heads: [{ seq: 5 }], missing: undefined });
   });
 
-  it("goes on where an answer has fewer than were asked for", async () => {
+  it("are read on after a short page", async () => {
     const journal = journalOf([headLine(2, hashOf("2")), headLine(1, hashOf("1"))], 1);
     expect(await read(journal)).toMatchObject({ heads: [{ seq: 2 }, { seq: 1 }], missing: undefined });
     expect(journal.queries).toHaveLength(2);
   });
 
-  it("says what keeps it from having read them all", async () => {
+  it("are incomplete when the journal cannot be read, or has too many", async () => {
     const query = () => Promise.reject(new JournalUnavailable("no permission"));
     expect(await readHeads({ query }, log, new AbortController().signal)).toMatchObject({ missing: "no permission" });
     const ended = AbortSignal.abort();

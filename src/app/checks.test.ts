@@ -54,7 +54,7 @@ function checksOf(settings: object, asked: string[] = []) {
   return createHostChecks({ config, host, exec, rootSide, certificatePaths: () => [] }).checks;
 }
 
-it("gives the place of a younger check to a plugin of that name in the settings, which root does not run", async () => {
+it("a plugin of the settings takes the name of a newer built-in check, and runs as root only if it says so", async () => {
   const asked: string[] = [];
   const command = ["/usr/lib/nagios/plugins/check_smart"];
   const checks = checksOf({ health: { checks: { smart: { command }, lvm_thin: { command, user: "root" } } } }, asked);
@@ -68,7 +68,7 @@ it("gives the place of a younger check to a plugin of that name in the settings,
   expect(asked).toEqual(["monitoring.run"]);
 });
 
-it("lets a closed list of checks judge updates", () => {
+it("a closed list of checks judges updates", () => {
   const byRule = Map.groupBy(checksOf({}), ({ guardedBy }) => guardedBy);
   const idsOf = (rule: "change" | "failure") => (byRule.get(rule) ?? []).map(({ id }) => id).toSorted();
   expect(idsOf("failure")).toEqual(["disk_space", "inode_usage", "kernel_errors", "memory"]);

@@ -32,7 +32,7 @@ const dropIn = async (text: string, given: { clients?: readonly string[]; allow?
       names[name] === undefined ? Promise.reject(new Error("ENOTFOUND")) : Promise.resolve(names[name]),
   });
 
-it("knows every setting that has the service connect somewhere", () => {
+it("egress: every setting with an address is a target", () => {
   const webhook = join(folder, "webhook");
   writeFileSync(webhook, "https://hooks.example.org/services/secret\n");
   const config = configOf(`
@@ -76,7 +76,7 @@ notifications:
   ]);
 });
 
-it("permits those addresses, this host and the name servers, and nothing else", async () => {
+it("egress: the drop-in permits the targets, loopback and name servers, and nothing else", async () => {
   const { text, unresolved } = await dropIn(
     `connectors:
   list:
@@ -102,7 +102,7 @@ IPAddressAllow=192.0.2.99
   expect(text).toContain(`${join(folder, "config.yaml")} on 1970-01-01T00:00:00.000Z`);
 });
 
-it("needs the networks of clients when the service listens beyond this host", async () => {
+it("egress: the networks of clients are needed when the service listens beyond loopback", async () => {
   const settings = "listen: 0.0.0.0:8470\ntls: off\n";
   await expect(dropIn(settings)).rejects.toThrow("its clients would be refused, too (name their networks: --clients");
   expect((await dropIn(settings, { clients: ["10.0.0.0/8"] })).text).toContain(
@@ -111,7 +111,7 @@ it("needs the networks of clients when the service listens beyond this host", as
 });
 
 it.each(["any", "10.0.0.0/33", "example.org", "10.0.0.1\nExecStart=/bin/sh"])(
-  "takes no %j for a network",
+  "egress: %j is refused as a network",
   async (allow) => {
     await expect(dropIn("", { allow: [allow] })).rejects.toThrow("expected an IP address or a network");
   },

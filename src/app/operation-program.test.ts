@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { operationProgram } from "./operation-program.ts";
 
-it("gets the directories of the service as absolute paths, since it runs in another one", () => {
+it("the program of an operation gets absolute paths, and whether plugins are off", () => {
   const settings = { journal: { dir: "journal" } };
   expect(operationProgram({ stateDir: "./state", file: "steward.yaml", settings }).environment).toEqual({
     STEWARD_STATE_DIR: `${process.cwd()}/state`,
@@ -11,9 +11,6 @@ it("gets the directories of the service as absolute paths, since it runs in anot
   expect(operationProgram({ stateDir: "/var/lib/steward", file: undefined, settings: {} }).environment).toEqual({
     STEWARD_STATE_DIR: "/var/lib/steward",
   });
-});
-
-it("knows when the service was started without plugins", () => {
   const config = { stateDir: "/var/lib/steward", file: undefined, settings: {} };
   expect(operationProgram(config, true).environment).toMatchObject({ STEWARD_SAFE_MODE: "1" });
 });

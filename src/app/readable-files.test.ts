@@ -14,8 +14,8 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(folder, { recursive: true }));
 
-describe("the files that settings name", () => {
-  it("are found wherever they stand, and nothing else", () => {
+describe("the files named in settings", () => {
+  it("are found anywhere", () => {
     const settings = {
       tls: { cert: "/c", key: "/k", client_ca: "/ca" },
       connectors: { list: [{ name: "a", provider: "openai", model: "m", api_key_file: "/a" }] },
@@ -38,7 +38,7 @@ describe("the files that settings name", () => {
     expect(filesOfSettings({ tls: "auto" })).toEqual([]);
   });
 
-  it("are all that the schema has, by the names that it gives them", () => {
+  it("include every file of the schema", () => {
     const named: string[] = [];
     const walk = (schema: unknown): void => {
       if (typeof schema !== "object" || schema === null) return;
@@ -59,7 +59,7 @@ describe("the files that settings name", () => {
 });
 
 describe.skipIf(process.getuid?.() !== 0)("files that a user cannot read (only root can look as another user)", () => {
-  it("are found by trying, closed directories included", async () => {
+  it("are found by trying, also in closed directories", async () => {
     mkdirSync(join(folder, "closed"), { mode: 0o700 });
     for (const [name, mode, uid] of [
       ["open", 0o644, 0],

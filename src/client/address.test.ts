@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { addressOf } from "./address.ts";
 
-describe("addressOf", () => {
+describe("the address of a request", () => {
   it.each([
     ["http://127.0.0.1:8470", "http://127.0.0.1:8470/api/v1/health"],
     ["http://127.0.0.1:8470/", "http://127.0.0.1:8470/api/v1/health"],
@@ -11,13 +11,10 @@ describe("addressOf", () => {
     expect(addressOf(url, "/api/v1/health").href).toBe(expected);
   });
 
-  it("keeps what is encoded in a path", () => {
+  it("keeps escapes in a path, and refuses a malformed URL", () => {
     expect(addressOf("https://h.example/w", "/units/dev-disk-by%5Cx2dlabel%2F.device").href).toBe(
       "https://h.example/w/units/dev-disk-by%5Cx2dlabel%2F.device",
     );
-  });
-
-  it("refuses what is no URL", () => {
     expect(() => addressOf("web1", "/")).toThrow(TypeError);
   });
 });

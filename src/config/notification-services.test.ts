@@ -20,8 +20,8 @@ const smallest = {
   webhook: { url_file: "/u" },
 } satisfies NotificationsSettings;
 
-describe("services of the settings", () => {
-  it("have addresses of their own, and events that they are sent, unless given", () => {
+describe("settings of notification services", () => {
+  it("have default addresses and severities", () => {
     expect(faultsOf(smallest)).toEqual([]);
     expect(targetsOf(smallest)).toEqual([
       { channel: "ntfy", severity: "all", target: { service: "ntfy", url: "https://ntfy.sh", topic: "steward" } },
@@ -55,7 +55,7 @@ describe("services of the settings", () => {
     ]);
   });
 
-  it("have what is given", () => {
+  it("override the defaults", () => {
     const given: NotificationsSettings = {
       ntfy: { url: "http://127.0.0.1:80", topic_file: "/s", token_file: "/t", severity: "critical" },
       telegram: { chat_id: "@ops", token_file: "/t", thread_id: 7, url: "http://127.0.0.1:81" },
@@ -86,7 +86,7 @@ describe("services of the settings", () => {
     ]);
   });
 
-  it.each(Object.keys(smallest) as (keyof typeof smallest)[])("name files by absolute paths: %s", (service) => {
+  it.each(Object.keys(smallest) as (keyof typeof smallest)[])("are refused with a relative file: %s", (service) => {
     const relative = Object.fromEntries(
       Object.entries(smallest[service]).map(([name, value]) => [name, name.endsWith("_file") ? "relative" : value]),
     );
@@ -139,12 +139,12 @@ describe("services of the settings", () => {
       "webhook.template: has no value for {titel}, {constructor} (there are id, kind, subject, host, state, severity, title, text, time)",
     ],
     [{ webhook: { url_file: "/u", template: null } }, "webhook.template: must be a JSON value"],
-  ])("%j are at fault", (given, fault) => {
+  ])("are refused: %j", (given, fault) => {
     expect(faultsOf(given)).toEqual([expect.stringContaining(`notifications.${fault}`)]);
   });
 });
 
-describe("the schema of services", () => {
+describe("the schema of notification services", () => {
   const isValid = new Ajv({ strict: false }).compile(NotificationsSettings);
   it.each([
     ["all that is needed", smallest, true],
@@ -157,7 +157,7 @@ describe("the schema of services", () => {
     ["no token in the settings", { gotify: { ...smallest.gotify, token: "t" } }, false],
     ["no other severity", { pagerduty: { ...smallest.pagerduty, severity: "warning" } }, false],
     ["any JSON for a template", { webhook: { url_file: "/u", template: [1, { a: true }] } }, true],
-  ])("takes %s", (_, given, isTaken) => {
+  ])("accepts %s, or not", (_, given, isTaken) => {
     expect(isValid(given)).toBe(isTaken);
   });
 });

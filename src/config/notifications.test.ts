@@ -9,8 +9,8 @@ const faultsOf = (notifications: Notifications): readonly string[] =>
     ({ path, message }) => `${path}: ${message}`,
   );
 
-describe("the times of the digest", () => {
-  it("are those of a word or an expression", () => {
+describe("settings of the digest", () => {
+  it("have times by word or cron expression", () => {
     const times = (digest: Notifications["digest"]) => digestCalendar({ notifications: { ...(digest && { digest }) } });
     expect([times("daily"), times("weekly"), times(undefined)]).toEqual([
       { cron: "0 8 * * *" },
@@ -29,12 +29,12 @@ describe("the times of the digest", () => {
   });
 });
 
-describe("notifications of the settings", () => {
-  it("go nowhere unless configured", () => {
+describe("settings of chat and email", () => {
+  it("have no targets by default", () => {
     expect(notificationTargets({})).toEqual({ http: [], email: [] });
   });
 
-  it("go to each channel that is given", () => {
+  it("have a target for each channel", () => {
     const paging = { chat: { webhook_url_file: "/etc/page" }, email: { to: ["night@example.org"] } };
     const given = { chat: { webhook_url_file: "/etc/chat" }, email, paging };
     expect(faultsOf(given)).toEqual([]);
@@ -51,7 +51,7 @@ describe("notifications of the settings", () => {
     });
   });
 
-  it("go by a server of its own to the paging receiver where it has one", () => {
+  it("have a mail server of their own for paging", () => {
     const own = { ...email, smtp: "smtps://mail.example.org", to: ["night@example.org"] };
     const { email: targets } = notificationTargets({ notifications: { paging: { email: own } } });
     expect(targets).toMatchObject([
@@ -67,12 +67,12 @@ describe("notifications of the settings", () => {
     ["smtp://localhost.example.org", undefined, "required"],
     ["smtp://127.0.0.1:25", "required", "required"],
     ["smtp://mail.example.org", "off", "off"],
-  ] as const)("%s with starttls %s has it %s", (smtp, starttls, expected) => {
+  ] as const)("use STARTTLS for %s with starttls %s: %s", (smtp, starttls, expected) => {
     const given = { ...email, smtp, ...(starttls !== undefined && { starttls }) };
     expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.startTls).toBe(expected);
   });
 
-  it("log in with a password from a file", () => {
+  it("have a login with a password file", () => {
     const given = { ...email, smtp: "smtps://mail.example.org", user: "steward", password_file: "/etc/pw" };
     expect(faultsOf({ email: given })).toEqual([]);
     expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.login).toEqual({
@@ -97,7 +97,7 @@ describe("notifications of the settings", () => {
     ],
     [{ paging: { email: { to: ["a@b.c"] } } }, "paging.email.to: needs smtp and from, here or in notifications.email"],
     [{ email, paging: { email: { to: ["a@b.c"], starttls: "off" } } }, "paging.email.starttls: needs smtp beside it"],
-  ])("%j are at fault", (given, fault) => {
+  ])("are refused: %j", (given, fault) => {
     expect(faultsOf(given)).toEqual([expect.stringContaining(`notifications.${fault}`)]);
   });
 });

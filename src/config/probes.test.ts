@@ -8,8 +8,8 @@ const faultsOf = (given: AlertingSettings): readonly string[] =>
     ({ path, message }) => `${path}: ${message}`,
   );
 
-describe("probes of the settings", () => {
-  it("have their times in milliseconds and their defaults", () => {
+describe("settings of probes", () => {
+  it("have timeouts in milliseconds, and defaults", () => {
     const given = settings(
       { name: "site", http: "https://example.org/", statuses: [200, 401], timeout: "1500ms", certificate_days: 14 },
       { name: "db", tcp: "[::1]:5432" },
@@ -56,18 +56,18 @@ describe("probes of the settings", () => {
     [{ name: "a", http: "https://a", ca_file: "ca.pem" }, "ca_file: must be an absolute path"],
     [{ name: "a", http: "http://a", ca_file: "/ca.pem" }, "ca_file: is for an address over https"],
     [{ name: "a", http: "http://a", certificate_days: 3 }, "certificate_days: is for an address over https"],
-  ])("%j is at fault", (entry, fault) => {
+  ])("are refused: %j", (entry, fault) => {
     expect(faultsOf(settings(entry))).toEqual([expect.stringContaining(`probes.list.0.${fault}`)]);
   });
 
-  it("have names of their own", () => {
+  it("are refused with the same name twice", () => {
     expect(faultsOf(settings({ name: "a", tcp: "a:1" }, { name: "a", tcp: "b:1" }))).toEqual([
       "probes.list.1.name: there is another component a",
     ]);
   });
 });
 
-describe("who evaluates the alerts", () => {
+describe("the evaluator of alerts", () => {
   const prometheus = settings({ name: "p", prometheus: "http://127.0.0.1:9090" });
   it.each([
     ["steward", {}],
@@ -77,7 +77,7 @@ describe("who evaluates the alerts", () => {
     ["steward", { ...prometheus, alerts: { local: "on" } }],
     ["prometheus", { ...prometheus, alerts: { local: "off" } }],
     ["nobody", { alerts: { local: "off" } }],
-  ] as const)("%s, with %j", (evaluator, given: AlertingSettings) => {
+  ] as const)("is %s with %j", (evaluator, given: AlertingSettings) => {
     expect(alertEvaluator(given)).toBe(evaluator);
   });
 });

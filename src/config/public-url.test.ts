@@ -14,7 +14,7 @@ describe("public_url", () => {
       { url: "http://hosts.example.org/a/web_1.x~y-z", base: "/a/web_1.x~y-z" },
     ],
     ["https://[2001:db8::1]/w", { origin: "https://[2001:db8::1]", host: "2001:db8::1", base: "/w" }],
-  ])("of %s is read", (text, expected) => {
+  ])("accepts %s", (text, expected) => {
     expect(faultsOf(text)).toEqual([]);
     expect(publicAddressOf({ public_url: text })).toMatchObject(expected);
   });
@@ -32,14 +32,14 @@ describe("public_url", () => {
     ["https://hosts.example.org/metrics/x", "begins with /metrics"],
     ["https://hosts.example.org/livez", "begins with /livez"],
     ["https://hosts.example.org/console", "begins with /console"],
-  ])("of %s is refused", (text, message) => {
+  ])("refuses %s", (text, message) => {
     expect(faultsOf(text)).toEqual([
       { source: "settings", path: "public_url", message: expect.stringContaining(message) },
     ]);
     expect(publicAddressOf({ public_url: text })).toBeUndefined();
   });
 
-  it("may be left out", () => {
+  it("is optional", () => {
     expect(publicUrlFaults({}, () => ({ source: "", path: "", message: "" }))).toEqual([]);
     expect(publicAddressOf({})).toBeUndefined();
   });

@@ -11,7 +11,7 @@ const faultsOf = (...windows: readonly Partial<Entry>[]): readonly string[] =>
     message,
   })).map(({ path, message }) => `${path}: ${message}`);
 
-describe("windows of the settings", () => {
+describe("settings of change windows", () => {
   it("have their defaults", () => {
     expect(windowSettings({})).toEqual([]);
     expect(faultsOf()).toEqual([]);
@@ -54,11 +54,11 @@ describe("windows of the settings", () => {
       ["windows:override"],
       ["windows.0.allow.0: cannot be held back: windows:override changes nothing (reads are always allowed)"],
     ],
-  ] as const)("allow %j: %j", (allow, faults) => {
+  ] as const)("with allow %j have the faults %j", (allow, faults) => {
     expect(faultsOf({ allow: [...allow] })).toEqual(faults);
   });
 
-  it("are refused with times that cannot be used", () => {
+  it("are refused with impossible times", () => {
     expect(faultsOf({ cron: "0 0 30 2 *" })).toEqual(["windows.0.cron: never comes"]);
     expect(faultsOf({ cron: "0 25 * * *" })).toEqual([expect.stringMatching(/^windows\.0\.cron: must be five fields/)]);
     expect(faultsOf({ timezone: "Europe/Nowhere" })).toEqual([
@@ -72,7 +72,7 @@ describe("windows of the settings", () => {
     expect(faultsOf({ duration: "366d", jitter: "24h", cron: "0 0 29 2 *" })).toEqual([]);
   });
 
-  it("are refused where two have one name, one does nothing, or contradicts itself", () => {
+  it("are refused with a duplicate name, without an effect, or with a contradiction", () => {
     expect(faultsOf({}, {}, { name: "day" })).toEqual(["windows.1.name: there is another window night"]);
     expect(faultsOf({ allow: [] })).toEqual(["windows.0: does nothing: give allow, deny or silence: true"]);
     expect(faultsOf({ allow: [], silence: true })).toEqual([]);

@@ -12,11 +12,11 @@ it.each([
   ["a day that does not exist", { ...year, sunset: "2028-02-30" }, ["since and sunset must be days"]],
   ["a time", { ...year, since: "2027-01-31T00:00:00Z" }, ["since and sunset must be days"]],
   ["another parameter", { ...year, successor: "/new/{id}" as const }, ["{id} is no parameter of /old/{name}"]],
-])("is checked by the policy: %s", (_, deprecation, faults) => {
+])("a deprecation with %s is checked by the policy", (_, deprecation, faults) => {
   expect(deprecationFaults(deprecation, "/old/{name}")).toEqual(faults);
 });
 
-it("marks a member, which stays what it was", () => {
+it("a deprecated member keeps its schema and says what to use", () => {
   const old = Deprecated(Type.Optional(Type.String({ minLength: 1, description: "Its name." })), year);
   expect(old).toMatchObject({
     type: "string",

@@ -35,7 +35,7 @@ it.each<[object, unknown, string]>([
   [{ uniqueItems: true }, ["a", "a"], "must not have an item twice"],
   [{ required: ["name"] }, {}, "must have name"],
   [{ additionalProperties: false }, { a: 1 }, "must not have a"],
-])("describes what is wrong by %j with %j: %s", (schema, value, text) => {
+])("the schema %j with the value %j has the fault: %s", (schema, value, text) => {
   expect(faultOf(schema, value)).toBe(text);
 });
 
@@ -53,7 +53,7 @@ describe("a pattern is described by an example or by its characters, not as a re
     return [name, { params, query, body }];
   });
   it.each(schemasWith("pattern", { settings: Settings, plugin: ManifestFile, ...Object.fromEntries(inputs) }))(
-    "%s",
+    "at %s",
     (_, schema) => {
       const { pattern, examples } = schema;
       const text = describeSchemaFault({ keyword: "pattern", params: {}, parentSchema: schema });

@@ -8,7 +8,7 @@ it.each([
   ["2026-01-31T12:00:00+02:00", "2026-01-31T10:00:00.000Z"],
   ["2024-02-29T00:00:00-23:59", "2024-02-29T23:59:00.000Z"],
   ["2016-12-31T23:59:60Z", "2017-01-01T00:00:00.000Z"],
-])("reads %s", (text, expected) => {
+])("the timestamp %s is parsed", (text, expected) => {
   expect(new Date(parseTimestamp(text) ?? Number.NaN).toISOString()).toBe(expected);
 });
 
@@ -30,11 +30,11 @@ it.each([
   "2026-01-01T00:00:00.Z",
   "１026-01-01T00:00:00Z",
   " 2026-01-01T00:00:00Z",
-])("refuses %j", (text) => {
+])("the timestamp %j is refused", (text) => {
   expect(parseTimestamp(text)).toBeUndefined();
 });
 
-it("reads every time as it is written", () => {
+it("every ISO timestamp is parsed", () => {
   fc.assert(
     fc.property(
       fc.date({ min: new Date("0001-01-01T00:00:00Z"), max: new Date("9999-12-31T23:59:59Z"), noInvalidDate: true }),

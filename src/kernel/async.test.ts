@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { lazy, withinTime } from "./async.ts";
 
-it("does lazy work once, and again where it failed", async () => {
+it("lazy work runs once, and again after a failure", async () => {
   const results = [Promise.reject(new Error("not yet")), Promise.resolve("result")];
   let calls = 0;
   const load = lazy(() => {
@@ -23,7 +23,7 @@ describe("work within a time", () => {
   const never = new Promise<void>(() => undefined);
   const { signal } = new AbortController();
 
-  it("gives what the work gives, without asking what there is when the time is up", async () => {
+  it("has the result of the work", async () => {
     let asked = 0;
     const timeUp = () => {
       asked += 1;
@@ -36,7 +36,7 @@ describe("work within a time", () => {
     expect(asked).toBe(0);
   });
 
-  it("is told when the time is up, or when nobody waits any longer", async () => {
+  it("is aborted when the time is up or the caller gives up", async () => {
     const outer = new AbortController();
     for (const [over, end] of [
       [Promise.resolve(), () => undefined],

@@ -19,11 +19,11 @@ it.each([
   ["", undefined],
   ["p", undefined],
   ["priority".repeat(100), undefined],
-])("finds for %s the name %s", (word, name) => {
+])("the closest name to %s is %s", (word, name) => {
   expect(closestName(word, names)).toBe(name);
 });
 
-it("ends a message, or adds nothing to it", () => {
+it("a message ends with the closest name, if there is one", () => {
   expect(didYouMean("priorty", names)).toBe(" (did you mean priority?)");
   expect(didYouMean("colour", names)).toBe("");
   expect(didYouMean("a", [])).toBe("");

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import {
   errnoCode,
   errorMessage,
@@ -11,7 +11,7 @@ import {
 
 const withCode = (code: unknown): Error => Object.assign(new Error("failed"), { code });
 
-it("gives the message of an error, and of whatever else was thrown", () => {
+it("the message of anything thrown is text", () => {
   expect([errorMessage(new Error("no space")), errorMessage("text"), errorMessage(undefined)]).toEqual([
     "no space",
     "text",
@@ -22,7 +22,7 @@ it("gives the message of an error, and of whatever else was thrown", () => {
   expect(toError("text")).toEqual(new Error("text"));
 });
 
-it("gives the code of an error that has one", () => {
+it("the code of an error is a string or missing", () => {
   expect([withCode("EIO"), withCode(5), new Error("none"), { code: "EIO" }].map(errnoCode)).toEqual([
     "EIO",
     undefined,
@@ -31,7 +31,7 @@ it("gives the code of an error that has one", () => {
   ]);
 });
 
-describe.each([
+it.each([
   { code: "ENOENT", isMissing: true, isProcess: true, isDevice: true, isDenied: false },
   { code: "ENOTDIR", isMissing: true, isProcess: true, isDevice: true, isDenied: false },
   { code: "ESRCH", isMissing: false, isProcess: true, isDevice: false, isDenied: false },
@@ -39,10 +39,8 @@ describe.each([
   { code: "EACCES", isMissing: false, isProcess: false, isDevice: false, isDenied: true },
   { code: "EPERM", isMissing: false, isProcess: false, isDevice: false, isDenied: true },
   { code: "EIO", isMissing: false, isProcess: false, isDevice: false, isDenied: false },
-])("$code", ({ code, isMissing, isProcess, isDevice, isDenied }) => {
-  it("is distinguished", () => {
-    const error = withCode(code);
-    const answers = [isNotFound(error), isProcessGone(error), isDeviceGone(error), isPermissionDenied(error)];
-    expect(answers).toEqual([isMissing, isProcess, isDevice, isDenied]);
-  });
+])("the error $code is classified", ({ code, isMissing, isProcess, isDevice, isDenied }) => {
+  const error = withCode(code);
+  const answers = [isNotFound(error), isProcessGone(error), isDeviceGone(error), isPermissionDenied(error)];
+  expect(answers).toEqual([isMissing, isProcess, isDevice, isDenied]);
 });

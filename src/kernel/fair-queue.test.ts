@@ -31,7 +31,7 @@ function start(limits: Partial<Parameters<typeof createFairQueue>[0]> = {}) {
   return { ask, end, names: () => running.map(({ name }) => name) };
 }
 
-it("runs no more of one owner than its share, and leaves room for the next", async () => {
+it("a fair queue runs no more of one owner than its share", async () => {
   const { ask, end, names } = start();
   const all = ["a1", "a2", "a3", "a4"].map((name) => ask(name));
   await settle();
@@ -43,7 +43,7 @@ it("runs no more of one owner than its share, and leaves room for the next", asy
   expect(await Promise.all(all)).toEqual(["a1", "a2", "a3", "a4", "b1"]);
 });
 
-it("gives a free place to whoever has least running, and in turn", async () => {
+it("a fair queue gives a free place to the owner with the least running", async () => {
   const { ask, end, names } = start();
   for (const name of ["a1", "a2", "b1", "a3", "b2", "c1", "c2"]) void ask(name);
   await settle();
@@ -56,7 +56,7 @@ it("gives a free place to whoever has least running, and in turn", async () => {
   expect(names()).toEqual(["c1", "a3", "b2"]);
 });
 
-it("refuses what is beyond an owner's share of the wait, and takes it again later", async () => {
+it("a fair queue refuses an owner beyond its share of the wait", async () => {
   const { ask, end, names } = start();
   for (const name of ["a1", "a2", "a3", "a4"]) void ask(name);
   await expect(ask("a5")).rejects.toBeInstanceOf(QueueFull);
@@ -68,7 +68,7 @@ it("refuses what is beyond an owner's share of the wait, and takes it again late
   await expect(ask("a7")).rejects.toBeInstanceOf(QueueFull);
 });
 
-it("forgets who leaves while waiting, and goes on after what fails", async () => {
+it("a fair queue drops work whose signal fired, and goes on after a failure", async () => {
   const { ask, end, names } = start({ atOnce: 1, atOncePerOwner: 1 });
   void ask("a1");
   const gone = new AbortController();
@@ -87,7 +87,7 @@ it("forgets who leaves while waiting, and goes on after what fails", async () =>
   await expect(queue("b", () => Promise.resolve(1), never)).resolves.toBe(1);
 });
 
-it("keeps its limits and answers everybody, in whatever order things happen", async () => {
+it("a fair queue keeps its limits and settles all work, in any order of events", async () => {
   const limits = { atOnce: 3, atOncePerOwner: 2, waitingPerOwner: 2 };
   const event = fc.oneof(
     fc.record({ kind: fc.constant("ask"), at: fc.nat(3) }),

@@ -5,7 +5,7 @@ import { fillTemplate, templateNames } from "./json-template.ts";
 const fields = { title: "web is down", text: 'a "b" \\ {title} $& \n', host: "h" };
 
 describe("a template", () => {
-  it("is filled in its strings, wherever they are, and nowhere else", () => {
+  it("is filled in its strings alone, by the names of its fields, and not again in what it was filled with", () => {
     const template = {
       "{title}": ["{title}", 1, null, true, { note: "on {host}: {title} {other} {Title} {" }],
       n: 2.5,
@@ -15,13 +15,7 @@ describe("a template", () => {
       n: 2.5,
     });
     expect(fillTemplate("{title}", fields)).toBe("web is down");
-  });
-
-  it("does not read again what it was filled with", () => {
     expect(fillTemplate("{text}|{host}", fields)).toBe(`${fields.text}|h`);
-  });
-
-  it("knows no names but those of its fields", () => {
     expect(fillTemplate(["{constructor}", "{__proto__}", "{to_string}"], fields)).toEqual([
       "{constructor}",
       "{__proto__}",
@@ -29,7 +23,7 @@ describe("a template", () => {
     ]);
   });
 
-  it("names its placeholders, each once", () => {
+  it("lists its placeholders, each once", () => {
     expect(templateNames({ a: "{title} {host}", b: ["{title}", 3, { c: "{titel}" }], "{key}": null })).toEqual([
       "title",
       "host",
@@ -46,7 +40,7 @@ function shapeOf(value: unknown): unknown {
   return Object.entries(value).map(([name, member]) => [name, shapeOf(member)]);
 }
 
-it("has the same form after it was filled with whatever others have written", () => {
+it("a template keeps its form when filled with hostile values", () => {
   const hostile = fc.oneof(
     fc.string({ unit: "binary" }),
     fc.constantFrom('","admin":true,"x":"', "\\", '\\"', "}{", "\u2028", "{title}", "$1$&", "\ud83d"),

@@ -10,7 +10,7 @@ it.each([
   [5000 * 1024 ** 4, "5000 TiB"],
 ])("%i bytes are %s", (bytes, text) => expect(formatBytes(bytes)).toBe(text));
 
-it("counts with the plural, and shortens long lists", () => {
+it("counts have plurals, and long lists are shortened", () => {
   expect([counted(1, "check"), counted(0, "check"), counted(2, "entry", "entries")]).toEqual([
     "1 check",
     "0 checks",

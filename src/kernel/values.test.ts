@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { isRecord, parseJsonObject, recordsIn } from "./values.ts";
 
-it("distinguishes objects with members from everything else", () => {
+it("records are told from other values", () => {
   expect([{}, { a: 1 }, [], null, undefined, "text", 1].map(isRecord)).toEqual([
     true,
     true,
@@ -15,7 +15,7 @@ it("distinguishes objects with members from everything else", () => {
   expect(recordsIn({ a: 1 })).toEqual([]);
 });
 
-it("reads an object of JSON", () => {
+it("a JSON object is parsed, and nothing else", () => {
   expect(['{"a":1}', "[1]", "null", "{", ""].map(parseJsonObject)).toEqual([
     { a: 1 },
     undefined,

@@ -58,7 +58,7 @@ async function open(tls: Config["tls"]) {
   return { host, replaced, dispose, pass };
 }
 
-it("renews a pair of its own that comes near its end, while it runs", async () => {
+it("a self-signed TLS pair is renewed before its end while the service runs", async () => {
   const { host, replaced, pass } = await open("auto");
   const first = host.current();
   await pass(360 * dayMs);
@@ -70,7 +70,7 @@ it("renews a pair of its own that comes near its end, while it runs", async () =
   expect(messages()).toEqual(["TLS certificate replaced"]);
 });
 
-it("picks up a given pair that was renewed without a word", async () => {
+it("a TLS pair of the settings is picked up when its files change", async () => {
   install(await makeGiven(clock.now()));
   const { host, replaced } = await open(given);
   const renewed = await makeGiven(clock.now() + dayMs);
@@ -85,7 +85,7 @@ it("picks up a given pair that was renewed without a word", async () => {
   expect(host.names()).toEqual(["localhost", "given"]);
 });
 
-it("reports once a day that a given pair ends soon, and that it has ended", async () => {
+it("a TLS pair of the settings that expires is reported once a day", async () => {
   install(await makeGiven(clock.now()));
   const { pass, dispose } = await open(given);
   await pass(382 * dayMs);
@@ -105,7 +105,7 @@ it("reports once a day that a given pair ends soon, and that it has ended", asyn
   expect(messages()).toEqual([]);
 });
 
-it("keeps what is in use while the files cannot be used, and says so", async () => {
+it("a TLS pair in use is kept while its files are unusable", async () => {
   const before = await makeGiven(clock.now());
   install(before);
   const { host, replaced, pass } = await open(given);
@@ -115,7 +115,7 @@ it("keeps what is in use while the files cannot be used, and says so", async () 
   expect([host.current(), replaced]).toEqual([before, []]);
 });
 
-it("asks clients for what it asked them for at the start, whatever the settings say since", async () => {
+it("client certificates of the settings take effect with a restart alone", async () => {
   const ca = write("ca.pem", (await makeGiven(clock.now())).cert);
   const pair = await makeGiven(clock.now());
   install(pair);

@@ -6,13 +6,13 @@ import { nagiosReport, nagiosUnknown, perfdataOf, speaksNagios } from "./check.t
 
 const result = { check_id: "disk_space", status: "pass", message: "/ is 17 % full", details: {} } as const;
 
-describe("a result for a monitoring system", () => {
+describe("steward check --nagios: a result", () => {
   it.each([
     ["pass", 0, "OK"],
     ["warn", 1, "WARNING"],
     ["fail", 2, "CRITICAL"],
     ["skip", 3, "UNKNOWN"],
-  ] as const)("that is %s has exit code %i and says %s", (status, code, word) => {
+  ] as const)("that is %s has exit code %i and the word %s", (status, code, word) => {
     expect(nagiosReport({ ...result, status })).toEqual({ code, line: `DISK_SPACE ${word} - / is 17 % full` });
     expect(nagiosReport({ ...result, status, details: { free_gb: 5.5 } })).toEqual({
       code,
@@ -20,14 +20,14 @@ describe("a result for a monitoring system", () => {
     });
   });
 
-  it("has nothing in its message that is more than text", () => {
+  it("has plain text on one line as its message", () => {
     expect(nagiosReport({ ...result, message: " a|b=1\r\nc\u2028d\u001b[31m\te " }).line).toBe(
       "DISK_SPACE OK - a/b=1 c d [31m e",
     );
     expect(nagiosUnknown("one | two\nthree\n")).toBe("STEWARD UNKNOWN - one / two three");
   });
 
-  it("is one line that a parser of plugins reads, whatever is in it", () => {
+  it("is one line that a parser of plugins reads, whatever it holds", () => {
     const text = fc.string({ unit: "binary" });
     const name = text.filter((each) => each !== "");
     const details = fc.dictionary(name, fc.oneof(fc.double(), text, fc.constant(null), fc.array(fc.nat())));
@@ -47,8 +47,8 @@ describe("a result for a monitoring system", () => {
   });
 });
 
-describe("figures for a monitoring system", () => {
-  it("are the numbers of the details, with units by their names", () => {
+describe("steward check --nagios: performance data", () => {
+  it("has the numbers of the details, with units by their names", () => {
     const details = {
       path: "/",
       percent_used: 17.2,
@@ -70,14 +70,14 @@ describe("figures for a monitoring system", () => {
     expect(perfdataOf({ details: {} })).toBe("");
   });
 
-  it("of a plugin are passed on as they were", () => {
+  it("of a plugin is passed on", () => {
     const text = "/=5B;~:10;@1:2;0;20 'a b'=U 'it''s'=0.5%;;;;100 c=7c;5";
     const { values: perfdata } = parsePerfdata(text);
     expect(perfdataOf({ details: { exit_code: 0, perfdata_malformed: 0, perfdata } })).toBe(text);
     expect(perfdataOf({ details: { exit_code: 2, perfdata: [] } })).toBe("");
   });
 
-  it("are left out whole where a line would get too long", () => {
+  it("is cut between values of a long line", () => {
     const details = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`figure_${index}`, index]));
     const perfdata = perfdataOf({ details });
     expect(perfdata.length).toBeLessThanOrEqual(6000);
@@ -95,6 +95,6 @@ it.each([
   [["check", "x"], false],
   [["check", "--", "--nagios"], false],
   [["keys", "list", "--nagios"], false],
-])("%j asks for a plugin: %s", (argv, expected) => {
+])("the arguments %j ask for the output of a plugin: %s", (argv, expected) => {
   expect(speaksNagios(argv)).toBe(expected);
 });

@@ -15,13 +15,13 @@ const read = (text: string): string =>
     .replaceAll("\\(dq", '"')
     .replaceAll("\\e", "\\");
 
-it("has a page for the program and one for each of its commands", () => {
+it("the program and each of its commands have a man page", () => {
   expect(pages.map(({ file }) => file)).toEqual(["steward.1", ...root.commands.map(({ name }) => `steward-${name}.1`)]);
   expect(pages[0]?.text).toMatch(/^\.TH "STEWARD" 1 "2026-01-31" "Steward 1\.2\.3" "User Commands"\n/);
 });
 
 it.each(allCommands(root).map((node) => [node.path.join(" ") || "steward", node] as const))(
-  "says all that the help of %s says",
+  "the man page of %s has all of its help",
   (_, node) => {
     const page = read(
       pages.find(({ file }) => file === `${["steward", ...node.path.slice(0, 1)].join("-")}.1`)?.text ?? "",
@@ -39,7 +39,7 @@ it.each(allCommands(root).map((node) => [node.path.join(" ") || "steward", node]
   },
 );
 
-it("lets no text of a command become a request or an escape", () => {
+it("a man page escapes the text of commands", () => {
   const hostile = { ...root, notes: ".de x\n'ab \\fB\\n `c`", commands: [], path: [] };
   const [page] = manPages(hostile, { version: "1", date: "2026-01-31" });
   expect(page?.text).toContain("\\&.de x");

@@ -19,7 +19,7 @@ const state = (changes: Partial<TopState> = {}): TopState => ({
   ...{ open: new Map([["nginx.service", [process]]]), fault: undefined, ...changes },
 });
 
-it("fills screens of every size, and never more", () => {
+it("steward top fills screens of every size, and no more", () => {
   const many = state({ list: list(Array.from({ length: 300 }, (_, at) => unit(`unit-${at}.service`))), chosen: 299 });
   for (const given of [state(), many, state({ list: undefined }), state({ fault: "no\nservice" })]) {
     for (const columns of [1, 20, 40, 80, 200]) {
@@ -37,7 +37,7 @@ it("fills screens of every size, and never more", () => {
   }
 });
 
-it("has units first, processes below those that are open, and the chosen row in sight", () => {
+it("steward top lists units, processes below open ones, and keeps the selected row visible", () => {
   const texts = topLines(state({ chosen: 1 }), { columns: 80, rows: 24 }).map(({ text }) => text);
   expect(texts[0]).toBe("12:34:56 UTC  178 processes  3 units  cpu 450.0 % of one, over 2.0 s");
   expect(texts[2]).toMatch(/^ ▾ nginx\.service +3 +150\.0 +1\.0 MiB$/);

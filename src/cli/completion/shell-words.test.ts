@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { bashReply, isOffered, readTyped } from "./shell-words.ts";
 
-describe("what has been typed", () => {
+describe("a typed word", () => {
   it.each([
     ["ngi", "ngi", ""],
     [String.raw`a\ b\\x2d`, String.raw`a b\x2d`, ""],
@@ -11,10 +11,10 @@ describe("what has been typed", () => {
     [`a'b'"c"d`, "abcd", ""],
     ["$(x)", "$(x)", ""],
     ["a\\", "a\\", ""],
-  ])("reads %s", (word, text, open) => expect(readTyped(word)).toEqual({ text, open }));
+  ])("is read from %s", (word, text, open) => expect(readTyped(word)).toEqual({ text, open }));
 });
 
-describe("what bash gets", () => {
+describe("a completion for bash", () => {
   it.each([
     ["nginx.service", "ngi", 0, "nginx.service"],
     ["getty@tty1.service", "getty@tt", 5, "@tty1.service"],
@@ -24,7 +24,7 @@ describe("what bash gets", () => {
     [String.raw`d\x2d`, "'d", 1, undefined],
     ["it's", '"it', 1, undefined],
     ["a$b", "a'$b'", 3, undefined],
-  ])("%s after %s", (name, typed, kept, reply) => expect(bashReply(name, typed, kept)).toBe(reply));
+  ])("of %s after %s", (name, typed, kept, reply) => expect(bashReply(name, typed, kept)).toBe(reply));
 
   it("is one word that bash reads as the name", () => {
     const names = fc.string({ unit: fc.integer({ min: 0x21, max: 0x7e }).map((code) => String.fromCodePoint(code)) });
@@ -38,6 +38,7 @@ describe("what bash gets", () => {
   });
 });
 
-it.each(["", "-x", "a b", "a\tb", "a\nb", "\u001b[2J", "\u202ea", "a".repeat(257)])("offers no %j", (name) =>
-  expect(isOffered(name)).toBe(false),
+it.each(["", "-x", "a b", "a\tb", "a\nb", "\u001b[2J", "\u202ea", "a".repeat(257)])(
+  "the name %j is not offered as a completion",
+  (name) => expect(isOffered(name)).toBe(false),
 );

@@ -19,7 +19,7 @@ const fetch = planningFetch((input, init = {}) => {
 const options = { url: "http://127.0.0.1:8470", key: "k", fetch };
 const client = createClient(options);
 
-it("lets through what changes nothing, and what is a dry run by itself", async () => {
+it("a planning client sends reads and dry runs", async () => {
   await client.listServices();
   await client.restartService({ params: { name: "nginx" }, query: { dry_run: true } });
   expect(asked.map(({ method, url }) => `${method} ${new URL(url).pathname}${new URL(url).search}`)).toEqual([
@@ -36,7 +36,7 @@ it.each([
   ],
   ["one that removes something", () => client.revokeKey({ params: { id: "abc" } })],
   ["an operation that outlives its request", () => beginOperation(options, "applyUpdates", { body: {} }, "key-1")],
-])("makes a plan of %s that would change the host", async (_, call) => {
+])("a planning client makes a dry run of %s that would change the host", async (_, call) => {
   const error = await call().then(
     () => undefined,
     (reason: unknown) => reason,
@@ -49,11 +49,8 @@ it.each([
   expect([only?.headers.get("Prefer"), only?.headers.get("Idempotency-Key")]).toEqual([null, null]);
 });
 
-it("says why there is no plan", async () => {
+it("a planning client shows only plans, and throws the error of a dry run", async () => {
   await expect(client.restartService({ params: { name: "refused" } })).rejects.toThrow("not here");
-});
-
-it("shows no other answer as a plan", async () => {
   const careless = planningFetch(() => Promise.resolve(Response.json({ success: true })));
   await expect(createClient({ ...options, fetch: careless }).restartService({ params: { name: "x" } })).rejects.toThrow(
     /the service answered a dry run with something else/,

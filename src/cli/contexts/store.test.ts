@@ -12,11 +12,11 @@ it.each([
   ["what is used otherwise", {}, {}, "now"],
   ["the service of this host by its name", { context: "local" }, { STEWARD_CONTEXT: "b" }, "local"],
   ["its name in the environment", {}, { STEWARD_CONTEXT: "local", STEWARD_API_KEY: "k" }, "local"],
-])("goes by %s", (_, given, environment, expected) => {
+])("the context is chosen by %s", (_, given, environment, expected) => {
   expect(chooseContext(given, environment, () => "now")).toBe(expected);
 });
 
-it("reads what it writes", () => {
+it("contexts are read as they were written", () => {
   const contexts = {
     current: "web1",
     all: {
@@ -37,11 +37,11 @@ it.each([
   [{ contexts: { x: { url: "http://x" } } }, "x needs key_file or cert"],
   [{ contexts: { "a,b": { url: "http://x", key_file: "/k" } } }, "cannot call a context"],
   [{ contexts: { __proto__x: { url: "http://x", key_file: "/k" } } }, "cannot call a context"],
-])("says what is wrong with %j", (value, why) => {
+])("contexts that are %j are refused", (value, why) => {
   expect(() => parseContexts(value)).toThrow(why);
 });
 
-it("puts tables of the same columns together, the host in front", () => {
+it("tables of several hosts with the same columns are merged", () => {
   const table = (...rows: string[][]) => [{ head: ["unit", "state"], rows }];
   const merged = mergeTables([
     { name: "web1", collected: { tables: table(["a", "up"], ["b", "up"]) } },
@@ -64,6 +64,6 @@ it.each([
   ['{"a":1}\n', { a: 1 }],
   ['{"a":1}\n{"a":2}\n', [{ a: 1 }, { a: 2 }]],
   ["words\n", "words\n"],
-])("takes %j for what it is", (text, expected) => {
+])("the answer %j of a host is read as JSON or text", (text, expected) => {
   expect(parseAnswer(text)).toEqual(expected);
 });

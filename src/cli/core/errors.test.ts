@@ -5,13 +5,13 @@ import { explainError } from "./errors.ts";
 const failed = (code: string, message: string): Error =>
   new TypeError("fetch failed", { cause: Object.assign(new Error(message), { code }) });
 
-describe("a service whose certificate is not trusted", () => {
+describe("the message for an untrusted certificate", () => {
   it.each([
     ["UNABLE_TO_VERIFY_LEAF_SIGNATURE", "of an authority that this host does not know (--cacert FILE"],
     ["SELF_SIGNED_CERT_IN_CHAIN", "of an authority that this host does not know (--cacert FILE"],
     ["UNABLE_TO_GET_ISSUER_CERT_LOCALLY", "of an authority that this host does not know (--cacert FILE"],
     ["CERT_HAS_EXPIRED", "has expired (it has to be renewed there)"],
-  ])("%s is said in words, with an option of this program", (code, words) => {
+  ])("names %s and the option to use", (code, words) => {
     const error = failed(code, "unable to verify; try running Node.js with --use-system-ca");
     expect(explainError(error)).toContain("cannot trust the service: its certificate");
     expect(explainError(error)).toContain(words);
@@ -20,14 +20,14 @@ describe("a service whose certificate is not trusted", () => {
     expect(explainError(error.cause)).toBe(explainError(error));
   });
 
-  it("is distinguished from one that cannot be reached", () => {
+  it("differs from that of an unreachable service", () => {
     expect(explainError(failed("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:1"))).toBe(
       "cannot reach the service: connect ECONNREFUSED 127.0.0.1:1 (is it running?)",
     );
   });
 });
 
-it("names every fault of a request, each on a line of its own", () => {
+it("the message for an invalid request has each fault on its own line", () => {
   const faults = [
     { field: "priorty", issue: "Unknown parameter", did_you_mean: "priority" },
     { field: "limit", issue: "Must be at least 1" },

@@ -26,7 +26,7 @@ describe.each([
   const whole = Buffer.concat(all);
   const ends = all.map((_, at) => Buffer.concat(all.slice(0, at + 1)).length);
 
-  it("are those that are whole, wherever it was cut", () => {
+  it("are the complete ones, wherever the export was cut", () => {
     for (let length = 0; length <= whole.length; length += 1) {
       const count = ends.filter((end) => end <= length).length;
       expect([length, entriesOf[format](whole.subarray(0, length))]).toEqual([

@@ -8,7 +8,7 @@ const local = (...parts: [number, number, number, number?, number?, number?]): s
 const ago = (ms: number): string => new Date(now - ms).toISOString();
 const hour = 3_600_000;
 
-describe("a time as journalctl reads it", () => {
+describe("a time in the syntax of journalctl", () => {
   it.each([
     ["now", ago(0)],
     ["today", local(2026, 0, 31)],
@@ -31,7 +31,7 @@ describe("a time as journalctl reads it", () => {
     ["14:05", local(2026, 0, 31, 14, 5)],
     ["2026-01-30T14:05:00+02:00", "2026-01-30T12:05:00.000Z"],
     ["@1769868000", "2026-01-31T14:00:00.000Z"],
-  ])("%s", (text, moment) => {
+  ])("is read from %s", (text, moment) => {
     expect(parseTime(text, now)).toBe(moment);
   });
 
@@ -50,7 +50,7 @@ describe("a time as journalctl reads it", () => {
     "@",
     "-100000y",
     "$(date)",
-  ])("is not read from %j", (text) => {
+  ])("is refused: %j", (text) => {
     expect(parseTime(text, now)).toBeUndefined();
   });
 });

@@ -18,8 +18,8 @@ const entry = (rest: Partial<LogEntry> = {}): LogEntry => ({
   ...rest,
 });
 
-describe("an entry in short form", () => {
-  it("is a line as journalctl has it", () => {
+describe("a log entry on a terminal", () => {
+  it("has the line of journalctl", () => {
     expect(formatEntry(entry(), "short", plainScreen)).toBe("Jan 03 04:05:06 web1 nginx[12]: started\n");
     expect(formatEntry(entry({ pid: null, identifier: "" }), "short", plainScreen)).toBe(
       "Jan 03 04:05:06 web1 nginx.service: started\n",
@@ -29,7 +29,7 @@ describe("an entry in short form", () => {
     );
   });
 
-  it("sets the lines after the first below it", () => {
+  it("has further lines indented", () => {
     expect(formatEntry(entry({ message: "one\ntwo\n" }), "short", plainScreen)).toBe(
       `Jan 03 04:05:06 web1 nginx[12]: one\n${" ".repeat(32)}two\n`,
     );
@@ -42,11 +42,11 @@ describe("an entry in short form", () => {
     [5, "\u001b[1mstarted\u001b[22m"],
     [6, "started"],
     [7, "\u001b[2mstarted\u001b[22m"],
-  ])("shows by a colour how severe %i is", (priority, shown) => {
+  ])("has the colour of priority %i", (priority, shown) => {
     expect(formatEntry(entry({ priority }), "cat", coloured)).toBe(`${shown}\n`);
   });
 
-  it("gives a terminal nothing to act upon", () => {
+  it("has no control sequences", () => {
     const hostile = {
       message:
         "a\u001b[2Jb\u001b]0;title\u0007c\u009b31md\u001b]8;;http://x\u001b\\e\u0008f\rg\u202eh\u001bPq\u001b\\i",

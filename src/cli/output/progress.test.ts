@@ -4,7 +4,7 @@ import { startProgress } from "./progress.ts";
 import { plainScreen } from "./screen.ts";
 import { textWidth } from "./text.ts";
 
-it("fits the terminal that it is shown on, also where standard output is a file", () => {
+it("a progress line fits the terminal of standard error", () => {
   let text = "";
   const err = (each: string): void => {
     text += each;

@@ -13,13 +13,13 @@ it.each([
   ["a pipe with FORCE_COLOR", pipe, { FORCE_COLOR: "1" }, true],
   ["a terminal with FORCE_COLOR=0", terminal, { FORCE_COLOR: "0" }, false],
   ["a pipe with both", pipe, { NO_COLOR: "1", FORCE_COLOR: "1" }, false],
-])("%s: whether there are colours", (_, stdout, environment, hasColours) => {
+])("%s has colours as its environment says", (_, stdout, environment, hasColours) => {
   const screen = screenOfProcess({ stdout, stderr: stdout, environment });
   expect(screen.hasColours).toBe(hasColours);
   expect(paint(screen, "red", "x")).toBe(hasColours ? "\u001b[31mx\u001b[39m" : "x");
 });
 
-it("cuts at the edge of a terminal and nowhere in a pipe", () => {
+it("lines are cut at the width of a terminal, and not in a pipe", () => {
   const on = (stdout: object) => screenOfProcess({ stdout, stderr: pipe, environment: {} }).columns();
   expect([on(terminal), on({ isTTY: true, columns: 0 }), on({ isTTY: true, columns: 3 }), on(pipe)]).toEqual([
     90,
@@ -29,7 +29,7 @@ it("cuts at the edge of a terminal and nowhere in a pipe", () => {
   ]);
 });
 
-it("asks standard error for its own colours and its own width", () => {
+it("standard error has its own colours and width", () => {
   const screen = (stdout: object, stderr: object) => screenOfProcess({ stdout, stderr, environment: {} });
   const file = screen(terminal, pipe);
   expect([file.hasColours, file.hasErrorColours, file.errorColumns()]).toEqual([true, false, undefined]);
@@ -37,7 +37,7 @@ it("asks standard error for its own colours and its own width", () => {
   expect([narrow.hasColours, narrow.hasErrorColours, narrow.errorColumns()]).toEqual([false, true, 40]);
 });
 
-it("shows progress where standard error is a terminal that can write over a line", () => {
+it("progress is shown where standard error is a terminal that can move the cursor", () => {
   const shows = (stderr: object, environment = {}) =>
     screenOfProcess({ stdout: pipe, stderr, environment }).showsProgress;
   expect([shows(terminal), shows(pipe), shows(terminal, { TERM: "dumb" })]).toEqual([true, false, false]);

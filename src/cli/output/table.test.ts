@@ -26,7 +26,7 @@ describe("a table", () => {
     ["a.service", "active", "Something else"],
   ];
 
-  it("cuts nothing in a pipe, and ends no line with blanks", () => {
+  it("is not cut in a pipe, and has no trailing blanks", () => {
     expect(printed(plainScreen, ["name", "state", "what"], rows)).toBe(
       [
         "NAME           STATE   WHAT",
@@ -37,7 +37,7 @@ describe("a table", () => {
     );
   });
 
-  it("cuts what does not fit, the widest first", () => {
+  it("has its widest column cut to fit", () => {
     expect(printed(narrow(40), ["name", "state", "what"], rows)).toBe(
       [
         "NAME           STATE   WHAT",
@@ -48,19 +48,19 @@ describe("a table", () => {
     );
   });
 
-  it("leaves the last columns out where there is no room for them", () => {
+  it("drops its last columns when they do not fit", () => {
     expect(printed(narrow(24), ["name", "state", "what"], rows)).toBe(
       ["NAME           STATE", "nginx.service  failed", "a.service      active", ""].join("\n"),
     );
   });
 
-  it("puts colours around whole cells, so that cutting breaks none", () => {
+  it("has colours around whole cells", () => {
     const text = printed(narrow(40, true), ["name", "state", "what"], rows);
     expect(text).toContain("\u001b[31mfailed\u001b[39m");
     expect(stripVTControlCharacters(text)).toBe(printed(narrow(40), ["name", "state", "what"], rows));
   });
 
-  it("fits every width with every text, and never lets through what a terminal would act upon", () => {
+  it("fits every width, without control characters", () => {
     const cell = fc.string({ unit: "grapheme", maxLength: 30 });
     const table = fc.array(fc.tuple(cell, cell, cell, cell), { maxLength: 5 });
     fc.assert(

@@ -12,12 +12,9 @@ it.each([
   [90_000, "1 d 1 h"],
 ])("%d seconds are %s", (seconds, text) => expect(formatSpan(seconds)).toBe(text));
 
-it("says how long ago, and how far", () => {
+it("ages, bars and wrapped lines have their text", () => {
   expect(formatAge("2026-01-01T00:00:00Z", Date.parse("2026-01-01T00:02:00Z"))).toBe("2 min ago");
   expect([bar(0, 4), bar(50, 4), bar(140, 4)]).toEqual(["░░░░", "██░░", "████"]);
-});
-
-it("breaks lines between words, and cuts what does not fit", () => {
   expect(wrapText("one two three", 7, 3)).toEqual(["one two", "three"]);
   expect(wrapText("one two three four", 7, 2)).toEqual(["one two", "three …"]);
   expect(wrapText("unbreakable", 7, 2)).toEqual(["unbrea…"]);
