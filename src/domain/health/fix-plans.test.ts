@@ -199,7 +199,7 @@ function prepared(fixId: string): World {
   return world;
 }
 
-it("is compared for each fix that there is", () => {
+it("plans are compared for each built-in fix", () => {
   expect(Object.keys(moves)).toEqual(builtInFixes(createWorld()).map(({ id }) => id));
 });
 
@@ -213,11 +213,11 @@ describe.each(Object.entries(moves))("the plan of %s", (fixId, { resize, changes
     });
   }
 
-  it("asks what hooks would", async () => {
+  it("includes its hooks", async () => {
     expect((await compared(fixId, prepared(fixId))).essence).toContain("ask the hook before");
   });
 
-  it.each(Object.keys(changes))("is another one for %s", async (change) => {
+  it.each(Object.keys(changes))("differs for %s", async (change) => {
     const world = prepared(fixId);
     const before = await compared(fixId, world);
     changes[change]?.(world);

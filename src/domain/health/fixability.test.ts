@@ -15,15 +15,15 @@ function rig(plan: (signal: AbortSignal) => Promise<FixPlan>, mayFindNothing = t
   return { clock, ask: (id = "mend") => canFix(id, ill, never) };
 }
 
-describe("whether a fix can do anything", () => {
+describe("whether a fix has something to do", () => {
   it.each([
     ["has steps", [step], true],
     ["has none", [], false],
-  ])("is found out by its plan, which %s", async (_, steps, expected) => {
+  ])("is known from its plan, which %s", async (_, steps, expected) => {
     expect(await rig(() => Promise.resolve({ steps })).ask()).toBe(expected);
   });
 
-  it("is not ruled out by a plan that fails or takes too long, which is told to end", async () => {
+  it("is assumed when its plan fails or takes too long", async () => {
     expect(await rig(() => Promise.reject(new Error("the lock is held"))).ask()).toBe(true);
     const told: boolean[] = [];
     const slow = rig(
@@ -41,7 +41,7 @@ describe("whether a fix can do anything", () => {
     expect(told).toEqual([true]);
   });
 
-  it("is not asked of a fix that always has something to do: its plan may be dear", async () => {
+  it("is assumed without a plan for a fix that always has", async () => {
     expect(await rig(() => Promise.resolve({ steps: [] }), false).ask()).toBe(true);
     expect(await rig(() => Promise.resolve({ steps: [] })).ask("other")).toBe(true);
   });

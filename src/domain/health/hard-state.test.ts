@@ -7,21 +7,18 @@ const stateAfter = (statuses: readonly CheckStatus[], attempts = 3, start: HardS
   statuses.reduce((state, status) => hardened(state, status, attempts), start);
 
 describe("the hard state of a check", () => {
-  it("changes once a problem has been seen often enough in a row", () => {
+  it("changes after enough problems in a row, and at once between problems and on success", () => {
     expect(stateAfter(["fail"])).toEqual({ hard: "pass", attempt: 1 });
     expect(stateAfter(["fail", "warn"])).toEqual({ hard: "pass", attempt: 2 });
     expect(stateAfter(["fail", "warn", "fail"])).toEqual({ hard: "fail", attempt: 0 });
     expect(stateAfter(["fail", "fail", "pass", "fail", "fail"])).toEqual({ hard: "pass", attempt: 2 });
     expect(stateAfter(["fail"], 1)).toEqual({ hard: "fail", attempt: 0 });
-  });
-
-  it("changes at once between problems, and when the check passes", () => {
     const failing: HardState = { hard: "fail", attempt: 0 };
     expect(stateAfter(["warn"], 3, failing).hard).toBe("warn");
     expect(stateAfter(["pass"], 3, failing).hard).toBe("pass");
   });
 
-  it("is over once the check has been skipped often enough", () => {
+  it("ends when the check was skipped often enough", () => {
     const failing: HardState = { hard: "fail", attempt: 0 };
     expect(stateAfter(["skip", "skip"], 3, failing)).toEqual({ hard: "fail", attempt: 2 });
     expect(stateAfter(["skip", "fail", "skip", "skip"], 3, failing)).toEqual({ hard: "fail", attempt: 2 });
@@ -29,7 +26,7 @@ describe("the hard state of a check", () => {
     expect(stateAfter(["skip"], 3, passing)).toEqual(passing);
   });
 
-  it("does not count runs that follow one another at once, as one that somebody asks for again", () => {
+  it("does not count runs in quick succession", () => {
     const soft = hardened(passing, "fail", 3, true);
     expect(soft.attempt).toBe(1);
     expect(hardened(soft, "fail", 3, true)).toEqual(soft);
@@ -37,7 +34,7 @@ describe("the hard state of a check", () => {
     expect(hardened({ hard: "fail", attempt: 0 }, "pass", 3, true).hard).toBe("pass");
   });
 
-  it("is what the last runs say, whatever came before", () => {
+  it("is the level of the last runs, whatever came before", () => {
     const runs = fc.array(fc.constantFrom(...checkStatuses), { maxLength: 30 });
     fc.assert(
       fc.property(runs, fc.integer({ min: 1, max: 5 }), (statuses, attempts) => {
@@ -57,10 +54,10 @@ describe("the hard state of a check", () => {
   });
 });
 
-describe("the runs that make a state hard", () => {
+describe("the number of runs that make a state hard", () => {
   const check = (severity: Severity, intervalMs: number, attempts?: number) => ({ severity, intervalMs, attempts });
 
-  it("are three, one for a critical failure and for what is looked at seldom, and what settings say", () => {
+  it("are three, one for a critical failure or a rare check, or what settings say", () => {
     expect(attemptsFor(check("high", 60_000), "fail")).toBe(3);
     expect(attemptsFor(check("critical", 60_000), "warn")).toBe(3);
     expect(attemptsFor(check("critical", 60_000), "fail")).toBe(1);
@@ -71,7 +68,7 @@ describe("the runs that make a state hard", () => {
 });
 
 describe("the state that an earlier process has left", () => {
-  it("is hard where it had lasted long enough", () => {
+  it("is hard when it lasted long enough", () => {
     expect(restored("fail", 120_000, 60_000, 3)).toEqual({ hard: "fail", attempt: 0 });
     expect(restored("fail", 60_000, 60_000, 3)).toEqual({ hard: "pass", attempt: 1 });
     expect(restored("warn", 0, 60_000, 1)).toEqual({ hard: "warn", attempt: 0 });
@@ -88,25 +85,19 @@ describe("the state of a check that an earlier process has left skipped", () => 
     restoredSkipped(entries, skips, minute, () => attempts);
   const failedHard = [at("pass", 0), at("fail", 10), at("skip", 20)];
 
-  it("is the problem from before until it has been skipped often enough", () => {
+  it("is the problem from before, over starts of the service, until enough skips", () => {
     expect(restoredAfter(failedHard, 1)).toEqual({ hard: "fail", attempt: 1 });
     expect(restoredAfter(failedHard, 2)).toEqual({ hard: "fail", attempt: 2 });
     expect(restoredAfter(failedHard, 3)).toEqual(passing);
     expect(restoredAfter(failedHard, 1, 1)).toEqual(passing);
-  });
-
-  it("is that of the last problem, which was hard at once after another", () => {
     expect(restoredAfter([at("fail", 10), at("warn", 19), at("skip", 20)], 1)).toEqual({ hard: "warn", attempt: 1 });
-  });
-
-  it("is the same over starts of the service, which are entries too", () => {
     expect(restoredAfter([at("fail", 10), at("fail", 11), at("skip", 20), at("skip", 25)], 2)).toEqual({
       hard: "fail",
       attempt: 2,
     });
   });
 
-  it("is no problem where that was soft, or is over", () => {
+  it("is none when that was soft or over", () => {
     expect(restoredAfter([at("fail", 10), at("skip", 12)], 1)).toEqual(passing);
     expect(restoredAfter([at("fail", 10), at("pass", 20), at("skip", 30)], 1)).toEqual(passing);
     expect(restoredAfter([at("skip", 30)], 1)).toEqual(passing);

@@ -22,18 +22,12 @@ const changes = (statuses: readonly string[]): number =>
   statuses.filter((status, at) => at > 0 && status !== statuses[at - 1]).length;
 
 describe("a threshold", () => {
-  it("is entered where it is, and left below it by the margin", () => {
+  it("is entered at its value and left by the margin below it, also of free space", () => {
     expect(statusesOf([79.9, 80, 79, 78, 77.9, 80])).toEqual(["pass", "warn", "warn", "warn", "pass", "warn"]);
     expect(statusesOf([95, 93, 92.625, 92.6, 78, 77])).toEqual(["fail", "fail", "fail", "warn", "warn", "pass"]);
     expect(statusesOf([96, 10])).toEqual(["fail", "pass"]);
-  });
-
-  it("has the margin of the settings, or none", () => {
     expect(statusesOf([80, 73, 71.9], thresholds, 10)).toEqual(["warn", "warn", "pass"]);
     expect(statusesOf([80, 79.9], thresholds, 0)).toEqual(["warn", "pass"]);
-  });
-
-  it("of what is left is entered below it, and left above it by the margin", () => {
     const of = (value: number, settings: Settings = {}) =>
       createGrader(settings).gradeLow(value, { warn: 10, fail: 2 }, "/srv");
     const warned: Settings = { previous: { status: "warn", objects: { "/srv": "warn" } } };
@@ -61,7 +55,7 @@ describe("a value that oscillates around a threshold", () => {
     );
   });
 
-  it("never has a better status than its figure alone, nor a worse one than it would have without the margin below it", () => {
+  it("has a status between those without and with the whole margin", () => {
     fc.assert(
       fc.property(limits, fc.array(fc.double({ min: 0, max: 1e7, noNaN: true }), { maxLength: 60 }), (each, values) => {
         const rank = (status: string | undefined) => ["pass", "warn", "fail"].indexOf(status ?? "");
@@ -77,7 +71,7 @@ describe("a value that oscillates around a threshold", () => {
 });
 
 describe("the outcome of a run", () => {
-  it("says what it holds, and how long", () => {
+  it("names what it holds, also after a restart, and is unchanged otherwise", () => {
     const previous = { status: "warn", objects: { "/srv": "warn" } } as const;
     const grader = createGrader({ previous });
     expect([grader.grade(79, thresholds, "/srv"), grader.grade(79, thresholds, "/")]).toEqual(["warn", "pass"]);
@@ -89,19 +83,16 @@ describe("the outcome of a run", () => {
     });
   });
 
-  it("is as it was where nothing is held", () => {
+  it("is unchanged when nothing is held", () => {
     const grader = createGrader({});
     grader.grade(50, thresholds);
     expect(grader.finish(outcome("pass"))).toEqual(outcome("pass"));
-  });
-
-  it("holds after a restart what the check said then", () => {
     expect(createGrader({ previous: { status: "warn" } }).grade(79, thresholds)).toBe("warn");
     expect(createGrader({ previous: { status: "skip" } }).grade(79, thresholds)).toBe("pass");
     expect(createGrader({ previous: { status: "fail" } }).grade(94, thresholds)).toBe("fail");
   });
 
-  it("grades nothing that is no number, which would pass", () => {
+  it("is an error for NaN", () => {
     expect(() => createGrader({}).grade(Number.NaN, thresholds)).toThrow("cannot grade a figure: it is no number");
     expect(() => createGrader({}).gradeLow(Number.NaN, thresholds, "/srv")).toThrow(
       "cannot grade /srv: it is no number",
@@ -109,7 +100,7 @@ describe("the outcome of a run", () => {
     expect(createGrader({}).grade(Number.POSITIVE_INFINITY, thresholds)).toBe("fail");
   });
 
-  it("takes no name for anything but a name", () => {
+  it("treats hostile object names as names", () => {
     const previous: PreviousGrades = { status: "warn", objects: {} };
     expect(createGrader({ previous }).grade(79, thresholds, "constructor")).toBe("pass");
     const grader = createGrader({});

@@ -1,7 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { checkStatuses, type HealthCheckResult } from "#contract/checks.ts";
-import type { Hooks } from "#domain/common/hooks.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../../../test/fakes/check-history.ts";
 import { createFakeClock, type FakeClock } from "../../../test/fakes/clock.ts";
 import type { Check, Outcome } from "./check.ts";
@@ -24,7 +23,6 @@ function rig(
     settings?: CheckPlan;
     history?: FakeCheckHistory;
     clock?: FakeClock;
-    hooks?: Pick<Hooks, "names" | "ask">;
   } = {},
 ): Rig {
   const { settings = { checks: {} }, history = createFakeCheckHistory(), clock = createFakeClock() } = given;
@@ -38,7 +36,6 @@ function rig(
     clock,
     onRun: (run) => void runs.push(run),
     onGone: (id) => void gone.push(id),
-    ...(given.hooks && { hooks: given.hooks }),
     onTrouble: (error) => void troubles.push(error),
   });
   return { runner, clock, history, runs, troubles, gone };
@@ -62,7 +59,7 @@ async function run({ runner }: Pick<Rig, "runner">, id: string): Promise<HealthC
   return result;
 }
 
-describe("results", () => {
+describe("results of checks", () => {
   const behaviour = fc.constantFrom(...checkStatuses, "throws", "rejects", "hangs", "floods", "cannot be written");
   const behave = (kind: string): Check["run"] => {
     const status = checkStatuses.find((each) => each === kind);
@@ -79,7 +76,7 @@ describe("results", () => {
     };
   };
 
-  it("add up and come in the registry's order, whatever checks do", async () => {
+  it("add up in the order of the registry, whatever checks do", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(behaviour, { maxLength: 12 }), async (kinds) => {
         const { runner, clock, runs } = rig(kinds.map((kind, at) => check(idAt(at), behave(kind))));
@@ -108,7 +105,7 @@ describe("results", () => {
     );
   });
 
-  it("say since when and how often in a row, over any course of statuses and restarts", async () => {
+  it("have their start and count of failures, over any statuses and restarts", async () => {
     const step = fc.record({
       status: fc.constantFrom(...checkStatuses),
       passesMs: fc.integer({ min: 1, max: 100_000 }),
@@ -142,8 +139,8 @@ describe("results", () => {
   });
 });
 
-describe("runs", () => {
-  it("are one for a hundred callers, and four at once", async () => {
+describe("runs of checks", () => {
+  it("are shared by concurrent callers, four at a time", async () => {
     const waiting: (() => void)[] = [];
     let runs = 0;
     const checks = Array.from({ length: 9 }, (_, at) =>
@@ -166,7 +163,7 @@ describe("runs", () => {
     expect(runs).toBe(9);
   });
 
-  it("do not share a scheduled run that began before they were asked for", async () => {
+  it("are not shared with a scheduled one that started earlier", async () => {
     const ends: ((outcome: Outcome) => void)[] = [];
     const { runner, clock } = rig([check("one", () => new Promise<Outcome>((resolve) => ends.push(resolve)))]);
     runner.start();
@@ -183,7 +180,7 @@ describe("runs", () => {
     runner.dispose();
   });
 
-  it("fall due at moments of their own, and those of a group together", async () => {
+  it("are spread over time, except those of a group", async () => {
     const at = new Map<string, number[]>();
     const askedAt = new Map<string, unknown[]>();
     const noted = (id: string, group?: string): Check => ({
@@ -222,7 +219,7 @@ describe("runs", () => {
     runner.dispose();
   });
 
-  it("are told when they were last asked for, also where they waited to begin", async () => {
+  it("have the time of the last request, also when they waited", async () => {
     const ends: ((outcome: Outcome) => void)[] = [];
     const busy = Array.from({ length: 4 }, (_, at) =>
       check(idAt(at), () => new Promise<Outcome>((resolve) => ends.push(resolve))),
@@ -245,7 +242,7 @@ describe("runs", () => {
     runner.dispose();
   });
 
-  it("give their slot back when they ignore the signal, and are not piled up", async () => {
+  it("free their slot when they ignore the signal", async () => {
     const signals: AbortSignal[] = [];
     const deaf = Array.from({ length: 4 }, (_, at) =>
       check(idAt(at), (_settings, signal) => {
@@ -269,7 +266,7 @@ describe("runs", () => {
     expect((await runner.run(idAt(0)))?.message).toContain("hang");
   });
 
-  it("come back to a check once one that was left behind has ended", async () => {
+  it("resume for a check when a hung run has ended", async () => {
     const late: (() => void)[] = [];
     const { runner, clock } = rig([
       check("slow", async () => {
@@ -291,7 +288,7 @@ describe("runs", () => {
     expect(await again).toMatchObject({ status: "pass" });
   });
 
-  it("are given their settings, and what the settings leave out is left out", async () => {
+  it("have their settings, and disabled checks none", async () => {
     const seen: unknown[] = [];
     const look: Check["run"] = (settings) => {
       seen.push(settings);
@@ -304,7 +301,7 @@ describe("runs", () => {
     expect([runner.ids, runner.run("c"), runner.run("d")]).toEqual([["a", "b"], undefined, undefined]);
   });
 
-  it("come at the interval of the settings, of the check, or the general one, in this order", async () => {
+  it("have the interval of settings, check or default", async () => {
     const counts = new Map<string, number>();
     const count = (id: string, more: Partial<Check> = {}) =>
       check(
@@ -334,7 +331,7 @@ describe("runs", () => {
     runner.dispose();
   });
 
-  it("come less often while they pass or are skipped, where that is asked for", async () => {
+  it("have a longer interval while they pass, if the check says so", async () => {
     const runs: number[] = [];
     let status: Outcome["status"] = "warn";
     const calm = (id: string) =>
@@ -372,7 +369,7 @@ describe("runs", () => {
     runner.dispose();
   });
 
-  it("do not start all at once, neither first nor later, and leave nothing older than its interval", async () => {
+  it("do not start all at once, and leave no result older than its interval", async () => {
     const starts: (readonly [id: string, at: number])[] = [];
     const clock = createFakeClock();
     const checks = Array.from({ length: 20 }, (_, at) =>
@@ -400,7 +397,7 @@ describe("runs", () => {
     runner.dispose();
   });
 
-  it("stop with the runner, and what was under way is not kept", async () => {
+  it("stop with the runner, without a result", async () => {
     const { runner, clock, runs, history } = rig([check("one", never)]);
     const hanging = runner.run("one");
     await clock.advance(5);
@@ -410,21 +407,7 @@ describe("runs", () => {
   });
 });
 
-describe("the history", () => {
-  it("fails no run, whatever it does, and is used again once it can be", async () => {
-    const { runner, clock, history, troubles } = rig([check("one", () => Promise.resolve(found("fail")))]);
-    history.fault = new Error("disk is full");
-    for (let run = 1; run <= 3; run += 1) {
-      expect(await runner.run("one")).toMatchObject({ consecutive_failures: run });
-    }
-    expect(troubles).toEqual([history.fault]);
-    history.fault = undefined;
-    await clock.advance(1);
-    await runner.run("one");
-    expect(history.state("one")).toMatchObject({ status: "fail", consecutiveFailures: 4 });
-    expect(history.runs("one", 0, 10).total).toBe(1);
-  });
-
+describe("the history of check runs", () => {
   it("is kept for 30 days", async () => {
     const { runner, clock, history } = rig([check("one", () => Promise.resolve(found("pass")))], {
       settings: { intervalMs: 24 * 3_600_000, checks: {} },
@@ -442,10 +425,10 @@ describe("the history", () => {
   });
 });
 
-describe("checks that come and go", () => {
+describe("added and removed checks", () => {
   const passing = (id: string, more: Partial<Check> = {}) => check(id, () => Promise.resolve(found("pass")), more);
 
-  it("run at once, then at their interval, and are gone when they are taken away", async () => {
+  it("run at once, then at their interval, and no more when removed", async () => {
     const { runner, clock, runs, gone } = rig([passing("z")]);
     runner.start();
     await clock.advance(20_000);
@@ -465,7 +448,7 @@ describe("checks that come and go", () => {
     expect((await runner.list()).results.map(({ check_id: id }) => id)).toEqual(["z", "a"]);
   });
 
-  it("wait for the start where it has not been yet", async () => {
+  it("wait for the start of the runner", async () => {
     const { runner, clock, runs } = rig([]);
     runner.add(passing("a"));
     await clock.advance(60_000);
@@ -475,25 +458,7 @@ describe("checks that come and go", () => {
     expect(runs).toHaveLength(1);
   });
 
-  it("say nothing any more, whatever a run that has begun finds", async () => {
-    const end = Promise.withResolvers<Outcome>();
-    const { runner, clock, runs, history } = rig([], {});
-    const remove = runner.add(check("a", () => end.promise, { severity: "critical" }));
-    runner.start();
-    const asked = run({ runner }, "a");
-    const listed = runner.list();
-    remove();
-    runner.add(passing("a"));
-    end.resolve(found("fail"));
-    await clock.advance(0);
-    expect(await asked).toMatchObject({ status: "fail" });
-    expect((await listed).results).toEqual([]);
-    expect(runs.map(({ result }) => result.status)).toEqual(["pass"]);
-    expect(history.runs("a", 0, 10).runs.map(({ status }) => status)).toEqual(["pass"]);
-    expect(runner.verdict()).toBe("healthy");
-  });
-
-  it("count for the overall status only as long as they are there", async () => {
+  it("count for the verdict while they exist", async () => {
     const { runner, clock } = rig([passing("z")]);
     runner.start();
     const remove = runner.add(check("a", () => Promise.resolve(found("fail")), { severity: "critical" }));
@@ -503,7 +468,7 @@ describe("checks that come and go", () => {
     expect(runner.verdict()).toBe("healthy");
   });
 
-  it("go on from their history when they come back", async () => {
+  it("continue their history when added again", async () => {
     const { runner, clock, runs } = rig([]);
     runner.start();
     const failing = check("a", () => Promise.resolve(found("fail")));
@@ -517,14 +482,7 @@ describe("checks that come and go", () => {
     expect(runs[1]?.result.since).toBe(runs[0]?.result.since);
   });
 
-  it("are refused under an id that is taken, and left out where settings switch them off", () => {
-    const { runner } = rig([passing("z")], { settings: { checks: { off: { isEnabled: false } } } });
-    expect(() => runner.add(passing("z"))).toThrow("there is one of that id");
-    runner.add(passing("off"))();
-    expect(runner.ids).toEqual(["z"]);
-  });
-
-  it("have a time limit of their own, unless settings say another", async () => {
+  it("have their own time limit, unless settings set another", async () => {
     const { runner, clock } = rig(
       [check("own", never, { timeoutMs: 2_000 }), check("set", never, { timeoutMs: 2_000 })],
       {
@@ -540,40 +498,11 @@ describe("checks that come and go", () => {
   });
 });
 
-describe("hooks", () => {
-  it("are not asked where none wants to be", async () => {
-    const hooks = { names: () => [], ask: () => Promise.reject(new Error("asked")) };
-    const { runner } = rig([check("a", () => Promise.resolve(found("pass")))], { hooks });
-    expect(await run({ runner }, "a")).toMatchObject({ status: "pass" });
-  });
-
-  it("hold back the checks that they mind, and no others", async () => {
-    const hooks: Pick<Hooks, "names" | "ask"> = {
-      names: () => ["window"],
-      ask: (_event, { check_id: id }) =>
-        Promise.resolve(id === "a" ? { hook: "window", reason: "not now" } : undefined),
-    };
-    const { runner, runs } = rig([check("a", never), check("b", () => Promise.resolve(found("pass")))], { hooks });
-    const { results, summary } = await runner.list();
-    expect(results).toMatchObject([
-      {
-        status: "skip",
-        message: "held back by window: not now",
-        details: { held_back_by: "window", reason: "not now" },
-        fixable: false,
-      },
-      { status: "pass" },
-    ]);
-    expect(summary).toMatchObject({ total: 2, passed: 1, skipped: 1 });
-    expect(runs).toHaveLength(2);
-  });
-});
-
-describe("the verdict after a restart", () => {
+describe("the health verdict after a restart", () => {
   const severe = (status: Outcome["status"]): Check =>
     check("severe", () => Promise.resolve(found(status)), { severity: "critical" });
 
-  it("is by the last results from before, until the checks have run", async () => {
+  it("is that of the last results until the checks have run", async () => {
     const before = rig([severe("fail")]);
     expect([before.runner.verdict(), before.runner.isStarting()]).toEqual(["healthy", true]);
     await run(before, "severe");
@@ -607,7 +536,7 @@ describe("a hard failure of a check that is then skipped", () => {
     return seen;
   };
 
-  it("is over after as many runs as without a restart between them", async () => {
+  it("ends after as many runs as without a restart", async () => {
     const clock = createFakeClock();
     const first = rig([one], { clock });
     statuses.push("fail", "fail", "fail");
@@ -620,20 +549,9 @@ describe("a hard failure of a check that is then skipped", () => {
     const third = rig([one], { clock, history: createFakeCheckHistory(first.history.store) });
     expect(await hardAfter(third, 2)).toEqual(["pass hard 3", "pass hard 3"]);
   });
-
-  it("goes on where it fails again after the restart", async () => {
-    const clock = createFakeClock();
-    const first = rig([one], { clock });
-    statuses.push("fail", "fail", "fail", "skip");
-    await hardAfter(first, 4);
-    first.runner.dispose();
-    const second = rig([one], { clock, history: createFakeCheckHistory(first.history.store) });
-    statuses.push("fail");
-    expect(await hardAfter(second, 1)).toEqual(["fail hard 3"]);
-  });
 });
 
-describe("figures near a threshold", () => {
+describe("figures of checks near a threshold", () => {
   /** A check of two objects, each with a figure of its own. */
   const graded = (figures: () => Readonly<Record<string, number>>): Check =>
     check("usage", (settings) => {
@@ -645,7 +563,7 @@ describe("figures near a threshold", () => {
       return Promise.resolve(grader.finish(found(status)));
     });
 
-  it("keep the status of their object from run to run, and that of the check over a restart", async () => {
+  it("keep the status of their object, over a restart that of the check", async () => {
     let figures = { a: 79, b: 10 };
     const history = createFakeCheckHistory();
     const first = rig([graded(() => figures)], { history });
@@ -665,7 +583,7 @@ describe("figures near a threshold", () => {
     expect(await statusWith({ a: 79, b: 10 }, second)).toBe("pass");
   });
 
-  it("keep it over a run that failed itself", async () => {
+  it("keep their status over a failed run", async () => {
     let value: number | undefined = 80;
     const under = rig([
       check("usage", (settings, signal) => {

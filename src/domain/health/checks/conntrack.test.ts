@@ -9,7 +9,7 @@ const run = (entries: number, settings: { readonly warn?: number; readonly fail?
     signal,
   );
 
-it("grades how full the table is", async () => {
+it("conntrack grades how full the table is, and skips without one", async () => {
   expect(await run(799)).toEqual({
     status: "pass",
     message: "The table of connections is 79.9 % full: 799 of 1000",
@@ -23,9 +23,6 @@ it("grades how full the table is", async () => {
   });
   expect(await run(950)).toMatchObject({ status: "fail" });
   expect(await run(100, { warn: 5, fail: 10 })).toMatchObject({ status: "fail" });
-});
-
-it("skips where the kernel tracks none", async () => {
   const check = conntrackCheck({ conntrack: createFakeConntrack() });
   expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });

@@ -10,13 +10,19 @@ const run = (containers?: readonly Container[], ignore: readonly string[] = []) 
 const ended = (given: Partial<ContainerState>): Container =>
   fakeContainer({ state: "exited", inspected: fakeContainerState(given) });
 
-it("passes where all run, and says how many", async () => {
+it("containers passes while all run, and skips without an engine", async () => {
   const job = ended({});
   expect(await run([fakeContainer(), { ...job, name: "job" }])).toEqual({
     status: "pass",
     message: "1 container of 2 running, none in trouble",
     details: { engines: ["docker"], total: 2, running: 1, containers: [] },
   });
+  const skipped = { status: "skip", message: expect.stringContaining("podman.socket") };
+  expect(await run()).toMatchObject(skipped);
+  const check = (containers?: readonly Container[]) =>
+    containersCheck({ containers: createFakeContainers(containers), clock: { now: () => now } });
+  expect(await check().absent?.()).toMatchObject(skipped);
+  expect(await check([]).absent?.()).toBeUndefined();
 });
 
 it.each<[string, Container, object]>([
@@ -85,16 +91,7 @@ it.each<[string, Container, object]>([
   ["was stopped by somebody", ended({ exitCode: 143, restartPolicy: "unless-stopped" }), { status: "pass" }],
   ["had to be killed by who stopped it", ended({ exitCode: 137, restartPolicy: "always" }), { status: "pass" }],
   ["ended with an error, and was to run once", ended({ exitCode: 2 }), { status: "pass" }],
-])("judges one that %s", async (_, container, expected) => {
+])("containers grades a container that %s", async (_, container, expected) => {
   expect(await run([container])).toMatchObject(expected);
   expect(await run([container], ["w*"])).toMatchObject({ status: "pass" });
-});
-
-it("skips without an engine, without the rights that asking takes", async () => {
-  const skipped = { status: "skip", message: expect.stringContaining("podman.socket") };
-  expect(await run()).toMatchObject(skipped);
-  const check = (containers?: readonly Container[]) =>
-    containersCheck({ containers: createFakeContainers(containers), clock: { now: () => now } });
-  expect(await check().absent?.()).toMatchObject(skipped);
-  expect(await check([]).absent?.()).toBeUndefined();
 });

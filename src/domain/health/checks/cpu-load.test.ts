@@ -13,23 +13,17 @@ it.each([
   [94.9, "warn"],
   [95, "fail"],
   [100, "fail"],
-])("at %d %% is %s", async (percent, status) => {
+])("cpu_load at %d %% is %s", async (percent, status) => {
   expect(await run(percent)).toMatchObject({ status });
 });
 
-it("says how busy it was, with one decimal", async () => {
+it("cpu_load names the load, and takes its thresholds and averaging time from settings", async () => {
   expect(await run(83.333)).toMatchObject({
     message: "The processors were 83.3 % busy over the last minute",
     details: { percent_used: 83.3 },
   });
-});
-
-it("takes its thresholds from settings", async () => {
   expect(await run(30, { warn: 20 })).toMatchObject({ status: "warn" });
   expect(await run(30, { warn: 20, fail: 30 })).toMatchObject({ status: "fail" });
-});
-
-it("is the average over the time of the settings", async () => {
   const asked: (number | undefined)[] = [];
   const cpuPercent = (overMs?: number) => {
     asked.push(overMs);

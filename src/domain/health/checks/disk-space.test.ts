@@ -11,7 +11,7 @@ const withLeft = (left: number, path = "/") =>
 const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Partial<CheckSettings> = {}) =>
   diskSpaceCheck({ fileSystems: createFakeFileSystems(mounted) }).run({ ignore: [], ...settings }, signal);
 
-it("reports the fullest file system, with the figures of all", async () => {
+it("disk_space names the fullest file system, with the figures of all, or the worst", async () => {
   const small = fakeFileSystem({
     path: "/boot",
     totalBytes: 0.5 * gb,
@@ -34,6 +34,13 @@ it("reports the fullest file system, with the figures of all", async () => {
       ],
     },
   });
+  const mounts = { "/srv": { warn: 99, fail: 100 } };
+  expect(await run([withLeft(2, "/srv"), withLeft(15)], { mounts })).toMatchObject({
+    status: "warn",
+    message: "/ is 85 % full: 14.0 GiB of 93.1 GiB left",
+  });
+  const reserved = fakeFileSystem({ totalBytes: 105 * gb, freeBytes: 25 * gb, availableBytes: 20 * gb });
+  expect(await run([reserved])).toMatchObject({ status: "warn", details: { percent_used: 80, free_gb: 20 } });
 });
 
 it.each([
@@ -42,49 +49,14 @@ it.each([
   [5.1, "warn"],
   [5, "fail"],
   [0, "fail"],
-])("with %d of 100 GB left is %s", async (left, status) => {
+])("disk_space with %d of 100 GB left is %s", async (left, status) => {
   expect(await run([withLeft(left)])).toMatchObject({ status });
 });
 
-it("takes its thresholds from settings, one or both", async () => {
+it("disk_space takes its thresholds from settings, for all mount points or each, of used or free space", async () => {
   expect(await run([withLeft(50)], { warn: 50 })).toMatchObject({ status: "warn" });
   expect(await run([withLeft(50)], { warn: 40, fail: 50 })).toMatchObject({ status: "fail" });
   expect(await run([withLeft(10)], { warn: 98, fail: 99 })).toMatchObject({ status: "pass" });
-});
-
-it("counts as df does: what is reserved for root is neither used nor left", async () => {
-  const reserved = fakeFileSystem({ totalBytes: 105 * gb, freeBytes: 25 * gb, availableBytes: 20 * gb });
-  expect(await run([reserved])).toMatchObject({ status: "warn", details: { percent_used: 80, free_gb: 20 } });
-});
-
-it("leaves out what settings ignore, with all below, and what is read-only on purpose", async () => {
-  const full = [
-    withLeft(0, "/mnt/cold"),
-    withLeft(0, "/mnt/cold/deep"),
-    { ...withLeft(0, "/usr"), isReadOnly: true, isMeantReadOnly: true },
-  ];
-  expect(await run([...full, withLeft(60)], { ignore: ["/mnt/cold/"] })).toMatchObject({
-    status: "pass",
-    details: { path: "/", file_systems: [{ path: "/" }] },
-  });
-  expect(await run([withLeft(0, "/mnt/colder")], { ignore: ["/mnt/cold"] })).toMatchObject({ status: "fail" });
-  expect(await run([withLeft(0), withLeft(0, "/var")], { ignore: ["/"] })).toMatchObject({ details: { path: "/var" } });
-});
-
-it("still reports one that has become read-only", async () => {
-  expect(await run([{ ...withLeft(0), isReadOnly: true }])).toMatchObject({ status: "fail" });
-});
-
-it("skips where nothing is left to inspect", async () => {
-  expect(await run([withLeft(0)], { ignore: ["/"] })).toMatchObject({ status: "skip", details: {} });
-});
-
-it("fails with what the port says when a disk does not answer", async () => {
-  const check = diskSpaceCheck({ fileSystems: { list: () => Promise.reject(new Error("cannot look at /data")) } });
-  await expect(check.run({ ignore: [] }, signal)).rejects.toThrow("cannot look at /data");
-});
-
-it("has thresholds by mount point, of what is used and of what is left", async () => {
   const mounts = { "/srv": { warn: 95 }, "/var": { freeBelow: { warn: 30 * gb, fail: 10 * gb } } };
   const graded = async (left: number, path: string, given: Partial<CheckSettings> = { mounts }) =>
     (await run([withLeft(left, path)], given)).status;
@@ -103,15 +75,23 @@ it("has thresholds by mount point, of what is used and of what is left", async (
   ).toBe("pass");
 });
 
-it("names the worst first, which need not be the fullest", async () => {
-  const mounts = { "/srv": { warn: 99, fail: 100 } };
-  expect(await run([withLeft(2, "/srv"), withLeft(15)], { mounts })).toMatchObject({
-    status: "warn",
-    message: "/ is 85 % full: 14.0 GiB of 93.1 GiB left",
+it("disk_space leaves out ignored paths and meant read-only ones, and skips if nothing is left", async () => {
+  const full = [
+    withLeft(0, "/mnt/cold"),
+    withLeft(0, "/mnt/cold/deep"),
+    { ...withLeft(0, "/usr"), isReadOnly: true, isMeantReadOnly: true },
+  ];
+  expect(await run([...full, withLeft(60)], { ignore: ["/mnt/cold/"] })).toMatchObject({
+    status: "pass",
+    details: { path: "/", file_systems: [{ path: "/" }] },
   });
+  expect(await run([withLeft(0, "/mnt/colder")], { ignore: ["/mnt/cold"] })).toMatchObject({ status: "fail" });
+  expect(await run([withLeft(0), withLeft(0, "/var")], { ignore: ["/"] })).toMatchObject({ details: { path: "/var" } });
+  expect(await run([{ ...withLeft(0), isReadOnly: true }])).toMatchObject({ status: "fail" });
+  expect(await run([withLeft(0)], { ignore: ["/"] })).toMatchObject({ status: "skip", details: {} });
 });
 
-it("holds what it said of a file system until there is room again", async () => {
+it("disk_space keeps the grade of a file system until there is room again", async () => {
   const previous = { status: "warn", objects: { "/srv": "warn" } } as const;
   expect(await run([withLeft(21, "/srv"), withLeft(21)], { previous })).toMatchObject({
     status: "warn",

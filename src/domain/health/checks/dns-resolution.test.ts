@@ -12,14 +12,11 @@ const run = (
     new AbortController().signal,
   );
 
-it("passes when all servers answer", async () => {
+it("dns_resolution passes when all servers answer, warns when some are silent, and fails when all are", async () => {
   expect(await run({ "192.0.2.1": undefined })).toMatchObject({
     status: "pass",
     details: { name: ".", servers: [{ address: "192.0.2.1", answered: true }] },
   });
-});
-
-it("warns when some are silent, and fails when all are", async () => {
   expect(await run({ "192.0.2.1": "ETIMEOUT", "192.0.2.2": undefined })).toMatchObject({ status: "warn" });
   expect(await run({ "192.0.2.1": "ETIMEOUT", "192.0.2.2": "ESERVFAIL" })).toMatchObject({
     status: "fail",
@@ -27,12 +24,9 @@ it("warns when some are silent, and fails when all are", async () => {
   });
 });
 
-it("is skipped without servers to ask", async () => {
+it("dns_resolution skips without servers, and on an isolated host when none answers", async () => {
   expect(await run({})).toMatchObject({ status: "skip" });
   expect(await run({ "192.0.2.1": "ETIMEOUT" }, ["192.0.2.1"])).toMatchObject({ status: "skip" });
-});
-
-it("is skipped where none answers on a host that is meant to be isolated, and where one does takes all of them as usual", async () => {
   const silent = { "192.0.2.1": "ETIMEOUT", "192.0.2.2": "ESERVFAIL" };
   expect(await run(silent, [], { isIsolated: true })).toMatchObject({
     status: "skip",

@@ -25,7 +25,7 @@ async function run(
 }
 const good: Probe = () => Promise.resolve(healthy);
 
-it("passes while all answer, however long that takes", async () => {
+it("endpoints passes while all answer, grades latency by settings, and skips without addresses", async () => {
   expect(await run({ website: [900, good], database: [3, good] })).toEqual({
     status: "pass",
     message: "2 addresses as they should be",
@@ -36,18 +36,6 @@ it("passes while all answer, however long that takes", async () => {
       ],
     },
   });
-});
-
-it("fails where one does not, with the reason", async () => {
-  const refused: Probe = () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432"));
-  const ends: Probe = () => Promise.resolve(unhealthy("its certificate ends on 2026-01-09"));
-  expect(await run({ website: [5, ends], database: [5, refused], other: [5, good] })).toMatchObject({
-    status: "fail",
-    message: "website: its certificate ends on 2026-01-09; database: connect ECONNREFUSED 127.0.0.1:5432",
-  });
-});
-
-it("grades how long answers take where settings say so", async () => {
   const limits = { warn: 200, fail: 1000 };
   expect(await run({ website: [199, good] }, limits)).toMatchObject({ status: "pass" });
   expect(await run({ website: [200, good] }, limits)).toMatchObject({
@@ -55,9 +43,15 @@ it("grades how long answers take where settings say so", async () => {
     message: "website took 200 ms to answer",
   });
   expect(await run({ website: [1000, good] }, limits)).toMatchObject({ status: "fail" });
-});
-
-it("skips without an address, or with all ignored", async () => {
   expect(await run({})).toMatchObject({ status: "skip" });
   expect(await run({ website: [1, good] }, { ignore: ["web*"] })).toMatchObject({ status: "skip" });
+});
+
+it("endpoints fails with the reason when one does not answer", async () => {
+  const refused: Probe = () => Promise.reject(new Error("connect ECONNREFUSED 127.0.0.1:5432"));
+  const ends: Probe = () => Promise.resolve(unhealthy("its certificate ends on 2026-01-09"));
+  expect(await run({ website: [5, ends], database: [5, refused], other: [5, good] })).toMatchObject({
+    status: "fail",
+    message: "website: its certificate ends on 2026-01-09; database: connect ECONNREFUSED 127.0.0.1:5432",
+  });
 });

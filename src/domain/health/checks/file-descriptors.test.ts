@@ -20,7 +20,7 @@ it.each([
   [700, "warn"],
   [899, "warn"],
   [900, "fail"],
-] as const)("is, with %s of 1000 handles open in the system, %s", async (used, status) => {
+] as const)("file_descriptors with %s of 1000 handles open in the system is %s", async (used, status) => {
   expect(await run({ used })).toMatchObject({ status, details: { percent_used: used / 10 } });
 });
 
@@ -28,11 +28,11 @@ it.each([
   [699, "pass"],
   [700, "warn"],
   [900, "fail"],
-] as const)("is, with %s of 1000 files open in a process, %s", async (open, status) => {
+] as const)("file_descriptors with %s of 1000 files open in a process is %s", async (open, status) => {
   expect(await run({ processes: [leaky(open), { ...leaky(1), name: "quiet" }] })).toMatchObject({ status });
 });
 
-it("names the process, and what to set", async () => {
+it("file_descriptors names the process, takes thresholds, and passes without a limit", async () => {
   expect(await run({ processes: [leaky(950)] })).toEqual({
     status: "fail",
     message: "leaky (7) has 95 % of its files open: 950 of 1000 (LimitNOFILE=)",
@@ -47,17 +47,11 @@ it("names the process, and what to set", async () => {
   expect(await run({ used: 800 })).toMatchObject({
     message: "80 % of the file handles of the system are open: 800 of 1000",
   });
-});
-
-it("passes where the system has no limit", async () => {
   expect(await run({ used: 5000, maximum: 2 ** 63 })).toEqual({
     status: "pass",
     message: "No process is near its limit of open files",
     details: { percent_used: 0, used: 5000, maximum: null, processes: [] },
   });
-});
-
-it("takes other thresholds, and leaves out what settings ignore", async () => {
   expect(await run({ processes: [leaky(500)] }, { warn: 10, fail: 50 })).toMatchObject({ status: "fail" });
   expect(await run({ processes: [leaky(999)] }, { ignore: ["leak*"] })).toMatchObject({ status: "pass" });
 });

@@ -29,7 +29,7 @@ const run = (
   }).run({ ignore: [], ...settings }, signal);
 const tank = { ...fakeRecord(), name: "tank", state: "ONLINE" };
 
-it("passes without errors, also where nobody ever scrubs", async () => {
+it("filesystem_health passes without errors and with ignored ones, and skips without records", async () => {
   expect(await run({ "/dev/sda1": fakeRecord(), "/dev/sdb": fakeRecord() }, { pools: [tank] })).toMatchObject({
     status: "pass",
     message: "No file system has errors on record",
@@ -41,9 +41,14 @@ it("passes without errors, also where nobody ever scrubs", async () => {
       ],
     },
   });
+  const bad = fakeRecord({ errors: { errors: 3 } });
+  expect(await run({ "/dev/sda1": bad, "/dev/sdb": fakeRecord() }, { ignore: ["/"] })).toMatchObject({
+    status: "pass",
+  });
+  expect(await run({})).toMatchObject({ status: "skip" });
 });
 
-it("fails for errors of ext4, and warns of those of a device that may have a mirror", async () => {
+it("filesystem_health fails for errors of ext4, missing devices and unrepaired scrubs, and warns of mirrored ones", async () => {
   const lastErrorAt = Date.parse("2026-01-31T12:00:00Z");
   expect(await run({ "/dev/sda1": fakeRecord({ errors: { errors: 3 }, lastErrorAt }) })).toMatchObject({
     status: "fail",
@@ -54,9 +59,6 @@ it("fails for errors of ext4, and warns of those of a device that may have a mir
     status: "warn",
     message: "/data (btrfs) has 3 errors on record (btrfs scrub, then btrfs device stats -z)",
   });
-});
-
-it("fails for what is missing or was not repaired", async () => {
   expect(await run({ "/dev/sdb": fakeRecord({ missingDevices: 1 }) })).toMatchObject({
     status: "fail",
     message: "/data lacks 1 device",
@@ -66,9 +68,6 @@ it("fails for what is missing or was not repaired", async () => {
     status: "fail",
     message: "the last scrub of /data could not repair 2 errors",
   });
-});
-
-it("knows the states of ZFS", async () => {
   expect(await run({}, { pools: [{ ...tank, state: "DEGRADED" }] })).toMatchObject({
     status: "warn",
     message: "tank is DEGRADED (zpool status tank)",
@@ -76,7 +75,7 @@ it("knows the states of ZFS", async () => {
   expect(await run({}, { pools: [{ ...tank, state: "SUSPENDED" }] })).toMatchObject({ status: "fail" });
 });
 
-it("looks at the age of a scrub where settings say how old it may be", async () => {
+it("filesystem_health grades the age of a scrub only if settings say so", async () => {
   const scrubbed = (days: number) => ({ "/dev/sdb": fakeRecord({ scrub: { endedAt: daysAgo(days), unrepaired: 0 } }) });
   expect(await run(scrubbed(400))).toMatchObject({ status: "pass" });
   expect(await run(scrubbed(34), { warn: 35 })).toMatchObject({ status: "pass" });
@@ -89,12 +88,4 @@ it("looks at the age of a scrub where settings say how old it may be", async () 
     message: "/data: no scrub is on record",
   });
   expect(await run({ "/dev/sda1": fakeRecord() }, { warn: 35 })).toMatchObject({ status: "pass" });
-});
-
-it("leaves out what settings ignore, and is skipped where nothing keeps a record", async () => {
-  const bad = fakeRecord({ errors: { errors: 3 } });
-  expect(await run({ "/dev/sda1": bad, "/dev/sdb": fakeRecord() }, { ignore: ["/"] })).toMatchObject({
-    status: "pass",
-  });
-  expect(await run({})).toMatchObject({ status: "skip" });
 });

@@ -21,7 +21,7 @@ const dns = fakeOpenPort({ protocol: "udp", port: 53, inode: 0 });
 const drop = fakeInputChain({ policy: "drop" });
 
 describe("firewall", () => {
-  it("warns when something listens and nothing filters, and names it", async () => {
+  it("warns of open ports without a filter, and names them", async () => {
     expect(await run([web, web6, dns], [fakeInputChain()])).toEqual({
       status: "warn",
       message: "80/tcp (nginx), 53/udp are open to the network, and no rule filters what comes in",
@@ -38,7 +38,7 @@ describe("firewall", () => {
     expect(await run([dns], [])).toMatchObject({ message: expect.stringMatching(/^53\/udp is open/) });
   });
 
-  it("passes with a policy or a rule that refuses", async () => {
+  it("passes with a policy or rule that refuses", async () => {
     expect(await run([web6], [drop])).toMatchObject({
       status: "pass",
       message: "What comes in is filtered: chain input of table filter drops what no rule lets in",
@@ -50,7 +50,7 @@ describe("firewall", () => {
     });
   });
 
-  it("passes when nothing listens, or nothing that counts", async () => {
+  it("passes when nothing listens, or only ignored ports", async () => {
     expect(await run([], [])).toMatchObject({ status: "pass", message: "Nothing listens beyond loopback" });
     for (const ignore of [["80"], ["80/tcp"], ["8?"]]) {
       expect(await run([web], [], { ignore })).toMatchObject({
@@ -61,7 +61,7 @@ describe("firewall", () => {
     expect((await run([web], [], { ignore: ["80/udp"] })).status).toBe("warn");
   });
 
-  it("warns when only one kind of address is filtered", async () => {
+  it("warns when only one address family is filtered", async () => {
     expect(await run([web6], [fakeInputChain({ families: ["ipv4"], policy: "drop" })])).toMatchObject({
       status: "warn",
       message: "80/tcp is open to the network, and no rule filters what comes in over IPv6",
@@ -69,7 +69,7 @@ describe("firewall", () => {
     expect((await run([web], [fakeInputChain({ families: ["ipv4"], policy: "drop" })])).status).toBe("pass");
   });
 
-  it("skips when it cannot be told, unless it does not matter", async () => {
+  it("skips when rules are unreadable, unless that does not matter", async () => {
     const unreadable = ["/usr/sbin/nft is not installed"];
     expect(await run([web], [], { unreadable })).toMatchObject({
       status: "skip",
@@ -81,7 +81,7 @@ describe("firewall", () => {
     expect((await run([], [], { unreadable })).status).toBe("pass");
   });
 
-  it("lists no more ports than can be read", async () => {
+  it("lists a bounded number of ports", async () => {
     const many = Array.from({ length: 80 }, (_, at) => fakeOpenPort({ port: 1000 + at, inode: 0 }));
     const { message, details } = await run(many, []);
     expect(message).toMatch(/^1000\/tcp, 1001\/tcp, 1002\/tcp, 1003\/tcp, 1004\/tcp and 75 more are open/);

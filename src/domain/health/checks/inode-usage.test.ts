@@ -9,7 +9,7 @@ const withLeft = (freeInodes: number, path = "/") => fakeFileSystem({ path, tota
 const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Partial<CheckSettings> = {}) =>
   inodeUsageCheck({ fileSystems: createFakeFileSystems(mounted) }).run({ ignore: [], ...settings }, signal);
 
-it("reports the file system that is nearest to its limit", async () => {
+it("inode_usage names the file systems near their limit, with settings and thresholds by mount point", async () => {
   expect(await run([withLeft(900), withLeft(10, "/var")])).toEqual({
     status: "fail",
     message: "/var uses 99 % of its inodes: 10 more files fit",
@@ -25,6 +25,15 @@ it("reports the file system that is nearest to its limit", async () => {
       ],
     },
   });
+  const mounted = [withLeft(100), withLeft(20, "/a"), withLeft(0, "/b")];
+  expect(await run(mounted)).toMatchObject({ message: expect.stringMatching(/; running out too: \/a, \/$/) });
+  expect(await run(mounted, { ignore: ["/a", "/b"], warn: 95 })).toMatchObject({ status: "pass" });
+  const mounts = { "/var": { warn: 90, freeBelow: { fail: 60 } } };
+  const graded = async (left: number) => (await run([withLeft(left, "/var")], { mounts })).status;
+  expect([await graded(101), await graded(100), await graded(59)]).toEqual(["pass", "warn", "fail"]);
+  const btrfs = fakeFileSystem({ type: "btrfs", totalInodes: 0, freeInodes: 0 });
+  expect(await run([btrfs])).toMatchObject({ status: "skip" });
+  expect(await run([btrfs, withLeft(500, "/boot")])).toMatchObject({ status: "pass", details: { path: "/boot" } });
 });
 
 it.each([
@@ -32,24 +41,6 @@ it.each([
   [200, "warn"],
   [51, "warn"],
   [50, "fail"],
-])("with %d of 1000 left is %s", async (left, status) => {
+])("inode_usage with %d of 1000 left is %s", async (left, status) => {
   expect(await run([withLeft(left)])).toMatchObject({ status });
-});
-
-it("names others that run out, and leaves out what settings ignore", async () => {
-  const mounted = [withLeft(100), withLeft(20, "/a"), withLeft(0, "/b")];
-  expect(await run(mounted)).toMatchObject({ message: expect.stringMatching(/; running out too: \/a, \/$/) });
-  expect(await run(mounted, { ignore: ["/a", "/b"], warn: 95 })).toMatchObject({ status: "pass" });
-});
-
-it("skips file systems that make inodes as they need them", async () => {
-  const btrfs = fakeFileSystem({ type: "btrfs", totalInodes: 0, freeInodes: 0 });
-  expect(await run([btrfs])).toMatchObject({ status: "skip" });
-  expect(await run([btrfs, withLeft(500, "/boot")])).toMatchObject({ status: "pass", details: { path: "/boot" } });
-});
-
-it("has thresholds by mount point, of what is used and of how many are left", async () => {
-  const mounts = { "/var": { warn: 90, freeBelow: { fail: 60 } } };
-  const graded = async (left: number) => (await run([withLeft(left, "/var")], { mounts })).status;
-  expect([await graded(101), await graded(100), await graded(59)]).toEqual(["pass", "warn", "fail"]);
 });

@@ -53,14 +53,14 @@ it.each([
     "warn",
     "pcieport 0000:00:1c.0: AER: Uncorrected (Fatal) error received: 0000:01:00.0",
   ],
-])("knows %s of %s", async (rule, object, status, line) => {
+])("kernel_errors detects %s of %s", async (rule, object, status, line) => {
   expect(await run([line])).toMatchObject({
     status,
     details: { errors: [{ rule, object, count: 1, last_at: "2026-01-02T11:00:00.000000Z", last_message: line }] },
   });
 });
 
-it("counts lines about the same together, and names the worst first", async () => {
+it("kernel_errors counts messages of one object together, the worst first", async () => {
   const error = "I/O error, dev sda, sector 2048 op 0x0:(READ)";
   expect(await run([error, error, "EXT4-fs error (device sda1): ext4_find_entry:1612: inode #2"])).toMatchObject({
     status: "fail",
@@ -69,7 +69,7 @@ it("counts lines about the same together, and names the worst first", async () =
   });
 });
 
-it("does not take what is usual for trouble", async () => {
+it("kernel_errors is quiet about usual messages, old ones and ignored ones, and skips without a journal", async () => {
   expect(
     await run([
       "ata4: SATA link down (SStatus 0 SControl 300)",
@@ -80,9 +80,16 @@ it("does not take what is usual for trouble", async () => {
       "e1000e 0000:00:19.0 eth0: NIC Link is Down",
     ]),
   ).toMatchObject({ status: "pass", message: "The kernel reported no trouble in 24 h", details: { errors: [] } });
+  const error = "I/O error, dev sda, sector 2048 op 0x0:(READ)";
+  expect(await run([error], { time: hourAgo - 24 * 3_600_000_000 })).toMatchObject({ status: "pass" });
+  expect(await run([error], { ignore: ["sd*"] })).toMatchObject({ status: "pass" });
+  expect(await run([error], { ignore: ["io_error"] })).toMatchObject({ status: "pass" });
+  const journal = createFakeJournal([], createFakeJournalStorage(undefined));
+  const check = kernelErrorsCheck({ journal, clock, taint: createFakeKernelTaint() });
+  expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });
 
-it("warns of a link that goes down again and again", async () => {
+it("kernel_errors warns of a link that goes down again and again", async () => {
   const lines = [
     "igb 0000:01:00.0 eno1: igb: eno1 NIC Link is Down",
     "r8169 0000:02:00.0 enp2s0: Link is Down",
@@ -95,14 +102,7 @@ it("warns of a link that goes down again and again", async () => {
   });
 });
 
-it("looks at the last 24 hours only, and leaves out what settings ignore", async () => {
-  const error = "I/O error, dev sda, sector 2048 op 0x0:(READ)";
-  expect(await run([error], { time: hourAgo - 24 * 3_600_000_000 })).toMatchObject({ status: "pass" });
-  expect(await run([error], { ignore: ["sd*"] })).toMatchObject({ status: "pass" });
-  expect(await run([error], { ignore: ["io_error"] })).toMatchObject({ status: "pass" });
-});
-
-it("knows the bits of the taint that mean trouble", async () => {
+it("kernel_errors grades the bits of the kernel taint", async () => {
   const proprietary = 1 + (1 << 9) + (1 << 12);
   expect(await run([], { flags: proprietary })).toMatchObject({ status: "pass", details: { taint: [] } });
   expect(await run([], { flags: proprietary + (1 << 7) })).toMatchObject({
@@ -112,10 +112,4 @@ it("knows the bits of the taint that mean trouble", async () => {
   });
   expect(await run([], { flags: 1 << 4 })).toMatchObject({ status: "warn" });
   expect(await run([], { flags: 1 << 7, ignore: ["died"] })).toMatchObject({ status: "pass" });
-});
-
-it("is skipped without a journal", async () => {
-  const journal = createFakeJournal([], createFakeJournalStorage(undefined));
-  const check = kernelErrorsCheck({ journal, clock, taint: createFakeKernelTaint() });
-  expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
 });

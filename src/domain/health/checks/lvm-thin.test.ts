@@ -9,7 +9,7 @@ const checkOf = (pools: Parameters<typeof createFakeThinPools>[0]) =>
 const run = (pools: Parameters<typeof createFakeThinPools>[0], settings: Partial<CheckSettings> = {}) =>
   checkOf(pools).run({ ignore: [], ...settings }, signal);
 
-it("passes while there is room", async () => {
+it("lvm_thin passes while there is room, and skips without pools", async () => {
   expect(await run([fakeThinPool()])).toEqual({
     status: "pass",
     message: "The thin pools have room",
@@ -17,9 +17,14 @@ it("passes while there is room", async () => {
       pools: [{ name: "vg0/pool", size_gb: 100, data_percent: 50, metadata_percent: 12.5, health: "healthy" }],
     },
   });
+  expect(await run([])).toMatchObject({ status: "skip" });
+  expect(await checkOf([]).absent?.()).toMatchObject({ status: "skip" });
+  expect(await checkOf([fakeThinPool()]).absent?.()).toBeUndefined();
+  expect(await run(null)).toMatchObject({ status: "skip", message: "The programs of LVM are not installed" });
+  expect(await run([fakeThinPool({ dataPercent: 99 })], { ignore: ["vg0/*"] })).toMatchObject({ status: "skip" });
 });
 
-it("grades the fuller of data and metadata", async () => {
+it("lvm_thin grades the fuller of data and metadata, and fails for an unhealthy pool", async () => {
   expect(await run([fakeThinPool({ dataPercent: 79.9 })])).toMatchObject({ status: "pass" });
   expect(await run([fakeThinPool({ dataPercent: 80 })])).toMatchObject({
     status: "warn",
@@ -30,20 +35,9 @@ it("grades the fuller of data and metadata", async () => {
     message: "the metadata of vg0/pool is 95 % full (lvextend --poolmetadatasize)",
   });
   expect(await run([fakeThinPool()], { warn: 40, fail: 50 })).toMatchObject({ status: "fail" });
-});
-
-it("fails for a pool that LVM says is unhealthy", async () => {
   expect(await run([fakeThinPool(), fakeThinPool({ name: "vg1/pool", health: "metadata_read_only" })])).toMatchObject({
     status: "fail",
     message: "vg1/pool has read-only metadata: it is full or damaged (lvconvert --repair)",
   });
   expect(await run([fakeThinPool({ health: "burnt" })])).toMatchObject({ message: "vg0/pool is unhealthy: burnt" });
-});
-
-it("skips where there is none, without the rights that lvs takes", async () => {
-  expect(await run([])).toMatchObject({ status: "skip" });
-  expect(await checkOf([]).absent?.()).toMatchObject({ status: "skip" });
-  expect(await checkOf([fakeThinPool()]).absent?.()).toBeUndefined();
-  expect(await run(null)).toMatchObject({ status: "skip", message: "The programs of LVM are not installed" });
-  expect(await run([fakeThinPool({ dataPercent: 99 })], { ignore: ["vg0/*"] })).toMatchObject({ status: "skip" });
 });

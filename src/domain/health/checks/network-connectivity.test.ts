@@ -5,28 +5,19 @@ import { networkConnectivityCheck } from "./network-connectivity.ts";
 const run = (routes: Parameters<typeof createFakeDefaultRoutes>[0], ignore: readonly string[] = []) =>
   networkConnectivityCheck({ routes: createFakeDefaultRoutes(routes) }).run({ ignore }, new AbortController().signal);
 
-it("says where the way out leads", async () => {
+it("network_connectivity passes with a default route, fails without one, warns when one of several is down, and skips on an isolated host", async () => {
   expect(await run([{}])).toEqual({
     status: "pass",
     message: "The default route leads over 192.0.2.1 on eth0",
     details: { routes: [{ family: "ipv4", interface: "eth0", gateway: "192.0.2.1", up: true }] },
   });
-});
-
-it("fails without a default route, or when its link is down", async () => {
   expect(await run([])).toMatchObject({ status: "fail" });
   expect(await run([{ isUp: false }])).toMatchObject({ status: "fail" });
   expect(await run([{ interface: "wg0", gateway: null }], ["wg*"])).toMatchObject({ status: "fail" });
-});
-
-it("warns when one of several is down", async () => {
   expect(await run([{}, { interface: "wwan0", isUp: false }])).toMatchObject({
     status: "warn",
     message: "One way out is down: no link on wwan0, another is up",
   });
-});
-
-it("skips where the host is meant to be isolated", async () => {
   const check = networkConnectivityCheck({ routes: createFakeDefaultRoutes([]) });
   expect(await check.run({ ignore: [], isIsolated: true }, new AbortController().signal)).toMatchObject({
     status: "skip",

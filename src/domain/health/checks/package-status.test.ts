@@ -21,20 +21,17 @@ const unfinished = (name: string, state = "half-configured", mustBeReinstalled =
   mustBeReinstalled,
 });
 
-describe("package status", () => {
-  it("is called after the package manager, and skipped where there is none", async () => {
+describe("package_status", () => {
+  it("passes when all is in order, and is named after the package manager", async () => {
     expect(setUp().check).toMatchObject({ id: "apt_status", fixes: ["apt_fix_dpkg", "apt_fix_dependencies"] });
     const check = packageStatusCheck({ packages: undefined, clock: createFakeClock() });
     expect(check.id).toBe("package_status");
     expect(check.fixes).toBeUndefined();
     expect(await check.run({ ignore: [] }, signal)).toMatchObject({ status: "skip", details: {} });
-  });
-
-  it("passes when all is in order", async () => {
     expect(await setUp().run()).toMatchObject({ status: "pass", message: "2 packages installed, all in order" });
   });
 
-  it("fails when the manager was interrupted, with or without packages to name", async () => {
+  it("fails for interrupted and incomplete installations", async () => {
     expect(await setUp({ isInterrupted: true, unfinished: [unfinished("slow")] }).run()).toMatchObject({
       status: "fail",
       fixId: "apt_fix_dpkg",
@@ -47,9 +44,6 @@ describe("package status", () => {
       message:
         "The package manager was stopped in the middle of its work; nothing can be installed, updated or removed until that is finished",
     });
-  });
-
-  it("fails when packages are not fully installed", async () => {
     const many = ["a", "b", "c", "d"].map((name) => unfinished(name, "unpacked"));
     expect(await setUp({ unfinished: many }).run()).toMatchObject({
       status: "fail",
@@ -59,7 +53,7 @@ describe("package status", () => {
     });
   });
 
-  it("fails when dependencies are not there, before it reports packages that wait for them", async () => {
+  it("fails for unmet dependencies first", async () => {
     const unmet = [{ name: "needy", needs: "Depends: needed" }];
     const outcome = await setUp({ unmet, unfinished: [unfinished("needy", "unpacked")] }).run();
     expect(outcome).toMatchObject({
@@ -72,15 +66,19 @@ describe("package status", () => {
     expect(two.message).toMatch(/^2 dependencies of installed packages are not there: /);
   });
 
-  it("fails when a package must be installed again", async () => {
+  it("fails for a package to reinstall, by the fix of dependencies", async () => {
     const outcome = await setUp({
       unfinished: [unfinished("torn", "half-installed", true), unfinished("other")],
     }).run();
-    expect(outcome).toMatchObject({ status: "fail", fixId: "apt_fix_dependencies", details: { reinstall: ["torn"] } });
+    expect(outcome).toMatchObject({
+      status: "fail",
+      fixId: "apt_fix_dependencies",
+      details: { reinstall: ["torn"] },
+    });
     expect(outcome.message).toMatch(/^torn was only partly unpacked and must be installed again/);
   });
 
-  it("warns of held packages that settings do not leave out", async () => {
+  it("warns of held packages that are not ignored", async () => {
     const held = [
       { name: "linux-image-amd64", version: "6.1" },
       { name: "docker-ce", version: "24" },
@@ -100,7 +98,7 @@ describe("package status", () => {
     expect(await run(["linux-*", "docker-ce"])).toMatchObject({ status: "pass" });
   });
 
-  it("finds nothing while packages are being changed, unless that takes more than an hour", async () => {
+  it("passes while packages are being changed, for up to an hour", async () => {
     const { run, packages, clock } = setUp({ isInterrupted: true, writer: { pid: 7, program: "apt-get" } });
     expect(await run()).toMatchObject({
       status: "pass",
@@ -118,7 +116,7 @@ describe("package status", () => {
     expect(await run()).toMatchObject({ status: "pass", message: "dpkg (process 8) is changing packages right now" });
   });
 
-  it("keeps its details small on a host where everything is broken", async () => {
+  it("bounds its details", async () => {
     const many = Array.from({ length: 3000 }, (_, at) => unfinished(`package-${at}`));
     const { details } = await setUp({ unfinished: many }).run();
     expect(details["unfinished"]).toHaveLength(100);

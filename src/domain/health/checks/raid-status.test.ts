@@ -10,7 +10,7 @@ const degraded = fakeRaidArray({ name: "md1", workingDevices: 1 });
 const rebuilding = fakeRaidArray({ name: "md2", workingDevices: 1, rebuildPercent: 12.6 });
 const stopped = fakeRaidArray({ name: "md3", isActive: false });
 
-it("passes while all are whole", async () => {
+it("raid_status passes while arrays are complete, and skips without arrays", async () => {
   expect(await run([whole])).toEqual({
     status: "pass",
     message: "The RAID array is whole",
@@ -19,17 +19,19 @@ it("passes while all are whole", async () => {
     },
   });
   expect(await run([whole, { ...whole, name: "md9" }])).toMatchObject({ message: "All 2 RAID arrays are whole" });
+  for (const none of [undefined, []]) {
+    expect(await run(none)).toMatchObject({ status: "skip", message: "This host has no software RAID" });
+  }
+  expect(await run([degraded, whole], ["md1"])).toMatchObject({ status: "pass" });
+  expect(await run([degraded], ["md1"])).toMatchObject({ status: "skip", message: "Settings ignore every RAID array" });
 });
 
-it("fails for a lost device and for an array that does not run", async () => {
+it("raid_status fails for a lost device or a stopped array, and warns during a rebuild", async () => {
   expect(await run([whole, degraded])).toMatchObject({
     status: "fail",
     message: "md1 has 1 of 2 devices: replace what is lost",
   });
   expect(await run([stopped])).toMatchObject({ status: "fail", message: "md3 does not run" });
-});
-
-it("warns while one is rebuilt, unless another is worse", async () => {
   expect(await run([rebuilding, whole])).toMatchObject({
     status: "warn",
     message: "md2 has 1 of 2 devices and is being rebuilt: 12.6 % done",
@@ -38,12 +40,4 @@ it("warns while one is rebuilt, unless another is worse", async () => {
     status: "fail",
     message: expect.stringMatching(/^md1 .*; md2 /),
   });
-});
-
-it("skips without arrays, and leaves out those that settings ignore", async () => {
-  for (const none of [undefined, []]) {
-    expect(await run(none)).toMatchObject({ status: "skip", message: "This host has no software RAID" });
-  }
-  expect(await run([degraded, whole], ["md1"])).toMatchObject({ status: "pass" });
-  expect(await run([degraded], ["md1"])).toMatchObject({ status: "skip", message: "Settings ignore every RAID array" });
 });

@@ -24,19 +24,13 @@ const run = (
 const one = fakeSecurityUpdate();
 const held = fakeSecurityUpdate({ name: "nginx", isHeld: true });
 
-it("is skipped without a package manager", async () => {
+it("security_updates passes without updates, warns of one by name, and skips without a package manager", async () => {
   expect(await run(undefined)).toMatchObject({ status: "skip" });
-});
-
-it("passes when none is pending", async () => {
   expect(await run([])).toMatchObject({
     status: "pass",
     message: "No security update is pending",
     details: { pending: 0, lists_age_days: 1, lists_refreshed_at: "2026-01-14T12:00:00.000Z" },
   });
-});
-
-it("warns of one, and says which", async () => {
   expect(await run([one])).toMatchObject({
     status: "warn",
     fixId: "apply_security_updates",
@@ -56,17 +50,15 @@ it("warns of one, and says which", async () => {
       ],
     },
   });
+  expect(await run([], -day)).toMatchObject({ status: "pass", details: { lists_age_days: 0 } });
 });
 
-it("reports which belong to held packages", async () => {
+it("security_updates counts held packages, takes thresholds, and bounds its list", async () => {
   expect(await run([one, held])).toMatchObject({
     status: "warn",
     message: "2 security updates are not installed: openssl, nginx (1 of a held package, which no update touches)",
     details: { pending_held: 1 },
   });
-});
-
-it("takes thresholds, and leaves out what settings name", async () => {
   expect(await run([one, held], day, { fail: 2 })).toMatchObject({ status: "fail", fixId: "apply_security_updates" });
   expect(await run([held])).toMatchObject({ status: "warn", fixId: null });
   expect(await run([one], day, { warn: 2, fail: 3 })).toMatchObject({
@@ -77,9 +69,6 @@ it("takes thresholds, and leaves out what settings name", async () => {
     status: "pass",
     details: { pending: 0 },
   });
-});
-
-it("lists no more than a hundred", async () => {
   const many = Array.from({ length: 250 }, (_, at) => fakeSecurityUpdate({ name: `package-${at}` }));
   const { details } = await run(many);
   expect(details["updates"]).toHaveLength(100);
@@ -89,11 +78,11 @@ it("lists no more than a hundred", async () => {
 it.each([
   [7 * day, "pass"],
   [7 * day + 1, "warn"],
-])("with lists that are %d ms old says %s", async (ageMs, status) => {
+])("security_updates with lists that are %d ms old is %s", async (ageMs, status) => {
   expect(await run([], ageMs)).toMatchObject({ status });
 });
 
-it("says that old lists do not tell, and what they told", async () => {
+it("security_updates warns of old or missing lists, with the updates that they show", async () => {
   expect(await run([], 8 * day)).toMatchObject({
     message: "The package lists are 8 days old: which security updates are out is not known",
     fixId: "refresh_package_lists",
@@ -104,9 +93,6 @@ it("says that old lists do not tell, and what they told", async () => {
       "The package lists are 8 days old: which security updates are out is not known, but 1 security update is not installed: openssl",
     fixId: "refresh_package_lists",
   });
-});
-
-it("says that there are no lists", async () => {
   const packages = Object.assign(createFakePackageManager(), { listsAt: null });
   const check = securityUpdatesCheck({ packages, clock: { now: () => now } });
   expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({
@@ -117,11 +103,7 @@ it("says that there are no lists", async () => {
   });
 });
 
-it("does not tell an age below zero when the clock was set back", async () => {
-  expect(await run([], -day)).toMatchObject({ status: "pass", details: { lists_age_days: 0 } });
-});
-
-it("takes old lists for all there is on a host that is meant to be isolated", async () => {
+it("security_updates skips with old lists on an isolated host", async () => {
   const isolated = { isIsolated: true };
   expect(await run([], 9 * day, isolated)).toMatchObject({
     status: "skip",

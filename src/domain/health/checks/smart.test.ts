@@ -9,7 +9,7 @@ const checkOf = (disks: Parameters<typeof createFakeSmartDisks>[0]) =>
 const run = (disks: Parameters<typeof createFakeSmartDisks>[0], settings: Partial<CheckSettings> = {}) =>
   checkOf(disks).run({ ignore: [], ...settings }, signal);
 
-it("passes for disks without trouble", async () => {
+it("smart passes for healthy disks, takes limits of wear, and skips without disks", async () => {
   const aged = fakeSmartDisk({ reallocatedSectors: 9, celsius: 59, selfTest: { hasPassed: true, ageHours: 9000 } });
   expect(await run([aged])).toEqual({
     status: "pass",
@@ -34,6 +34,13 @@ it("passes for disks without trouble", async () => {
       ],
     },
   });
+  const worn = fakeSmartDisk({ name: "/dev/nvme0", wearPercent: 50 });
+  expect(await run([worn], { warn: 20, fail: 50 })).toMatchObject({ status: "fail" });
+  expect(await run([worn], { warn: 20, fail: 50, ignore: ["/dev/nvme*"] })).toMatchObject({ status: "skip" });
+  expect(await run(undefined)).toMatchObject({ status: "skip" });
+  expect(await checkOf(undefined).absent?.()).toMatchObject({ status: "skip" });
+  expect(await checkOf([]).absent?.()).toBeUndefined();
+  expect(await run([])).toMatchObject({ status: "skip" });
 });
 
 it.each([
@@ -52,19 +59,6 @@ it.each([
   [{ celsius: 60 }, "warn", "is too hot: 60 °C (check fans and air flow)"],
   [{ kind: "ssd", celsius: 70 }, "warn", "is too hot: 70 °C (check fans and air flow)"],
   [{ wearPercent: 90 }, "warn", "is worn: 90 % of its endurance is used (plan to replace it)"],
-] as const)("tells of %o", async (given, status, problem) => {
+] as const)("smart reports %o as %s: %s", async (given, status, problem) => {
   expect(await run([fakeSmartDisk(given)])).toMatchObject({ status, message: `/dev/sda (Some Disk) ${problem}` });
-});
-
-it("takes limits of wear from the settings, and leaves out what they ignore", async () => {
-  const worn = fakeSmartDisk({ name: "/dev/nvme0", wearPercent: 50 });
-  expect(await run([worn], { warn: 20, fail: 50 })).toMatchObject({ status: "fail" });
-  expect(await run([worn], { warn: 20, fail: 50, ignore: ["/dev/nvme*"] })).toMatchObject({ status: "skip" });
-});
-
-it("skips without disks that can be asked, also without rights", async () => {
-  expect(await run(undefined)).toMatchObject({ status: "skip" });
-  expect(await checkOf(undefined).absent?.()).toMatchObject({ status: "skip" });
-  expect(await checkOf([]).absent?.()).toBeUndefined();
-  expect(await run([])).toMatchObject({ status: "skip" });
 });

@@ -34,7 +34,7 @@ const found = async (options: Readonly<Record<string, string>>) => {
 };
 
 describe("ssh_config", () => {
-  it("warns of a Debian as it is installed, and passes when passwords are off or accepted", async () => {
+  it("warns of the defaults of Debian, and passes without passwords", async () => {
     expect(await run({})).toEqual({
       status: "warn",
       message:
@@ -61,7 +61,7 @@ describe("ssh_config", () => {
     expect(await run({}, ["password*"])).toEqual(passed);
   });
 
-  it("fails for root with a password, and says that first", async () => {
+  it("fails for root with a password first", async () => {
     expect(await run({ permitrootlogin: "yes" })).toMatchObject({
       status: "fail",
       message: "sshd: root may log in with a password. Set PermitRootLogin prohibit-password (and 1 more finding)",
@@ -97,20 +97,17 @@ describe("ssh_config", () => {
     ["a broken exchange", { ...keysOnly, kexalgorithms: "diffie-hellman-group1-sha1" }, [["kexalgorithms", "warn"]]],
     ["broken signatures of hosts", { ...keysOnly, hostkeyalgorithms: "ssh-rsa" }, [["hostkeyalgorithms", "warn"]]],
     ["of users", { ...keysOnly, pubkeyacceptedalgorithms: "ssh-dss,ssh-rsa" }, [["pubkeyacceptedalgorithms", "warn"]]],
-  ])("finds of %s what is so", async (_, options, expected) => {
+  ])("finds %s", async (_, options, expected) => {
     expect(await found(options)).toEqual(expected);
   });
 
-  it("fails with the words of sshd when that would not start", async () => {
+  it("fails when sshd would not start, and skips where it cannot be asked", async () => {
     const ssh = createFakeSshServer({ is: "refused", message: "line 3: Bad configuration option: Foo" });
     expect(await sshConfigCheck({ ssh }).run({ ignore: [] }, signal)).toEqual({
       status: "fail",
       message: "sshd would not start with its configuration: line 3: Bad configuration option: Foo",
       details: { error: "line 3: Bad configuration option: Foo" },
     });
-  });
-
-  it("skips where there is none, and where it cannot be asked", async () => {
     const none = sshConfigCheck({ ssh: createFakeSshServer() });
     expect(await none.run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });
     const unknown = sshConfigCheck({ ssh: createFakeSshServer({ is: "unknown", reason: "only root may" }) });

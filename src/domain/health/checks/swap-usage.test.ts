@@ -33,12 +33,19 @@ function rig(swapFreeBytes: number, given: { swapTotalBytes?: number; pages?: nu
   };
 }
 
-it("says how much is used and left, and what moves", async () => {
+it("swap_usage names used swap and traffic, without traffic by usage alone, and skips without swap", async () => {
   expect(await rig(0.1e9).run()).toEqual({
     status: "fail",
     message: "95 % of swap is used: 95.4 MiB of 1.9 GiB left",
     details: { percent_used: 95, total_gb: 2, free_gb: 0.1, pages_per_second: 1000 },
     graded: { "": "fail" },
+  });
+  expect(await rig(0.1e9, { pages: null }).run()).toMatchObject({ status: "fail" });
+  expect(await rig(0.1e9).run({ warn: 96, fail: 98 })).toMatchObject({ status: "pass" });
+  expect(await rig(0, { swapTotalBytes: 0 }).run()).toEqual({
+    status: "skip",
+    message: "This host has no swap space",
+    details: {},
   });
 });
 
@@ -47,19 +54,16 @@ it.each([
   [1e9, "warn"],
   [0.202e9, "warn"],
   [0.2e9, "fail"],
-])("with %d of 2 GB left and pages that move is %s", async (left, status) => {
+])("swap_usage with %d of 2 GB left and pages that move is %s", async (left, status) => {
   expect(await rig(left).run()).toMatchObject({ status });
 });
 
-it("passes while next to nothing moves, however full it is", async () => {
+it("swap_usage passes while next to nothing moves, ten minutes after it moved", async () => {
   expect(await rig(0, { pages: 63 }).run()).toMatchObject({
     status: "pass",
     message: "100 % of swap is used: 0 B of 1.9 GiB left, and next to nothing moves between it and memory",
     details: { pages_per_second: 63 },
   });
-});
-
-it("goes on for ten minutes after something moved", async () => {
   const { run, wait, figures } = rig(0, { pages: 64 });
   expect(await run()).toMatchObject({ status: "fail" });
   figures.pages = 0;
@@ -67,20 +71,4 @@ it("goes on for ten minutes after something moved", async () => {
   expect(await run()).toMatchObject({ status: "fail" });
   await wait(2);
   expect(await run()).toMatchObject({ status: "pass" });
-});
-
-it("goes by what is taken alone where the kernel does not count what moves", async () => {
-  expect(await rig(0.1e9, { pages: null }).run()).toMatchObject({ status: "fail" });
-});
-
-it("takes its thresholds from settings", async () => {
-  expect(await rig(0.1e9).run({ warn: 96, fail: 98 })).toMatchObject({ status: "pass" });
-});
-
-it("skips without swap", async () => {
-  expect(await rig(0, { swapTotalBytes: 0 }).run()).toEqual({
-    status: "skip",
-    message: "This host has no swap space",
-    details: {},
-  });
 });

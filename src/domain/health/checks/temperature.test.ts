@@ -7,7 +7,7 @@ const { signal } = new AbortController();
 const run = (sensors: Parameters<typeof createFakeTemperatures>[0], settings: Partial<CheckSettings> = {}) =>
   temperatureCheck({ temperatures: createFakeTemperatures(sensors) }).run({ ignore: [], ...settings }, signal);
 
-it("passes below what the hardware calls critical, and names the hottest", async () => {
+it("temperature passes below the critical temperature, warns near it, and fails at it", async () => {
   const board = fakeSensor({ name: "acpitz temp1", celsius: 120, criticalCelsius: null });
   expect(await run([fakeSensor({ celsius: 94.9 }), board])).toEqual({
     status: "pass",
@@ -19,9 +19,6 @@ it("passes below what the hardware calls critical, and names the hottest", async
       ],
     },
   });
-});
-
-it("warns near to it, and fails at it, or where the hardware says so", async () => {
   expect(await run([fakeSensor({ celsius: 95 })])).toMatchObject({
     status: "warn",
     message: "coretemp Package id 0 has 95 °C (check fans and air flow)",
@@ -30,15 +27,12 @@ it("warns near to it, and fails at it, or where the hardware says so", async () 
   expect(await run([fakeSensor({ isAlarming: true })])).toMatchObject({ status: "fail" });
 });
 
-it("takes limits from the settings for all sensors, and leaves out what they ignore", async () => {
+it("temperature takes limits from settings, and skips without a sensor", async () => {
   const board = fakeSensor({ name: "acpitz temp1", celsius: 60, criticalCelsius: null });
   expect(await run([board], { warn: 60, fail: 70 })).toMatchObject({ status: "warn" });
   expect(await run([board], { warn: 50, fail: 60 })).toMatchObject({ status: "fail" });
   expect(await run([fakeSensor({ celsius: 100 }), board], { ignore: ["coretemp *"] })).toMatchObject({
     status: "pass",
   });
-});
-
-it("skips without a sensor", async () => {
   expect(await run([])).toMatchObject({ status: "skip", message: "This host has no temperature sensor" });
 });

@@ -18,12 +18,12 @@ it.each([
   ["pass", "set by another daemon than systemd's, which is off", { ...off, otherDaemon: "chronyd" }],
   ["warn", "set by another daemon without a server in reach", { ...off, isSynchronised: false, otherDaemon: "ntpd" }],
   ["skip", "that nothing tells of", undefined],
-] as const)("says %s of a clock %s", async (status, _, state) => {
+] as const)("time_sync is %s for a clock %s", async (status, _, state) => {
   const check = timeSyncCheck({ time: createFakeTimeSync(state) });
   expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({ status });
 });
 
-it("has a fix where it is off, and none where no server is in reach or nothing is installed", async () => {
+it("time_sync is fixable only where synchronization is off", async () => {
   const run = (state: Parameters<typeof createFakeTimeSync>[0]) =>
     timeSyncCheck({ time: createFakeTimeSync(state) }).run({ ignore: [] }, new AbortController().signal);
   expect((await run(off)).fixId).toBeUndefined();
@@ -35,7 +35,7 @@ it("has a fix where it is off, and none where no server is in reach or nothing i
     expect((await run(state)).fixId).toBeNull();
 });
 
-it("says nothing of a clock that nobody can set on a host that is meant to be isolated, and passes where somebody does", async () => {
+it("time_sync skips an unsynchronized clock on an isolated host", async () => {
   const run = (state: Parameters<typeof createFakeTimeSync>[0]) =>
     timeSyncCheck({ time: createFakeTimeSync(state) }).run(
       { ignore: [], isIsolated: true },

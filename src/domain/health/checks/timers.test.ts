@@ -11,15 +11,12 @@ const hoursAgo = (hours: number): number => clock.now() - hours * hourMs;
 const run = (timers: Parameters<typeof createFakeTimers>[0], settings: Partial<CheckSettings> = {}) =>
   timersCheck({ timers: createFakeTimers(timers), clock }).run({ ignore: [], ...settings }, signal);
 
-it("passes while runs succeed", async () => {
+it("timers passes while runs succeed, and fails where the last one failed", async () => {
   expect(await run([fakeTimer("backup"), fakeTimer("fstrim", { lastStartAt: null })])).toEqual({
     status: "pass",
     message: "The timers ran when they should, and their runs succeeded",
     details: { timers: [], active_count: 2 },
   });
-});
-
-it("fails where the last run failed", async () => {
   const failed = fakeTimer("backup", { unitActiveState: "failed", unitResult: "exit-code" });
   expect(await run([fakeTimer("fstrim"), failed])).toMatchObject({
     status: "fail",
@@ -39,7 +36,7 @@ it("fails where the last run failed", async () => {
   });
 });
 
-it("warns of a run that does not end, and of a timer that is overdue", async () => {
+it("timers warns of endless runs and overdue timers, not of services that stay active", async () => {
   const running = (hours: number) =>
     fakeTimer("backup", { unitActiveState: "activating", unitSince: hoursAgo(hours), nextStartAt: null });
   expect(await run([running(23)])).toMatchObject({ status: "pass" });
@@ -53,14 +50,11 @@ it("warns of a run that does not end, and of a timer that is overdue", async () 
     status: "warn",
     message: "backup.timer is overdue by 30 h",
   });
-});
-
-it("does not mind a service that a timer starts and that stays", async () => {
   const stays = fakeTimer("agent", { unitActiveState: "active", unitSince: hoursAgo(500), nextStartAt: null });
   expect(await run([stays])).toMatchObject({ status: "pass" });
 });
 
-it("leaves out what settings ignore, and is skipped where there is nothing", async () => {
+it("timers leaves out ignored timers, and skips without any", async () => {
   const failed = fakeTimer("backup", { unitActiveState: "failed" });
   expect(await run([fakeTimer("fstrim"), failed], { ignore: ["backup.*"] })).toMatchObject({ status: "pass" });
   expect(await run([failed], { ignore: ["backup.timer"] })).toMatchObject({ status: "skip" });

@@ -40,20 +40,17 @@ it.each([
   ["/behind.pem", "pass", "No certificate expires within 30 days"],
   ["/early.pem", "fail", "/early.pem is not valid yet"],
   ["/missing.pem", "fail", "cannot read /missing.pem: no such file"],
-])("inspects %s: %s", async (path, status, message) => {
+])("tls_certificates grades %s as %s", async (path, status, message) => {
   expect(await run([path])).toMatchObject({ status, message });
 });
 
-it("shows all of them and is as bad as the worst", async () => {
+it("tls_certificates shows all certificates, is as bad as the worst, and skips without any", async () => {
   expect(await run(["/fine.pem", "/soon.pem", "/tomorrow.pem"])).toMatchObject({
     status: "fail",
     message: "/tomorrow.pem expires in 1 day",
     details: { certificates: [{ days_left: 90 }, { days_left: 29 }, { days_left: 1 }] },
   });
   expect(await run(["/soon.pem"], { warn: 20 })).toMatchObject({ status: "pass" });
-});
-
-it("is skipped without certificates", async () => {
   expect(await run([])).toMatchObject({ status: "skip" });
   expect(await run(["/gone.pem"], { ignore: ["/gone.pem"] })).toMatchObject({ status: "skip" });
 });

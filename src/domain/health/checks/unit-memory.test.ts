@@ -15,16 +15,13 @@ function watch(units: Parameters<typeof createFakeUnitMemories>[0]) {
   return { clock, unitMemories, run };
 }
 
-it("passes while units are within their limits", async () => {
+it("unit_memory grades the memory of units within their limits, and skips without accounting", async () => {
   const { run } = watch([fakeUnitMemory(), fakeUnitMemory({ name: "cron.service", limitBytes: null, oomKills: 3 })]);
   expect(await run()).toEqual({
     status: "pass",
     message: "No unit is short of memory",
     details: { units: [], units_with_limit_count: 1 },
   });
-});
-
-it("grades what a unit uses of its limit", async () => {
   const using = (share: number) => watch([fakeUnitMemory({ usedBytes: share * gibibyte })]);
   expect(await using(0.89).run()).toMatchObject({ status: "pass" });
   expect(await using(0.9).run()).toMatchObject({
@@ -35,9 +32,10 @@ it("grades what a unit uses of its limit", async () => {
   expect(await using(0.97).run()).toMatchObject({ status: "fail" });
   expect(await using(0.5).run({ warn: 20, fail: 40 })).toMatchObject({ status: "fail" });
   expect(await using(0.97).run({ ignore: ["app.*"] })).toMatchObject({ status: "pass" });
+  expect(await watch(undefined).run()).toMatchObject({ status: "skip" });
 });
 
-it("warns for a day of a process that was killed since it looked before", async () => {
+it("unit_memory warns for a day of an OOM kill since the last run", async () => {
   const { run, unitMemories, clock } = watch([fakeUnitMemory({ oomKills: 2 })]);
   expect(await run()).toMatchObject({ status: "pass" });
   unitMemories.units = [fakeUnitMemory({ oomKills: 3 })];
@@ -49,7 +47,7 @@ it("warns for a day of a process that was killed since it looked before", async 
   expect(await run()).toMatchObject({ status: "pass" });
 });
 
-it("counts anew what was started again, and what is new", async () => {
+it("unit_memory counts OOM kills anew after a restart of the unit", async () => {
   const { run, unitMemories } = watch([fakeUnitMemory({ oomKills: 2 })]);
   await run();
   unitMemories.units = [fakeUnitMemory({ oomKills: 0 })];
@@ -59,8 +57,4 @@ it("counts anew what was started again, and what is new", async () => {
     status: "warn",
     message: "the OOM killer killed 1 process of app.service; the OOM killer killed 2 processes of new.service",
   });
-});
-
-it("skips where memory is not counted by unit", async () => {
-  expect(await watch(undefined).run()).toMatchObject({ status: "skip" });
 });

@@ -23,7 +23,7 @@ function setUp() {
   };
 }
 
-it("counts restarts between looks of the last ten minutes", async () => {
+it("unit_restart_loops counts restarts of the last ten minutes", async () => {
   const { look, clock } = setUp();
   expect(await look(50)).toBe("pass");
   await clock.advance(60_000);
@@ -36,22 +36,19 @@ it("counts restarts between looks of the last ten minutes", async () => {
   expect(await look(60)).toBe("pass");
 });
 
-it("counts all restarts of a unit that waits for the next one", async () => {
-  const { look } = setUp();
-  expect(await look(2, "auto-restart")).toBe("pass");
-  expect(await look(4, "auto-restart")).toBe("warn");
-  expect(await look(10, "auto-restart")).toBe("fail");
-  expect(await look(10, "auto-restart", { ignore: ["loop.*"] })).toBe("pass");
-});
-
-it("starts again when the count is reset", async () => {
+it("unit_restart_loops starts again when the count is reset", async () => {
   const { look } = setUp();
   await look(50);
   expect(await look(0)).toBe("pass");
   expect(await look(2, "running", { warn: 2 })).toBe("warn");
 });
 
-it("is skipped where systemd does not run", async () => {
+it("unit_restart_loops counts all restarts of a unit that waits for the next, and skips without systemd", async () => {
+  const { look } = setUp();
+  expect(await look(2, "auto-restart")).toBe("pass");
+  expect(await look(4, "auto-restart")).toBe("warn");
+  expect(await look(10, "auto-restart")).toBe("fail");
+  expect(await look(10, "auto-restart", { ignore: ["loop.*"] })).toBe("pass");
   const units = createFakeUnits([runningUnit("a.service", { loadState: "" })]);
   const clock = createFakeClock();
   expect(await unitRestartLoopsCheck({ units, clock }).run({ ignore: [] }, signal)).toMatchObject({ status: "skip" });

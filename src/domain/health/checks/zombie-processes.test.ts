@@ -15,11 +15,11 @@ it.each([
   [5, "warn"],
   [19, "warn"],
   [20, "fail"],
-])("%d of them is %s", async (count, status) => {
+])("zombie_processes with %d zombies is %s", async (count, status) => {
   expect(await run(zombies(count))).toMatchObject({ status, details: { count } });
 });
 
-it("names the parents, which can be restarted", async () => {
+it("zombie_processes names the parents, leaves out ignored names, and lists at most a hundred", async () => {
   expect(await run([...zombies(2), ...zombies(4, 20, "pool")])).toMatchObject({
     message: "6 zombie processes, left behind by pool (20), worker (10)",
     details: {
@@ -32,19 +32,10 @@ it("names the parents, which can be restarted", async () => {
   });
   expect(await run([])).toMatchObject({ message: "There are no zombie processes" });
   expect(await run(zombies(1))).toMatchObject({ message: "1 zombie process, left behind by worker (10)" });
-});
-
-it("leaves out names that settings ignore, of the process or its parent", async () => {
   const found = [...zombies(30), ...zombies(3, 20, "pool")];
   expect(await run(found, { ignore: ["worker"] })).toMatchObject({ status: "pass", details: { count: 3 } });
   expect(await run(found, { ignore: ["job"] })).toMatchObject({ status: "pass", details: { count: 0 } });
-});
-
-it("takes its thresholds from settings", async () => {
   expect(await run(zombies(1), { warn: 1 })).toMatchObject({ status: "warn" });
-});
-
-it("lists a hundred of very many, and counts all", async () => {
   const { details } = await run(zombies(5000));
   expect(details).toMatchObject({ count: 5000, parents: [{ zombies: 5000 }] });
   expect(details["processes"]).toHaveLength(100);

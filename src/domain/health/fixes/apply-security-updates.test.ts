@@ -24,7 +24,7 @@ function make(plan: Partial<Awaited<ReturnType<SecurityUpdater["plan"]>>> = {}) 
   return { fix, asked };
 }
 
-it("installs just the updates that were reported, and no held package's", async () => {
+it("apply_security_updates installs the reported updates, without held packages", async () => {
   const { fix, asked } = make();
   const { steps, packages, downloadBytes } = await fix.plan(
     found({ name: "libtls", held: false }, { name: "kept", held: true }, { name: "shell", held: false }),
@@ -41,7 +41,7 @@ it("installs just the updates that were reported, and no held package's", async 
   ]);
 });
 
-it("does nothing where there is nothing that it may install", async () => {
+it("apply_security_updates does nothing without an installable update", async () => {
   const { fix } = make({ packages: [] });
   expect(await fix.plan(found({ name: "kept", held: true }), signal)).toMatchObject({ steps: [], reason: /held/ });
   expect(await fix.plan(found({ name: "libtls", held: false }), signal)).toMatchObject({ steps: [] });

@@ -9,11 +9,7 @@ const unmet = found({ unmet_dependencies: [{ name: "needy", needs: "Depends: nee
 const fixOf = (repairs: PackageManager, installMissing = repairs.commands.installMissing) =>
   aptFixDependenciesFix({ packages: { ...repairs, commands: { ...repairs.commands, installMissing } } });
 
-it("has to be confirmed", () => {
-  expect(fixOf(createFakePackageManager()).risk).toBe("risky");
-});
-
-it("installs what the rehearsal named, and says it beforehand", async () => {
+it("apt_fix_dependencies installs what the simulation named", async () => {
   const repairs = createFakePackageManager();
   repairs.missing = fakeMissingPlan({
     changes: [
@@ -34,16 +30,7 @@ it("installs what the rehearsal named, and says it beforehand", async () => {
   expect(repairs.calls).toEqual(["install"]);
 });
 
-it.each([
-  ["dnf install", "install needed 1.0, set up needy (dnf install, removing nothing)"],
-  ["", "install needed 1.0, set up needy (removing nothing)"],
-] as const)("speaks of %j where that is the command", async (command, action) => {
-  const fix = fixOf(createFakePackageManager(), command);
-  expect((await fix.plan(unmet, signal)).steps.map((step) => step.action)).toEqual([action]);
-  expect(fix.summary).not.toMatch(/apt/);
-});
-
-it("does nothing but what was planned", async () => {
+it("apt_fix_dependencies does nothing but what was planned", async () => {
   const repairs = createFakePackageManager();
   const plan = await fixOf(repairs).plan(unmet, signal);
   repairs.missing = fakeMissingPlan({ changes: [{ name: "else", architecture: "all", from: null, to: "1" }] });
@@ -51,7 +38,16 @@ it("does nothing but what was planned", async () => {
   expect(repairs.calls).toEqual([]);
 });
 
-it("says why it cannot be done", async () => {
+it.each([
+  ["dnf install", "install needed 1.0, set up needy (dnf install, removing nothing)"],
+  ["", "install needed 1.0, set up needy (removing nothing)"],
+] as const)("apt_fix_dependencies names the command %j", async (command, action) => {
+  const fix = fixOf(createFakePackageManager(), command);
+  expect((await fix.plan(unmet, signal)).steps.map((step) => step.action)).toEqual([action]);
+  expect(fix.summary).not.toMatch(/apt/);
+});
+
+it("apt_fix_dependencies has the reason of the package manager against it", async () => {
   const repairs = createFakePackageManager();
   repairs.missing = fakeMissingPlan({ obstacle: "apt would have to remove needy" });
   expect(await fixOf(repairs).plan(unmet, signal)).toEqual({
@@ -66,7 +62,7 @@ it("says why it cannot be done", async () => {
 });
 
 it.each([{}, { unmet_dependencies: [] }, { unmet_dependencies: "x" }, { reinstall: [7] }])(
-  "does nothing about %j",
+  "apt_fix_dependencies does nothing about %j",
   async (details) => {
     const plan = await fixOf(createFakePackageManager()).plan(found(details), signal);
     expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no dependency") });

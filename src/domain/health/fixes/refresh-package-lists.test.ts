@@ -10,7 +10,7 @@ const make = (listsAt: number | null, refreshLists = "apt-get update") => {
   return { repairs: packages, fix: refreshPackageListsFix({ packages }) };
 };
 
-it("downloads the lists", async () => {
+it("refresh_package_lists downloads the lists", async () => {
   const { fix, repairs } = make(1);
   expect(fix.risk).toBe("safe");
   const { steps } = await fix.plan(found, signal);
@@ -20,28 +20,27 @@ it("downloads the lists", async () => {
   expect(repairs.calls).toEqual(["refresh"]);
 });
 
-it.each([
-  ["dnf makecache", " (dnf makecache)"],
-  ["", ""],
-] as const)("speaks of %j where that is the command", async (command, remark) => {
-  const { fix } = make(1, command);
-  expect(fix.summary).toBe(`Downloads the package lists${remark}`);
-  const { steps } = await fix.plan(found, signal);
-  expect(steps.map(({ action }) => action)).toEqual([`download the package lists${remark}`]);
-});
-
-it("has failed when there are no sources, and when they do not answer", async () => {
+it("refresh_package_lists fails without sources", async () => {
   const { steps } = await make(null).fix.plan(found, signal);
   await expect(steps[0]?.run(signal)).rejects.toThrow("the host has no package sources");
   const { fix, repairs } = make(1);
   repairs.trouble = "Could not resolve 'deb.example.org'";
   await expect((await fix.plan(found, signal)).steps[0]?.run(signal)).rejects.toThrow("Could not resolve");
+  {
+    const fix = refreshPackageListsFix({ packages: undefined });
+    expect(fix.summary).toBe("Downloads the package lists");
+    const { steps } = await fix.plan(found, signal);
+    expect(steps.map(({ action }) => action)).toEqual(["download the package lists"]);
+    await expect(steps[0]?.run(signal)).rejects.toThrow("no package manager");
+  }
 });
 
-it("fails on a host without a package manager", async () => {
-  const fix = refreshPackageListsFix({ packages: undefined });
-  expect(fix.summary).toBe("Downloads the package lists");
+it.each([
+  ["dnf makecache", " (dnf makecache)"],
+  ["", ""],
+] as const)("refresh_package_lists names the command %j", async (command, remark) => {
+  const { fix } = make(1, command);
+  expect(fix.summary).toBe(`Downloads the package lists${remark}`);
   const { steps } = await fix.plan(found, signal);
-  expect(steps.map(({ action }) => action)).toEqual(["download the package lists"]);
-  await expect(steps[0]?.run(signal)).rejects.toThrow("no package manager");
+  expect(steps.map(({ action }) => action)).toEqual([`download the package lists${remark}`]);
 });

@@ -24,7 +24,7 @@ async function repair(given: readonly FakeUnit[], ownUnit?: string) {
   return { plan, planned, messages, actions: units.actions };
 }
 
-it("restarts what is still failed, and nothing else", async () => {
+it("systemd_restart_failed restarts what is still failed, and accepts a job that has ended", async () => {
   const { plan, planned, messages, actions } = await repair([
     { name: "a.service", ...failed },
     { name: "b.service", activeState: "active" },
@@ -33,15 +33,13 @@ it("restarts what is still failed, and nothing else", async () => {
   expect(planned).toEqual([]);
   expect(actions).toEqual(["restart a.service"]);
   expect(messages).toEqual(["a.service is active (running)"]);
-});
-
-it("takes a job that ends as one that ran", async () => {
   const ended = { activeState: "inactive", subState: "dead", result: "success" };
-  const { messages } = await repair([{ name: "a.service", ...failed, after: ended }]);
-  expect(messages).toEqual(["a.service has run and ended well"]);
+  expect((await repair([{ name: "a.service", ...failed, after: ended }])).messages).toEqual([
+    "a.service has run and ended well",
+  ]);
 });
 
-it("resets one that hit its start limit, but no transient one, which would be gone then", async () => {
+it("systemd_restart_failed resets a start limit, but not of a transient unit", async () => {
   const limited = { name: "a.service", ...failed, isLimited: true };
   const { messages, actions } = await repair([limited]);
   expect([messages, actions]).toEqual([
@@ -57,7 +55,7 @@ it.each<Partial<FakeUnit>>([
   { jobResult: "dependency", after: untouched },
   { jobResult: "done", after: untouched },
   { loadState: "bad-setting" },
-])("leaves one failed that systemd does not start, so that it is still told of: %j", async (given) => {
+])("systemd_restart_failed leaves a unit failed that systemd does not start: %j", async (given) => {
   const { messages, actions } = await repair([{ name: "a.service", ...failed, ...given }]);
   expect(messages).toEqual([expect.stringMatching(/^failed: /)]);
   expect(actions).not.toContain("reset a.service");
@@ -88,20 +86,17 @@ it.each<[string, Partial<FakeUnit>]>([
     { loadState: "not-found" },
   ],
   ["Operation refused", { refusal: "Operation refused" }],
-])("says: %s", async (message, given) => {
+])("systemd_restart_failed fails with: %s", async (message, given) => {
   const { messages } = await repair([{ name: "a.service", ...failed, ...given }]);
   expect(messages).toEqual([`failed: ${message}`]);
 });
 
-it("leaves one alone that has been started since the plan", async () => {
+it("systemd_restart_failed leaves alone what is active again and its own unit", async () => {
   const units = createFakeUnits([{ name: "a.service", ...failed }]);
   const { steps } = await systemdRestartFailedFix({ units, ownUnit: undefined }).plan(found("a.service"), signal);
   await units.restart("a.service", signal);
   expect(await steps[0]?.run(signal)).toBe("a.service is active by now and was left alone");
   expect(units.actions).toEqual(["restart a.service"]);
-});
-
-it("leaves out the unit of this service itself", async () => {
   const own = { name: "own.service", ...failed };
   expect((await repair([own], "own.service")).plan).toEqual({
     steps: [],
@@ -111,17 +106,17 @@ it("leaves out the unit of this service itself", async () => {
   expect(plan.units).toEqual(["a.service"]);
 });
 
-it("has nothing to do where nothing is failed, or the check does not say what", async () => {
-  expect((await repair([{ name: "a.service" }])).plan).toEqual({ steps: [], reason: "no unit is failed any more" });
-  const fix = systemdRestartFailedFix({ units: createFakeUnits(), ownUnit: undefined });
-  for (const details of [{}, { units: "a.service" }, { units: [null, 1, {}, { name: 1 }] }, { omitted_chars: 70_000 }])
-    expect(await fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });
-});
-
-it("leaves alone what the policy protects, and says so", async () => {
+it("systemd_restart_failed leaves alone protected units", async () => {
   const guarded = { name: "debug-shell.service", ...failed };
   const left = expect.stringMatching(/^debug-shell\.service is left alone: .*services\.allow/);
   const { plan, actions } = await repair([guarded, { name: "a.service", ...failed }]);
   expect([plan.units, plan.reason, actions]).toEqual([["a.service"], left, ["restart a.service"]]);
   expect((await repair([guarded])).plan).toMatchObject({ steps: [], reason: left });
+});
+
+it("systemd_restart_failed has nothing to do without a failed unit", async () => {
+  expect((await repair([{ name: "a.service" }])).plan).toEqual({ steps: [], reason: "no unit is failed any more" });
+  const fix = systemdRestartFailedFix({ units: createFakeUnits(), ownUnit: undefined });
+  for (const details of [{}, { units: "a.service" }, { units: [null, 1, {}, { name: 1 }] }, { omitted_chars: 70_000 }])
+    expect(await fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });
 });

@@ -11,7 +11,7 @@ const found = (details: Readonly<Record<string, unknown>> = { warn_gb: 5 }) => (
 });
 const grown = fakeJournalSize({ diskBytes: 6 * gb, archivedBytes: 5.9 * gb, activeBytes: 0.1 * gb });
 
-it("rotates, and vacuums to four fifths of the threshold", async () => {
+it("vacuum_journal rotates, and vacuums to four fifths of the threshold", async () => {
   const journal = createFakeJournalStorage(grown);
   const { steps, freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
   expect(steps.map(({ action }) => action)).toEqual([
@@ -27,7 +27,7 @@ it("rotates, and vacuums to four fifths of the threshold", async () => {
   expect(messages[1]).toBe("1.9 GiB freed; the journal takes 3.7 GiB");
 });
 
-it("removes nothing where that would not do it, since what is removed is gone for nothing", async () => {
+it("vacuum_journal removes nothing if that would not be enough", async () => {
   const journal = createFakeJournalStorage(grown, { strangeBytes: 5 * gb });
   const { steps } = await vacuumJournalFix({ journal }).plan(found(), signal);
   await steps[0]?.run(signal);
@@ -49,13 +49,13 @@ it.each([
     { archivedBytes: 1 * gb, activeBytes: 0.5 * gb, diskBytes: 6 * gb },
     0,
   ],
-])("promises %s", async (_, given, expected) => {
+])("vacuum_journal promises to free %s", async (_, given, expected) => {
   const journal = createFakeJournalStorage(fakeJournalSize(given));
   const { freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
   expect(freesBytes).toBeCloseTo(expected);
 });
 
-it("does not rotate where journald does not write", async () => {
+it("vacuum_journal does not rotate without a writing journald, and does nothing without a journal or threshold", async () => {
   const journal = createFakeJournalStorage(grown, { canRotate: false });
   const { steps, freesBytes } = await vacuumJournalFix({ journal }).plan(found(), signal);
   expect([steps.length, freesBytes]).toEqual([1, 2 * gb]);
@@ -64,22 +64,19 @@ it("does not rotate where journald does not write", async () => {
     steps: [],
     reason: "/var/log/journal holds no archived files, and journald does not write there",
   });
-});
-
-it("passes on what journalctl says, and that the journal is gone", async () => {
-  const journal = createFakeJournalStorage(grown);
-  const { steps } = await vacuumJournalFix({ journal }).plan(found(), signal);
-  journal.refusal = "journalctl says: Read-only file system";
-  for (const { run } of steps) await expect(run(signal)).rejects.toThrow("journalctl says: Read-only file system");
-  journal.now = undefined;
-  await expect(steps[1]?.run(signal)).rejects.toThrow("this host keeps no journal any more");
-});
-
-it("has nothing to do without a journal or a threshold", async () => {
   const fix = vacuumJournalFix({ journal: createFakeJournalStorage(undefined) });
   expect(await fix.plan(found(), signal)).toMatchObject({ steps: [] });
   for (const details of [{}, { warn_gb: "5" }, { warn_gb: 0 }])
     expect(
       await vacuumJournalFix({ journal: createFakeJournalStorage(grown) }).plan(found(details), signal),
     ).toMatchObject({ steps: [] });
+});
+
+it("vacuum_journal passes on errors of journalctl, and a journal that is gone", async () => {
+  const journal = createFakeJournalStorage(grown);
+  const { steps } = await vacuumJournalFix({ journal }).plan(found(), signal);
+  journal.refusal = "journalctl says: Read-only file system";
+  for (const { run } of steps) await expect(run(signal)).rejects.toThrow("journalctl says: Read-only file system");
+  journal.now = undefined;
+  await expect(steps[1]?.run(signal)).rejects.toThrow("this host keeps no journal any more");
 });

@@ -45,8 +45,8 @@ function rig(store = createFakeCheckHistoryStore()) {
 
 const times = (runs: readonly StoredRun[]): readonly number[] => runs.map(({ checkedAt }) => checkedAt);
 
-describe("entries", () => {
-  it("are every run of the last hour, and before it those that changed the status", () => {
+describe("entries of the history of checks", () => {
+  it("are all runs of the last hour, and transitions before it", () => {
     const { history, runs } = rig();
     runs(start, start + hourMs, "pass");
     runs(start + hourMs, start + 2 * hourMs, "fail");
@@ -60,7 +60,7 @@ describe("entries", () => {
     expect(history.recentRuns("a", 0, 10_000).total).toBe(61);
   });
 
-  it("have the first run after a time without the service, also with the same status, but not after a short restart", () => {
+  it("include the first run after downtime, but not after a short restart", () => {
     const all = rig();
     all.runs(start, start + 10 * minuteMs, "pass");
     all.restart();
@@ -72,8 +72,8 @@ describe("entries", () => {
   });
 });
 
-describe("time in each state", () => {
-  it("is counted until the service stopped, and unknown from there to the next run", () => {
+describe("time in each state of a check", () => {
+  it("is unknown without the service, and goes on between rare runs", () => {
     const all = rig();
     all.runs(start, start + 60 * minuteMs, "pass");
     all.runs(start + 60 * minuteMs, start + 90 * minuteMs, "warn");
@@ -91,9 +91,6 @@ describe("time in each state", () => {
     const days = all.history.days("a", start, start + 121 * minuteMs);
     expect(days).toMatchObject([{ runs: 91, changes: 2, minMs: 5, maxMs: 5, totalMs: 91 * 5 }]);
     expect(days[0]?.timeMs.unknown).toBe(30 * minuteMs);
-  });
-
-  it("goes on between rare runs, and ends with the check", () => {
     const { history, record } = rig();
     record(start, "pass", "rare");
     for (let at = start; at <= start + 5 * hourMs; at += minuteMs) history.flush(at);
@@ -145,8 +142,8 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   },
 );
 
-describe("any sequence of runs, restarts, kills, full disks and set clocks", () => {
-  it("adds up to each window, replays to the state, and never throws nor goes below zero", () => {
+describe("the history of checks over any runs, restarts, kills, full disks and set clocks", () => {
+  it("adds up to each window and replays to the state", () => {
     fc.assert(
       fc.property(fc.array(step, { maxLength: 80 }), (steps) => {
         const all = rig();
@@ -192,12 +189,12 @@ describe("any sequence of runs, restarts, kills, full disks and set clocks", () 
   });
 });
 
-describe("figures", () => {
+describe("figures of a check", () => {
   const follow = (history: ReturnType<typeof rig>["history"], at: number, figures: Readonly<Record<string, unknown>>) =>
     history.record("a", run(at, "pass"), state("pass"), figuresOf(figures));
   const all = { checkId: "a", since: 0, until: start + 100 * dayMs };
 
-  it("are the numbers of the details, or the performance data of a plugin", () => {
+  it("are the numbers of the details or performance data", () => {
     const details = { path: "/", percent_used: 17.2, list: [{ percent_used: 3 }], none: Number.NaN, huge: 1e300 };
     expect(figuresOf(details)).toEqual([{ name: "percent_used", value: 17.2, unit: "" }]);
     const perfdata = [
@@ -207,7 +204,7 @@ describe("figures", () => {
     expect(figuresOf({ exit_code: 0, perfdata })).toEqual([{ name: "time", value: 0.2, unit: "s" }]);
   });
 
-  it("have the last value of a minute, and mean, minimum and maximum of an hour, over restarts", () => {
+  it("have the last value of a minute, and mean, minimum and maximum of an hour", () => {
     const parts = rig();
     follow(parts.history, start + 1_000, { load: 1 });
     follow(parts.history, start + 59_000, { load: 2 });
@@ -225,7 +222,7 @@ describe("figures", () => {
     ]);
   });
 
-  it("are bounded in number for each check and in all, and one that is gone for a week gives its place", () => {
+  it("are bounded per check and in all, and expire after a week", () => {
     const { history } = rig();
     const named = (prefix: string, count: number) =>
       Object.fromEntries(Array.from({ length: count }, (_, at) => [`${prefix}${at}`, at]));

@@ -8,7 +8,7 @@ const parts = (stdout: string, isCut?: boolean) => {
   return [text, longText, perfdata.values.map(({ label, value }) => `${label}=${value}`).join(" ")];
 };
 
-describe("output of a plugin", () => {
+describe("the output of a monitoring plugin", () => {
   it.each([
     ["", "", "", ""],
     ["DISK OK\n", "DISK OK", "", ""],
@@ -23,18 +23,18 @@ describe("output of a plugin", () => {
     ["OK\r\nlong\r\n", "OK", "long", ""],
     ["O\u0000K \u001b[31mred\u009b\u007f\tx\n", "OK [31mred\tx", "", ""],
     ["gr\ufffdn \u{1f600} ü", "gr\ufffdn \u{1f600} ü", "", ""],
-  ])("%j", (stdout, ...expected) => {
+  ])("is parsed: %j", (stdout, ...expected) => {
     expect(parts(stdout)).toEqual(expected);
   });
 
-  it("does without the figure that it was cut in", () => {
+  it("drops a figure that was cut off", () => {
     expect(parts("OK | a=1 b=23", true)).toEqual(["OK", "", "a=1"]);
     expect(parts("OK | a=1\nlong | b=2\nc=3", true)).toEqual(["OK", "long", "a=1 b=2"]);
     expect(parts("OK | a=1\nlong te", true)).toEqual(["OK", "long te", "a=1"]);
     expect(parts("OK | a=1 ", true)).toEqual(["OK", "", "a=1"]);
   });
 
-  it("is read whatever it is, and loses no text", () => {
+  it("is parsed whatever it holds, without losing text", () => {
     const near = fc.string({ unit: fc.constantFrom("a", "|", "\n", " ", "=", "1", "'", "\u0000") });
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: "binary" }), near), fc.boolean(), (stdout, isCut) => {

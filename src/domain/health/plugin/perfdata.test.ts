@@ -1,14 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { PerfValue } from "./perfdata.ts";
-import { parsePerfdata } from "./perfdata.ts";
+import { parsePerfdata, parseRange } from "./perfdata.ts";
 
 const bare = { unit: "", warn: null, crit: null, min: null, max: null };
 const upTo = (end: number, text = String(end)) => ({ text, start: 0, end, inside: false });
 const one = (text: string): PerfValue | undefined => parsePerfdata(text).values[0];
 
 describe("performance data", () => {
-  it("has figures with units, thresholds and bounds", () => {
+  it("has values with units, thresholds and bounds", () => {
     expect(parsePerfdata("/=149946368B;5798205849;~:6120328396;0;6442450944 load1=0.300;@1:2;;0;")).toEqual({
       malformed: 0,
       values: [
@@ -48,7 +48,7 @@ describe("performance data", () => {
     expect(parsePerfdata(text)).toMatchObject({ malformed: 0, values: [{ label: "a", value }] });
   });
 
-  it("has labels with blanks, quotes, bars and equals signs where they are quoted", () => {
+  it("has quoted labels", () => {
     expect(parsePerfdata("'it''s a = b|c'=1 'C:\\ used'=2\t'::x'=3\n''''=4").values.map(({ label }) => label)).toEqual([
       "it's a = b|c",
       "C:\\ used",
@@ -57,7 +57,7 @@ describe("performance data", () => {
     ]);
   });
 
-  it("reads fields that repeat the unit", () => {
+  it("accepts units on thresholds", () => {
     expect(parsePerfdata("used=10%;80%;90%;0%;100%")).toEqual({
       malformed: 0,
       values: [{ label: "used", value: 10, unit: "%", warn: upTo(80, "80%"), crit: upTo(90, "90%"), min: 0, max: 100 }],
@@ -79,20 +79,20 @@ describe("performance data", () => {
     ["'a'b=1", 1],
     ["'a=1", 1],
     ["a b c", 3],
-  ])("counts %j and takes what is around it", (text, malformed) => {
+  ])("counts the malformed %j and reads its neighbours", (text, malformed) => {
     const around = parsePerfdata(`before=1 ${text} after=2`);
     expect(around.values.map(({ label }) => label)).toEqual(["before", "after"]);
     expect(around.malformed).toBe(malformed);
   });
 
-  it("leaves out a threshold or bound that is malformed and counts it", () => {
+  it("drops and counts malformed thresholds", () => {
     expect(parsePerfdata("a=5;x;1,000;?;10;;more")).toEqual({
       malformed: 4,
       values: [{ ...bare, label: "a", value: 5, max: 10 }],
     });
   });
 
-  it("gives back what was written, whatever the labels, units and figures", () => {
+  it("is read as it was written", () => {
     const label = fc.string({ unit: "grapheme", minLength: 1 });
     const number = fc.double({ noNaN: true, noDefaultInfinity: true }).map((value) => value + 0);
     const unit = fc.constantFrom("", "s", "us", "ms", "ns", "%", "B", "KB", "MB", "GB", "TB", "c", "m3");
@@ -111,7 +111,7 @@ describe("performance data", () => {
     );
   });
 
-  it("never throws, and what it gives is always JSON", () => {
+  it("is JSON, whatever the input", () => {
     const near = fc.string({
       unit: fc.constantFrom("'", "=", ";", " ", "1", ",", ".", "-", "e", "U", "a", "%", "@", ":"),
     });
@@ -125,11 +125,50 @@ describe("performance data", () => {
     );
   });
 
-  it("takes as long as its text", () => {
+  it("is read in time linear in its length", () => {
     for (const text of ["'", "' ", "''' ", "'a ", "a=", "a=1;", "=", "1".repeat(50)]) {
       const flood = text.repeat(65536 / text.length);
       const { values, malformed } = parsePerfdata(flood);
       expect(values.length + malformed).toBeLessThanOrEqual(flood.length);
     }
+  });
+});
+
+describe("ranges of performance data", () => {
+  it.each([
+    ["10", 0, 10, false],
+    ["10:", 10, null, false],
+    ["~:10", null, 10, false],
+    ["10:20", 10, 20, false],
+    ["@10:20", 10, 20, true],
+    ["@10", 0, 10, true],
+    [":10", 0, 10, false],
+    ["~:", null, null, false],
+    ["-20:-10.5", -20, -10.5, false],
+    ["5:5", 5, 5, false],
+    ["1e3:2e3", 1000, 2000, false],
+    ["0,5:1,5", 0.5, 1.5, false],
+  ])("are parsed: %s", (text, start, end, inside) => {
+    expect(parseRange(text)).toEqual({ text, start, end, inside });
+  });
+
+  it.each(["", "@", "~", "ten", "10:~", "20:10", "1:2:3", "10%", "10 ", "1,234", "-", "@@1"])(
+    "are refused: %j",
+    (text) => {
+      expect(parseRange(text)).toBeUndefined();
+    },
+  );
+
+  it("are written as they were read, and never throw", () => {
+    const number = fc.double({ noNaN: true, noDefaultInfinity: true });
+    fc.assert(
+      fc.property(number, number, fc.boolean(), (a, b, inside) => {
+        const [start, end] = [Math.min(a, b), Math.max(a, b)];
+        const text = `${inside ? "@" : ""}${start}:${end}`;
+        expect(parseRange(text)).toEqual({ text, start: start + 0, end: end + 0, inside });
+      }),
+    );
+    const near = fc.string({ unit: fc.constantFrom("@", "~", ":", "1", "0", ",", ".", "-", "e") });
+    fc.assert(fc.property(fc.oneof(fc.string({ unit: "binary" }), near), (text) => void parseRange(text)));
   });
 });

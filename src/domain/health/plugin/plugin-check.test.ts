@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { PluginRun } from "#domain/ports/plugins.ts";
 import { createFakePluginRunner } from "../../../../test/fakes/plugin-runner.ts";
-import { pluginCheck } from "./plugin-check.ts";
+import { type Ended, jsonOutcome, pluginCheck } from "./plugin-check.ts";
 
 const program = "/usr/lib/nagios/plugins/check_thing";
 const ended = (exitCode: number, stdout: string, rest: { stderr?: string; isCut?: boolean } = {}): PluginRun => ({
@@ -18,32 +18,13 @@ const checkOf = (run: PluginRun) =>
 const outcomeOf = (run: PluginRun) => checkOf(run).run({ ignore: [] }, new AbortController().signal);
 const clean = { perfdata: [], perfdata_malformed: 0, perfdata_omitted: 0, long_output: "", truncated: false };
 
-describe("a plugin as a check", () => {
-  it("is named after its id unless it is given a name", () => {
-    const runner = createFakePluginRunner({});
-    expect(checkOf(ended(0, ""))).toMatchObject({
-      id: "thing",
-      name: "thing",
-      category: "custom",
-      severity: "medium",
-    });
-    expect(pluginCheck({ id: "thing", name: "The thing", severity: "high", command: [program], runner })).toMatchObject(
-      { name: "The thing", severity: "high" },
-    );
-  });
-
-  it("gets its arguments", async () => {
-    const runner = createFakePluginRunner({ [program]: (args) => ended(0, args.join(" ")) });
-    const check = pluginCheck({ id: "thing", command: [program, "-a", "b c"], runner });
-    expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({ message: "-a b c" });
-  });
-
+describe("a monitoring plugin as a check", () => {
   it.each([
     [0, "pass"],
     [1, "warn"],
     [2, "fail"],
     [3, "skip"],
-  ] as const)("with exit code %i it says %s", async (exitCode, status) => {
+  ] as const)("is, with exit code %i, %s", async (exitCode, status) => {
     expect(await outcomeOf(ended(exitCode, "THING - it is so\n"))).toEqual({
       status,
       message: "THING - it is so",
@@ -51,7 +32,7 @@ describe("a plugin as a check", () => {
     });
   });
 
-  it.each([4, 42, 127, 255])("with exit code %i it fails and says so", async (exitCode) => {
+  it.each([4, 255])("fails with the unknown exit code %i", async (exitCode) => {
     const error = `exit code ${exitCode}`;
     const why = `The plugin ended with ${error}, which means nothing to a monitoring system (0 to 3 do)`;
     expect(await outcomeOf(ended(exitCode, "THING OK"))).toEqual({
@@ -62,7 +43,7 @@ describe("a plugin as a check", () => {
     expect(await outcomeOf(ended(exitCode, ""))).toMatchObject({ message: why });
   });
 
-  it("has long output and figures in its details", async () => {
+  it("has long output and performance data in its details", async () => {
     expect(await outcomeOf(ended(1, "THING | a=1s;~:5\nlong\ntext | b=U c=x\n"))).toEqual({
       status: "warn",
       message: "THING",
@@ -88,7 +69,7 @@ describe("a plugin as a check", () => {
     });
   });
 
-  it("without output it says that, and what the plugin complained of", async () => {
+  it("reports a missing output with stderr", async () => {
     expect(await outcomeOf(ended(0, "\n"))).toMatchObject({
       status: "pass",
       message: "The plugin printed no text and ended with exit code 0",
@@ -108,7 +89,7 @@ describe("a plugin as a check", () => {
     });
   });
 
-  it("keeps its details within bounds, whatever it prints", async () => {
+  it("bounds its details", async () => {
     const floods = [
       '"\\\t\n'.repeat(16_000),
       `${"\u{1f600}".repeat(3000)}\n${"a\u{1f600}".repeat(9000)}`,
@@ -126,5 +107,50 @@ describe("a plugin as a check", () => {
     const { perfdata, perfdata_omitted: omitted } = details;
     expect(Array.isArray(perfdata) && perfdata.length + Number(omitted)).toBe(5000);
     expect(omitted).toBeGreaterThan(0);
+  });
+});
+
+/** A run of a plugin that speaks JSON. */
+const endedWith = (stdout: string, rest: Partial<Ended> = {}): Ended => ({
+  ...{ isEnded: true, exitCode: 0, stdout, stderr: "", isCut: false },
+  ...rest,
+});
+
+describe("a JSON plugin as a check", () => {
+  it.each(["pass", "warn", "fail", "skip"])("has the status %s", (status) => {
+    const answer = { status, message: " so it is\n", details: { age: 3, deep: { list: [1] } }, extra: true };
+    expect(jsonOutcome(endedWith(JSON.stringify(answer)))).toEqual({
+      status,
+      message: "so it is",
+      details: { age: 3, deep: { list: [1] } },
+    });
+  });
+
+  it.each<readonly [string, Ended, string]>([
+    ["an exit code", endedWith('{"status": "pass", "message": "well"}', { exitCode: 1 }), "it ended with exit code 1"],
+    ["a flood", endedWith("{}", { isCut: true }), "it printed too much"],
+    ["nothing", endedWith(""), "it printed something else than one JSON object"],
+    ["two objects", endedWith("{} {}"), "it printed something else than one JSON object"],
+    ["null", endedWith("null"), "it printed something else than one JSON object"],
+    ["no status", endedWith('{"message": "x"}'), "its status is not one of pass, warn, fail, skip"],
+    [
+      "an inherited status",
+      endedWith('{"status": "toString", "message": "x"}'),
+      "its status is not one of pass, warn, fail, skip",
+    ],
+    ["no message", endedWith('{"status": "pass", "message": " "}'), "it has no message"],
+    ["odd details", endedWith('{"status": "pass", "message": "x", "details": [1]}'), "its details are no object"],
+  ])("fails with %s", (_, run, error) => {
+    expect(jsonOutcome(run)).toEqual({
+      status: "fail",
+      message: `The plugin gave no result: ${error}`,
+      details: { exit_code: run.exitCode, error },
+    });
+  });
+
+  it("reports stderr on failure, and needs no details", () => {
+    const { details } = jsonOutcome(endedWith("", { exitCode: 3, stderr: "no\u001b such file\n" }));
+    expect(details).toMatchObject({ exit_code: 3, stderr: "no such file" });
+    expect(jsonOutcome(endedWith('{"status": "pass", "message": "well"}'))).toMatchObject({ details: {} });
   });
 });
