@@ -1,5 +1,6 @@
 import { CommanderError } from "commander";
 import { createClient, WaitsForApproval } from "#client/index.ts";
+import { sleep } from "#client/sleep.ts";
 import { lazy } from "#kernel/async.ts";
 import { defined } from "#kernel/values.ts";
 import { awaitApproval } from "./commands/approvals.ts";
@@ -15,7 +16,15 @@ import { connect, connectToOne, withPlan } from "./core/connect.ts";
 import { createDeprecationWarnings } from "./core/deprecation.ts";
 import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
 import { nobody } from "./core/person.ts";
-import type { CommandPorts, Connection, ConnectOptions, LocalCommands, Person, ServiceOptions } from "./core/ports.ts";
+import type {
+  CliTime,
+  CommandPorts,
+  Connection,
+  ConnectOptions,
+  LocalCommands,
+  Person,
+  ServiceOptions,
+} from "./core/ports.ts";
 import { createFileWarnings, isNamed } from "./core/service.ts";
 import { patientFetch } from "./core/transport.ts";
 import { cleanIo, exitCode, type Io, printable, screenOf } from "./output/output.ts";
@@ -23,7 +32,7 @@ import { createProgram, inertProgram } from "./program.ts";
 
 export { NeedsDecision } from "./core/errors.ts";
 export { createPerson, readInput } from "./core/person.ts";
-export type { LocalCommands, PluginConfirmation, PluginReport } from "./core/ports.ts";
+export type { CliTime, LocalCommands, PluginConfirmation, PluginReport } from "./core/ports.ts";
 export { cleanIo, ioOfProcess } from "./output/output.ts";
 
 const serviceOptionsOf = (command: Command): ServiceOptions => command.optsWithGlobals();
@@ -36,7 +45,11 @@ interface CliPorts {
   readonly now: () => number;
   readonly local: LocalCommands;
   readonly person?: Person;
+  /** By the clock unless given. */
+  readonly time?: CliTime;
 }
+
+const timeOfClock: CliTime = { sleep, timeout: (durationMs) => AbortSignal.timeout(durationMs) };
 
 /**
  * Runs one command, for several hosts where the command line names several.
@@ -61,7 +74,8 @@ export async function runCli(given: CliPorts): Promise<number> {
     const now = (): number => startedAtMs;
     const run = ({ signal, isDryRun, planToken, ...host }: HostRun): Promise<number> =>
       runOnce({ ...ports, ...shared, ...host, local, now, person: nobody, oneOfMany: { signal, isDryRun, planToken } });
-    return await runForAll({ several, io, run, interrupted: ports.person.interrupted() });
+    const { timeout } = ports.time ?? timeOfClock;
+    return await runForAll({ several, io, run, timeout, interrupted: ports.person.interrupted() });
   } catch (error) {
     io.err(`steward: ${explainError(error)}\n`);
     return exitCode.couldNotRun;
@@ -127,7 +141,8 @@ async function runOnce(
   const finish = (result: number): void => {
     code = result;
   };
-  const source = { environment, local: local.localService, contexts, usesFile, onDeprecated };
+  const { sleep } = ports.time ?? timeOfClock;
+  const source = { environment, local: local.localService, contexts, usesFile, onDeprecated, sleep };
   const connectAs = (options: ServiceOptions, given: ConnectOptions): Promise<Connection> =>
     oneOfMany === undefined
       ? connect({ ...source, options, ...given })

@@ -1,4 +1,7 @@
-/** Waits, or until the signal fires. */
+/** Waits for a time, or until the signal fires. */
+export type Sleep = (durationMs: number, signal: AbortSignal | undefined) => Promise<void>;
+
+/** {@link Sleep} by the clock. */
 export function sleep(durationMs: number, signal: AbortSignal | undefined): Promise<void> {
   return new Promise((resolve) => {
     if (signal?.aborted) return resolve();

@@ -16,7 +16,7 @@ import { addressOf } from "./address.ts";
 import { parseAs } from "./answer.ts";
 import { ApiError } from "./api-error.ts";
 import { toApiError } from "./index.ts";
-import { sleep } from "./sleep.ts";
+import { type Sleep, sleep } from "./sleep.ts";
 
 export interface LogStreamOptions extends Transport {
   readonly url: string;
@@ -36,6 +36,8 @@ export interface LogStreamOptions extends Transport {
 export interface Transport {
   readonly fetch?: typeof globalThis.fetch | undefined;
   readonly openSocket?: ((address: URL) => WebSocket) | undefined;
+  /** Waits between two attempts; by the clock unless given. */
+  readonly sleep?: Sleep | undefined;
 }
 
 const maxWaiting = 10_000;
@@ -202,7 +204,7 @@ export async function* streamLogs(options: LogStreamOptions): AsyncGenerator<Log
     if (end !== undefined) throw end;
     if (!isLost) options.onConnection?.("lost");
     isLost = true;
-    await sleep(waitMs, signal);
+    await (options.sleep ?? sleep)(waitMs, signal);
     waitMs = Math.min(waitMs * 2, maxRetryMs);
   }
 }

@@ -18,7 +18,7 @@ const run = (key: string, ...argv: readonly string[]) =>
   runInProcess(argv, { environment: { STEWARD_URL: url, STEWARD_API_KEY: key }, now: service.clock.now });
 const idIn = (text: string): string => /steward approve (\S+)/.exec(text)?.[1] ?? "";
 
-it("says of a call that it waits, and approves, denies and takes back by the id that it says", async () => {
+it("steward approve, deny and approvals cancel take the id that the refused call printed", async () => {
   const proposer = service.key(["propose:services:restart", "system:read"]);
   const approver = service.key(scopes);
   const restart = () => run(proposer, "--proposal-reason", "it hangs", "services", "restart", "cron");
@@ -43,7 +43,7 @@ it("says of a call that it waits, and approves, denies and takes back by the id 
   expect(service.units.actions).toEqual(["restart cron.service"]);
 });
 
-it("waits for the decision where that is wanted", async () => {
+it("steward --wait-for-approval waits for the decision", async () => {
   const proposer = service.key(["propose:services:restart", "system:read"]);
   const waiting = run(proposer, "--wait-for-approval", "services", "restart", "cron");
   const list = async () =>
@@ -55,7 +55,7 @@ it("waits for the decision where that is wanted", async () => {
   expect([code, err]).toEqual([0, expect.stringContaining(": done")]);
 });
 
-it("shows the plan of now and asks again where it has changed, and approves that or nothing", async () => {
+it("steward approve shows the new plan and asks again where the plan has changed", async () => {
   const { packageManager } = service;
   const offer = (version: string) => packageManager.repository.set("editor", { version, isSecurity: false });
   const installed = () => packageManager.packages.get("editor")?.version;
@@ -86,13 +86,20 @@ it("shows the plan of now and asks again where it has changed, and approves that
   expect([unseen.code, unseen.err]).toEqual([2, expect.stringContaining("the plan has changed")]);
   expect(installed()).toBe("1.0");
 
-  const time = setInterval(() => void service.clock.advance(1_000), 20);
-  const done = await approve(id, ["6.0"], ["y", "y"]);
-  clearInterval(time);
+  const approved = approve(id, ["6.0"], ["y", "y"]);
+  let isOver = false;
+  void approved.finally(() => {
+    isOver = true;
+  });
+  while (!isOver) {
+    await service.clock.advance(1_000);
+    await new Promise((resolve) => setImmediate(resolve));
+  }
+  const done = await approved;
   expect([done.code, done.out, installed()]).toEqual([0, expect.stringContaining(`${id}: done`), "6.0"]);
 });
 
-it("shows the calls that wait again with each change, until Ctrl-C", async () => {
+it("steward approvals watch lists waiting calls again with each change, until Ctrl-C", async () => {
   const key = service.key(["propose:services:restart"]);
   const restart = { method: "POST", path: "/api/v1/system/services/cron/restart", key } as const;
   const propose = async () => ((await send(service, restart)).json as { id: string }).id;

@@ -40,7 +40,7 @@ const versionOf = (name: string) => service.packageManager.packages.get(name)?.v
 const idOf = (text: string): string => /operation-\d+/.exec(text)?.[0] ?? "";
 
 describe("steward updates", () => {
-  it("carries out the plan that it showed, and asks again when the plan has changed", async () => {
+  it("carries out the plan that it showed, and asks again where the plan has changed", async () => {
     offer();
     let isShown = false;
     const change = (text: string): void => {
@@ -62,7 +62,7 @@ describe("steward updates", () => {
     expect([agreed.code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.2", "2.1"]);
   });
 
-  it("lists what could be updated", async () => {
+  it("lists available updates, security updates in colour", async () => {
     offer();
     const { code, out } = await steward(["updates"], { hasColours: true });
     expect(code).toBe(0);
@@ -71,7 +71,7 @@ describe("steward updates", () => {
     expect(out).toMatch(/\n2 updates, 1 of them security updates \(apt, .*\)\n$/);
   });
 
-  it("shows the plan, asks, updates and says what became of it", async () => {
+  it("shows the plan, asks, updates and prints the result", async () => {
     offer();
     const { code, out, err } = await steward(["updates", "apply"], { answers: ["y"], columns: 80 });
     expect(err).toMatch(/^Update 2 packages\? \[y\/N\] /);
@@ -86,7 +86,7 @@ describe("steward updates", () => {
     });
   });
 
-  it("does nothing when the answer is no, nobody is there to give one, or a dry run is asked for", async () => {
+  it("changes nothing without a yes, or in a dry run", async () => {
     offer();
     expect(await steward(["updates", "apply"], { answers: [""] })).toMatchObject({ code: 1 });
     expect(await steward(["updates", "apply"])).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
@@ -102,7 +102,7 @@ describe("steward updates", () => {
     ["rollback ID", /^Return to \d{8}-\d{6}\?/m],
     ["snapshots delete ID", /^Delete the snapshot \d{8}-\d{6}\?/m],
     ["keys revoke KEY", /^Revoke the key \w+\?/m],
-  ])("shows whoever is asked what they are asked about where the output is a file: %s", async (line, question) => {
+  ])("shows the plan beside the question where standard output is a file: %s", async (line, question) => {
     offer();
     const id = (await steward(["snapshots", "create"])).out.trim();
     await service.clock.advance(2_000);
@@ -117,14 +117,14 @@ describe("steward updates", () => {
     expect(planned).toMatchObject({ code: 0, out: expect.stringMatching(/^ {2}1\. /), err: "" });
   });
 
-  it("takes the security updates alone, and answers as JSON", async () => {
+  it("applies security updates alone, and prints JSON", async () => {
     offer();
     const { code, out } = await steward(["updates", "apply", "--security", "--no-snapshot", "--yes", "--json"]);
     expect(JSON.parse(out)).toMatchObject({ success: true, snapshot_id: "", packages: [{ name: "library" }] });
     expect([code, versionOf("editor")]).toEqual([0, "1.0"]);
   });
 
-  it("does not wait when it is told so, and the operation is found again", async () => {
+  it("returns at once with --no-wait, and the operation is found later", async () => {
     offer();
     const { code, out, err } = await steward(["updates", "apply", "--yes", "--no-wait"]);
     const id = idOf(out);
@@ -139,7 +139,7 @@ describe("steward updates", () => {
     expect((await steward(["operations", "watch"])).out).toBe("no operation runs\n");
   });
 
-  it("reports what failed on one line, with exit code 1", async () => {
+  it("reports a failure on one line with exit code 1", async () => {
     offer();
     service.launcher.fault = new Error("no room");
     const { code, err } = await steward(["updates", "apply", "--yes"]);
@@ -187,7 +187,7 @@ async function breaking(
 }
 
 describe("Ctrl-C", () => {
-  it("ends the watching of an update, and not the update", async () => {
+  it("ends watching an update, and not the update", async () => {
     offer();
     const ctrlC = new AbortController();
     const { address, server } = await breaking((path) => {
@@ -207,7 +207,7 @@ describe("Ctrl-C", () => {
     expect(versionOf("library")).toBe("2.1");
   });
 
-  it("says that it is not known whether an update was begun where that is so", async () => {
+  it("says that it is unknown whether an update was begun", async () => {
     offer();
     const ctrlC = new AbortController();
     const { address, server } = await breaking((path) => {
@@ -226,7 +226,7 @@ describe("Ctrl-C", () => {
 });
 
 describe("a connection that is lost", () => {
-  it("begins no update twice, and loses none", async () => {
+  it("begins an update once, and follows it to its end", async () => {
     offer();
     const { address, server, paths } = await breaking((path, count) => count === 1 && !path.includes("dry_run"));
     const { code, out } = await steward(["updates", "apply", "--yes"], { environment: { STEWARD_URL: address } });
@@ -237,7 +237,7 @@ describe("a connection that is lost", () => {
     expect((await steward(["operations"])).out).toMatch(/\n1 of 1\n$/);
   });
 
-  it("is said in one line where nothing answers any more", async () => {
+  it("is reported in one line where no service answers", async () => {
     await service.app.close();
     expect(await steward(["updates", "apply", "--yes"])).toMatchObject({
       code: 2,
@@ -252,7 +252,7 @@ describe("a connection that is lost", () => {
 });
 
 describe("steward snapshots and rollback", () => {
-  it("takes, lists, compares and deletes snapshots, and returns to one", async () => {
+  it("takes, lists, compares and deletes snapshots, and rolls back", async () => {
     const made = await steward(["snapshots", "create", "before the storm"]);
     const id = made.out.trim();
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^\d{8}-\d{6}\n$/) });
@@ -279,7 +279,7 @@ describe("steward snapshots and rollback", () => {
 });
 
 describe("steward rollback", () => {
-  it("passes on the options for /etc, downgrades and packages that cannot be returned", async () => {
+  it("passes on its options", async () => {
     const id = (await steward(["snapshots", "create"])).out.trim();
     offer();
     expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);
@@ -297,7 +297,7 @@ describe("steward rollback", () => {
     });
   });
 
-  it("is demanded for an update by an option", async () => {
+  it("can be required for an update", async () => {
     offer();
     service.snapshots.nowhere.add("editor");
     expect(await steward(["updates", "apply", "--require-rollback", "--yes"])).toMatchObject({
@@ -310,12 +310,12 @@ describe("steward rollback", () => {
 });
 
 describe("steward chat, connectors and explain", () => {
-  it("prints the answer as it comes, without what a terminal would act upon", async () => {
+  it("prints the answer without terminal escapes", async () => {
     expect(await steward(["chat", "say", "hello"])).toEqual({ code: 0, out: "Hello to you\n", err: "" });
     expect(model.calls.at(-1)).toMatchObject({ messages: [{ role: "user", content: "say hello" }] });
   });
 
-  it("paints what it says of an answer as standard error has colours, and not as standard output has", async () => {
+  it("colours the footer of an answer by the colours of standard error", async () => {
     for (const argv of [
       ["chat", "hello"],
       ["explain", "plain"],
@@ -328,7 +328,7 @@ describe("steward chat, connectors and explain", () => {
     }
   });
 
-  it("reads standard input, and sends the journal along without secrets", async () => {
+  it("reads standard input, and attaches journal entries without secrets", async () => {
     service.journal.write({ message: "password=hunter2", unit: "nginx.service" });
     await steward(["chat", "--system", "be brief", "--attach-logs", "nginx", "what is wrong"], {
       stdin: "some text\n",
@@ -341,7 +341,7 @@ describe("steward chat, connectors and explain", () => {
     ]);
   });
 
-  it("talks with a person until they end it", async () => {
+  it("chats until the person ends it", async () => {
     const { code, out } = await steward(["chat"], { answers: ["hello", "and again"] });
     expect([code, out]).toEqual([0, "Hello to you\nHello to you\n"]);
     expect(model.calls.at(-1)?.messages).toHaveLength(3);
@@ -356,7 +356,7 @@ describe("steward chat, connectors and explain", () => {
     expect(await steward(argv, setting)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
   });
 
-  it("keeps to what the key may read", async () => {
+  it("attaches no logs that the key may not read", async () => {
     const environment = { STEWARD_API_KEY: service.key(["connectors:chat"]) };
     expect(await steward(["chat", "--attach-logs", "nginx", "x"], { environment })).toMatchObject({
       code: 2,
@@ -365,7 +365,7 @@ describe("steward chat, connectors and explain", () => {
     expect(model.calls).toEqual([]);
   });
 
-  it("lists and tests connectors, and has a check explained", async () => {
+  it("lists and tests connectors, and explains a check", async () => {
     expect((await steward(["connectors"])).out).toMatch(/local \(default\) +Fake +fake-1/);
     expect(await steward(["connectors", "test"])).toMatchObject({
       code: 0,

@@ -18,6 +18,8 @@ interface Host {
   readonly asked: string[];
   answers: Readonly<Record<string, Answer>>;
   onCall: (call: string) => void;
+  /** Once a client has read an answer and closed its connection. */
+  onRead: (call: string) => void;
 }
 
 const adminKey = "stw_abcdefgh_0123456789";
@@ -31,12 +33,14 @@ async function startHost(): Promise<Host> {
     host.onCall(call);
     const answer = host.answers[call];
     if (answer === undefined) return;
-    response.writeHead(answer.status ?? 200, { "content-type": "application/json" }).end(JSON.stringify(answer.body));
+    request.socket.once("close", () => host.onRead(call));
+    const headers = { "content-type": "application/json", connection: "close" };
+    response.writeHead(answer.status ?? 200, headers).end(JSON.stringify(answer.body));
   });
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const address = server.address();
   const url = `http://127.0.0.1:${typeof address === "object" && address !== null ? address.port : 0}`;
-  const host: Host = { url, server, asked: [], answers: {}, onCall: () => undefined };
+  const host: Host = { url, server, asked: [], answers: {}, onCall: () => undefined, onRead: () => undefined };
   hosts.push(host);
   return host;
 }
@@ -112,6 +116,18 @@ const applied = (rest: object): Answer =>
   });
 const failed = operation("failed", { error: { code: "INTERNAL_ERROR", message: "no room" } });
 
+/** Limits of hosts in the order in which these are asked; they end when a test says so. */
+function createLimits() {
+  const limits: AbortController[] = [];
+  const timeout = (): AbortSignal => {
+    const limit = new AbortController();
+    limits.push(limit);
+    return limit.signal;
+  };
+  const end = (at: number): void => limits.at(at)?.abort(new DOMException("timeout", "TimeoutError"));
+  return { time: { timeout }, end };
+}
+
 describe("--context local", () => {
   const here = (url: string): CliSetting => {
     const adminKeyFile = join(folder, "admin.key");
@@ -129,7 +145,7 @@ describe("--context local", () => {
     };
   };
 
-  it("is the service of this host, whatever the environment says of another", async () => {
+  it("is the service of this host, whatever the environment names", async () => {
     const [local, other] = [await startHost(), await startHost()];
     local.answers = keys;
     other.answers = keys;
@@ -152,7 +168,7 @@ describe("--context local", () => {
     expect(local.asked.at(-1)).toBe(`GET /auth/keys ${adminKey}`);
   });
 
-  it("is this host for the doctor too, which looks itself where no service runs", async () => {
+  it("is this host for the doctor, which runs the checks itself where no service runs", async () => {
     const gone = await startHost();
     gone.server.close();
     const setting = { ...here(gone.url), environment: { STEWARD_URL: "http://127.0.0.1:2" } };
@@ -162,7 +178,7 @@ describe("--context local", () => {
 });
 
 describe("a change of several hosts", () => {
-  it("says of each why it failed, and shows each plan once", async () => {
+  it("names the reason of each failure, and shows each plan once", async () => {
     const [web1, web2, web3] = [await startHost(), await startHost(), await startHost()];
     web1.answers = updating(failed);
     web2.answers = updating(applied({}));
@@ -184,28 +200,35 @@ describe("a change of several hosts", () => {
     expect(json.err).toContain("web1: updates.apply op_1 failed: no room\n");
   });
 
-  it("says what is not known of one that outlasts its time", async () => {
+  it("says that the result is unknown where a host does not answer in time", async () => {
     const [quick, slow] = [await startHost(), await startHost()];
     quick.answers = updating(applied({}));
     slow.answers = { "POST /updates/apply?dry_run=true": plan("update the editor") };
     name({ quick, slow });
     const line =
       "it was begun, and how it ended is not known: no answer within 2 s (steward --context slow operations shows what runs and has run)";
-    const argv = ["updates", "apply", "--all", "--yes", "--host-timeout", "2s"];
-    const { code, err } = await steward(argv);
+    const change = (...more: readonly string[]) => {
+      const { time, end } = createLimits();
+      // Each host has a limit for its plan, then one for the change.
+      slow.onCall = (call) => call === "POST /updates/apply" && end(3);
+      return steward(["updates", "apply", "--all", "--yes", "--host-timeout", "2s", ...more], { time });
+    };
+    const { code, err } = await change();
     expect({ code, err }).toEqual({
       code: 1,
       err: `steward: how it ended is not known of 1 of 2 hosts:\n  slow: ${line}\n`,
     });
-    expect(JSON.parse((await steward([...argv, "--json"])).out)).toMatchObject([
+    expect(JSON.parse((await change("--json")).out)).toMatchObject([
       { context: "quick", ok: true },
       { context: "slow", ok: false, error: line },
     ]);
-    const alone = await steward(["updates", "apply", "--context", "slow,", "--yes", "--host-timeout", "1s"]);
+    const { time, end } = createLimits();
+    slow.onCall = (call) => call === "POST /updates/apply" && end(1);
+    const alone = await steward(["updates", "apply", "--context", "slow,", "--yes"], { time });
     expect(alone.code).toBe(1);
   });
 
-  it("distinguishes one that did not do it from one that did not answer, and from one whose answer is lost", async () => {
+  it("distinguishes a host that refused, one that did not answer, and one whose answer is lost", async () => {
     const [busy, lost] = [await startHost(), await startHost()];
     const silence = plan("silence DiskSpaceLow");
     const body = { error: { code: "CONFLICT", message: "another one runs" } };
@@ -220,18 +243,20 @@ describe("a change of several hosts", () => {
     );
   });
 
-  it("ends at Ctrl-C with one line that says what goes on", async () => {
+  it("ends at Ctrl-C with one line that names the host of which the result is unknown", async () => {
     const [done, slow] = [await startHost(), await startHost()];
     const ctrlC = new AbortController();
     done.answers = updating(applied({}));
     slow.answers = { "POST /updates/apply?dry_run=true": plan("update the editor") };
     const awaited = new Set(["slow POST /updates/apply", "done GET /operations/op_1"]);
-    const seen = (call: string): void => {
-      // Both are where they are to be; the answer of the other one has a while to be read.
-      if (awaited.delete(call) && awaited.size === 0) setTimeout(() => ctrlC.abort(), 1000);
+    const seen = async (call: string): Promise<void> => {
+      if (!awaited.delete(call) || awaited.size > 0) return;
+      // What the command line has read it also uses.
+      for (let turn = 0; turn < 100; turn += 1) await new Promise(setImmediate);
+      ctrlC.abort();
     };
-    slow.onCall = (call) => seen(`slow ${call}`);
-    done.onCall = (call) => seen(`done ${call}`);
+    slow.onCall = (call) => void seen(`slow ${call}`);
+    done.onRead = (call) => void seen(`done ${call}`);
     name({ done, slow });
     const { code, out, err } = await steward(["updates", "apply", "--all", "--yes"], { interrupt: ctrlC.signal });
     expect({ code, err }).toEqual({
@@ -241,7 +266,7 @@ describe("a change of several hosts", () => {
     expect(out).toMatch(/done +1 package updated\n$/);
   });
 
-  it("begins nothing after Ctrl-C while the plans are asked for", async () => {
+  it("begins nothing after Ctrl-C during planning", async () => {
     const [web1, slow] = [await startHost(), await startHost()];
     const ctrlC = new AbortController();
     web1.answers = updating(failed);
@@ -265,7 +290,7 @@ describe("a command line for several hosts", () => {
       /^steward: cannot tell which hosts are meant: --url and --all [^\n]+\n$/,
     ],
     [["--all", "staus"], /^steward: unknown command 'staus'[^\n]*\n$/],
-  ])("is refused once where it is faulty: %j", async (argv, said) => {
+  ])("is refused once where it is invalid: %j", async (argv, said) => {
     const [web1, web2] = [await startHost(), await startHost()];
     for (const host of [web1, web2]) host.answers = { "GET /plugins": { body: { plugins: [] } } };
     name({ web1, web2 });
@@ -274,19 +299,21 @@ describe("a command line for several hosts", () => {
     expect(err).toMatch(said);
   });
 
-  it("may have what looks like a flag as a value", async () => {
+  it("may have a value that looks like a flag", async () => {
     const web1 = await startHost();
     web1.answers = { "GET /auth/keys": { body: { keys: [] } } };
     name({ web1 });
-    const { err } = await steward(["--all", "logs", "-gf", "-u", "-f", "--host-timeout", "1s"]);
+    const { time, end } = createLimits();
+    web1.onCall = () => end(0);
+    const { err } = await steward(["--all", "logs", "-gf", "-u", "-f", "--host-timeout", "1s"], { time });
     expect(err).toContain("web1: no answer within 1 s");
   });
 
-  it("says of itself what it says without hosts", async () => {
+  it("prints its version without asking a host", async () => {
     expect(await steward(["--all", "--version"])).toEqual({ code: 0, out: "1.2.3\n", err: "" });
   });
 
-  it("shows what a plugin printed, however it ended, and hands it all that is its own", async () => {
+  it("shows the output of a plugin of each host, and passes on all arguments", async () => {
     const [m1, m2] = [await startHost(), await startHost()];
     const texts = { version: "1", type: "command", author: "", description: "", path: "/p" };
     const plugin = { name: "greet", ...texts, enabled: true, permissions: [], needs_confirmation: false, fault: null };
@@ -311,7 +338,7 @@ describe("a command line for several hosts", () => {
 });
 
 describe("an address with a path", () => {
-  it("is refused without what would be a secret", async () => {
+  it("is refused without showing the password in it", async () => {
     const { code, err } = await steward(["status", "--url", "https://me:word@proxy/x"]);
     expect({ code, err }).toEqual({ code: 2, err: expect.stringContaining("cannot use https://proxy with what") });
     expect(err).not.toContain("word");
@@ -319,7 +346,7 @@ describe("an address with a path", () => {
 });
 
 describe("commands for a person to paste", () => {
-  it("names the same service and the same key", async () => {
+  it("name the same service and the same key", async () => {
     const web1 = await startHost();
     web1.answers = updating(applied({}));
     name({ web1 });
@@ -344,7 +371,7 @@ describe("commands for a person to paste", () => {
 });
 
 describe("steward context with --json", () => {
-  it("says what it did", async () => {
+  it("reports what it did", async () => {
     const json = async (...argv: readonly string[]): Promise<unknown> => {
       const { code, out, err } = await steward(["context", ...argv, "--json"], { stdin: "secret\n" });
       expect({ code, err, isSecret: out.includes("secret") }).toEqual({ code: 0, err: "", isSecret: false });
@@ -364,11 +391,11 @@ describe("steward context with --json", () => {
   });
 });
 
-describe("files with secrets", () => {
+describe("files with secrets that every user can read", () => {
   const open = (path: string) => chmodSync(path, 0o644);
   const warnings = (err: string) => err.split("\n").filter((line) => line.startsWith("steward: warning:"));
 
-  it("that every user can read are warned of once, with the command that closes them, and nothing else changes", async () => {
+  it("are warned of once, with the chmod command", async () => {
     const [web1, web2] = [await startHost(), await startHost()];
     for (const host of [web1, web2]) host.answers = keys;
     name({ web1, web2 });
@@ -400,7 +427,7 @@ describe("files with secrets", () => {
     expect(warnings((await steward(["--context", "web1", "keys", "list"])).err)).toEqual([]);
   });
 
-  it("are named as a shell takes them", async () => {
+  it("are quoted for a shell in the warning", async () => {
     const host = await startHost();
     host.answers = keys;
     chmodSync(folder, 0o755);

@@ -32,7 +32,7 @@ const messagesIn = (file: string): readonly string[] =>
   [...readFileSync(file, "utf8").matchAll(/(?:^MESSAGE=|"MESSAGE":")(\w+)/gm)].map(([, message = ""]) => message);
 
 describe("steward logs --export", () => {
-  it("writes all that match into a new file of its owner, and says how to go on", async () => {
+  it("writes all matching entries into a new private file, and prints the cursor to go on", async () => {
     const file = join(folder, "all");
     const run = await steward("--export", file);
     expect([run.code, run.out]).toEqual([0, ""]);
@@ -53,7 +53,7 @@ describe("steward logs --export", () => {
     expect(JSON.parse(readFileSync(file, "utf8").split("\n")[0] ?? "")).toMatchObject({ MESSAGE: "two" });
   });
 
-  it("leaves a file alone that is there, and refuses what it does not write", async () => {
+  it("does not overwrite a file, and refuses options that do not go with it", async () => {
     const file = join(folder, "mine");
     writeFileSync(file, "mine");
     expect(await steward("--export", file)).toMatchObject({ code: 2, err: expect.stringContaining("EEXIST") });
@@ -83,7 +83,7 @@ describe("steward logs --export", () => {
 });
 
 describe("steward api export-logs", () => {
-  it("prints the answer as it comes", async () => {
+  it("prints the export", async () => {
     const { code, out } = await runInProcess(
       ["api", "export-logs", "--since", "1970-01-01T00:00:00Z", "--format", "text"],
       {

@@ -1,4 +1,4 @@
-import { type LocalCommands, runCli } from "#cli/index.ts";
+import { type CliTime, type LocalCommands, runCli } from "#cli/index.ts";
 
 /** What a run of the command line printed, and how it ended. */
 export interface CliRun {
@@ -22,9 +22,14 @@ export interface CliSetting {
   readonly interrupt?: AbortSignal;
   readonly local?: Partial<Omit<LocalCommands, "audit">>;
   readonly now?: () => number;
+  /** How it waits; pauses are skipped unless given. */
+  readonly time?: Partial<CliTime>;
   /** Told of what is printed as it is. */
   readonly onText?: (text: string) => void;
 }
+
+/** A pause that takes no time, but lets others have their turn. */
+const skipped = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 const elsewhere = (): Promise<never> => Promise.reject(new Error("not here"));
 
@@ -56,6 +61,7 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
         showsProgress: false,
       },
     },
+    time: { sleep: skipped, timeout: (durationMs) => AbortSignal.timeout(durationMs), ...setting.time },
     now: setting.now ?? (() => Date.parse("2026-01-01T00:00:00Z")),
     person: {
       isThere: answers !== undefined,

@@ -1,5 +1,5 @@
 import { type Answer, ApiError } from "#client/index.ts";
-import { sleep } from "#client/sleep.ts";
+import type { Sleep } from "#client/sleep.ts";
 import { type ApprovalStatus, approvalListLimit, approvalStatuses } from "#contract/approvals.ts";
 import { defined, isRecord, isString } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
@@ -58,14 +58,14 @@ function printApproval(io: Io, approval: Approval): void {
 const leastPauseMs = 1000;
 
 /** Asks, and answers after a while at the earliest. */
-async function paced<T>(ask: () => Promise<T>, signal: AbortSignal): Promise<T> {
+async function paced<T>(ask: () => Promise<T>, sleep: Sleep, signal: AbortSignal): Promise<T> {
   const [answer] = await Promise.all([ask(), sleep(leastPauseMs, signal)]);
   return answer;
 }
 
 /** The approval when it has ended. */
 async function untilEnded(
-  { client }: Pick<Connection, "client">,
+  { client, sleep }: Pick<Connection, "client" | "sleep">,
   given: Approval,
   signal: AbortSignal,
 ): Promise<Approval> {
@@ -73,7 +73,7 @@ async function untilEnded(
   while (open.includes(approval.status)) {
     const query = { wait: pollWait, since: approval.revision };
     const { id } = approval;
-    approval = await paced(() => client.getApproval({ params: { id }, query }), signal);
+    approval = await paced(() => client.getApproval({ params: { id }, query }), sleep, signal);
   }
   return approval;
 }
@@ -81,7 +81,7 @@ async function untilEnded(
 /** Waits for the end of a call that waits for approval. @returns the exit code. */
 export async function awaitApproval(
   io: Io,
-  connection: Pick<Connection, "client">,
+  connection: Pick<Connection, "client" | "sleep">,
   given: Approval,
   signal: AbortSignal,
 ): Promise<number> {
@@ -198,12 +198,12 @@ function addWatchCommand(approvals: Command, ports: CommandPorts): void {
     .json("print each list as JSON")
     .action(async (options: { json?: boolean }, command: Command) => {
       const signal = person.interrupted();
-      const { client } = await connect(command, { signal });
+      const { client, sleep } = await connect(command, { signal });
       let last: number | undefined;
       for (;;) {
         const query = last === undefined ? {} : { wait: pollWait, since: last };
         const ask = () => client.listApprovals({ query: { status: "pending", ...query } });
-        const answer = await (last === undefined ? ask() : paced(ask, signal));
+        const answer = await (last === undefined ? ask() : paced(ask, sleep, signal));
         if (answer.revision !== last) {
           if (options.json) printJson(io, answer);
           else printApprovals(io, answer, now());

@@ -1,5 +1,4 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
-import { setTimeout as delay } from "node:timers/promises";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
@@ -46,7 +45,7 @@ class ExportCut extends Error {
  * last entry.
  */
 async function writeEntries(
-  { client }: Connection,
+  { client, sleep }: Connection,
   asked: ExportRequest,
   { write, onCut }: { readonly write: (entries: Buffer) => void; readonly onCut: (error: unknown) => void },
 ): Promise<Exported> {
@@ -79,7 +78,7 @@ async function writeEntries(
         throw count === 0 ? error : new ExportCut(why, { cause: error });
       }
       onCut(error);
-      await delay(attemptMs * attempts);
+      await sleep(attemptMs * attempts, undefined);
     }
   }
 }

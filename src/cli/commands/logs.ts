@@ -1,4 +1,3 @@
-import { setTimeout as delay } from "node:timers/promises";
 import { InvalidArgumentError } from "commander";
 import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "#adapters/journal-format/output.ts";
 import { sizeText } from "#adapters/journal-format/text.ts";
@@ -191,7 +190,7 @@ async function printRung(options: {
       failures += 1;
     }
     const waitMs = Math.min(ringMs * 2 ** Math.max(0, failures - 1), maxRetryMs);
-    await delay(waitMs, undefined, { signal }).catch(() => undefined);
+    await connection.sleep(waitMs, signal);
   }
   await listening;
 }

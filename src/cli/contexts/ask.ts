@@ -1,6 +1,7 @@
 import { CommanderError } from "commander";
 import type { Plan } from "#contract/operation.ts";
 import { explainError, isOutOfReach, isRefused } from "../core/errors.ts";
+import type { CliTime } from "../core/ports.ts";
 import { exitCode, type Io, oneLine } from "../output/output.ts";
 import type { Cell } from "../output/screen.ts";
 import type { SeveralHosts } from "./choice.ts";
@@ -75,7 +76,7 @@ const failureText = (said: string, error: unknown): string => {
 export const lookAt = (names: readonly string[]): string =>
   `steward --context ${names.join(",")} operations shows what runs and has run`;
 
-interface Asked {
+interface Asked extends Pick<CliTime, "timeout"> {
   readonly several: SeveralHosts;
   readonly name: string;
   readonly isDryRun: boolean;
@@ -105,11 +106,11 @@ function faultOfError({ name, isDryRun }: Asked, said: string, error: unknown): 
 }
 
 export async function askHost(run: (each: HostRun) => Promise<number>, asked: Asked): Promise<HostResult> {
-  const { several, name, isDryRun, planToken, interrupted } = asked;
+  const { several, name, isDryRun, planToken, timeout, interrupted } = asked;
   const collected = collect();
   const ended = { name, code: exitCode.couldNotRun, collected, plan: undefined, fault: undefined };
   if (interrupted.aborted) return { ...ended, fault: { kind: "leftAlone", text: "nothing was done: ended by Ctrl-C" } };
-  const limit = AbortSignal.timeout(isDryRun ? several.readMs : several.changeMs);
+  const limit = timeout(isDryRun ? several.readMs : several.changeMs);
   const signal = AbortSignal.any([limit, interrupted]);
   const over = new Promise<"over">((resolve) => signal.addEventListener("abort", () => resolve("over")));
   const argv = ["--context", name, ...several.argv];

@@ -1,12 +1,13 @@
 import type { Plan } from "#contract/operation.ts";
 import { counted } from "#kernel/text.ts";
+import type { CliTime } from "../core/ports.ts";
 import { exitCode, type Io } from "../output/output.ts";
 import { startProgress } from "../output/progress.ts";
 import { askHost, type Fault, type HostResult, type HostRun, lookAt } from "./ask.ts";
 import type { SeveralHosts } from "./choice.ts";
 import { printPlans, printResults } from "./print.ts";
 
-interface AllPorts {
+interface AllPorts extends Pick<CliTime, "timeout"> {
   readonly several: SeveralHosts;
   readonly io: Io;
   /** Runs a command for one host. @throws what ended it instead of an exit code. */
@@ -34,7 +35,7 @@ async function inTurns<T, R>(items: readonly T[], work: (item: T) => Promise<R>)
 
 /** @param plans what was agreed to; without them, plans are asked for. */
 async function askAll(
-  { several, io, run, interrupted }: AllPorts,
+  { several, io, run, timeout, interrupted }: AllPorts,
   names: readonly string[],
   plans?: ReadonlyMap<string, Plan>,
 ): Promise<readonly HostResult[]> {
@@ -43,7 +44,14 @@ async function askAll(
   try {
     return await inTurns(names, async (name) => {
       const planToken = plans?.get(name)?.plan_token;
-      const result = await askHost(run, { several, name, isDryRun: plans === undefined, planToken, interrupted });
+      const result = await askHost(run, {
+        several,
+        name,
+        isDryRun: plans === undefined,
+        planToken,
+        timeout,
+        interrupted,
+      });
       answered += 1;
       progress.show(`${answered} of ${counted(names.length, "host")} answered`);
       return result;

@@ -2,7 +2,7 @@ import type { Client } from "#client/index.ts";
 import { createClient } from "#client/index.ts";
 import type { Plan } from "#contract/operation.ts";
 import { defined } from "#kernel/values.ts";
-import type { Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
+import type { CliTime, Connection, ConnectOptions, ServiceOptions } from "./ports.ts";
 import { certificatesFor, findMeant, quoted, type ServiceSource, serviceFlags, serviceFor } from "./service.ts";
 import { fetchWith, useCertificates } from "./transport.ts";
 
@@ -49,22 +49,22 @@ export function withPlan(connection: Connection, { plan_token: token }: Pick<Pla
   return { ...agreed, client };
 }
 
+type Source = ServiceSource & ConnectOptions & Pick<CliTime, "sleep">;
+
 /** A client of the service that is named, else of the local one. @throws Error when no key is found. */
-export async function connect(source: ServiceSource & ConnectOptions): Promise<Connection> {
-  const { options, signal, fetch, onDeprecated } = source;
+export async function connect(source: Source): Promise<Connection> {
+  const { options, signal, fetch, onDeprecated, sleep } = source;
   const meant = findMeant(source);
   await useCertificates(certificatesFor(meant));
   const service = await serviceFor(meant);
-  return connectionTo({ ...(fetch && { fetch }), ...service, ...defined({ signal, onDeprecated }) }, options);
+  return connectionTo({ ...(fetch && { fetch }), ...service, sleep, ...defined({ signal, onDeprecated }) }, options);
 }
 
 /** {@link connect} for one of several services that this process asks: its certificates are for it alone. */
-export async function connectToOne(
-  source: ServiceSource & ConnectOptions & { readonly signal: AbortSignal },
-): Promise<Connection> {
-  const { options, signal, onDeprecated } = source;
+export async function connectToOne(source: Source & { readonly signal: AbortSignal }): Promise<Connection> {
+  const { options, signal, onDeprecated, sleep } = source;
   const meant = findMeant(source);
   const service = await serviceFor(meant);
   const fetch = await fetchWith(certificatesFor(meant));
-  return connectionTo({ fetch, ...service, signal, ...defined({ onDeprecated }) }, options);
+  return connectionTo({ fetch, ...service, signal, sleep, ...defined({ onDeprecated }) }, options);
 }

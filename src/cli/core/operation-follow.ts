@@ -1,6 +1,6 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { describeMismatch, notAnAnswer } from "#client/answer.ts";
 import { type Answer, beginOperation, type LongOperationName } from "#client/index.ts";
+import { type Sleep, sleep as sleepByClock } from "#client/sleep.ts";
 import { streamOperation } from "#client/stream.ts";
 import { operations } from "#contract/index.ts";
 import type { Input } from "#contract/operation.ts";
@@ -38,11 +38,12 @@ async function askPatiently<T>(
   ask: () => Promise<T>,
   options: {
     readonly signal: AbortSignal;
+    readonly sleep: Sleep;
     readonly isWorthwhile: (error: unknown, isFirst: boolean) => boolean;
     readonly onLost: () => void;
   },
 ): Promise<T> {
-  const { signal, isWorthwhile, onLost } = options;
+  const { signal, sleep, isWorthwhile, onLost } = options;
   let lostAtMs: number | undefined;
   for (;;) {
     try {
@@ -52,7 +53,8 @@ async function askPatiently<T>(
       lostAtMs ??= performance.now();
       if (performance.now() - lostAtMs > patienceMs) throw error;
       onLost();
-      await sleep(retryMs, undefined, { signal });
+      await sleep(retryMs, signal);
+      signal.throwIfAborted();
     }
   }
 }
@@ -61,7 +63,7 @@ async function askPatiently<T>(
 const besideStreamMs = 30_000;
 
 /** Waits for changes of an operation: by its stream where the service has one, else for a while. */
-function openChanges({ url, key, openSocket, allow }: FollowConnection, id: string, signal: AbortSignal) {
+function openChanges({ url, key, openSocket, allow, sleep }: FollowConnection, id: string, signal: AbortSignal) {
   const over = new AbortController();
   const startedAtMs = performance.now();
   const open = () =>
@@ -78,24 +80,23 @@ function openChanges({ url, key, openSocket, allow }: FollowConnection, id: stri
       ({ value }) => value ?? undefined,
       () => undefined,
     );
-  const pause = async (durationMs: number): Promise<undefined> => {
-    await sleep(durationMs, undefined, { signal });
-  };
-
   return {
     /** The operation after a change; undefined when it has to be asked for. */
     async next(): Promise<OperationEntry | undefined> {
       if (stream === undefined) {
-        await pause(pauseMs(performance.now() - startedAtMs));
+        await sleep(pauseMs(performance.now() - startedAtMs), signal);
+        signal.throwIfAborted();
         // A service that has had the stream has it again, after an update of itself for instance.
         if (hasSpoken) stream = open();
         return undefined;
       }
       coming ??= next(stream);
       const quiet = new AbortController();
-      const silence = sleep(besideStreamMs, "quiet" as const, { signal: AbortSignal.any([signal, quiet.signal]) });
-      silence.catch(() => undefined);
+      const silence = sleepByClock(besideStreamMs, AbortSignal.any([signal, quiet.signal])).then(
+        () => "quiet" as const,
+      );
       const change = await Promise.race([coming, silence]).finally(() => quiet.abort());
+      signal.throwIfAborted();
       if (change === "quiet") return undefined;
       coming = undefined;
       hasSpoken ||= change !== undefined;
@@ -106,7 +107,7 @@ function openChanges({ url, key, openSocket, allow }: FollowConnection, id: stri
   };
 }
 
-type FollowConnection = Pick<Connection, "client" | "url" | "key" | "openSocket" | "allow">;
+type FollowConnection = Pick<Connection, "client" | "url" | "key" | "openSocket" | "allow" | "sleep">;
 
 /** Shows the progress of an operation until it ends. @throws Interrupted at Ctrl-C: the operation goes on. */
 export async function followOperation(
@@ -114,7 +115,7 @@ export async function followOperation(
   connection: FollowConnection,
   id: string,
 ): Promise<OperationDetail> {
-  const { client } = connection;
+  const { client, sleep } = connection;
   const signal = person.interrupted();
   const progress = startProgress(io, `operation ${id}`);
   let isLost = false;
@@ -122,6 +123,7 @@ export async function followOperation(
   const ask = async (): Promise<OperationDetail> => {
     const operation = await askPatiently(() => client.getOperation({ params: { id } }), {
       signal,
+      sleep,
       isWorthwhile: isPassing,
       onLost() {
         progress.show("lost the connection to the service; the operation goes on, asking again");
@@ -191,6 +193,7 @@ async function begin<K extends LongOperationName>(
   try {
     return await askPatiently(() => beginOperation(connection, name, input, idempotencyKey), {
       signal,
+      sleep: connection.sleep,
       // A service that was never reached has begun nothing.
       isWorthwhile: (error, isFirst) => isOutOfReach(error) && !(isFirst && isRefused(error)),
       onLost() {

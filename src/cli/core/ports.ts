@@ -1,4 +1,5 @@
 import type { Client, ClientOptions } from "#client/index.ts";
+import type { Sleep } from "#client/sleep.ts";
 import type { Transport } from "#client/stream.ts";
 import type { AuditList, AuditListQuery } from "#contract/audit.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
@@ -30,6 +31,8 @@ export interface ServiceOptions {
 }
 
 export interface Connection extends ClientOptions, Pick<Transport, "openSocket"> {
+  /** Waits between two calls. */
+  readonly sleep: Sleep;
   /** Called before anything is sent; throws where the key must not go to whoever listens there. */
   readonly allow?: () => Promise<void>;
   readonly client: Client;
@@ -39,6 +42,13 @@ export interface ConnectOptions extends Pick<ClientOptions, "onDeprecated"> {
   /** Ends the calls of the client. */
   readonly signal?: AbortSignal | undefined;
   readonly fetch?: typeof globalThis.fetch;
+}
+
+/** How a command line waits. */
+export interface CliTime {
+  readonly sleep: Sleep;
+  /** A signal that fires after a time. */
+  readonly timeout: (durationMs: number) => AbortSignal;
 }
 
 export interface CommandPorts {
