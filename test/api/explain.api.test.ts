@@ -11,7 +11,6 @@ const failing: Outcome = {
   message: "1 unit failed: shop.service (exit-code)",
   details: { units: [{ name: "shop.service", result: "exit-code" }], kills: [{ process: "java" }] },
 };
-const minute = 60_000_000;
 const allScopes = ["connectors:chat", "health:read", "logs:read", "system:read"];
 
 let service: TestService;
@@ -79,7 +78,7 @@ const previewed = async (body?: unknown, key = service.admin): Promise<Explanati
 const linesOf = (prompt: string): readonly string[] => prompt.split("\n").filter((line) => /^L\d+ /.test(line));
 
 describe("an explanation", () => {
-  it("says what the model says, what it rests on and what it was asked with", async () => {
+  it("has the answer of the model, the cited entries and the question", async () => {
     const cursors = write([{ message: "cannot open /etc/shop.conf" }, { message: "exiting" }]);
     const explanation = await answered("", { question: "Why now?" });
     expect(explanation).toEqual({
@@ -110,13 +109,13 @@ describe("an explanation", () => {
     ]);
   });
 
-  it("is asked of the connector that is named, and audited", async () => {
+  it("asks the named connector, and audits it", async () => {
     const explanation = await answered("", { connector: "far" });
     expect(explanation.connector).toBe("far");
     expect(service.audit.entries.at(-1)).toMatchObject({ operation: "explainCheck", target: { connector: "far" } });
   });
 
-  it("takes the last result while it is fresh, and runs the check when there is none", async () => {
+  it("uses a fresh result of the check, and runs the check where there is none", async () => {
     await answered();
     const runs = service.checkHistory.runs("plain", 0, 100).total;
     await answered();
@@ -126,7 +125,7 @@ describe("an explanation", () => {
     expect(service.checkHistory.runs("plain", 0, 100).total).toBeGreaterThan(runs);
   });
 
-  it("names the changes of the status, not the runs", async () => {
+  it("names changes of the status, not runs", async () => {
     const status = (at: "pass" | "fail", message: string) => () => Promise.resolve({ ...failing, status: at, message });
     for (const [at, message] of [
       ["pass", "fine"],
@@ -160,7 +159,7 @@ describe("an explanation", () => {
     expect(provider.calls.length).toBe(1);
   });
 
-  it("is an error where the model says nothing", async () => {
+  it("is an error where the model answers nothing", async () => {
     await service.app.close();
     await start(" \n");
     expect(await explain()).toMatchObject({
@@ -169,7 +168,7 @@ describe("an explanation", () => {
     });
   });
 
-  it("is refused for a check or a connector that is not there, and for what it does not know", async () => {
+  it("is refused for an unknown check or connector, and unknown members", async () => {
     const path = "/api/v1/health/checks/none/explain";
     const reply = await send(service, { method: "POST", path, key: service.admin });
     expect(reply).toMatchObject({ status: 404, json: { error: { details: { check_id: "none" } } } });
@@ -181,8 +180,8 @@ describe("an explanation", () => {
   });
 });
 
-describe("a preview", () => {
-  it("is to the letter what is sent afterwards, and sends nothing", async () => {
+describe("a preview of an explanation", () => {
+  it("is exactly what is sent afterwards, and sends nothing", async () => {
     write([{ message: "password=hunter2secret" }, { message: "broken \u001b[1mbold" }]);
     const preview = await previewed({ question: "Why?" });
     expect(provider.calls).toEqual([]);
@@ -212,7 +211,7 @@ describe("a preview", () => {
   });
 });
 
-describe("what is sent", () => {
+describe("what is sent to explain a check", () => {
   it("is only what the key may read", async () => {
     write([{ message: "of the shop" }, { message: "of java", unit: "app.service", identifier: "java" }]);
     const everything = await previewed(undefined, service.key(allScopes));
@@ -242,7 +241,7 @@ describe("what is sent", () => {
     expect(narrowed.length).toBeGreaterThan(0);
   });
 
-  it("needs the scopes of both, the narrowed one too", async () => {
+  it("takes the scopes of both, narrowed ones too", async () => {
     for (const scopes of [["connectors:chat"], ["health:read"], ["health:read", "connectors:chat:far"]]) {
       expect([scopes, (await explain("", undefined, service.key(scopes))).status]).toEqual([scopes, 403]);
     }
@@ -251,7 +250,7 @@ describe("what is sent", () => {
     expect((await explain("?preview=true", { connector: "local" }, far)).status).toBe(403);
   });
 
-  it("says what cannot be read, and does without it", async () => {
+  it("names what cannot be read, and does without it", async () => {
     journal.available = false;
     units.available = false;
     service.checkHistory.fault = new Error("disk is full");
@@ -270,28 +269,7 @@ describe("what is sent", () => {
     expect(journal.queries).toEqual([]);
   });
 
-  it("has warnings before the rest, and what surrounds the last change", async () => {
-    await send(service, { path: "/api/v1/health/checks/plain", key: service.admin });
-    const changed = now;
-    journal.write({ message: "long before", unit: "shop.service", priority: 3, time: changed - 11 * minute });
-    journal.write({ message: "right before", unit: "shop.service", priority: 6, time: changed - minute });
-    await service.clock.advance((3 * 60 * minute) / 1000);
-    now = service.clock.now() * 1000;
-    for (let at = 0; at < 300; at += 1)
-      journal.write({ message: `chatter ${at}`, unit: "shop.service", priority: 6, time: now - minute + at });
-    journal.write({ message: "warned", unit: "shop.service", priority: 4, time: now - 30 * minute });
-    const { prompt, omitted } = await previewed();
-    const lines = linesOf(prompt);
-    expect(lines.length).toBe(100);
-    expect(lines[0]).toMatch(/^L1 .* info: right before$/);
-    expect(lines[1]).toMatch(/^L2 .* warning: warned$/);
-    expect(lines[2]).toMatch(/^L3 .* info: chatter 202$/);
-    expect(lines[99]).toMatch(/^L100 .* info: chatter 299$/);
-    expect(prompt).not.toContain("long before");
-    expect(omitted).toEqual(["journal entries beyond 100 that are sent (size limit)"]);
-  });
-
-  it("is bounded, whatever there is", async () => {
+  it("is bounded for any amount of data", async () => {
     const wordy = Array.from({ length: 30 }, (_, at) => ({
       name: `big-${at}.service`,
       description: "\u202e ".repeat(3000),
@@ -333,7 +311,7 @@ describe("what is sent", () => {
     ]);
   });
 
-  it("reads less of entries that are too long to be read at once", async () => {
+  it("reads fewer entries where they are very long", async () => {
     write(Array.from({ length: 30 }, (_, at) => ({ message: `${at} ${"x".repeat(500_000)}` })));
     const { prompt, omitted } = await previewed();
     expect(linesOf(prompt).length).toBe(6);

@@ -129,7 +129,7 @@ describe("GET /system/logs/export", () => {
     expect((await get("", "wrong")).statusCode).toBe(401);
   });
 
-  it("is compressed as other answers are", async () => {
+  it("is compressed", async () => {
     const decoders = { zstd: promisify(zstdDecompress), br: promisify(brotliDecompress), gzip: promisify(gunzip) };
     const plain = await get("?format=json");
     expect(plain.headers["vary"]).toBe("Accept-Encoding");
@@ -140,7 +140,7 @@ describe("GET /system/logs/export", () => {
     }
   });
 
-  it("has no body on HEAD, and reads no more than the first part", async () => {
+  it("has no body for HEAD, and reads no more than the first part", async () => {
     const state = exportOfParts(Buffer.from("part\n"), () => Promise.resolve(true));
     const reply = await service.app.inject({
       method: "HEAD",
@@ -164,7 +164,7 @@ describe("GET /system/logs/export", () => {
     }
   });
 
-  it("is read by the client as it comes", async () => {
+  it("is read by the client in parts", async () => {
     const address = await service.app.listen({ port: 0, host: "127.0.0.1" });
     const body = await createClient({ url: address, key: service.admin }).exportLogs({ query: { format: "json" } });
     const decoder = new TextDecoder();
@@ -195,7 +195,7 @@ describe("an export that cannot go on", () => {
     expect(line).toMatchObject({ level: "warn", reason: "cannot read the journal: a file was removed" });
   });
 
-  it("is refused over HTTP/1.0, where a connection that is cut is the end of any answer", async () => {
+  it("is refused over HTTP/1.0, where a cut connection is the end of any answer", async () => {
     exportOfParts(Buffer.from("part\n"), (at) =>
       at < 2 ? Promise.resolve(true) : Promise.reject(new JournalUnavailable("a file was removed")),
     );
@@ -209,7 +209,7 @@ describe("an export that cannot go on", () => {
     expect(JSON.parse(body)).toMatchObject({ error: { code: "VALIDATION_ERROR" } });
   });
 
-  it("ends with its key", async () => {
+  it("ends when its key is revoked", async () => {
     const key = service.key(["logs:read"]);
     let hasBegun = false;
     const revoked = Promise.withResolvers<void>();
@@ -233,7 +233,7 @@ describe("an export that cannot go on", () => {
     expect([bytes.toString(), isComplete]).toEqual(["part\n", false]);
   });
 
-  it("ends with its client, and gives up its place", async () => {
+  it("ends with its client, and frees its place", async () => {
     const part = Buffer.alloc(1024 * 1024, "x");
     const state = exportOfParts(part, () => Promise.resolve(true));
     const [call, reply] = await open();
@@ -245,7 +245,7 @@ describe("an export that cannot go on", () => {
     expect(state.asked).toBe(asked);
   });
 
-  it("asks for no part before the client has taken the last one", async () => {
+  it("reads no part before the client has taken the last one", async () => {
     const part = Buffer.alloc(4 * 1024 * 1024, "x");
     const state = exportOfParts(part, () => Promise.resolve(true));
     const [call, reply] = await open();
@@ -258,7 +258,7 @@ describe("an export that cannot go on", () => {
 });
 
 describe("exports at the same time", () => {
-  it("are two of a key, and the third is told to wait", async () => {
+  it("are two of a key, and the third gets 429", async () => {
     const released = Promise.withResolvers<boolean>();
     exportOfParts(Buffer.from("part\n"), (_, isFirst) => (isFirst ? Promise.resolve(true) : released.promise));
     const address = await service.app.listen({ port: 0, host: "127.0.0.1" });

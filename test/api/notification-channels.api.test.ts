@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type ChannelSeverity, notificationChannels } from "#contract/alerts.ts";
-import { NotificationFailed } from "#domain/ports/notifications.ts";
 import { createFakeNotifier } from "../fakes/notifier.ts";
 import { createFakeProbe } from "../fakes/probe.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
@@ -31,16 +30,16 @@ describe("the channels that have a severity", () => {
     expect(channels).toEqual(["ntfy", "gotify", "telegram", "matrix", "teams", "pagerduty", "opsgenie", "webhook"]);
   });
 
-  it.each(channels)("can be tested: %s", async (channel) => {
-    expect((await test({ channel })).json).toEqual({
-      success: true,
-      message: "sent",
-      results: [{ channel, to: [], success: true, message: "sent" }],
-    });
-    expect(taken("test")).toEqual([channel]);
-    const notifier = notifiers.get(channel);
-    if (notifier !== undefined) notifier.fault = new NotificationFailed("it answers 401", false);
-    expect((await test({ channel })).json).toMatchObject({ success: false, results: [{ message: "it answers 401" }] });
+  it("can be tested one by one", async () => {
+    for (const channel of channels) {
+      expect((await test({ channel })).json).toEqual({
+        success: true,
+        message: "sent",
+        results: [{ channel, to: [], success: true, message: "sent" }],
+      });
+      expect(notifiers.get(channel)?.taken).toMatchObject([{ kind: "test" }]);
+    }
+    expect(taken("test")).toEqual(channels);
   });
 
   it("are all tested at once", async () => {

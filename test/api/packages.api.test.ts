@@ -39,7 +39,7 @@ describe("GET /packages", () => {
     });
   });
 
-  it("tells installed packages from others, and keeps to the limit", async () => {
+  it("filters by installed, and keeps to the limit", async () => {
     expect(namesIn((await get("?search=editor&installed=true")).json)).toEqual(["editor"]);
     expect(namesIn((await get("?search=editor&installed=false")).json)).toEqual(["editor-doc", "ide"]);
     expect((await get("?search=editor&limit=1")).json).toMatchObject({ total: 3, packages: [{ name: "editor" }] });
@@ -55,7 +55,7 @@ describe("GET /packages", () => {
     expect((await get("?search=editor", service.key(["updates:read"]))).status).toBe(403);
   });
 
-  it("says what is missing where the lists cannot be read, or there is no catalog", async () => {
+  it("is 503 where the lists cannot be read, or there is no catalog", async () => {
     service.packageManager.catalog.trouble = new HostUnavailable("the lists cannot be read", {
       missing: "package lists",
       retryable: true,
@@ -84,15 +84,10 @@ describe("GET /packages/{name}", () => {
     expect((await get("/editor?files=true")).json).toMatchObject({ files: ["/usr/bin/editor"] });
     expect((await get("/ide?files=true")).json).not.toHaveProperty("files");
   });
-
-  it("refuses names of nothing", async () => {
-    expect((await get("/absent")).json).toMatchObject({ error: { code: "NOT_FOUND" } });
-    expect((await get("/-o")).status).toBe(400);
-  });
 });
 
 describe("GET /packages/history", () => {
-  it("gives what was done, without secrets", async () => {
+  it("gives transactions without secrets", async () => {
     service.packageManager.catalog.logged = [
       fakeLogged("editor", {
         commandLine: "apt-get -o Acquire::http::Proxy=http://anna:geheim7x@proxy install editor",
@@ -166,7 +161,7 @@ describe("POST /packages/install", () => {
     expect(packageManager.packages.has("libide")).toBe(false);
   });
 
-  it("takes a key for the packages that are named, and removes others only for one that may remove all", async () => {
+  it("takes a key for the named packages, and removes others only for one that may remove all", async () => {
     service.packageManager.comesAlong = [along("editor", "1.0", null)];
     const narrowed = service.key(["packages:install:ide"]);
     expect((await post("install", { packages: ["editor-doc"] }, narrowed)).json).toMatchObject({
@@ -186,7 +181,7 @@ describe("POST /packages/install", () => {
 });
 
 describe("POST /packages/remove and /packages/purge", () => {
-  it.each(["remove", "purge"])("%s what is named, as the dry run shows it", async (verb) => {
+  it.each(["remove", "purge"])("%s the named packages, as the dry run shows", async (verb) => {
     expect((await post(`${verb}?dry_run=true`, { packages: ["editor"] })).json).toMatchObject({
       steps: ["take a snapshot", `${verb} editor 1.0`],
     });
@@ -198,7 +193,7 @@ describe("POST /packages/remove and /packages/purge", () => {
     expect(service.packageManager.packages.has("editor")).toBe(false);
   });
 
-  it("refuse what must stay, however it would go", async () => {
+  it("refuse protected packages, also those that come along", async () => {
     const { packageManager } = service;
     packageManager.protectedPackages = new Map([["editor", "it is essential"]]);
     packageManager.packages.set("steward", {
@@ -224,14 +219,14 @@ describe("POST /packages/remove and /packages/purge", () => {
     expect(packageManager.transactions).toEqual([]);
   });
 
-  it("refuse what depends on it to a narrowed key", async () => {
+  it("refuse dependent packages to a narrowed key", async () => {
     service.packageManager.comesAlong = [along("server", "1.0", null)];
     const key = service.key(["packages:remove:editor"]);
     expect((await post("remove", { packages: ["editor"] }, key)).status).toBe(400);
     expect((await post("remove", { packages: ["editor"] })).json).toMatchObject({ packages_changed: 2 });
   });
 
-  it("are not supported by every package manager", async () => {
+  it("are 503 where the package manager does not support them", async () => {
     Object.assign(service.packageManager, { planChange: undefined });
     expect(await post("remove", { packages: ["editor"] })).toMatchObject({
       status: 503,
@@ -297,7 +292,7 @@ describe("POST /packages/hold and /packages/unhold", () => {
     expect(isHeld("editor")).toBe(true);
   });
 
-  it("say who has the lock, that it failed, or did not come to be", async () => {
+  it("report the holder of the lock, a failure, and holds that did not take effect", async () => {
     const { packageManager } = service;
     const { setHolds } = packageManager;
     Object.assign(packageManager, { setHolds: () => Promise.resolve({ isDone: false, reason: "no space left" }) });
@@ -320,7 +315,7 @@ describe("POST /packages/hold and /packages/unhold", () => {
     });
   });
 
-  it("are not supported by every package manager, which is said with what does it on the host", async () => {
+  it("are 503 with the command for the host where the package manager does not support them", async () => {
     const { packageManager } = service;
     Object.assign(packageManager, { holdsLack: () => Promise.resolve("its plugin is missing") });
     expect(await post("hold?dry_run=true", { packages: ["editor"] })).toMatchObject({

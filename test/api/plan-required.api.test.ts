@@ -47,7 +47,7 @@ const others = mutations.filter(([, { effect }]) => effect !== "danger");
 const forKeys: readonly MutationName[] = ["createToken", "createCode"];
 
 describe("in an elevated session", () => {
-  it.each(dangerous)("%s is refused with its plan, and done with the token of that", async (name) => {
+  it.each(dangerous)("%s is refused with its plan, and done with the token of it", async (name) => {
     const service = await start();
     const session = elevated(service);
     const request = await prepareMutation(service, name);
@@ -66,7 +66,7 @@ describe("in an elevated session", () => {
     expect(reasonOf(await send(service, withHeaders(request, session, tokenOf(plan))))).toEqual([409, "plan_used"]);
   });
 
-  it.each(others)("%s is done without", async (name) => {
+  it.each(others)("%s is done without a plan", async (name) => {
     const service = await start();
     const reply = await send(service, withHeaders(await prepareMutation(service, name), elevated(service)));
     expect([name, reply.status < 300]).toEqual([name, !forKeys.includes(name)]);
@@ -87,10 +87,10 @@ it.each(dangerous)("%s is done without a plan for a key, and for a token of it",
   expect(operation.effect).toBe("danger");
 });
 
-describe("a plan is demanded", () => {
+describe("a plan in an elevated session", () => {
   const stop = (service: MutableService) => prepareMutation(service, "stopService");
 
-  it("behind the scope and the elevation, and of no dry run", async () => {
+  it("is required after the scope and the elevation, and for no dry run", async () => {
     const service = await start();
     const request = await stop(service);
     const narrow = elevated(service, service.key(["system:read"]));
@@ -108,7 +108,7 @@ describe("a plan is demanded", () => {
     expect(service.units.actions).toEqual([]);
   });
 
-  it("behind what the dry run is refused with", async () => {
+  it("is required after the errors of a dry run", async () => {
     const service = await start();
     const request = { method: "POST", path: "/api/v1/system/services/nothing/stop" } as const;
     expect((await send(service, withHeaders(request, elevated(service)))).status).toBe(404);
@@ -124,7 +124,7 @@ describe("a plan is demanded", () => {
     service.replaceWindows([{ ...window, allow: [], deny: [scope] }]);
   }
 
-  it("behind windows, and again with the reason to override one", async () => {
+  it("is required after windows, and again with the reason to override one", async () => {
     const service = await start();
     freeze(service, "services:stop");
     const request = await stop(service);
@@ -138,7 +138,7 @@ describe("a plan is demanded", () => {
     expect((await send(service, withHeaders(request, session, override, token))).status).toBe(200);
   });
 
-  it("before a call waits for approval, and the answer says that it will", async () => {
+  it("is required before a call waits for approval, and says that it will", async () => {
     const service = await start();
     const request = await stop(service);
     const list = async () =>
@@ -161,7 +161,7 @@ describe("a plan is demanded", () => {
     expect(service.units.actions).toEqual([]);
   });
 
-  it("and says which window would hold a call that waits for approval, also when its plan has changed", async () => {
+  it("says which window would hold back a call that waits for approval", async () => {
     const service = await start();
     service.service.replaceApprovals({ requireFor: ["updates:apply"], approvers: 1, expireMs: 3_600_000 });
     const request = await prepareMutation(service, "applyUpdates");
@@ -180,7 +180,7 @@ describe("a plan is demanded", () => {
     }
   });
 
-  it("of whoever approves a call, which then runs once", async () => {
+  it("is required to approve a call, which then runs once", async () => {
     const service = await start();
     const session = elevated(service);
     const request = await prepareMutation(service, "approve");
@@ -193,7 +193,7 @@ describe("a plan is demanded", () => {
     expect(doneBy(service, "setHostname").filter(({ status }) => status !== 202)).toHaveLength(1);
   });
 
-  it("again where something has changed since", async () => {
+  it("is required again where something has changed since", async () => {
     const service = await start();
     const session = elevated(service);
     const request = await prepareMutation(service, "applyUpdates");
@@ -211,7 +211,7 @@ describe("repetitions in a session", () => {
   const updates = (service: MutableService) => prepareMutation(service, "applyUpdates");
   const keyed = { "idempotency-key": "one" };
 
-  it("get the answer of the call with the token, also without it, and the refusal is not kept", async () => {
+  it("get the answer of the call with the token, also without it, and no refusal", async () => {
     const service = await start();
     const session = elevated(service);
     const request = await updates(service);

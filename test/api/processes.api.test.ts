@@ -54,8 +54,8 @@ const list = async (query = "", key = service.admin): Promise<ProcessList> => {
 };
 const pids = async (query = "", key = service.admin) => (await list(query, key)).processes.map(({ pid }) => pid);
 
-describe("processes", () => {
-  it("are listed with what they take, the most of it first", async () => {
+describe("the processes of the host", () => {
+  it("are listed with their usage, highest first", async () => {
     const answer = await list("?limit=2");
     expect(answer).toMatchObject({ total: 11, cpu_seconds: 2, is_complete: true });
     expect(answer.processes[0]).toEqual({
@@ -84,7 +84,7 @@ describe("processes", () => {
     expect(await pids("?sort=io", service.key(["processes:read:nginx"]))).toEqual([11, 10]);
   });
 
-  it("are found by unit, user and number", async () => {
+  it("are filtered by unit, user and pid", async () => {
     expect(await pids("?unit=nginx")).toEqual([11, 10]);
     expect(await pids("?unit=postgresql*")).toEqual([12]);
     expect(await pids("?user=www-data")).toEqual([11]);
@@ -123,7 +123,7 @@ describe("processes", () => {
     expect((await list("?pid=11&full_command=true", narrowed)).processes[0]?.command).toBe("/usr/bin/nginx");
   });
 
-  it("whose secrets were asked for are in the audit log", async () => {
+  it("are audited where whole command lines were asked for", async () => {
     await list("?pid=12");
     await list("?pid=12&full_command=true");
     expect(service.audit.entries).toMatchObject([{ operation: "listProcesses", target: { full_command: "true" } }]);
@@ -137,7 +137,7 @@ describe("processes", () => {
     expect(await pids("?unit=dbus", key)).toEqual([]);
   });
 
-  it("that are hidden are said to be", async () => {
+  it("are marked as incomplete where others are hidden", async () => {
     processes.hidesOthers = true;
     const { is_complete: isComplete, notes } = await list();
     expect(isComplete).toBe(false);
@@ -146,7 +146,7 @@ describe("processes", () => {
   });
 });
 
-describe("a signal", () => {
+describe("a signal to a process", () => {
   const signal = (
     pid: number,
     { name = "TERM", query = "", key = service.admin, start = fakeProcess(pid).startedAt } = {},

@@ -127,7 +127,7 @@ const signalRequest = (pid: number) => ({
   body: { signal: "TERM", start_time: toTimestamp(fakeProcess(pid).startedAt) },
 });
 /** Well-formed, and of no entry. */
-export const unknownCursor = encodeURIComponent(`s=${"a".repeat(32)};i=1;b=${"b".repeat(32)};m=1;t=1;x=1`);
+const unknownCursor = encodeURIComponent(`s=${"a".repeat(32)};i=1;b=${"b".repeat(32)};m=1;t=1;x=1`);
 const noJournal = {
   prepare: ({ journal }: TestService) => {
     journal.available = false;

@@ -3,7 +3,6 @@ import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
 import type { AnswerFiles, KeptAnswer } from "#transports/http/idempotency.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
-import { createFakeUnits } from "../fakes/units.ts";
 import { partOf } from "../support/breadth.ts";
 import { send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
 import {
@@ -146,7 +145,7 @@ describe("an answer that holds a secret", () => {
     expect(service.audit.entries.at(-1)).toMatchObject({ replayed: true, status: 409, error: "CONFLICT" });
   });
 
-  it("is not kept when there was none: a dry run and a refusal are repeated as they were", async () => {
+  it("is not kept for a dry run and a refusal, which are repeated as they were", async () => {
     const service = await start();
     const path = "/api/v1/auth/tokens";
     for (const [request, status] of [
@@ -196,51 +195,6 @@ describe("a repetition that comes while the first call is at work", () => {
     while (service.provider.calls.length < 2) await new Promise((resolve) => setImmediate(resolve));
     release();
     expect([(await first).status, (await own).status, replayed(await own)]).toEqual([200, 200, false]);
-  });
-
-  it("gets no answer once its own credential has ended", async () => {
-    const service = await start();
-    const { first, release } = await begin(service);
-    const short = tokenOf(service, scopes, 1_000);
-    const authorization = `Bearer ${short}`;
-    const waiting = send(service, { method: "POST", path, body, headers: { ...headers, authorization } });
-    await new Promise((resolve) => setImmediate(resolve));
-    await service.clock.advance(2_000);
-    release();
-    expect([(await first).status, (await waiting).status]).toEqual([200, 401]);
-  });
-
-  it("gets no answer once the key was revoked", async () => {
-    const service = await start();
-    const other = service.key(scopes);
-    const release = service.provider.hold();
-    const call: TestRequest = { method: "POST", path, body, key: other, headers };
-    const first = send(service, call);
-    while (service.provider.calls.length === 0) await new Promise((resolve) => setImmediate(resolve));
-    const waiting = send(service, call);
-    await new Promise((resolve) => setImmediate(resolve));
-    service.service.keyring.revoke(idOf(other));
-    release();
-    await first;
-    expect((await waiting).status).toBe(401);
-  });
-});
-
-describe("a token that has expired", () => {
-  it("is followed by one with the same scopes, which gets the first answer", async () => {
-    const service = await start({ units: createFakeUnits([{ name: "cron.service" }]) });
-    const token = () =>
-      service.service.keyring.createToken(idOf(service.admin), ["services:restart"], service.clock.now() + 5_000);
-    const restart = (text: string) => {
-      const headers = { authorization: `Bearer ${text}`, "idempotency-key": "once" };
-      return send(service, { method: "POST", path: "/api/v1/system/services/cron/restart", headers });
-    };
-    const one = token();
-    const first = await restart(one);
-    await service.clock.advance(6_000);
-    expect((await restart(one)).status).toBe(401);
-    const second = await restart(token());
-    expect([second.status, replayed(second), second.text]).toEqual([200, true, first.text]);
   });
 });
 

@@ -94,7 +94,7 @@ describe("a session", () => {
     expect([(await restart(next)).status, (await read(next)).status]).toEqual([403, 200]);
   });
 
-  it("is both halves or nothing, and a sentence says which one is missing", async () => {
+  it("takes both halves, and the error says which one is missing", async () => {
     const [browser, other] = [await signedIn(), await signedIn()];
     const path = "/api/v1/health";
     const cookieAlone = await send(service, { path, headers: { ...own, cookie: browser.cookie } });
@@ -141,7 +141,7 @@ describe("a session", () => {
     ]);
   });
 
-  it("is refused to pages of others, and to changes without an origin", async () => {
+  it("is refused to pages of other sites, and to changes without an origin", async () => {
     const browser = await signedIn();
     const path = "/api/v1/health";
     const { origin: _, ...withoutOrigin } = headersOf(browser);
@@ -173,7 +173,7 @@ describe("a session", () => {
     expect((await read(browserOf(until))).status).toBe(401);
   });
 
-  it("may do no more than its key", async () => {
+  it("has no more rights than its key", async () => {
     const browser = await signedIn(service.key(["health:read"]));
     const refused = await read(browser, "/api/v1/auth/keys");
     expect(refused.json).toMatchObject({
@@ -183,7 +183,7 @@ describe("a session", () => {
     expect((await restart(browser)).json).toMatchObject({ error: { details: { required_scope: expect.any(String) } } });
   });
 
-  it("idles out after half an hour, and ends after twelve hours however much it is used", async () => {
+  it("idles out after half an hour, and ends after twelve hours of use", async () => {
     const browser = await signedIn();
     await service.clock.advance(29 * minuteMs);
     expect((await read(browser)).status).toBe(200);
@@ -207,7 +207,7 @@ describe("a session", () => {
     expect([(await read(browser)).status, (await restart(next)).status]).toEqual([401, 401]);
   });
 
-  it("cannot make a credential that outlives it, but an elevated one may make keys as its key may", async () => {
+  it("cannot make tokens or codes, but makes keys once it is elevated", async () => {
     const browser = browserOf(await elevate(await signedIn(), { key: service.admin }));
     const token = await as(browser, { method: "POST", path: "/api/v1/auth/tokens" });
     const code = await as(browser, { method: "POST", path: "/api/v1/auth/codes" });
@@ -224,16 +224,6 @@ describe("a session", () => {
     expect((await as(limited, { method: "POST", path: "/api/v1/auth/keys", body: endless })).status).toBe(400);
   });
 
-  it("knows of each change what GET /auth/can says of it", async () => {
-    const browser = await signedIn();
-    const path = "/api/v1/auth/can?operation=restartService&resource=cron.service";
-    const message = messageOf(await restart(browser));
-    expect((await read(browser, path)).json).toMatchObject({ allowed: false, because: [{ kind: "policy", message }] });
-    const next = browserOf(await elevate(browser, { key: service.admin }));
-    expect((await read(next, path)).json).toMatchObject({ allowed: true });
-    expect((await read(next, "/api/v1/auth/can?operation=endSession")).json).toMatchObject({ allowed: true });
-  });
-
   it("writes no file for a request", async () => {
     const browser = await signedIn();
     const before = store.writes();
@@ -247,8 +237,8 @@ describe("a session", () => {
   });
 });
 
-describe("sign-in", () => {
-  it("takes keys alone: no token, no half, nothing else", async () => {
+describe("sign-in with a key", () => {
+  it("takes keys alone: no token, no half of a session", async () => {
     const browser = await signedIn();
     const token = service.service.keyring.createToken(
       service.admin.slice(4, 12),
@@ -263,7 +253,7 @@ describe("sign-in", () => {
       expect((await signIn(body)).status).toBe(400);
   });
 
-  it("is refused to pages of other origins, also those that the settings admit", async () => {
+  it("is refused to pages of other origins, also those of CORS settings", async () => {
     await service.app.close();
     service = await startTestService({ corsOrigins: ["https://console.example"] });
     const reply = await signIn({ key: service.admin }, { origin: "https://console.example" });
@@ -284,7 +274,7 @@ describe("sign-in", () => {
     expect(statuses).toEqual([201, 201, 429]);
   });
 
-  it("is audited by its key, what is done in it by its id, and refusals are counted", async () => {
+  it("is audited by its key, and changes in its session by the session id", async () => {
     const browser = await signedIn();
     await restart(browserOf(await elevate(browser, { key: service.admin })));
     await signIn({ key: "hello" });
@@ -304,7 +294,7 @@ describe("sign-in", () => {
     expect(service.logLines()).toContainEqual(expect.objectContaining({ session_id: browser.id, method: "POST" }));
   });
 
-  it("is in the metrics", async () => {
+  it("is counted in the metrics", async () => {
     await signedIn();
     await signIn({ key: "hello" });
     const { text } = await send(service, { path: "/metrics", key: service.admin });
@@ -326,7 +316,7 @@ describe("sign-in", () => {
     ]);
   });
 
-  it("is refused with a sentence where the session cannot be stored, and ends none for it", async () => {
+  it("is refused where the session cannot be stored, and ends none for it", async () => {
     const browser = await signedIn();
     store.fault = Object.assign(new Error("full"), { code: "ENOSPC", path: "/var/lib/steward/sessions.db" });
     const reply = await signIn({ key: service.admin });
@@ -341,10 +331,10 @@ describe("sign-in", () => {
   });
 });
 
-describe("the cookie", () => {
+describe("the session cookie", () => {
   const nameOf = ({ headers }: TestReply): string => headers["set-cookie"]?.split("=")[0] ?? "";
 
-  it("has the port of the address in its name, and is for TLS where the browser speaks it", async () => {
+  it("has the port of the address in its name, and is Secure for TLS", async () => {
     const names = [];
     for (const headers of [
       { host: "localhost" },
@@ -361,7 +351,7 @@ describe("the cookie", () => {
     ]);
   });
 
-  it("is read behind a proxy that speaks TLS, also in a GET, which has no origin, and removed by its name", async () => {
+  it("is read behind a TLS proxy, also in a GET without an origin, and removed by its name", async () => {
     const https = { ...own, origin: "https://localhost" };
     const reply = await signIn({ key: service.admin }, https);
     expect(reply.headers["set-cookie"]).toMatch(/^__Host-steward=sth_\w+; Path=\/; HttpOnly; SameSite=Strict; Secure$/);
@@ -374,7 +364,7 @@ describe("the cookie", () => {
   });
 });
 
-describe("sign-in: what a dry run does", () => {
+describe("a dry run of a sign-in", () => {
   it("checks the credential and begins nothing", async () => {
     const path = "/api/v1/auth/sessions?dry_run=true";
     const code = await codeOf(service.admin);
@@ -391,7 +381,7 @@ describe("sign-in: what a dry run does", () => {
   });
 });
 
-describe("a code", () => {
+describe("a sign-in code", () => {
   it("signs in once, within a minute, as its key", async () => {
     const code = await codeOf(service.admin);
     expect(code).toMatch(/^stc_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}$/);
@@ -409,13 +399,13 @@ describe("a code", () => {
     expect((await signIn({ code: ofRevoked })).status).toBe(401);
   });
 
-  it("is used by one of two that send it at once", async () => {
+  it("is used by one of several that send it at once", async () => {
     const code = await codeOf(service.admin);
     const replies = await Promise.all(Array.from({ length: 8 }, () => signIn({ code })));
     expect(replies.map(({ status }) => status).sort((a, b) => a - b)).toEqual([201, 401, 401, 401, 401, 401, 401, 401]);
   });
 
-  it("is made by keys, not by their tokens nor by sessions", async () => {
+  it("is made by keys, not by their tokens", async () => {
     const token = service.service.keyring.createToken(service.admin.slice(4, 12), [], service.clock.now() + 1000);
     expect((await send(service, { method: "POST", path: "/api/v1/auth/codes", key: token })).status).toBe(403);
   });
@@ -452,7 +442,7 @@ describe("sign-out", () => {
     expect(store.sessions()).toEqual([]);
   });
 
-  it("ends others of the own key; those of others with keys:admin, when elevated", async () => {
+  it("ends others of its key; those of other keys with keys:admin, when elevated", async () => {
     const key = service.key(["health:read"]);
     const [browser, again, admin] = [await signedIn(key), await signedIn(key), await signedIn()];
     expect((await end(browser, admin.id)).status).toBe(404);
@@ -470,7 +460,7 @@ describe("sign-out", () => {
     );
   });
 
-  it("shows sessions: the own ones, with keys:admin all, and which one asks", async () => {
+  it("lists the sessions of the key, with keys:admin all, and marks the current one", async () => {
     const key = service.key(["health:read"]);
     const [browser, admin] = [await signedIn(key), await signedIn()];
     await service.clock.advance(1000);

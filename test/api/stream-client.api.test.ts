@@ -13,7 +13,8 @@ beforeEach(async () => {
 });
 afterEach(() => service.app.close());
 
-const stream = (options: Partial<LogStreamOptions> = {}) => streamLogs({ url, key: service.admin, ...options });
+const stream = (options: Partial<LogStreamOptions> = {}) =>
+  streamLogs({ url, key: service.admin, sleep: () => Promise.resolve(), ...options });
 
 /** The messages of the next so many entries. */
 async function take(entries: AsyncGenerator<{ readonly message: string }>, count: number): Promise<readonly string[]> {
@@ -26,7 +27,7 @@ async function take(entries: AsyncGenerator<{ readonly message: string }>, count
   return messages;
 }
 
-it("gives the entries that pass its filter, and says what else the service says", async () => {
+it("the log stream client gives the entries that pass its filter", async () => {
   const cursor = service.journal.write({ message: "start" });
   service.journal.write({ message: "one", unit: "web.service", priority: 3 });
   service.journal.write({ message: "two", unit: "web.service", priority: 6 });
@@ -37,7 +38,7 @@ it("gives the entries that pass its filter, and says what else the service says"
   await entries.return();
 });
 
-it("goes on behind the last entry after a lost connection", async () => {
+it("the log stream client goes on behind the last entry after a lost connection", async () => {
   const cursor = service.journal.write({ message: "start" });
   service.journal.write({ message: "one" });
   const entries = stream({ cursor });
@@ -48,7 +49,7 @@ it("goes on behind the last entry after a lost connection", async () => {
   await entries.return();
 });
 
-it("asks before each connection whether it may be made, and ends with what says no", async () => {
+it("the log stream client asks before each connection whether it may be made", async () => {
   const cursor = service.journal.write({ message: "start" });
   service.journal.write({ message: "one" });
   let asked = 0;
@@ -66,7 +67,7 @@ it.each([
   ["a wrong key", { key: "wrong" }, "UNAUTHORIZED", undefined],
   ["a bad filter", { priority: "loud" }, "VALIDATION_ERROR", "priority"],
   ["a bad cursor", { cursor: "x" }, "VALIDATION_ERROR", "cursor"],
-])("throws what the service refuses it for: %s", async (_, options, code, field) => {
+])("the log stream client throws the refusal of the service: %s", async (_, options, code, field) => {
   await expect(stream(options).next()).rejects.toMatchObject({
     name: "ApiError",
     code,
@@ -74,7 +75,7 @@ it.each([
   });
 });
 
-it("throws when the key ends, and ends when its signal fires", async () => {
+it("the log stream client throws when the key ends, and ends when its signal fires", async () => {
   const key = service.key(["logs:read"]);
   const cursor = service.journal.write({ message: "start" });
   service.journal.write({ message: "one" });
@@ -89,7 +90,7 @@ it("throws when the key ends, and ends when its signal fires", async () => {
   expect(await last).toEqual({ done: true, value: undefined });
 });
 
-it("says that the key has ended, whatever went wrong before", async () => {
+it("the log stream client throws that the key has ended, whatever went wrong before", async () => {
   const key = service.key(["logs:read"]);
   service.journal.available = false;
   const next = stream({
@@ -99,7 +100,7 @@ it("says that the key has ended, whatever went wrong before", async () => {
   await expect(next).rejects.toMatchObject({ code: "UNAUTHORIZED", message: "key revoked", details: undefined });
 });
 
-it("leaves nothing on its signal with each entry", async () => {
+it("the log stream client leaves no listener on its signal with each entry", async () => {
   const { signal } = new AbortController();
   const cursor = service.journal.write({ message: "start" });
   const entries = stream({ cursor, signal });
@@ -113,7 +114,7 @@ it("leaves nothing on its signal with each entry", async () => {
   expect(getEventListeners(signal, "abort")).toEqual([]);
 });
 
-it("ends when its signal fires while it asks why it was refused", async () => {
+it("the log stream client ends when its signal fires while it asks for the reason of a refusal", async () => {
   const abort = new AbortController();
   // Hangs up on the WebSocket, and never answers why.
   const silent = createServer(() => abort.abort());

