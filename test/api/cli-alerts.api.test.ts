@@ -1,25 +1,17 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { NotificationFailed } from "#domain/ports/notifications.ts";
-import { runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+  return service;
 });
-afterEach(() => service.app.close());
-
-const steward = (...argv: readonly string[]) =>
-  runInProcess(argv, {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
-    now: () => service.clock.now(),
-  });
 
 describe("steward alerts", () => {
   it.each([[["alerts"]], [["alerts", "list"]]])("lists them: %j", async (argv) => {
-    const { code, out } = await steward(...argv);
+    const { code, out } = await steward([...argv]);
     expect(code).toBe(0);
     expect(out).toMatch(/HighCPUUsage.*warning.*inactive.*10/);
     expect(out).toMatch(/ServiceDown.*critical.*by systemd/);
@@ -31,25 +23,25 @@ describe("steward alerts", () => {
     await service.clock.advance(6 * 60_000);
     const firing = await steward("alerts");
     expect([firing.code, firing.out]).toEqual([1, expect.stringMatching(/firing.*2026-01-01T00:00:15/)]);
-    expect((await steward("alerts", "silence", "HighCPUUsage", "--for", "2h", "--comment", "a build")).code).toBe(0);
-    const silenced = await steward("alerts", "--json");
+    expect((await steward(["alerts", "silence", "HighCPUUsage", "--for", "2h", "--comment", "a build"])).code).toBe(0);
+    const silenced = await steward("alerts --json");
     expect(silenced.code).toBe(0);
     expect(JSON.parse(silenced.out)).toMatchObject({ firing: 1 });
   });
 
   it("silences a check", async () => {
-    const made = await steward("alerts", "silence", "vital", "--for", "90m");
+    const made = await steward("alerts silence vital --for 90m");
     expect(made.out).toMatch(/^vital is silenced until 2026-01-01T01:30:00.000Z \(operation-\d+\)\n$/);
-    expect((await steward("alerts", "silences")).out).toMatch(/operation-\d+ +vital /);
+    expect((await steward("alerts silences")).out).toMatch(/operation-\d+ +vital /);
   });
 
   it("silences, lists silences, and ends one", async () => {
-    const made = await steward("alerts", "silence", "DiskSpaceLow", "--for", "90m", "--comment", "two\nlines");
+    const made = await steward(["alerts", "silence", "DiskSpaceLow", "--for", "90m", "--comment", "two\nlines"]);
     expect(made.out).toMatch(/^DiskSpaceLow is silenced until 2026-01-01T01:30:00.000Z \(operation-\d+\)\n$/);
     const id = /\((.*)\)/.exec(made.out)?.[1] ?? "";
-    expect((await steward("alerts", "silences")).out).toMatch(new RegExp(`${id}.*DiskSpaceLow.*test.*two lines`));
-    expect((await steward("alerts", "unsilence", id)).out).toBe("DiskSpaceLow is no longer silenced\n");
-    expect(await steward("alerts", "unsilence", id)).toMatchObject({
+    expect((await steward("alerts silences")).out).toMatch(new RegExp(`${id}.*DiskSpaceLow.*test.*two lines`));
+    expect((await steward(["alerts", "unsilence", id])).out).toBe("DiskSpaceLow is no longer silenced\n");
+    expect(await steward(["alerts", "unsilence", id])).toMatchObject({
       code: 2,
       err: expect.stringContaining("none has this id"),
     });
@@ -64,25 +56,25 @@ describe("steward alerts", () => {
     ],
     [["alerts", "silence", "DiskSpaceLow", "--for", "31d"], /30 days/],
   ])("refuses %j", async (argv, message) => {
-    expect(await steward(...argv)).toMatchObject({ code: 2, err: expect.stringMatching(message) });
+    expect(await steward([...argv])).toMatchObject({ code: 2, err: expect.stringMatching(message) });
     expect(service.alertStore.silences()).toEqual([]);
   });
 });
 
 describe("steward notify", () => {
   it("sends a test to each channel, and says what came of it", async () => {
-    expect(await steward("notify", "test")).toMatchObject({
+    expect(await steward("notify test")).toMatchObject({
       code: 0,
       out: "chat: sent\nemail (ops@example.org): sent\n",
     });
     service.notifiers.chat.fault = new NotificationFailed("the webhook answers 404", false);
-    expect(await steward("notify", "test", "chat")).toMatchObject({ code: 1, out: "chat: the webhook answers 404\n" });
-    expect((await steward("notify", "test", "pigeon")).code).toBe(2);
-    expect((await steward("notify", "test", "paging_chat")).code).toBe(2);
+    expect(await steward("notify test chat")).toMatchObject({ code: 1, out: "chat: the webhook answers 404\n" });
+    expect((await steward("notify test pigeon")).code).toBe(2);
+    expect((await steward("notify test paging_chat")).code).toBe(2);
   });
 
   it("lists notifications", async () => {
-    await steward("notify", "test", "email");
+    await steward("notify test email");
     const { code, out } = await steward("notify");
     expect([code, out]).toEqual([0, expect.stringMatching(/email.*sent.*1.*Test notification of Steward/)]);
     expect(out).toMatch(/1 of 1\n$/);

@@ -1,21 +1,15 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import { scopes } from "#contract/scopes.ts";
-import { runInProcess } from "./cli-run.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-});
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
+  return service;
 });
 
-const run = (key: string, ...argv: readonly string[]) =>
-  runInProcess(argv, { environment: { STEWARD_URL: url, STEWARD_API_KEY: key }, now: service.clock.now });
+const run = (key: string, ...argv: readonly string[]) => steward(argv, { environment: { STEWARD_API_KEY: key } });
 const idIn = (text: string): string => /steward approve (\S+)/.exec(text)?.[1] ?? "";
 
 it("steward approve, deny and approvals cancel take the id that the refused call printed", async () => {
@@ -62,8 +56,7 @@ it("steward approve shows the new plan and asks again where the plan has changed
   /** Approves while each version in turn is offered once a plan was shown. */
   const approve = (id: string, offered: readonly string[], answers?: readonly string[]) => {
     const left = [...offered];
-    return runInProcess(["approve", id, ...(answers === undefined ? ["--yes"] : [])], {
-      environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
+    return steward(["approve", id, ...(answers === undefined ? ["--yes"] : [])], {
       ...(answers && { answers }),
       onText(text) {
         const next = text.startsWith("approved by") ? left.shift() : undefined;
@@ -133,9 +126,7 @@ it("steward approvals watch lists waiting calls again with each change, until Ct
     if (isLast) ctrlC.abort();
     else void step?.();
   };
-  const watched = await runInProcess(["approvals", "watch", "--json"], {
-    ...{ environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin }, interrupt: ctrlC.signal, onText },
-  });
+  const watched = await steward("approvals watch --json", { interrupt: ctrlC.signal, onText });
   expect(watched.code).toBe(130);
   const [first = "", second = "", third = ""] = known;
   expect(lists.slice(0, 3)).toEqual([[], [first], [first, second].toSorted()]);

@@ -1,14 +1,13 @@
 import { createServer, type Server } from "node:http";
 import { stripVTControlCharacters } from "node:util";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
-import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
 let model: FakeChatProvider;
-beforeEach(async () => {
+const { steward, url } = useSteward(async () => {
   model = createFakeChatProvider({ pieces: ["Hello ", "to \u001b[31myou"] });
   const definition = {
     name: "local",
@@ -19,19 +18,9 @@ beforeEach(async () => {
   };
   const plan = { default: "local", connectors: [definition], budgetOf: () => undefined };
   service = await startTestService({ loadConnectors: () => Promise.resolve({ plan, discovery: undefined }) });
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-});
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
+  return service;
 });
 
-const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
-  runInProcess(argv, {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
-    now: service.clock.now,
-    ...setting,
-  });
 const offer = (): void => {
   service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
   service.packageManager.repository.set("library", { version: "2.1", isSecurity: true });
@@ -49,7 +38,7 @@ describe("steward updates", () => {
       service.packageManager.repository.set("editor", { version: "1.2", isSecurity: false });
     };
     const setting = { columns: 80, onText: change };
-    const refused = await steward(["updates", "apply"], { ...setting, answers: ["y", "n"] });
+    const refused = await steward("updates apply", { ...setting, answers: ["y", "n"] });
     expect(refused.err).toMatch(/something has changed since the plan was made; now it would:\nUpdate 2 packages\?/);
     expect(refused.out).toMatch(/update editor from 1.0 to 1.1\n(?:.|\n)*update editor from 1.0 to 1.2\n/);
     expect(refused.out).toMatch(
@@ -58,13 +47,13 @@ describe("steward updates", () => {
     expect([refused.code, versionOf("editor"), versionOf("library")]).toEqual([1, "1.0", "2.0"]);
     isShown = false;
     service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
-    const agreed = await steward(["updates", "apply"], { ...setting, answers: ["y", "y"] });
+    const agreed = await steward("updates apply", { ...setting, answers: ["y", "y"] });
     expect([agreed.code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.2", "2.1"]);
   });
 
   it("lists available updates, security updates in colour", async () => {
     offer();
-    const { code, out } = await steward(["updates"], { hasColours: true });
+    const { code, out } = await steward("updates", { hasColours: true });
     expect(code).toBe(0);
     expect(out).toContain("  \u001b[31msecurity\u001b[39m\n");
     expect(stripVTControlCharacters(out)).toMatch(/library +2\.0 +2\.1 +security\n/);
@@ -73,14 +62,14 @@ describe("steward updates", () => {
 
   it("shows the plan, asks, updates and prints the result", async () => {
     offer();
-    const { code, out, err } = await steward(["updates", "apply"], { answers: ["y"], columns: 80 });
+    const { code, out, err } = await steward("updates apply", { answers: ["y"], columns: 80 });
     expect(err).toMatch(/^Update 2 packages\? \[y\/N\] /);
     expect(out).toMatch(/^ {2}1\. /);
     expect(out).toMatch(/ {2}library 2\.0 → 2\.1\n/);
     expect(out).toMatch(/snapshot from before: \S+\n/);
     expect(out).toMatch(/\n2 packages updated\n$/);
     expect([code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.1", "2.1"]);
-    expect(await steward(["updates", "apply", "--yes"])).toMatchObject({
+    expect(await steward("updates apply --yes")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/nothing/i),
     });
@@ -88,10 +77,10 @@ describe("steward updates", () => {
 
   it("changes nothing without a yes, or in a dry run", async () => {
     offer();
-    expect(await steward(["updates", "apply"], { answers: [""] })).toMatchObject({ code: 1 });
-    expect(await steward(["updates", "apply"])).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
-    expect(await steward(["updates", "apply", "--dry-run"])).toMatchObject({ code: 0, err: "" });
-    expect(JSON.parse((await steward(["updates", "apply", "--dry-run", "--json"])).out)).toMatchObject({
+    expect(await steward("updates apply", { answers: [""] })).toMatchObject({ code: 1 });
+    expect(await steward("updates apply")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
+    expect(await steward("updates apply --dry-run")).toMatchObject({ code: 0, err: "" });
+    expect(JSON.parse((await steward("updates apply --dry-run --json")).out)).toMatchObject({
       dry_run: true,
     });
     expect(versionOf("editor")).toBe("1.0");
@@ -104,7 +93,7 @@ describe("steward updates", () => {
     ["keys revoke KEY", /^Revoke the key \w+\?/m],
   ])("shows the plan beside the question where standard output is a file: %s", async (line, question) => {
     offer();
-    const id = (await steward(["snapshots", "create"])).out.trim();
+    const id = (await steward("snapshots create")).out.trim();
     await service.clock.advance(2_000);
     const key = service.key(["health:read"]).split("_")[1] ?? "";
     const argv = line.replace("ID", id).replace("KEY", key).split(" ");
@@ -119,30 +108,30 @@ describe("steward updates", () => {
 
   it("applies security updates alone, and prints JSON", async () => {
     offer();
-    const { code, out } = await steward(["updates", "apply", "--security", "--no-snapshot", "--yes", "--json"]);
+    const { code, out } = await steward("updates apply --security --no-snapshot --yes --json");
     expect(JSON.parse(out)).toMatchObject({ success: true, snapshot_id: "", packages: [{ name: "library" }] });
     expect([code, versionOf("editor")]).toEqual([0, "1.0"]);
   });
 
   it("returns at once with --no-wait, and the operation is found later", async () => {
     offer();
-    const { code, out, err } = await steward(["updates", "apply", "--yes", "--no-wait"]);
+    const { code, out, err } = await steward("updates apply --yes --no-wait");
     const id = idOf(out);
     expect({ code, err }).toEqual({
       code: 0,
       err: `steward: begun; to see how it comes along: steward operations watch ${id}\n`,
     });
     expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
-    expect((await steward(["updates", "history"])).out).toMatch(new RegExp(`${id} +updates\\.apply +done`));
+    expect((await steward("updates history")).out).toMatch(new RegExp(`${id} +updates\\.apply +done`));
     expect((await steward(["operations", "show", id])).out).toContain(id);
-    expect((await steward(["operations", "--status", "failed"])).out).toMatch(/\n0 of 0\n$/);
-    expect((await steward(["operations", "watch"])).out).toBe("no operation runs\n");
+    expect((await steward("operations --status failed")).out).toMatch(/\n0 of 0\n$/);
+    expect((await steward("operations watch")).out).toBe("no operation runs\n");
   });
 
   it("reports a failure on one line with exit code 1", async () => {
     offer();
     service.launcher.fault = new Error("no room");
-    const { code, err } = await steward(["updates", "apply", "--yes"]);
+    const { code, err } = await steward("updates apply --yes");
     expect([code, err.trim().split("\n").at(-1)]).toEqual([expect.any(Number), expect.stringMatching(/^steward: /)]);
     expect(code).not.toBe(0);
   });
@@ -167,7 +156,7 @@ async function breaking(
           : [],
       );
       const body = Buffer.concat(chunks);
-      void fetch(`${url}${path}`, { method: request.method ?? "GET", headers, ...(body.length > 0 && { body }) })
+      void fetch(`${url()}${path}`, { method: request.method ?? "GET", headers, ...(body.length > 0 && { body }) })
         .then(async (answer) => {
           const text = await answer.text();
           // The service has done what it was asked for; only the answer is lost.
@@ -195,7 +184,7 @@ describe("Ctrl-C", () => {
       return false;
     });
     const environment = { STEWARD_URL: address };
-    const { code, err } = await steward(["updates", "apply", "--yes"], { environment, interrupt: ctrlC.signal });
+    const { code, err } = await steward("updates apply --yes", { environment, interrupt: ctrlC.signal });
     server.closeAllConnections();
     server.close();
     const id = idOf(err);
@@ -215,7 +204,7 @@ describe("Ctrl-C", () => {
       return false;
     });
     const environment = { STEWARD_URL: address };
-    const ended = await steward(["updates", "apply", "--yes"], { environment, interrupt: ctrlC.signal });
+    const ended = await steward("updates apply --yes", { environment, interrupt: ctrlC.signal });
     server.closeAllConnections();
     server.close();
     expect(ended).toMatchObject({
@@ -229,22 +218,22 @@ describe("a connection that is lost", () => {
   it("begins an update once, and follows it to its end", async () => {
     offer();
     const { address, server, paths } = await breaking((path, count) => count === 1 && !path.includes("dry_run"));
-    const { code, out } = await steward(["updates", "apply", "--yes"], { environment: { STEWARD_URL: address } });
+    const { code, out } = await steward("updates apply --yes", { environment: { STEWARD_URL: address } });
     server.closeAllConnections();
     server.close();
     expect([code, out]).toEqual([0, expect.stringMatching(/\n2 packages updated\n$/)]);
     expect(paths.filter((path) => path === "POST /api/v1/updates/apply").length).toBeGreaterThan(1);
-    expect((await steward(["operations"])).out).toMatch(/\n1 of 1\n$/);
+    expect((await steward("operations")).out).toMatch(/\n1 of 1\n$/);
   });
 
   it("is reported in one line where no service answers", async () => {
     await service.app.close();
-    expect(await steward(["updates", "apply", "--yes"])).toMatchObject({
+    expect(await steward("updates apply --yes")).toMatchObject({
       code: 2,
       out: "",
       err: expect.stringMatching(/^steward: cannot reach the service: .*ECONNREFUSED.* \(is it running\?\)\n$/),
     });
-    expect(await steward(["snapshots", "create"])).toMatchObject({
+    expect(await steward("snapshots create")).toMatchObject({
       code: 2,
       err: expect.stringMatching(/cannot reach/),
     });
@@ -256,9 +245,9 @@ describe("steward snapshots and rollback", () => {
     const made = await steward(["snapshots", "create", "before the storm"]);
     const id = made.out.trim();
     expect(made).toMatchObject({ code: 0, out: expect.stringMatching(/^\d{8}-\d{6}\n$/) });
-    expect((await steward(["snapshots"])).out).toMatch(new RegExp(`${id} .*before the storm\n1 snapshot\n$`));
+    expect((await steward("snapshots")).out).toMatch(new RegExp(`${id} .*before the storm\n1 snapshot\n$`));
     offer();
-    expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);
+    expect((await steward("updates apply --no-snapshot --yes")).code).toBe(0);
     expect((await steward(["snapshots", "diff", id])).out).toMatch(/editor 1\.0 → 1\.1\n/);
     expect((await steward(["snapshots", "diff", id, "/etc/nowhere"])).err).toMatch(
       /cannot compare \/etc\/nowhere: neither the snapshot nor the host has it/,
@@ -271,7 +260,7 @@ describe("steward snapshots and rollback", () => {
     expect(versionOf("editor")).toBe("1.0");
     expect(await steward(["snapshots", "delete", id])).toMatchObject({ code: 2 });
     expect((await steward(["snapshots", "delete", id, "--yes"])).code).toBe(0);
-    expect(await steward(["rollback", "20200101-000000", "--yes"])).toMatchObject({
+    expect(await steward("rollback 20200101-000000 --yes")).toMatchObject({
       code: 2,
       err: expect.stringContaining("NOT_FOUND"),
     });
@@ -280,9 +269,9 @@ describe("steward snapshots and rollback", () => {
 
 describe("steward rollback", () => {
   it("passes on its options", async () => {
-    const id = (await steward(["snapshots", "create"])).out.trim();
+    const id = (await steward("snapshots create")).out.trim();
     offer();
-    expect((await steward(["updates", "apply", "--no-snapshot", "--yes"])).code).toBe(0);
+    expect((await steward("updates apply --no-snapshot --yes")).code).toBe(0);
     service.snapshots.nowhere.add("editor");
     expect(await steward(["rollback", id, "--yes"])).toMatchObject({ code: 2, err: expect.stringContaining("editor") });
     const options = ["--partial", "--etc", "all", "--allow-downgrade", "editor", "--json", "--yes"];
@@ -300,18 +289,18 @@ describe("steward rollback", () => {
   it("can be required for an update", async () => {
     offer();
     service.snapshots.nowhere.add("editor");
-    expect(await steward(["updates", "apply", "--require-rollback", "--yes"])).toMatchObject({
+    expect(await steward("updates apply --require-rollback --yes")).toMatchObject({
       code: 2,
       err: expect.stringContaining("editor"),
     });
-    expect((await steward(["updates", "apply", "--yes"])).code).toBe(0);
-    expect((await steward(["snapshots"])).out).toMatch(/not .*editor/);
+    expect((await steward("updates apply --yes")).code).toBe(0);
+    expect((await steward("snapshots")).out).toMatch(/not .*editor/);
   });
 });
 
 describe("steward chat, connectors and explain", () => {
   it("prints the answer without terminal escapes", async () => {
-    expect(await steward(["chat", "say", "hello"])).toEqual({ code: 0, out: "Hello to you\n", err: "" });
+    expect(await steward("chat say hello")).toEqual({ code: 0, out: "Hello to you\n", err: "" });
     expect(model.calls.at(-1)).toMatchObject({ messages: [{ role: "user", content: "say hello" }] });
   });
 
@@ -342,7 +331,7 @@ describe("steward chat, connectors and explain", () => {
   });
 
   it("chats until the person ends it", async () => {
-    const { code, out } = await steward(["chat"], { answers: ["hello", "and again"] });
+    const { code, out } = await steward("chat", { answers: ["hello", "and again"] });
     expect([code, out]).toEqual([0, "Hello to you\nHello to you\n"]);
     expect(model.calls.at(-1)?.messages).toHaveLength(3);
   });
@@ -358,7 +347,7 @@ describe("steward chat, connectors and explain", () => {
 
   it("attaches no logs that the key may not read", async () => {
     const environment = { STEWARD_API_KEY: service.key(["connectors:chat"]) };
-    expect(await steward(["chat", "--attach-logs", "nginx", "x"], { environment })).toMatchObject({
+    expect(await steward("chat --attach-logs nginx x", { environment })).toMatchObject({
       code: 2,
       err: expect.stringContaining("lacks the scope logs:read"),
     });
@@ -366,14 +355,14 @@ describe("steward chat, connectors and explain", () => {
   });
 
   it("lists and tests connectors, and explains a check", async () => {
-    expect((await steward(["connectors"])).out).toMatch(/local \(default\) +Fake +fake-1/);
-    expect(await steward(["connectors", "test"])).toMatchObject({
+    expect((await steward("connectors")).out).toMatch(/local \(default\) +Fake +fake-1/);
+    expect(await steward("connectors test")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^local: .* ms\)\n$/),
     });
-    const preview = await steward(["explain", "plain", "--preview"]);
+    const preview = await steward("explain plain --preview");
     expect(preview.out).toContain("--- user");
     expect(model.calls.filter(({ messages }) => messages.length > 0)).toEqual([]);
-    expect((await steward(["explain", "plain"])).out).toBe("Hello to you too\n");
+    expect((await steward("explain plain")).out).toBe("Hello to you too\n");
   });
 });

@@ -1,49 +1,37 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { readAdminKey } from "#app/admin-key.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
 import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward, withScopes, url } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+  return service;
 });
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
-});
-
-const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
-  runInProcess(argv, {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
-    now: service.clock.now,
-    ...setting,
-  });
-const withScopes = (...scopes: readonly string[]) => ({ environment: { STEWARD_API_KEY: service.key(scopes) } });
 
 describe("steward doctor", () => {
   it("prints a summary: exit code 0 for a healthy host, 1 for failed checks", async () => {
-    expect(await steward(["doctor"])).toMatchObject({
+    expect(await steward("doctor")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/\nAll healthy: 2 checks\n$/),
     });
     service.checks.vital.finds = "fail";
     service.fixes.mend.planned = { steps: [{ action: "turn it off and on", run: () => Promise.resolve("turned") }] };
     await service.clock.advance(120_000);
-    const ill = await steward(["doctor"]);
+    const ill = await steward("doctor");
     expect(ill).toMatchObject({ code: 1 });
     expect(ill.out).toMatch(/✗ fail vital {2}vital is fail\n/);
     expect(ill.out).toMatch(/\nFound trouble: 1 failed of 2 checks; 1 can be fixed \(--fix\)\n$/);
-    expect((await steward(["doctor", "--check", "plain"])).out).toBe(
+    expect((await steward("doctor --check plain")).out).toBe(
       "system\n✓ pass plain  plain is pass\nAll healthy: 1 check\n",
     );
-    expect(await steward(["doctor", "--category", "nothing"])).toMatchObject({
+    expect(await steward("doctor --category nothing")).toMatchObject({
       code: 2,
       err: "steward: cannot check: there is no check of category nothing\n",
     });
-    expect(JSON.parse((await steward(["doctor", "--json"])).out)).toMatchObject({
+    expect(JSON.parse((await steward("doctor --json")).out)).toMatchObject({
       by: "the service",
       results: [{}, {}],
     });
@@ -69,7 +57,7 @@ describe("steward doctor", () => {
 
   it("shows the plan of a fix, asks, carries it out, and runs the checks again", async () => {
     const done = mending();
-    const { code, out, err } = await steward(["doctor", "--fix"], { answers: ["y"], columns: 80 });
+    const { code, out, err } = await steward("doctor --fix", { answers: ["y"], columns: 80 });
     expect(err).toBe("Do it? [y/N] ");
     expect(out).toMatch(
       /vital: mend \(moderate\)\n {2}1\. turn it off and on\n {2}done: turn it off and on: done\nfixed: /,
@@ -80,13 +68,13 @@ describe("steward doctor", () => {
 
   it("reports fixes as JSON with --yes", async () => {
     const done = mending();
-    expect(await steward(["doctor", "--fix", "--json"], { answers: ["y"] })).toMatchObject({
+    expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject({
       code: 2,
       out: "",
       err: expect.stringContaining("with both, --yes is needed"),
     });
     expect(done).toEqual([]);
-    const { code, out, err } = await steward(["doctor", "--fix", "--json", "--yes"]);
+    const { code, out, err } = await steward("doctor --fix --json --yes");
     expect({ code, err, done }).toEqual({ code: 0, err: "", done: ["turned"] });
     expect(JSON.parse(out)).toMatchObject({
       by: "the service",
@@ -105,15 +93,15 @@ describe("steward doctor", () => {
     const done = mending();
     const allowed = withScopes("health:read", "health:fix");
     service.fixes.mend.alsoNeeds = ["updates:apply"];
-    const { code, out, err } = await steward(["doctor", "--fix", "--yes"], allowed);
+    const { code, out, err } = await steward("doctor --fix --yes", allowed);
     expect([code, err, done]).toEqual([1, "", []]);
     expect(out).toMatch(
       /\nvital\nleft alone: cannot fix vital: this key lacks the scope updates:apply, which the fix mend takes\n/,
     );
-    const asked = await steward(["doctor", "--fix", "--yes", "--json"], allowed);
+    const asked = await steward("doctor --fix --yes --json", allowed);
     expect(JSON.parse(asked.out)).toMatchObject({ fixes: [{ check_id: "vital", plan: null, result: null }] });
     service.fixes.mend.alsoNeeds = [];
-    expect(await steward(["doctor", "--fix", "--yes"], allowed)).toMatchObject({ code: 0 });
+    expect(await steward("doctor --fix --yes", allowed)).toMatchObject({ code: 0 });
     expect(done).toEqual(["turned"]);
   });
 
@@ -121,7 +109,7 @@ describe("steward doctor", () => {
     const ill = { status: "fail", message: "ill", details: {}, fixId: "rebuild" } as const;
     service.checks.vital.finds = () => Promise.resolve(ill);
     service.fixes.rebuild.planned = { steps: [{ action: "rebuild it", run: () => Promise.resolve("rebuilt") }] };
-    const { code, out } = await steward(["doctor", "--fix", "--json", "--yes"]);
+    const { code, out } = await steward("doctor --fix --json --yes");
     expect([code, JSON.parse(out)]).toEqual([
       1,
       expect.objectContaining({ fixes: [{ check_id: "vital", plan: expect.anything(), result: null }] }),
@@ -146,29 +134,29 @@ describe("steward doctor", () => {
         },
       ],
     };
-    expect(await steward(["doctor", "--fix", "--yes"], { interrupt: ctrlC.signal })).toMatchObject({
+    expect(await steward("doctor --fix --yes", { interrupt: ctrlC.signal })).toMatchObject({
       code: 130,
       err: "steward: the fix goes on; to see the result: steward doctor --check vital\n",
     });
     hold.resolve();
     await expect.poll(() => done).toEqual(["turned"]);
-    expect(await steward(["doctor", "--check", "vital"])).toMatchObject({ code: 0 });
+    expect(await steward("doctor --check vital")).toMatchObject({ code: 0 });
   });
 
   it("fixes nothing without a yes, or without a terminal to ask", async () => {
     const done = mending();
-    expect(await steward(["doctor", "--fix"], { answers: ["n"] })).toMatchObject({
+    expect(await steward("doctor --fix", { answers: ["n"] })).toMatchObject({
       code: 1,
       out: expect.not.stringContaining("turn it off"),
       // The question and its plan are not in a file that standard output may be.
       err: "\nvital: mend (moderate)\n  1. turn it off and on\nDo it? [y/N] steward: nothing was done\n",
     });
-    expect(await steward(["doctor", "--fix"])).toMatchObject({
+    expect(await steward("doctor --fix")).toMatchObject({
       code: 2,
       err: expect.stringContaining("there is nobody at a terminal (--yes does it without asking)"),
     });
     expect(done).toEqual([]);
-    expect((await steward(["doctor", "--fix", "--yes"])).code).toBe(0);
+    expect((await steward("doctor --fix --yes")).code).toBe(0);
     expect(done).toEqual(["turned"]);
   });
 
@@ -191,13 +179,13 @@ describe("steward doctor", () => {
         },
       ],
     };
-    const careful = await steward(["doctor", "--fix", "--yes"]);
+    const careful = await steward("doctor --fix --yes");
     expect(careful).toMatchObject({
       code: 1,
       out: expect.stringContaining("left alone: it is risky (--yes --confirm"),
     });
     expect(done).toBe(0);
-    expect((await steward(["doctor", "--fix", "--yes", "--confirm"])).code).toBe(0);
+    expect((await steward("doctor --fix --yes --confirm")).code).toBe(0);
     expect(done).toBe(1);
   });
 
@@ -206,10 +194,10 @@ describe("steward doctor", () => {
     service.fixes.mend.planned = {
       steps: [{ action: "turn it off and on", run: () => Promise.reject(new Error("it is stuck")) }],
     };
-    const failed = await steward(["api", "fix-check", "vital", "--yes"]);
+    const failed = await steward("api fix-check vital --yes");
     expect([failed.code, JSON.parse(failed.out)]).toEqual([1, expect.objectContaining({ success: false })]);
     mending();
-    const done = await steward(["api", "fix-check", "vital", "--yes"]);
+    const done = await steward("api fix-check vital --yes");
     expect([done.code, JSON.parse(done.out)]).toEqual([0, expect.objectContaining({ success: true })]);
   });
 
@@ -238,12 +226,12 @@ describe("steward doctor", () => {
   });
 
   it("runs the checks itself with --offline, and then fixes nothing", async () => {
-    expect(await steward(["doctor", "--offline"], { local: alone() })).toEqual({
+    expect(await steward("doctor --offline", { local: alone() })).toEqual({
       code: 0,
       out: "memory\n✓ pass memory  fine\nAll healthy: 1 check\n",
       err: "steward: checking without the service, read-only: as it was told\n",
     });
-    expect(await steward(["doctor", "--offline", "--fix"], { local: alone() })).toMatchObject({
+    expect(await steward("doctor --offline --fix", { local: alone() })).toMatchObject({
       code: 2,
       err: expect.stringContaining("cannot fix anything without the service"),
     });
@@ -256,7 +244,7 @@ describe("steward doctor", () => {
       return new Promise<never>(() => undefined);
     };
     const local = { ...alone(), runChecks };
-    expect(await steward(["doctor", "--offline"], { local, interrupt: ctrlC.signal })).toEqual({
+    expect(await steward("doctor --offline", { local, interrupt: ctrlC.signal })).toEqual({
       code: 130,
       out: "",
       err: "steward: checking without the service, read-only: as it was told\nsteward: ended by Ctrl-C\n",
@@ -279,7 +267,7 @@ describe("steward doctor", () => {
       result("of_a_plugin", "fail"),
     ];
     const local = { ...alone(), runChecks: () => Promise.resolve({ ...here, results }) };
-    const lines = (await steward(["doctor", "--offline", "--why"], { local })).out.split("\n");
+    const lines = (await steward("doctor --offline --why", { local })).out.split("\n");
     const below = (id: string) => lines.slice(lines.findIndex((line) => line.includes(`${id} is`)) + 1).slice(0, 2);
     expect(below("disk_space")).toEqual([
       "       why: A file system is nearly full: programs that write to it will fail.",
@@ -290,12 +278,15 @@ describe("steward doctor", () => {
       expect.stringMatching(/^ {7}do: {2}Finish what was interrupted /),
     ]);
     expect(lines.filter((line) => line.startsWith(" "))).toHaveLength(4);
-    expect((await steward(["doctor", "--offline"], { local })).out).not.toContain("why:");
+    expect((await steward("doctor --offline", { local })).out).not.toContain("why:");
   });
 
   it("runs the checks itself where the local service does not run, and never for another host", async () => {
     await service.app.close();
-    const local = { ...alone(), localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere", readAdminKey }) };
+    const local = {
+      ...alone(),
+      localService: () => Promise.resolve({ url: url(), adminKeyFile: "/nowhere", readAdminKey }),
+    };
     const environment = { STEWARD_API_KEY: service.admin };
     const found = await runInProcess(["doctor"], { environment, local });
     expect(found).toMatchObject({
@@ -304,7 +295,7 @@ describe("steward doctor", () => {
     });
     const keyless = await runInProcess(["doctor"], { local });
     expect(keyless).toMatchObject({ code: 0, err: expect.stringMatching(/read-only: cannot find a key: \/nowhere/) });
-    const elsewhere = await runInProcess(["doctor"], { environment: { ...environment, STEWARD_URL: url }, local });
+    const elsewhere = await runInProcess(["doctor"], { environment: { ...environment, STEWARD_URL: url() }, local });
     expect(elsewhere).toMatchObject({
       code: 2,
       out: "",

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { KindUnit } from "#domain/ports/unit-details.ts";
 import { fakeAccount } from "../fakes/accounts.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
@@ -6,8 +6,8 @@ import { fakeListed } from "../fakes/package-catalog.ts";
 import { createFakeProcesses, fakeProcess } from "../fakes/processes.ts";
 import { createFakeUnitDetails } from "../fakes/unit-details.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
-import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 const waiting = { description: "", loadState: "loaded", activeState: "active", subState: "waiting", since: null };
 const job: KindUnit = {
@@ -21,8 +21,7 @@ const hidden = [
 ];
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward, withScopes: as } = useSteward(async () => {
   const units = createFakeUnits([runningUnit("job.service", { mainPid: 12 }), runningUnit("cron.service")]);
   service = await startTestService({
     units,
@@ -36,20 +35,9 @@ beforeEach(async () => {
     ),
     processes: createFakeProcesses(hidden),
   });
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-});
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
+  return service;
 });
 
-const steward = (line: string, { environment, ...setting }: CliSetting = {}) =>
-  runInProcess(line.split(" "), {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
-    now: service.clock.now,
-    ...setting,
-  });
-const as = (...scopes: readonly string[]) => ({ environment: { STEWARD_API_KEY: service.key(scopes) } });
 const json = async (line: string): Promise<unknown> => JSON.parse((await steward(`${line} --json`)).out);
 
 it.each([

@@ -1,33 +1,24 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { type ExportQuery, JournalUnavailable } from "#domain/ports/journal.ts";
-import { runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
 let folder: string;
-beforeEach(async () => {
+const { steward: run } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
   folder = mkdtempSync(join(tmpdir(), "steward-export-"));
   for (const message of ["one", "two", "three"]) service.journal.write({ message, unit: `${message}.service` });
   // All of them long ago.
   await service.clock.advance(24 * 3_600_000);
+  return service;
 });
-afterEach(() => {
-  rmSync(folder, { recursive: true });
-  service.service.cut();
-  return service.app.close();
-});
+afterEach(() => rmSync(folder, { recursive: true }));
 
-const steward = (...argv: readonly string[]) =>
-  runInProcess(["logs", ...argv], {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
-    now: service.clock.now,
-  });
+const steward = (...argv: readonly string[]) => run(["logs", ...argv]);
 const messagesIn = (file: string): readonly string[] =>
   [...readFileSync(file, "utf8").matchAll(/(?:^MESSAGE=|"MESSAGE":")(\w+)/gm)].map(([, message = ""]) => message);
 
@@ -84,12 +75,7 @@ describe("steward logs --export", () => {
 
 describe("steward api export-logs", () => {
   it("prints the export", async () => {
-    const { code, out } = await runInProcess(
-      ["api", "export-logs", "--since", "1970-01-01T00:00:00Z", "--format", "text"],
-      {
-        environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin },
-      },
-    );
+    const { code, out } = await run("api export-logs --since 1970-01-01T00:00:00Z --format text");
     expect([code, out.split("\n").length]).toEqual([0, 5]);
   });
 });

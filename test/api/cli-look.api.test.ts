@@ -1,27 +1,14 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import type { CliTime } from "#cli/index.ts";
 import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
-import { type CliSetting, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward, withScopes } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
+  return service;
 });
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
-});
-
-const steward = (argv: readonly string[], { environment, ...setting }: CliSetting = {}) =>
-  runInProcess(argv, {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin, ...environment },
-    now: service.clock.now,
-    ...setting,
-  });
-const withScopes = (...scopes: readonly string[]) => ({ environment: { STEWARD_API_KEY: service.key(scopes) } });
 
 describe("steward with an unknown subcommand", () => {
   it.each([
@@ -38,12 +25,12 @@ describe("steward with an unknown subcommand", () => {
   });
 
   it("is not refused as unknown where its group takes arguments, or is used alone", async () => {
-    expect(await steward(["updates", "check", "x"])).toMatchObject({
+    expect(await steward("updates check x")).toMatchObject({
       code: 2,
       err: expect.stringMatching(/too many arguments/),
     });
-    expect((await steward(["updates", "--json"])).code).toBe(0);
-    expect((await steward(["updates"])).code).toBe(0);
+    expect((await steward("updates --json")).code).toBe(0);
+    expect((await steward("updates")).code).toBe(0);
   });
 });
 
@@ -53,34 +40,32 @@ describe("steward packages", () => {
     catalog.listed.set("editor", fakeListed("editor", { version: "1.1" }));
     catalog.listed.set("viewer", fakeListed("viewer", { summary: "no \u001b[2Jeditor" }));
     catalog.logged = [fakeLogged("editor", { error: "it failed" })];
-    const found = await steward(["packages", "search", "editor", "--limit", "2"]);
+    const found = await steward("packages search editor --limit 2");
     expect(found.out).toMatch(/^ *editor +1\.1 +1\.0 +the editor of a test$/m);
     expect(found.out).toContain("viewer");
     expect(found.out).not.toContain("\u001b");
     expect(found.out).toMatch(/2 packages\n$/);
-    const shown = await steward(["packages", "show", "editor", "--files"]);
+    const shown = await steward("packages show editor --files");
     expect(shown.out).toMatch(/installed: 1\.0, manual\n/);
     expect(shown.out).toContain("/usr/bin/editor");
-    const history = await steward(["packages", "history"]);
+    const history = await steward("packages history");
     expect(history.out).toContain("apt-get install editor\n  install editor 1.0\n  it failed\n1 transaction\n");
-    expect((await steward(["packages", "hold", "editor", "--dry-run"])).out).toMatch(/hold editor at 1\.0\n/);
-    expect(await steward(["packages", "hold", "editor"])).toMatchObject({ code: 0, out: "held: editor\n" });
-    expect((await steward(["packages", "show", "editor"])).out).toContain(
-      "installed: 1.0, manual, held at its version\n",
-    );
-    const released = await steward(["packages", "unhold", "editor", "--json"]);
+    expect((await steward("packages hold editor --dry-run")).out).toMatch(/hold editor at 1\.0\n/);
+    expect(await steward("packages hold editor")).toMatchObject({ code: 0, out: "held: editor\n" });
+    expect((await steward("packages show editor")).out).toContain("installed: 1.0, manual, held at its version\n");
+    const released = await steward("packages unhold editor --json");
     expect(JSON.parse(released.out)).toMatchObject({ message: "no longer held: editor", packages: [{ held: false }] });
-    expect(await steward(["packages", "hold", "absent"])).toMatchObject({
+    expect(await steward("packages hold absent")).toMatchObject({
       code: 2,
       err: expect.stringContaining("absent is not installed"),
     });
-    expect(await steward(["packages", "show", "absent"])).toMatchObject({ code: 2 });
+    expect(await steward("packages show absent")).toMatchObject({ code: 2 });
   });
 });
 
 describe("steward status", () => {
   it("summarizes a healthy host", async () => {
-    const { code, out, err } = await steward(["status"]);
+    const { code, out, err } = await steward("status");
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(/ healthy\n/);
     expect(out).toMatch(/ system {2}\S+/);
@@ -91,25 +76,25 @@ describe("steward status", () => {
   it("names failed checks with exit code 1, in colour and cut to the terminal", async () => {
     service.checks.vital.finds = () =>
       Promise.resolve({ status: "fail", message: `on\nfire${"!".repeat(99)}`, details: {} });
-    await steward(["check", "vital"]);
-    const { code, out } = await steward(["status"], { columns: 40, hasColours: true });
+    await steward("check vital");
+    const { code, out } = await steward("status", { columns: 40, hasColours: true });
     expect(code).toBe(1);
     expect(out).toContain("\u001b[31munhealthy\u001b[39m");
     expect(out).toContain("\u001b[31mvital: on fire!!!!!!!!!!!!!…\u001b[39m");
   });
 
   it("does not report a missing language model where none is configured", async () => {
-    expect((await steward(["status"])).out).toMatch(/^components {2}healthy; llm not configured$/m);
+    expect((await steward("status")).out).toMatch(/^components {2}healthy; llm not configured$/m);
     // Who may not see connectors is told what /health says.
-    expect((await steward(["status"], withScopes("health:read"))).out).toMatch(/^components {2}unhealthy: llm$/m);
+    expect((await steward("status", withScopes("health:read"))).out).toMatch(/^components {2}unhealthy: llm$/m);
   });
 
   it("leaves out what the key may not read, and refuses a key without health:read", async () => {
-    const { code, out, err } = await steward(["status"], withScopes("health:read"));
+    const { code, out, err } = await steward("status", withScopes("health:read"));
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).not.toContain("system");
     expect(out).not.toContain("broken");
-    const refused = await steward(["status"], withScopes("system:read"));
+    const refused = await steward("status", withScopes("system:read"));
     expect(refused).toMatchObject({
       code: 2,
       out: "",
@@ -122,36 +107,36 @@ describe("steward status", () => {
 
 describe("steward services", () => {
   it("lists services, all or by state", async () => {
-    expect((await steward(["services"])).out).toMatch(/^SERVICE +STATE .*\n.*broken\.service +failed/s);
-    const { out } = await steward(["services", "--status", "failed"]);
+    expect((await steward("services")).out).toMatch(/^SERVICE +STATE .*\n.*broken\.service +failed/s);
+    const { out } = await steward("services --status failed");
     expect(out).toContain("broken.service");
     expect(out).not.toContain("cron.service");
-    expect((await steward(["services", "-n", "2"])).out).toMatch(/\n2 of 5 services \(--limit shows more\)\n$/);
-    expect(JSON.parse((await steward(["services", "list", "--json"])).out)).toMatchObject({ total: 5 });
+    expect((await steward("services -n 2")).out).toMatch(/\n2 of 5 services \(--limit shows more\)\n$/);
+    expect(JSON.parse((await steward("services list --json")).out)).toMatchObject({ total: 5 });
   });
 
   it("changes a service and says its state, or shows the plan", async () => {
-    expect((await steward(["services", "restart", "cron", "--dry-run"])).out).toMatch(/^ {2}1\. .*cron\.service/);
+    expect((await steward("services restart cron --dry-run")).out).toMatch(/^ {2}1\. .*cron\.service/);
     expect(service.units.actions).toEqual([]);
-    expect(await steward(["services", "restart", "cron"])).toMatchObject({
+    expect(await steward("services restart cron")).toMatchObject({
       code: 0,
       out: expect.stringMatching(/^cron\.service restarted, it is active \(running\)\n$/),
     });
-    expect(await steward(["services", "reload", "cron"])).toMatchObject({
+    expect(await steward("services reload cron")).toMatchObject({
       code: 0,
       out: "cron.service reloaded, it is active (running)\n",
     });
-    expect(await steward(["services", "stop", "cron"])).toMatchObject({ code: 0, out: "cron.service stopped\n" });
-    expect(await steward(["services", "start", "cron", "--json"])).toMatchObject({ code: 0 });
-    expect((await steward(["services", "disable", "cron"])).out).toBe(
+    expect(await steward("services stop cron")).toMatchObject({ code: 0, out: "cron.service stopped\n" });
+    expect(await steward("services start cron --json")).toMatchObject({ code: 0 });
+    expect((await steward("services disable cron")).out).toBe(
       "cron.service disabled; it still runs\n  unlink /etc/systemd/system/multi-user.target.wants/cron.service\n",
     );
-    expect((await steward(["services", "mask", "cron", "--dry-run"])).out).toContain("mask cron.service");
-    expect(await steward(["services", "restart", "no-such"])).toMatchObject({
+    expect((await steward("services mask cron --dry-run")).out).toContain("mask cron.service");
+    expect(await steward("services restart no-such")).toMatchObject({
       code: 2,
       err: expect.stringContaining("NOT_FOUND"),
     });
-    expect(await steward(["services", "restart", "cron"], withScopes("services:restart:ssh.service"))).toMatchObject({
+    expect(await steward("services restart cron", withScopes("services:restart:ssh.service"))).toMatchObject({
       code: 2,
       err: expect.stringContaining("lacks the scope services:restart:cron.service"),
     });
@@ -174,7 +159,7 @@ describe("steward logs", () => {
   });
 
   it("prints entries in the short format of journalctl", async () => {
-    const { code, out, err } = await steward(["logs"]);
+    const { code, out, err } = await steward("logs");
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(
       /^\w{3} \d\d \d\d:\d\d:\d\d testhost kernel: out of memory\n\w{3} \d\d \d\d:\d\d:\d\d testhost app\[42\]: one\n {31,}two \n$/,
@@ -182,56 +167,51 @@ describe("steward logs", () => {
   });
 
   it("takes the filters and output formats of journalctl", async () => {
-    await steward(["logs", "-u", "nginx", "-p", "warning", "-g", "time", "-t", "x", "-n", "5", "-r", "--since", "-1h"]);
+    await steward("logs -u nginx -p warning -g time -t x -n 5 -r --since -1h");
     expect(service.journal.queries.at(-1)).toMatchObject({ limit: 5, order: "desc" });
-    expect((await steward(["logs", "-n", "1", "-r", "-o", "cat"])).out).toBe("one\ntwo \n");
-    expect((await steward(["logs", "-n", "9", "-o", "cat"])).out).toContain("long ago");
-    expect((await steward(["logs", "-p", "err", "-o", "cat"])).out).toBe("out of memory\n");
-    expect((await steward(["logs", "-k", "-o", "cat"])).out).toBe("out of memory\n");
+    expect((await steward("logs -n 1 -r -o cat")).out).toBe("one\ntwo \n");
+    expect((await steward("logs -n 9 -o cat")).out).toContain("long ago");
+    expect((await steward("logs -p err -o cat")).out).toBe("out of memory\n");
+    expect((await steward("logs -k -o cat")).out).toBe("out of memory\n");
     expect(
-      (await steward(["logs", "-o", "json"])).out
+      (await steward("logs -o json")).out
         .split("\n")
         .filter(Boolean)
         .map((line) => (JSON.parse(line) as { _PID?: unknown })._PID),
     ).toEqual([undefined, "42"]);
-    expect(JSON.parse((await steward(["logs", "--json"])).out)).toMatchObject({ total: 2, logs: [{}, {}] });
+    expect(JSON.parse((await steward("logs --json")).out)).toMatchObject({ total: 2, logs: [{}, {}] });
   });
 
   it("takes several units, and lists fields, their values, boots and disk usage", async () => {
-    const names = (await steward(["logs", "-N"])).out.split("\n");
+    const names = (await steward("logs -N")).out.split("\n");
     expect(names).toEqual(expect.arrayContaining(["MESSAGE", "PRIORITY", "_SYSTEMD_UNIT"]));
-    expect((await steward(["logs", "-F", "_SYSTEMD_UNIT"])).out).toBe("app.service\nkernel\napp-1.service\n");
-    expect((await steward(["logs", "-u", "app-1", "-u", "kernel", "-o", "cat"])).out).toBe(
-      "out of memory\none\ntwo \n",
-    );
-    expect((await steward(["logs", "--list-boots"])).out).toMatch(
-      /^IDX BOOT ID +FIRST ENTRY +LAST ENTRY\n {2}0 b{32} /,
-    );
-    expect((await steward(["logs", "--disk-usage"])).out).toBe(
+    expect((await steward("logs -F _SYSTEMD_UNIT")).out).toBe("app.service\nkernel\napp-1.service\n");
+    expect((await steward("logs -u app-1 -u kernel -o cat")).out).toBe("out of memory\none\ntwo \n");
+    expect((await steward("logs --list-boots")).out).toMatch(/^IDX BOOT ID +FIRST ENTRY +LAST ENTRY\n {2}0 b{32} /);
+    expect((await steward("logs --disk-usage")).out).toBe(
       "Archived and active journals take up 0B in the file system.\n",
     );
-    expect((await steward(["logs", "-n", "all", "-o", "cat"])).out).toBe("long ago\nout of memory\none\ntwo \n");
+    expect((await steward("logs -n all -o cat")).out).toBe("long ago\nout of memory\none\ntwo \n");
   });
 
   it("prints histogram, facets, templates and the entries around one", async () => {
-    const counted = await steward(["logs", "--histogram", "-S", "today"]);
+    const counted = await steward("logs --histogram -S today");
     expect(counted.code).toBe(0);
     expect(counted.out).toMatch(/^FROM +ENTRIES +SEVERE\n/);
     expect(counted.err).toMatch(/^-- \d+ entr(y|ies) --\n$/);
-    const { out } = await steward(["logs", "--facets", "unit,priority", "-S", "2020-01-01"]);
+    const { out } = await steward("logs --facets unit,priority -S 2020-01-01");
     expect(out).toMatch(/^unit +1 +\d+ % +kernel$/m);
     expect(out).toMatch(/^priority +\d+ +\d+ % +info$/m);
-    const templates = await steward(["logs", "--templates", "-S", "2020-01-01"]);
+    const templates = await steward("logs --templates -S 2020-01-01");
     expect(templates.out).toMatch(/^ENTRIES +SEVERITY +FIRST +ID +UNIT +TEXT\n/);
     expect(templates.out).toMatch(/^1 .* [0-9a-f]{16} +kernel +out of memory$/m);
-    const fresh = await steward(["logs", "--new-since", "2020-01-01"]);
+    const fresh = await steward("logs --new-since 2020-01-01");
     expect(fresh.out).toMatch(/^new +0 +1 .*out of memory$/m);
-    expect(await steward(["logs", "--new-since", "update"])).toMatchObject({
+    expect(await steward("logs --new-since update")).toMatchObject({
       out: "",
       err: expect.stringMatching(/remembers no update/),
     });
-    const [first] = (JSON.parse((await steward(["logs", "--json"])).out) as { logs: readonly { cursor: string }[] })
-      .logs;
+    const [first] = (JSON.parse((await steward("logs --json")).out) as { logs: readonly { cursor: string }[] }).logs;
     const around = await steward(["logs", "--around", first?.cursor ?? "", "-n", "1", "-o", "cat"]);
     expect(around).toEqual({ code: 0, err: "", out: "long ago\nout of memory\none\ntwo \n" });
     for (const argv of [
@@ -253,22 +233,20 @@ describe("steward logs", () => {
         { name: "OTHER", text: "x\ny" },
       ],
     });
-    const { out } = await steward(["logs", "-u", "raw", "-o", "json"], { columns: 80 });
+    const { out } = await steward("logs -u raw -o json", { columns: 80 });
     expect(JSON.parse(out)).toMatchObject({ __CURSOR: cursor, MESSAGE: [97, 0, 98], OTHER: "x\ny" });
-    expect((await steward(["logs", "-u", "raw", "-o", "export"])).out).toContain("MESSAGE\n");
-    expect((await steward(["logs", "-u", "raw", "-o", "export", "--output-fields", "OTHER"])).out).not.toContain(
-      "MESSAGE",
-    );
+    expect((await steward("logs -u raw -o export")).out).toContain("MESSAGE\n");
+    expect((await steward("logs -u raw -o export --output-fields OTHER")).out).not.toContain("MESSAGE");
   });
 
   it("says at a terminal that there are no or more entries", async () => {
-    expect((await steward(["logs", "-n", "1"], { columns: 80 })).err).toMatch(/^-- 1 of 3 entries/);
-    expect(await steward(["logs", "-u", "nobody"], { columns: 80 })).toEqual({
+    expect((await steward("logs -n 1", { columns: 80 })).err).toMatch(/^-- 1 of 3 entries/);
+    expect(await steward("logs -u nobody", { columns: 80 })).toEqual({
       code: 0,
       out: "",
       err: "-- No entries --\n",
     });
-    expect((await steward(["logs", "-u", "nobody"])).err).toBe("");
+    expect((await steward("logs -u nobody")).err).toBe("");
   });
 
   it("says in a pipe that there are more entries than the default limit", async () => {
@@ -276,12 +254,12 @@ describe("steward logs", () => {
     for (let count = 1001; count > 0; count -= 1) {
       service.journal.write({ message: "many", unit: "many.service", time: now - count * 1_000_000 });
     }
-    const { code, out, err } = await steward(["logs", "-u", "many", "-o", "json"]);
+    const { code, out, err } = await steward("logs -u many -o json");
     expect({ code, err }).toEqual({ code: 0, err: "-- 1000 of 1001 entries; -n and --since choose others --\n" });
     expect(out.trim().split("\n")).toHaveLength(1000);
-    expect((await steward(["logs", "-u", "many", "--since", "-10m"])).err).toBe("");
-    expect((await steward(["logs", "-u", "many", "-n", "5"])).err).toBe("");
-    expect((await steward(["logs", "-u", "many", "--json"])).err).toBe("");
+    expect((await steward("logs -u many --since -10m")).err).toBe("");
+    expect((await steward("logs -u many -n 5")).err).toBe("");
+    expect((await steward("logs -u many --json")).err).toBe("");
     const cursor = (JSON.parse(out.split("\n").at(-5) ?? "") as { __CURSOR: string }).__CURSOR;
     expect(await steward(["logs", "-u", "many", "--after-cursor", cursor, "-o", "cat"])).toMatchObject({
       out: "many\nmany\nmany\n",
@@ -294,7 +272,7 @@ describe("steward logs", () => {
   it("marks a cut message, and prints the whole message with --entry", async () => {
     const message = `${"x".repeat(9 * 2 ** 20)} end`;
     const cursor = service.journal.write({ message, unit: "long.service" });
-    const { out } = await steward(["logs", "-u", "long", "-n", "1", "-o", "cat"]);
+    const { out } = await steward("logs -u long -n 1 -o cat");
     expect(out.slice(-400)).toContain(`xxx\n… (cut; the whole: steward logs --entry '${cursor}')\n`);
     expect((await steward(["logs", "--entry", cursor, "-o", "cat"])).out === `${message}\n`).toBe(true);
     expect(await steward(["logs", "--entry", cursor.replace("a", "f")])).toMatchObject({
@@ -307,12 +285,12 @@ describe("steward logs", () => {
     for (let count = 0; count < 12; count += 1) service.journal.write({ message: `${count}`, unit: "few.service" });
     await service.clock.advance(60_000);
     const newest = Array.from({ length: 10 }, (_, at) => `${at + 2}\n`).join("");
-    expect(await steward(["logs", "-u", "few", "-o", "cat", "--no-pager", "-n"])).toEqual({
+    expect(await steward("logs -u few -o cat --no-pager -n")).toEqual({
       code: 0,
       out: newest,
       err: "",
     });
-    expect(await steward(["logs", "-n", "-u", "few", "-o", "cat"])).toMatchObject({ out: newest });
+    expect(await steward("logs -n -u few -o cat")).toMatchObject({ out: newest });
   });
 
   it.each([
@@ -351,7 +329,7 @@ describe("steward logs", () => {
     const onText = (text: string): void => {
       if (text.includes("fresh")) ctrlC.abort();
     };
-    expect(await steward(["logs", "-f", "-n", "0", "-o", "cat"], { interrupt: ctrlC.signal, onText })).toEqual({
+    expect(await steward("logs -f -n 0 -o cat", { interrupt: ctrlC.signal, onText })).toEqual({
       code: 130,
       out: "fresh\n",
       err: "",
@@ -463,7 +441,7 @@ describe("steward logs", () => {
       if (text.includes("fresh")) ctrlC.abort();
     };
     const out = "long ago\nout of memory\none\ntwo \nfresh\n";
-    expect(await steward(["logs", "-f", "-o", "cat"], { interrupt: ctrlC.signal, onText })).toEqual({
+    expect(await steward("logs -f -o cat", { interrupt: ctrlC.signal, onText })).toEqual({
       ...{ code: 130, err: "" },
       out,
     });

@@ -1,39 +1,30 @@
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { withoutSecrets } from "#cli/core/report-parts.ts";
 import { redact } from "#domain/common/redact.ts";
-import { runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
 let folder: string;
 let file: string;
 let settings: string;
-beforeEach(async () => {
+const { steward: run } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
   folder = mkdtempSync(join(tmpdir(), "steward-report-"));
   file = join(folder, "report.json");
   settings = join(folder, "config.yaml");
+  return service;
 });
-afterEach(() => {
-  rmSync(folder, { recursive: true });
-  service.service.cut();
-  return service.app.close();
-});
+afterEach(() => rmSync(folder, { recursive: true }));
 
 const redacted = (text: string): Promise<string> => Promise.resolve(redact(text).text);
 const checkConfig = (path: string | undefined) =>
   Promise.resolve({ file: path, faults: [{ text: "config.yaml:3: unknown" }], warnings: [] });
 const steward = (argv: readonly string[], key = service.admin) =>
-  runInProcess(["report", ...argv], {
-    environment: { STEWARD_URL: url, STEWARD_API_KEY: key },
-    now: service.clock.now,
-    local: { redact: redacted, checkConfig },
-  });
+  run(["report", ...argv], { environment: { STEWARD_API_KEY: key }, local: { redact: redacted, checkConfig } });
 const read = (): Record<string, unknown> & {
   readonly report: { readonly missing: readonly { name: string; reason: string }[] };
 } => JSON.parse(readFileSync(file, "utf8")) as ReturnType<typeof read>;

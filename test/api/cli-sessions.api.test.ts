@@ -1,22 +1,14 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { runInProcess } from "./cli-run.ts";
+import { expect, it } from "vitest";
 import { send, startTestService, type TestService } from "./harness.ts";
 import { registerPasskey } from "./passkeys.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward, url } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-});
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
+  return service;
 });
 
-const environment = () => ({ STEWARD_URL: url, STEWARD_API_KEY: service.admin });
-const steward = (...argv: readonly string[]) =>
-  runInProcess(argv, { environment: environment(), now: service.clock.now });
 const signIn = (body: unknown) => send(service, { method: "POST", path: "/api/v1/auth/sessions", body });
 
 it("prints an address that signs in once", async () => {
@@ -24,9 +16,9 @@ it("prints an address that signs in once", async () => {
   expect([code, err]).toEqual([0, ""]);
   const [, text] = /^http:\/\/127\.0\.0\.1:\d+\/console\/#code=(stc_\w+)\n$/.exec(out) ?? [];
   expect([(await signIn({ code: text })).status, (await signIn({ code: text })).status]).toEqual([201, 401]);
-  const json = await steward("console", "--json");
+  const json = await steward("console --json");
   expect(JSON.parse(json.out)).toEqual({
-    url: expect.stringContaining(`${url}/console/#code=stc_`),
+    url: expect.stringContaining(`${url()}/console/#code=stc_`),
     expires_at: "2026-01-01T00:01:00.000Z",
   });
 });
@@ -36,7 +28,7 @@ it.each([{ given: [] }, { given: ["--json"] }])(
   async ({ given }) => {
     const opened: string[] = [];
     const run = (openBrowser: (address: string) => Promise<void>, ...more: readonly string[]) =>
-      runInProcess(["console", ...given, ...more], { environment: environment(), local: { openBrowser } });
+      steward(["console", ...given, ...more], { local: { openBrowser } });
     const open = (address: string): Promise<void> => {
       opened.push(address);
       return Promise.resolve();
@@ -57,9 +49,9 @@ it("shows who is signed in, and signs them out", async () => {
   const { id } = json as { id: string };
   const { out } = await steward("sessions");
   expect(out).toMatch(new RegExp(`${id} +test \\(${service.admin.slice(4, 12)}\\) +192.0.2.1 .* read`));
-  expect(await steward("sessions", "end", id)).toEqual({ code: 0, out: `${id}: session ended\n`, err: "" });
+  expect(await steward(["sessions", "end", id])).toEqual({ code: 0, out: `${id}: session ended\n`, err: "" });
   expect((await steward("sessions")).out).toBe("nobody is signed in\n");
-  expect((await steward("sessions", "end", id)).code).toBe(2);
+  expect((await steward(["sessions", "end", id])).code).toBe(2);
 });
 
 it("shows passkeys, and removes them", async () => {
@@ -67,8 +59,8 @@ it("shows passkeys, and removes them", async () => {
   const { id } = await registerPasskey(service);
   const { out } = await steward("passkeys");
   expect(out).toMatch(new RegExp(`${id} +laptop +test \\(${service.admin.slice(4, 12)}\\) +localhost .* never`));
-  const plan = await steward("passkeys", "remove", id, "--dry-run");
+  const plan = await steward(["passkeys", "remove", id, "--dry-run"]);
   expect(plan.out).toContain(`remove the passkey laptop of key ${service.admin.slice(4, 12)}`);
-  expect(await steward("passkeys", "remove", id)).toEqual({ code: 0, out: `${id}: passkey removed\n`, err: "" });
-  expect((await steward("passkeys", "remove", id)).code).toBe(2);
+  expect(await steward(["passkeys", "remove", id])).toEqual({ code: 0, out: `${id}: passkey removed\n`, err: "" });
+  expect((await steward(["passkeys", "remove", id])).code).toBe(2);
 });

@@ -1,18 +1,13 @@
-import { afterEach, beforeEach, expect, it } from "vitest";
+import { expect, it } from "vitest";
 import type { WindowPlan } from "#domain/access/window-gate.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
-import { runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-let url: string;
-beforeEach(async () => {
+const { steward } = useSteward(async () => {
   service = await startTestService();
-  url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-});
-afterEach(() => {
-  service.service.cut();
-  return service.app.close();
+  return service;
 });
 
 const dayMs = 86_400_000;
@@ -20,8 +15,6 @@ const window = (name: string, delayMs: number, rest: Partial<WindowPlan>): Windo
   ...{ name, cron: "0 0 * * *", timezone: undefined, allow: [], deny: [], isSilent: false, ...rest },
   times: { calendar: createFakeCalendar(dayMs), durationMs: dayMs / 24, delayMs },
 });
-const steward = (...argv: readonly string[]) =>
-  runInProcess(argv, { environment: { STEWARD_URL: url, STEWARD_API_KEY: service.admin }, now: service.clock.now });
 
 it("shows windows, and says that there are none", async () => {
   expect(await steward("windows")).toEqual({ code: 0, out: "no windows: changes are allowed at any time\n", err: "" });
@@ -41,12 +34,12 @@ it("tells which window holds a change back and until when, in the plan too, and 
   service.service.replaceWindows([window("night", 3_600_000, { allow: ["services:restart"] })]);
   const sentence =
     "cannot use services:restart:cron.service outside the window night: it is allowed from 2026-01-01T01:00:00.000Z on";
-  const refused = await steward("services", "restart", "cron");
+  const refused = await steward("services restart cron");
   expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(sentence)]);
-  const planned = await steward("services", "restart", "cron", "--dry-run");
+  const planned = await steward("services restart cron --dry-run");
   expect([planned.code, planned.out]).toEqual([0, expect.stringContaining(`would be refused now: ${sentence}`)]);
   expect(service.units.actions).toEqual([]);
-  const overridden = await steward("--override-window", "it burns", "services", "restart", "cron");
+  const overridden = await steward(["--override-window", "it burns", "services", "restart", "cron"]);
   expect(overridden.code).toBe(0);
   expect(service.units.actions).toEqual(["restart cron.service"]);
   expect(service.audit.entries.at(-1)).toMatchObject({ target: { window: "night", window_override: "it burns" } });

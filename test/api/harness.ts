@@ -14,40 +14,40 @@ import { asVerbs } from "#domain/updates/task-verbs.ts";
 import { updateKinds, updateVerbs } from "#domain/updates/verbs.ts";
 import { createLogs } from "#telemetry/logger.ts";
 import { createMetrics } from "#telemetry/metrics.ts";
-import { createFakeAccounts, type FakeAccounts } from "../fakes/accounts.ts";
+import { createFakeAccounts } from "../fakes/accounts.ts";
 import { createFakeAlertStore, type FakeAlertStore } from "../fakes/alert-store.ts";
-import { createFakeAuditLog, type FakeAuditLog } from "../fakes/audit-log.ts";
-import { createFakeBlockDevices, type FakeBlockDevices } from "../fakes/block-devices.ts";
+import { createFakeAuditLog } from "../fakes/audit-log.ts";
+import { createFakeBlockDevices } from "../fakes/block-devices.ts";
 import { createFakeCheckHistory, type FakeCheckHistory } from "../fakes/check-history.ts";
-import { createFakeClock, type FakeClock } from "../fakes/clock.ts";
+import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeConfigFiles } from "../fakes/config-files.ts";
 import { createFakeEnabledPlugins, type FakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
-import { createFakeFolderSizes, type FakeFolderSizes, fakeMeasured } from "../fakes/folder-sizes.ts";
+import { createFakeFolderSizes, fakeMeasured } from "../fakes/folder-sizes.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
-import { createFakeHostNames, type FakeHostNames } from "../fakes/host-names.ts";
+import { createFakeHostNames } from "../fakes/host-names.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
-import { createFakeLinks, type FakeLinks } from "../fakes/links.ts";
-import { createFakeListeners, type FakeListeners } from "../fakes/listeners.ts";
-import { createFakeLogins, type FakeLogins } from "../fakes/logins.ts";
-import { createFakeMountTable, type FakeMountTable } from "../fakes/mount-table.ts";
+import { createFakeLinks } from "../fakes/links.ts";
+import { createFakeListeners } from "../fakes/listeners.ts";
+import { createFakeLogins } from "../fakes/logins.ts";
+import { createFakeMountTable } from "../fakes/mount-table.ts";
 import { createFakeNameServers } from "../fakes/name-servers.ts";
-import { createFakeNotifier, type FakeNotifier } from "../fakes/notifier.ts";
-import { createFakeOperationStore, type FakeOperationStore } from "../fakes/operation-store.ts";
-import { createFakePackageManager, type FakePackageManager, fakePackage } from "../fakes/package-manager.ts";
+import { createFakeNotifier } from "../fakes/notifier.ts";
+import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 import { createFakePluginFolders, type FakePluginFolders } from "../fakes/plugin-folders.ts";
 import { createFakePluginSandbox, type FakePluginSandbox } from "../fakes/plugin-sandbox.ts";
-import { createFakeProbe, type FakeProbe } from "../fakes/probe.ts";
+import { createFakeProbe } from "../fakes/probe.ts";
 import { createFakeProcesses, type FakeProcesses, fakeProcess } from "../fakes/processes.ts";
 import { createFakeRaidArrays } from "../fakes/raid-arrays.ts";
 import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
-import { createFakeReboots, type FakeReboots } from "../fakes/reboots.ts";
-import { createSnapshotsOf, type FakeSnapshotBackend } from "../fakes/snapshot-backend.ts";
-import { createFakeStaleCode, type FakeStaleCode } from "../fakes/stale-code.ts";
-import { createFakeTaskLauncher, type FakeTaskLauncher } from "../fakes/task-launcher.ts";
-import { createFakeTimeSettings, type FakeTimeSettings } from "../fakes/time-settings.ts";
+import { createFakeReboots } from "../fakes/reboots.ts";
+import { createSnapshotsOf } from "../fakes/snapshot-backend.ts";
+import { createFakeStaleCode } from "../fakes/stale-code.ts";
+import { createFakeTaskLauncher } from "../fakes/task-launcher.ts";
+import { createFakeTimeSettings } from "../fakes/time-settings.ts";
 import { createFakeTokenLedger } from "../fakes/token-ledger.ts";
 import { createFakeTraceStore, type FakeTraceStore } from "../fakes/trace-store.ts";
 import { createFakeUnitDetails } from "../fakes/unit-details.ts";
@@ -56,8 +56,6 @@ import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
 import { fakeCondition } from "./conditions.ts";
 import { holdToDocument } from "./documented.ts";
 import { createFakeService, type ServiceFakes } from "./fake-service.ts";
-
-type Probes = Readonly<Record<"cli" | "ops" | "security", FakeProbe>>;
 
 /** A check that finds what it is told to. */
 export interface TestCheck extends Check {
@@ -110,57 +108,7 @@ function createTestCheck(id: string, severity: Check["severity"] = "medium", fix
 }
 
 /** The service in this process, on fakes, with everything that a test may want to look at. */
-export interface TestService {
-  readonly app: FastifyInstance;
-  readonly service: ReturnType<typeof createFakeService>;
-  readonly clock: FakeClock;
-  readonly units: FakeUnits;
-  readonly journal: FakeJournal;
-  readonly grep: FakeGrep;
-  readonly audit: FakeAuditLog;
-  readonly probes: Probes;
-  /** `plain` of severity medium and `vital` of severity critical, unless others were given. */
-  readonly checks: Readonly<Record<"plain" | "vital", TestCheck>>;
-  /** Both for `vital`: `mend`, which it takes unless it says otherwise, and the risky `rebuild`. */
-  readonly fixes: Readonly<Record<"mend" | "rebuild", TestFix>>;
-  /** Has `editor`, `library` and `server` installed; what the repository offers is for a test to say. */
-  readonly packageManager: FakePackageManager;
-  readonly snapshots: FakeSnapshotBackend;
-  /** Processes of units that are restarted are gone from it. */
-  readonly staleCode: FakeStaleCode;
-  /** Those of `cron.service`, unless others were given. */
-  readonly processes: FakeProcesses;
-  readonly blockDevices: FakeBlockDevices;
-  readonly mountTable: FakeMountTable;
-  readonly folderSizes: FakeFolderSizes;
-  readonly links: FakeLinks;
-  readonly listeners: FakeListeners;
-  readonly reboots: FakeReboots;
-  readonly accounts: FakeAccounts;
-  readonly logins: FakeLogins;
-  readonly timeSettings: FakeTimeSettings;
-  readonly hostNames: FakeHostNames;
-  readonly operationStore: FakeOperationStore;
-  /** Tasks are done in this process, unless it has a fault. */
-  readonly launcher: FakeTaskLauncher;
-  /** How a guarded update finds the host from now on. */
-  readonly becomes: (condition: () => Condition) => void;
-  readonly checkHistory: FakeCheckHistory;
-  readonly alertStore: FakeAlertStore;
-  /** The channels that people are told by; only these two are configured. */
-  readonly notifiers: Readonly<Record<"chat" | "email", FakeNotifier>>;
-  /** What the host measures of itself for the alerts, in percent. */
-  readonly usage: { cpu: number };
-  readonly traces: FakeTraceStore;
-  /** Empty folders, unless others were given. */
-  readonly plugins: TestPlugins;
-  /** Log lines so far. */
-  readonly logLines: () => readonly Record<string, unknown>[];
-  /** Makes a key with these scopes. */
-  readonly key: (scopes: readonly string[], expiresAt?: number | null) => string;
-  /** The admin's key. */
-  readonly admin: string;
-}
+export type TestService = Awaited<ReturnType<typeof startTestService>>;
 
 /** The plugins of a host, to be changed by a test. */
 export interface TestPlugins {
@@ -216,7 +164,7 @@ export async function startTestService(
     traces?: FakeTraceStore;
   } = {},
   beforeStart: (app: FastifyInstance) => void = holdToDocument,
-): Promise<TestService> {
+) {
   const clock = createFakeClock();
   const fakeUnits = overrides.units ?? createFakeUnits(units);
   const journal = overrides.journal ?? createFakeJournal();
@@ -357,16 +305,21 @@ export async function startTestService(
     grep,
     audit,
     probes,
+    /** `plain` of severity medium and `vital` of severity critical, unless others were given. */
     checks,
+    /** Both for `vital`: `mend`, which it takes unless it says otherwise, and the risky `rebuild`. */
     fixes,
+    /** Has `editor`, `library` and `server` installed; what the repository offers is for a test to say. */
     packageManager,
     snapshots,
     alertStore,
     notifiers,
+    /** What the host measures of itself for the alerts, in percent. */
     usage,
     operationStore,
     launcher,
-    becomes(next) {
+    /** How a guarded update finds the host from now on. */
+    becomes(next: typeof condition): void {
       condition = next;
     },
     checkHistory,

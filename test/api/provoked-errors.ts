@@ -28,19 +28,15 @@ interface ErrorCase {
 
 type Table = typeof operations;
 type OwnErrors<K extends OperationName> = Table[K]["errors"][number];
-type WithInput<K extends OperationName> = Table[K] extends { params: unknown } | { query: unknown } | { body: unknown }
-  ? "VALIDATION_ERROR"
-  : never;
-
 /**
- * One case for each error that a row names and each that its input brings with it: one that is forgotten
- * does not compile. The errors that every operation shares are provoked below for all rows at once.
+ * One case for each error that a row names: one that is forgotten does not compile. Input that a schema refuses is the same for all
+ * rows (`validation.api.test.ts`); what a handler refuses of it may be here.
  */
 type Cases = {
-  readonly [K in OperationName as [OwnErrors<K> | WithInput<K>] extends [never] ? never : K]: {
-    readonly [C in OwnErrors<K> | WithInput<K>]: ErrorCase;
+  readonly [K in OperationName as [OwnErrors<K>] extends [never] ? never : K]: {
+    readonly [C in OwnErrors<K>]: ErrorCase;
   };
-};
+} & { readonly [K in OperationName]?: { readonly VALIDATION_ERROR?: ErrorCase } };
 
 const unavailable = async (): Promise<TestService> => {
   const units = createFakeUnits();
@@ -61,6 +57,19 @@ const offer = ({ repository }: TestService["packageManager"]): void => {
 };
 /** Registers a passkey too many. */
 let oneTooMany: Partial<TestRequest> = {};
+const noLogind = {
+  prepare({ reboots }: TestService) {
+    reboots.available = false;
+  },
+  details: { missing: "logind", retryable: true },
+};
+const noSystemdForStale = {
+  prepare({ staleCode, units }: TestService) {
+    staleCode.processes = [fakeStaleProcess("cron.service")];
+    units.available = false;
+  },
+  details: { missing: "systemd", retryable: true },
+};
 /** An update that never ends. */
 async function hang(service: TestService): Promise<void> {
   offer(service.packageManager);
@@ -73,12 +82,15 @@ function take({ snapshots }: TestService): void {
   const options = { id: snapshotId, description: "", kind: "manual", changes: [], progress } as const;
   void snapshots.create(options, new AbortController().signal);
 }
+function hangWithSnapshot(service: TestService): Promise<void> {
+  take(service);
+  return hang(service);
+}
 function damage(service: TestService): void {
   take(service);
   service.snapshots.damaged.add(snapshotId);
 }
 const messages = [{ role: "user", content: "Hello" }];
-const missing = (field: string) => ({ field, issue: "Required field missing" });
 
 const someSilence = (id: string): StoredSilence => ({
   id,
@@ -189,21 +201,12 @@ const cases: Cases = {
   purgePackages: packageErrors("nothing is not installed"),
   getReadiness: { UNAVAILABLE: { prepare: ({ service }) => service.drain(), details: { retryable: true } } },
   getCheck: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/health/checks/${"x".repeat(129)}` }, details: { field: "check_id" } },
     NOT_FOUND: {},
   },
   getCheckHistory: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/health/checks/plain/history?since=yesterday" },
-      details: { field: "since" },
-    },
     NOT_FOUND: {},
   },
   getCheckMetrics: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/health/metrics" },
-      details: { field: "check" },
-    },
     NOT_FOUND: { request: { path: "/api/v1/health/metrics?check=nothing" } },
   },
   fixCheck: {
@@ -224,10 +227,6 @@ const cases: Cases = {
     },
   },
   listServices: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/system/services?status=sleeping" },
-      details: { field: "status", issue: "Must be one of all, active, inactive, failed" },
-    },
     UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
   getService: {
@@ -239,10 +238,6 @@ const cases: Cases = {
     UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
   listUnits: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/system/units?type=device" },
-      details: { field: "type" },
-    },
     UNAVAILABLE: { service: unavailable, details: { missing: "systemd", retryable: true } },
   },
   restartService: serviceErrors("restart"),
@@ -254,18 +249,12 @@ const cases: Cases = {
   maskService: { ...serviceErrors("mask"), VALIDATION_ERROR: noService("mask") },
   unmaskService: { ...serviceErrors("unmask"), VALIDATION_ERROR: noService("unmask") },
   listLogs: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/system/logs?grep=(" },
-      details: { field: "grep", issue: "Must be a regular expression: Unterminated group" },
-    },
     UNAVAILABLE: noJournal,
   },
   getLogHistogram: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/logs/histogram?buckets=0" }, details: { field: "buckets" } },
     UNAVAILABLE: noJournal,
   },
   getLogFacets: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/logs/facets?fields=colour" }, details: { field: "fields" } },
     UNAVAILABLE: noJournal,
   },
   getLogTemplates: {
@@ -288,28 +277,20 @@ const cases: Cases = {
   listLogBoots: { UNAVAILABLE: noJournal },
   listLogFields: { UNAVAILABLE: noJournal },
   listLogFieldValues: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/logs/fields/a-b" }, details: { field: "name" } },
     UNAVAILABLE: { request: { path: "/api/v1/system/logs/fields/_COMM" }, ...noJournal },
   },
   getLogUsage: { UNAVAILABLE: noJournal },
   searchPackages: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/packages?limit=0" }, details: { field: "limit" } },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "package catalog", retryable: false } },
   },
   listPackageHistory: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/packages/history?limit=0" }, details: { field: "limit" } },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "package catalog", retryable: false } },
   },
   getPackage: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/packages/-o" }, details: { field: "name" } },
     NOT_FOUND: { request: { path: "/api/v1/packages/nothing" } },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "package catalog", retryable: false } },
   },
   checkUpdates: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/updates/check?refresh=perhaps" },
-      details: { field: "refresh", issue: "Must be true or false" },
-    },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "package manager", retryable: false } },
   },
   applyUpdates: {
@@ -325,9 +306,6 @@ const cases: Cases = {
       },
       details: { holder: { pid: 7, program: "apt-get" }, retryable: true, operation_id: "operation-1" },
     },
-  },
-  listProcesses: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/processes?sort=name" }, details: { field: "sort" } },
   },
   signalProcess: {
     VALIDATION_ERROR: {
@@ -347,16 +325,12 @@ const cases: Cases = {
     },
   },
   listUsers: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/users?limit=0" }, details: { field: "limit" } },
     UNAVAILABLE: {
       prepare({ accounts }) {
         accounts.available = false;
       },
       details: { missing: "getent", retryable: true },
     },
-  },
-  listLogins: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/logins?limit=0" }, details: { field: "limit" } },
   },
   getTime: { UNAVAILABLE: noTimedated },
   setTime: {
@@ -386,7 +360,6 @@ const cases: Cases = {
     },
   },
   getDiskUsage: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/system/disk-usage?path=srv" }, details: { field: "path" } },
     NOT_FOUND: { request: { path: "/api/v1/system/disk-usage?path=/nothing" }, details: { path: "/nothing" } },
     UNAVAILABLE: {
       request: { path: "/api/v1/system/disk-usage?path=/root" },
@@ -403,12 +376,7 @@ const cases: Cases = {
     },
   },
   getReboot: {
-    UNAVAILABLE: {
-      prepare({ reboots }) {
-        reboots.available = false;
-      },
-      details: { missing: "logind", retryable: true },
-    },
+    UNAVAILABLE: noLogind,
   },
   rebootHost: {
     VALIDATION_ERROR: {
@@ -416,25 +384,11 @@ const cases: Cases = {
       details: { field: "at", issue: "lies in the past" },
     },
     CONFLICT: { prepare: hang, details: { operation_id: "operation-1", retryable: true } },
-    UNAVAILABLE: {
-      prepare({ reboots }) {
-        reboots.available = false;
-      },
-      details: { missing: "logind", retryable: true },
-    },
+    UNAVAILABLE: noLogind,
   },
   cancelReboot: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/system/reboot?dry_run=perhaps" },
-      details: { field: "dry_run" },
-    },
     NOT_FOUND: {},
-    UNAVAILABLE: {
-      prepare({ reboots }) {
-        reboots.available = false;
-      },
-      details: { missing: "logind", retryable: true },
-    },
+    UNAVAILABLE: noLogind,
   },
   getAutomaticUpdates: {
     UNAVAILABLE: {
@@ -446,48 +400,21 @@ const cases: Cases = {
     },
   },
   listStale: {
-    UNAVAILABLE: {
-      prepare({ staleCode, units }) {
-        staleCode.processes = [fakeStaleProcess("cron.service")];
-        units.available = false;
-      },
-      details: { missing: "systemd", retryable: true },
-    },
+    UNAVAILABLE: noSystemdForStale,
   },
   restartStale: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/updates/restart-stale?dry_run=perhaps" },
-      details: { field: "dry_run" },
-    },
     CONFLICT: { prepare: hang, details: { operation_id: "operation-1", retryable: true } },
-    UNAVAILABLE: {
-      prepare({ staleCode, units }) {
-        staleCode.processes = [fakeStaleProcess("cron.service")];
-        units.available = false;
-      },
-      details: { missing: "systemd", retryable: true },
-    },
+    UNAVAILABLE: noSystemdForStale,
   },
   createSnapshot: {
-    VALIDATION_ERROR: {
-      request: { body: { description: 7 } },
-      details: { field: "description", issue: "Must be a string" },
-    },
     CONFLICT: { prepare: hang, details: { operation_id: "operation-1" } },
     UNAVAILABLE: { service: withoutPackages, details: { missing: "snapshots", retryable: false } },
   },
   deleteSnapshot: {
-    VALIDATION_ERROR: {
-      request: { path: `/api/v1/updates/snapshots/${"2".repeat(65)}` },
-      details: { field: "snapshot_id" },
-    },
     NOT_FOUND: { request: { path: "/api/v1/updates/snapshots/20200101-000000" } },
     CONFLICT: {
       request: { path: `/api/v1/updates/snapshots/${snapshotId}` },
-      prepare(service) {
-        take(service);
-        return hang(service);
-      },
+      prepare: hangWithSnapshot,
       details: { operation_id: "operation-1" },
     },
     UNAVAILABLE: {
@@ -500,10 +427,6 @@ const cases: Cases = {
     },
   },
   diffSnapshot: {
-    VALIDATION_ERROR: {
-      request: { path: `/api/v1/updates/snapshots/${"2".repeat(65)}/diff` },
-      details: { field: "snapshot_id" },
-    },
     NOT_FOUND: { request: { path: "/api/v1/updates/snapshots/..%2f..%2fetc/diff" } },
     UNAVAILABLE: {
       request: { path: `/api/v1/updates/snapshots/${snapshotId}/diff` },
@@ -524,17 +447,10 @@ const cases: Cases = {
     },
   },
   rollback: {
-    VALIDATION_ERROR: {
-      request: { path: `/api/v1/updates/rollback/${"2".repeat(65)}` },
-      details: { field: "snapshot_id" },
-    },
     NOT_FOUND: { request: { path: "/api/v1/updates/rollback/20200101-000000" } },
     CONFLICT: {
       request: { path: `/api/v1/updates/rollback/${snapshotId}` },
-      prepare(service) {
-        take(service);
-        return hang(service);
-      },
+      prepare: hangWithSnapshot,
       details: { operation_id: "operation-1" },
     },
     UNAVAILABLE: {
@@ -543,65 +459,46 @@ const cases: Cases = {
       details: { missing: "snapshot", retryable: false, operation_id: "operation-1" },
     },
   },
-  listOperations: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/operations?limit=0" }, details: { field: "limit" } },
-  },
   getOperation: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/operations/${"x".repeat(65)}` }, details: { field: "id" } },
     NOT_FOUND: {},
   },
   getPlugin: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/plugins/${"x".repeat(65)}` }, details: { field: "name" } },
     NOT_FOUND: {},
   },
   getConnector: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/connectors/${"x".repeat(129)}` }, details: { field: "name" } },
     NOT_FOUND: {},
   },
   getSnapshot: {
-    VALIDATION_ERROR: {
-      request: { path: `/api/v1/updates/snapshots/${"2".repeat(65)}` },
-      details: { field: "snapshot_id" },
-    },
     NOT_FOUND: { request: { path: "/api/v1/updates/snapshots/20200101-000000" } },
   },
   canI: {
     VALIDATION_ERROR: { request: { path: "/api/v1/auth/can?operation=restart" }, details: { field: "operation" } },
   },
-  listApprovals: { VALIDATION_ERROR: { request: { path: "/api/v1/approvals?wait=61s" }, details: { field: "wait" } } },
   getApproval: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/approvals/${"x".repeat(65)}` }, details: { field: "id" } },
     NOT_FOUND: {},
   },
   approve: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/approvals/${"x".repeat(65)}/approve` }, details: { field: "id" } },
     NOT_FOUND: {},
     CONFLICT: decidedApproval("approve"),
   },
   deny: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/approvals/${"x".repeat(65)}/deny` }, details: { field: "id" } },
     NOT_FOUND: {},
     CONFLICT: decidedApproval("deny"),
   },
   cancelApproval: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/approvals/${"x".repeat(65)}/cancel` }, details: { field: "id" } },
     NOT_FOUND: {},
     CONFLICT: decidedApproval("cancel"),
   },
   getKey: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/auth/keys/some-id?secret=true" }, details: { field: "secret" } },
     NOT_FOUND: {},
   },
   getAlert: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/alerts/${"x".repeat(65)}` }, details: { field: "name" } },
     NOT_FOUND: {},
   },
   getSilence: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/alerts/silences/${"x".repeat(65)}` }, details: { field: "id" } },
     NOT_FOUND: {},
   },
   cancelOperation: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/operations/${"x".repeat(65)}` }, details: { field: "id" } },
     NOT_FOUND: {},
     CONFLICT: {
       request: { path: "/api/v1/operations/ended" },
@@ -621,14 +518,9 @@ const cases: Cases = {
     },
   },
   testConnector: {
-    VALIDATION_ERROR: {
-      request: { path: `/api/v1/connectors/${"x".repeat(129)}/test` },
-      details: { field: "name" },
-    },
     NOT_FOUND: {},
   },
   chat: {
-    VALIDATION_ERROR: { details: missing("messages") },
     NOT_FOUND: { request: { body: { connector: "nobody", messages } } },
     UNAVAILABLE: {
       request: { body: { messages } },
@@ -636,10 +528,6 @@ const cases: Cases = {
     },
   },
   explainCheck: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/health/checks/plain/explain", body: { question: "" } },
-      details: { field: "question" },
-    },
     NOT_FOUND: {},
     UNAVAILABLE: {
       request: { path: "/api/v1/health/checks/plain/explain" },
@@ -657,7 +545,6 @@ const cases: Cases = {
     NOT_FOUND: { details: { name: "some-name" } },
   },
   disablePlugin: {
-    VALIDATION_ERROR: { request: { path: `/api/v1/plugins/${"x".repeat(65)}/disable` }, details: { field: "name" } },
     NOT_FOUND: { details: { name: "some-name" } },
   },
   runPlugin: {
@@ -692,14 +579,7 @@ const cases: Cases = {
     },
   },
   removeSilence: {
-    VALIDATION_ERROR: {
-      request: { path: `/api/v1/alerts/silences/${"x".repeat(65)}` },
-      details: { field: "id" },
-    },
     NOT_FOUND: {},
-  },
-  listNotifications: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/alerts/notifications?limit=0" }, details: { field: "limit" } },
   },
   testNotifications: {
     VALIDATION_ERROR: {
@@ -708,7 +588,6 @@ const cases: Cases = {
     },
   },
   createKey: {
-    VALIDATION_ERROR: { request: { body: { scopes: [] } }, details: missing("name") },
     CONFLICT: {
       request: { body: { name: "x", scopes: [] }, headers: repeated },
       prepare: (service) => callBefore(service, "/api/v1/auth/keys", { name: "x", scopes: [] }),
@@ -716,17 +595,9 @@ const cases: Cases = {
     },
   },
   revokeKey: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/auth/keys/x?dry_run=perhaps" },
-      details: { field: "dry_run", issue: "Must be true or false" },
-    },
     NOT_FOUND: {},
   },
   createToken: {
-    VALIDATION_ERROR: {
-      request: { body: { expires_in: "5" } },
-      details: { field: "expires_in", issue: "Must be an integer" },
-    },
     FORBIDDEN: { request: { body: { scopes: ["keys:admin"] } }, details: { required_scope: "keys:admin" } },
     CONFLICT: {
       request: { body: { scopes: [] }, headers: repeated },
@@ -758,19 +629,10 @@ const cases: Cases = {
       details: { missing: "disk space" },
     },
   },
-  elevateSession: { VALIDATION_ERROR: { request: { body: { kea: "" } }, details: { field: "kea" } } },
   endSession: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/auth/sessions/x?dry_run=perhaps" },
-      details: { field: "dry_run", issue: "Must be true or false" },
-    },
     NOT_FOUND: {},
   },
   createCode: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/auth/codes?dry_run=perhaps" },
-      details: { field: "dry_run", issue: "Must be true or false" },
-    },
     FORBIDDEN: {
       request: ({ service, admin, clock }) => ({
         key: service.keyring.createToken(admin.slice(4, 12), [], clock.now() + 1000),
@@ -780,7 +642,6 @@ const cases: Cases = {
   createTicket: { FORBIDDEN: {} },
   getPasskeyCreationOptions: { FORBIDDEN: {} },
   createPasskey: {
-    VALIDATION_ERROR: { request: { body: { name: "laptop" } }, details: { field: "credential" } },
     CONFLICT: {
       async prepare(service) {
         for (let count = 0; count < 16; count += 1) await registerPasskey(service);
@@ -791,18 +652,12 @@ const cases: Cases = {
     },
   },
   removePasskey: {
-    VALIDATION_ERROR: {
-      request: { path: "/api/v1/auth/passkeys/x?dry_run=perhaps" },
-      details: { field: "dry_run", issue: "Must be true or false" },
-    },
     NOT_FOUND: {},
   },
   listTraces: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/traces?since=yesterday" }, details: { field: "since" } },
     UNAVAILABLE: { service: withoutTraces, details: { missing: "traces", retryable: true } },
   },
   listAudit: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/audit?since=yesterday" }, details: { field: "since" } },
     UNAVAILABLE: {
       prepare: ({ audit }) => {
         audit.unreadable = "the disk is gone";
@@ -811,7 +666,6 @@ const cases: Cases = {
     },
   },
   getTrace: {
-    VALIDATION_ERROR: { request: { path: "/api/v1/traces/abc" }, details: { field: "trace_id" } },
     NOT_FOUND: { request: { path: `/api/v1/traces/${"0".repeat(31)}1` } },
     UNAVAILABLE: { request: { path: `/api/v1/traces/${"0".repeat(31)}1` }, service: withoutTraces },
   },
