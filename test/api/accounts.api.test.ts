@@ -51,7 +51,7 @@ describe("users", () => {
 });
 
 describe("logins", () => {
-  it("are those of now, of lately, and those in vain that root's programs tell of", async () => {
+  it("are sessions of now, recent ones, and failed ones that programs of root report", async () => {
     const { journal, logins, clock } = service;
     const begun = (clock.now() - 1000) * 1000;
     logins.past = [
@@ -92,7 +92,7 @@ describe("logins", () => {
     });
   });
 
-  it("are null where the host does not record them, and the reason is said", async () => {
+  it("are null where the host does not record them, with the reason", async () => {
     service.logins.now = { reason: "logind does not answer" };
     service.logins.past = { reason: "/var/log/wtmp is not there" };
     service.journal.available = false;

@@ -40,14 +40,14 @@ const versionOf = (name: string) => service.packageManager.packages.get(name)?.v
 const mails = () => service.notifiers.email.taken.map(({ title }) => title);
 
 describe("automatic updates", () => {
-  it("are off unless the settings have them", async () => {
+  it("are off by default", async () => {
     service = await startTestService({ automatic: undefined });
     expect(await state()).toEqual({
       ...{ enabled: false, what: null, guard: false, reboot: "never", blocked: null, next: null, last: null },
     });
   });
 
-  it("install what is for security, once in a window, and report it", async () => {
+  it("install security updates, once in a window, and report it", async () => {
     await start();
     expect(await state()).toMatchObject({
       enabled: true,
@@ -81,7 +81,7 @@ describe("automatic updates", () => {
     expect(versionOf("openssl")).toBe("3.2");
   });
 
-  it("tell nobody when there is nothing to update", async () => {
+  it("report nothing when there is nothing to update", async () => {
     await start();
     service.packageManager.repository.clear();
     await pass();
@@ -89,7 +89,7 @@ describe("automatic updates", () => {
     expect(mails()).toEqual([]);
   });
 
-  it("are refused while another program does the same, and say so once", async () => {
+  it("are refused while another program does the same, and report it once", async () => {
     await start();
     service.packageManager.updaters = ["cron.service"];
     const reason = expect.stringContaining("cron.service installs updates on this host as well (systemctl disable");
@@ -120,7 +120,7 @@ describe("automatic updates", () => {
         service.packageManager.lockedBy = undefined;
       },
     ],
-  ])("try again when %s, as long as the window is open", async (_, fail, mend) => {
+  ])("retry when %s, as long as the window is open", async (_, fail, mend) => {
     await start();
     fail();
     await pass();
@@ -135,7 +135,7 @@ describe("automatic updates", () => {
     expect(mails()).toHaveLength(2);
   });
 
-  it("reboot the host where that is wanted and needed", async () => {
+  it("reboot the host where the settings say so and it is needed", async () => {
     await start({ reboot: "when_needed" });
     service.packageManager.requiresReboot = true;
     await pass();
@@ -144,7 +144,7 @@ describe("automatic updates", () => {
     expect(service.reboots.messages).toEqual(["Steward reboots this host to complete updates"]);
   });
 
-  it("do not reboot it unless that is wanted, or while something is in the way", async () => {
+  it("do not reboot it by default, or while it is inhibited", async () => {
     await start();
     service.packageManager.requiresReboot = true;
     await pass();
@@ -161,13 +161,13 @@ describe("automatic updates", () => {
     expect(service.reboots.messages).toEqual([]);
   });
 
-  describe("and windows of the settings", () => {
+  describe("with maintenance windows", () => {
     const window = (name: string, rest: Partial<WindowPlan>, hour = 0, hours = 1): WindowPlan => ({
       ...{ name, cron: "", timezone: undefined, allow: [], deny: [], isSilent: false, ...rest },
       times: { calendar: createFakeCalendar(24 * hourMs), durationMs: hours * hourMs, delayMs: hour * hourMs },
     });
 
-    it("wait while one holds them back, and begin when it does no more", async () => {
+    it("wait while one holds them back, and begin afterwards", async () => {
       await start({ durationMs: 4 * hourMs });
       service.service.replaceWindows([window("freeze", { deny: ["updates:apply"] }, 0, 2)]);
       await pass(90 * 60_000);
@@ -176,7 +176,7 @@ describe("automatic updates", () => {
       expect(versionOf("openssl")).toBe("3.1");
     });
 
-    it("are refused where it holds them back to the end, and say why", async () => {
+    it("are refused where it holds them back to the end, with the reason", async () => {
       await start();
       service.service.replaceWindows([window("night", { allow: ["updates:apply"] }, 5)]);
       await pass(2 * hourMs);
@@ -185,7 +185,7 @@ describe("automatic updates", () => {
       expect(last).toMatchObject({ outcome: "refused", message: expect.stringContaining("outside the window night") });
     });
 
-    it("do not reboot the host where one holds that back", async () => {
+    it("do not reboot the host where one forbids that", async () => {
       await start({ reboot: "when_needed" });
       service.packageManager.requiresReboot = true;
       service.service.replaceWindows([window("freeze", { deny: ["system:reboot"] }, 0, 2)]);

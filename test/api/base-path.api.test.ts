@@ -24,8 +24,8 @@ const rows = Object.entries<Operation>(operations).map(([name, { method, base: p
   path: `${place === "root" ? "" : "/api/v1"}${path.replaceAll(/\{\w+\}/g, "x")}`,
 }));
 
-describe("below the path of a reverse proxy", () => {
-  it.each(rows)("$name is found, with the path in front and without", async ({ method, path }) => {
+describe("a service below a path of a reverse proxy", () => {
+  it.each(rows)("finds $name, with and without the path", async ({ method, path }) => {
     const key = service.key([]);
     const [without, below] = await Promise.all(
       [path, `${base}${path}`].map((each) => send(service, { method, path: each, key })),
@@ -34,7 +34,7 @@ describe("below the path of a reverse proxy", () => {
     expect(below?.text).not.toContain("cannot find this path");
   });
 
-  it("serves the name of the proxy, and a page at its origin", async () => {
+  it("serves the host name of the proxy, and a page of its origin", async () => {
     const from = (headers: Record<string, string>) =>
       send(service, { method: "GET", path: "/api/v1/auth/whoami", key: service.admin, headers });
     expect((await from({ host: "hosts.example.org" })).status).toBe(200);
@@ -44,7 +44,7 @@ describe("below the path of a reverse proxy", () => {
     expect((await from({ host: "elsewhere.example.org" })).status).toBe(403);
   });
 
-  it("names an operation by an address below the path, the first time and when it is repeated", async () => {
+  it("gives operations an address below the path, also in a replay", async () => {
     const apply = () =>
       send(service, {
         method: "POST",
@@ -64,7 +64,7 @@ describe("below the path of a reverse proxy", () => {
     expect(found.status).toBe(200);
   });
 
-  it("has its pages and documents say the path", async () => {
+  it("has the path in its pages and documents", async () => {
     const get = async (path: string, accept = "*/*") =>
       (await service.app.inject({ method: "GET", url: path, headers: { host: "localhost", accept } })).body;
     expect(await get("/", "text/html")).toContain('href="/web1/api/v1/docs"');

@@ -10,7 +10,7 @@ const { steward } = useSteward(async () => {
 });
 
 describe("steward alerts", () => {
-  it.each([[["alerts"]], [["alerts", "list"]]])("lists them: %j", async (argv) => {
+  it.each([[["alerts"]], [["alerts", "list"]]])("lists alerts with %j", async (argv) => {
     const { code, out } = await steward([...argv]);
     expect(code).toBe(0);
     expect(out).toMatch(/HighCPUUsage.*warning.*inactive.*10/);
@@ -62,7 +62,7 @@ describe("steward alerts", () => {
 });
 
 describe("steward notify", () => {
-  it("sends a test to each channel, and says what came of it", async () => {
+  it("sends a test to each channel, and prints the results", async () => {
     expect(await steward("notify test")).toMatchObject({
       code: 0,
       out: "chat: sent\nemail (ops@example.org): sent\n",

@@ -28,7 +28,7 @@ describe("steward health metrics", () => {
     expect(out).toMatch(/^size +B +3 +7 +7 +7$/m);
   });
 
-  it("shows one over time, by minutes or hours", async () => {
+  it("prints one over time, by minutes or hours", async () => {
     const { code, out } = await metrics("plain time");
     expect(code).toBe(0);
     expect(out).toMatch(/^2026-01-01T00:02:00.000Z +0.75$/m);
@@ -38,7 +38,7 @@ describe("steward health metrics", () => {
     expect(hours.out).toMatch(/^AT +VALUE +MIN +MAX\n2026-01-01T00:00:00.000Z +0.5 +0.25 +0.75\ntime in s: 1 hour\n$/);
   });
 
-  it("says that there are none, and prints the answer as JSON", async () => {
+  it("reports a check without figures, and prints JSON", async () => {
     expect((await metrics("plain other")).out).toMatch(/no figures\n$/);
     expect(JSON.parse((await metrics("plain --json")).out)).toMatchObject({ check_id: "plain", step_seconds: 60 });
     expect((await metrics("nothing")).code).toBe(2);

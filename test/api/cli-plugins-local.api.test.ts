@@ -45,7 +45,7 @@ describe("steward plugins validate", () => {
     expect([json.code, JSON.parse(json.out)]).toEqual([1, { path: "/x", faults }]);
   });
 
-  it("says that a plugin has no fault, and ends with 0", async () => {
+  it("prints a valid plugin, and ends with 0", async () => {
     expect(await steward(["plugins", "validate"], { report: report({ plugin: found }) })).toEqual({
       code: 0,
       out: "certs 1.0.0 (command): no fault\nbeyond its sandbox it reads /srv\n",
@@ -57,7 +57,7 @@ describe("steward plugins validate", () => {
     expect(JSON.parse(json.out)).toEqual({ path: process.cwd(), faults: [], plugin: found });
   });
 
-  it("ends with 2 when the folder cannot be inspected", async () => {
+  it("ends with 2 when the directory cannot be read", async () => {
     const missing = () => Promise.reject(new Error("cannot read /x: no such folder"));
     expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual({
       code: 2,
@@ -71,7 +71,7 @@ describe("steward plugins new", () => {
   const make = (name: string, ...more: readonly string[]) =>
     steward(["plugins", "new", name, "--type", "check", "--lang", "python", "--dir", folder, ...more]);
 
-  it("says what it made and how to go on", async () => {
+  it("prints what it made and how to go on", async () => {
     const path = join(folder, "ages");
     expect(await make("ages")).toEqual({
       code: 0,
@@ -125,7 +125,7 @@ describe("steward plugins confirm", () => {
     return { confirmation, confirmed };
   }
 
-  it("shows what would run as root, and confirms it when the answer is yes", async () => {
+  it("shows what would run as root, and confirms it after a yes", async () => {
     const { confirmation, confirmed } = listOf();
     const no = await steward(["plugins", "confirm", "certs"], { confirmation, answer: "n" });
     expect([no.code, confirmed]).toEqual([1, []]);
@@ -140,7 +140,7 @@ describe("steward plugins confirm", () => {
     expect([json.code, JSON.parse(json.out), confirmed.length]).toMatchObject([0, { name: "certs", changed: true }, 2]);
   });
 
-  it("does not ask where there is nothing to confirm, and says so when nobody is there to be asked", async () => {
+  it("does not ask where there is nothing to confirm, and fails without a terminal", async () => {
     const done = listOf({ isConfirmed: true });
     expect(await steward(["plugins", "confirm", "certs"], done)).toMatchObject({
       code: 0,
@@ -158,7 +158,7 @@ describe("steward plugins confirm", () => {
     expect([...done.confirmed, ...plain.confirmed]).toEqual([]);
   });
 
-  it("lists and revokes", async () => {
+  it("lists and revokes confirmations", async () => {
     const { confirmation } = listOf();
     const list = await steward(["plugins", "confirm"], { confirmation });
     expect(list.out).toMatch(/certs +1\.0\.0 +2026-01-02T03:04:05 +\/etc\/steward\/plugins\/certs +abababababab/);

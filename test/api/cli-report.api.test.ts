@@ -40,7 +40,7 @@ const secrets = {
 };
 
 describe("steward report", () => {
-  it("makes one file of its owner with all that the key may read", async () => {
+  it("makes one private file with all that the key may read", async () => {
     service.journal.write({ message: "it hurts", unit: "app.service", priority: 3, time: service.clock.now() * 1000 });
     const run = await steward(["-O", file]);
     expect([run.code, run.err]).toEqual([0, ""]);
@@ -52,7 +52,7 @@ describe("steward report", () => {
     expect(report.report.missing.map(({ name }) => name)).toEqual(["settings"]);
   });
 
-  it("lists without making a file, and makes none over another", async () => {
+  it("previews without a file, and does not overwrite one", async () => {
     const { out } = await steward(["--preview", "-O", file]);
     expect(out).toMatch(/^ *checks +\d+ +results of all health checks$/m);
     expect(out).toMatch(/^missing: settings \(.*\): only on the host of the service/m);
@@ -64,7 +64,7 @@ describe("steward report", () => {
     expect([read().report !== undefined, statSync(file).mode & 0o777]).toEqual([true, 0o600]);
   });
 
-  it("has what a key may see, and says what is refused", async () => {
+  it("has what the key may read, and names what is refused", async () => {
     service.journal.write({
       message: "secret of others",
       unit: "nginx.service",
@@ -134,11 +134,11 @@ describe("secrets in the parts of a report", () => {
       { text: ["-----BEGIN PRIVATE KEY-----", "MIIEvQIBADANBg", "-----END PRIVATE KEY-----", "end"] },
       { text: expect.not.arrayContaining(["MIIEvQIBADANBg"]) },
     ],
-  ])("%s", async (_, value, wanted) => {
+  ])("are redacted in %s", async (_, value, wanted) => {
     expect(await withoutSecrets(value, redacted)).toEqual(wanted);
   });
 
-  it("are all that is changed", async () => {
+  it("are the only change", async () => {
     const value = { a: 1, b: [true, null, "text with\ntwo lines"], c: { d: "nginx.service", cursor: "s=1;i=2" } };
     expect(await withoutSecrets(value, redacted)).toEqual(value);
   });

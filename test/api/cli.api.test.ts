@@ -40,7 +40,7 @@ const steward = (argv: readonly string[], environment: Record<string, string> = 
   runInProcess(argv, { environment, now: () => service.clock.now(), ...(commands && { local: commands }) });
 
 describe("steward keys", () => {
-  it("makes, lists and revokes keys as a client of the service", async () => {
+  it("creates, lists and revokes keys", async () => {
     const made = await steward([
       "keys",
       "create",
@@ -87,12 +87,12 @@ describe("steward keys", () => {
     expect((await steward(["keys", "list"])).out).toMatch(/laptop\s+revoked/);
   });
 
-  it("gives the answer as JSON when asked, and warns of a key without rights", async () => {
+  it("prints JSON, and warns of a key without scopes", async () => {
     expect(JSON.parse((await steward(["keys", "create", "a", "--json"])).out)).toMatchObject({ name: "a", scopes: [] });
     expect((await steward(["keys", "create", "b"])).err).toContain("no rights");
   });
 
-  it("passes on what the service refuses, with exit code 2", async () => {
+  it("prints refusals of the service with exit code 2", async () => {
     const refused = await steward(["keys", "create", "x", "--scope", "root"]);
     expect(refused).toMatchObject({
       code: 2,
@@ -103,8 +103,8 @@ describe("steward keys", () => {
   });
 });
 
-describe("finding the service and the key", () => {
-  it("takes options before environment before the local admin key", async () => {
+describe("the service and the key of a command line", () => {
+  it("are taken from options before environment before the local admin key", async () => {
     const keyFile = join(folder, "limited.key");
     writeFileSync(keyFile, service.key([]));
     expect((await steward(["keys", "list"])).code).toBe(0);
@@ -121,7 +121,7 @@ describe("finding the service and the key", () => {
     expect((await steward(["--url", url, "keys", "list"], { STEWARD_URL: deadUrl })).code).toBe(0);
   });
 
-  it("shows the local admin key to the local service alone", async () => {
+  it("never send the local admin key to another service", async () => {
     for (const foreign of [deadUrl, "http://127.0.0.2:1", url.replace("http:", "https:")]) {
       expect(await steward(["--url", foreign, "keys", "list"])).toMatchObject({
         code: 2,
@@ -130,7 +130,7 @@ describe("finding the service and the key", () => {
     }
   });
 
-  it("says what to do when no key is found", async () => {
+  it("are reported as missing with what to do", async () => {
     const commands = {
       ...local(),
       localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere/admin.key", readAdminKey }),
@@ -145,8 +145,8 @@ describe("finding the service and the key", () => {
   });
 });
 
-describe("steward", () => {
-  it("prints help and version, and says what it did not understand", async () => {
+describe("steward itself", () => {
+  it("prints help and version, and names an unknown command", async () => {
     expect((await steward(["--help"])).out).toContain("run the service");
     expect(await steward(["--version"])).toEqual({ code: 0, out: "1.2.3\n", err: "" });
     expect((await steward(["keys", "create", "--help"])).out).toContain("--expires");

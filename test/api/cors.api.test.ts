@@ -69,7 +69,7 @@ describe("a page of an origin in the settings", () => {
     expect(corsHeaders(headers)).not.toContain("access-control-allow-credentials");
   });
 
-  it("needs a key, and costs its budget nothing with a preflight", async () => {
+  it("needs a key, and takes no request of its budget for a preflight", async () => {
     expect((await ask(health, { origin }, { key: "" })).status).toBe(401);
     const before = service.logLines().filter(({ key_id: id }) => id !== undefined).length;
     await preflight(health, "GET");
@@ -103,7 +103,7 @@ describe("a page of another origin", () => {
     }
   });
 
-  it("is every one where the settings name none, and no answer speaks of origins", async () => {
+  it("is any origin where the settings name none", async () => {
     const closed = await startTestService();
     for (const headers of [{ origin }, {}]) {
       const reply = await send(closed, { path: health, key: closed.admin, headers });
@@ -116,7 +116,7 @@ describe("a page of another origin", () => {
     await closed.app.close();
   });
 
-  it("is not the own one, which needs no permission", async () => {
+  it("is not the origin of the service itself", async () => {
     const reply = await ask(health, { origin: "http://localhost:8470" });
     expect([reply.status, corsHeaders(reply.headers)]).toEqual([200, []]);
   });
@@ -150,7 +150,7 @@ describe("OPTIONS", () => {
       expect((await options(path, { key: "" })).status).toBe(401);
   });
 
-  it("is 404 for a path that there is not, and 401 without a key", async () => {
+  it("is 404 for an unknown path, and 401 without a key", async () => {
     for (const path of [
       "/api/v1/nothing",
       "/api/v1/health/",
@@ -167,7 +167,7 @@ describe("OPTIONS", () => {
     }
   });
 
-  it("leaves wrong methods at 404", async () => {
+  it("does not change that other methods are 404", async () => {
     for (const method of ["PUT", "PATCH", "DELETE"] as const)
       expect((await ask(health, {}, { method })).status).toBe(404);
   });

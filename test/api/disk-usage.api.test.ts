@@ -25,7 +25,7 @@ const read = (query: string, scope: string) =>
   send(service, { path: `/api/v1/system/disk-usage?path=/srv${query}`, key: service.key([scope]) });
 
 describe("disk usage", () => {
-  it("is told with what could not be read, for the scope of its own", async () => {
+  it("is answered with what could not be read, for a scope of its own", async () => {
     const { json } = await read("&limit=1", "disk-usage:read");
     expect(json).toEqual({
       ...{ path: "/srv", bytes: 4_000_000, entries: 12, truncated: "time", duration_ms: 0 },
@@ -40,7 +40,7 @@ describe("disk usage", () => {
     expect((await read(query, "disk-usage:read")).status).toBe(400);
   });
 
-  it("is no error of the service where its client goes away", async () => {
+  it("is no error in the log where its client goes away", async () => {
     const { promise: begun, resolve: begins } = Promise.withResolvers<void>();
     service.folderSizes.measure = async (_path, _options, signal) => {
       begins();
@@ -58,7 +58,7 @@ describe("disk usage", () => {
     expect(service.logLines().filter(({ level }) => level === "error" || level === "warn")).toEqual([]);
   });
 
-  it("is drawn with bars at a terminal", async () => {
+  it("is printed with bars", async () => {
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
     const { code, out, err } = await runInProcess(["du", "/srv"], { environment, now: service.clock.now });

@@ -44,7 +44,7 @@ function buildHost(): void {
 }
 
 describe("disks", () => {
-  it("are listed with what is made of them, on them, and how full that is", async () => {
+  it("are listed with arrays, file systems and usage", async () => {
     buildHost();
     const { devices, file_systems: fileSystems, notes } = await read();
     expect(devices.map(({ name }) => name)).toEqual(service.blockDevices.devices.map(({ name }) => name));
@@ -65,7 +65,7 @@ describe("disks", () => {
     expect(notes).toEqual([]);
   });
 
-  it("say so where nobody knows what the host sees, and where there are too many", async () => {
+  it("have notes for a private mount namespace, and for file systems that are left out", async () => {
     service.mountTable.isOwnView = true;
     service.mountTable.leftOut = 3;
     expect((await read()).notes).toEqual([
@@ -74,7 +74,7 @@ describe("disks", () => {
     ]);
   });
 
-  it("are a tree at a terminal", async () => {
+  it("are printed as a tree", async () => {
     buildHost();
     service.mountTable.swaps = [{ path: "/dev/sdb", type: "partition", sizeBytes: 1, usedBytes: 0, priority: 1 }];
     const url = await service.app.listen({ host: "127.0.0.1", port: 0 });

@@ -1,5 +1,4 @@
 import { gzipSync } from "node:zlib";
-import { fastify } from "fastify";
 import { describe, expect, it } from "vitest";
 import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
@@ -24,14 +23,14 @@ const bodyOf = ({ body }: LiveAnswer) => JSON.parse(body.toString("utf8")) as Re
 const without = (headers: LiveAnswer["headers"], name: string) =>
   Object.fromEntries(Object.entries(headers).filter(([each]) => each !== name));
 
-describe("the comparison of answers with the document", () => {
+describe("the check of answers against the OpenAPI document", () => {
   const [health, missing, created] = [
     { path: "/api/v1/health" },
     { path: "/api/v1/nothing" },
     { path: "/api/v1/auth/keys", method: "POST", body: { name: "a", scopes: [] } },
   ] as const;
 
-  it("has nothing against what the service answers", async () => {
+  it("accepts what the service answers", async () => {
     const answers = await answersTo(health, missing, created, { path: "/livez" }, { ...health, method: "HEAD" });
     expect(answers.map(({ status, endpoint }) => [status, endpoint])).toEqual([
       [200, "/api/v1/health"],
@@ -47,16 +46,6 @@ describe("the comparison of answers with the document", () => {
     ["a status", () => ({ status: 418 }), "the status is not declared"],
     ["a header", ({ headers }) => ({ headers: { ...headers, "x-new": "1" } }), "header x-new is not declared"],
     [
-      "the value of a header",
-      ({ headers }) => ({ headers: { ...headers, "cache-control": "public" } }),
-      "header cache-control:  must be equal to one of the allowed values",
-    ],
-    [
-      "a number in a header",
-      ({ headers }) => ({ headers: { ...headers, "x-ratelimit-limit": "many" } }),
-      "header x-ratelimit-limit:  must be integer",
-    ],
-    [
       "a header that is missing",
       ({ headers }) => ({ headers: without(headers, "x-request-id") }),
       "header x-request-id is missing",
@@ -67,24 +56,9 @@ describe("the comparison of answers with the document", () => {
       "media type text/html is not declared",
     ],
     [
-      "a member that is missing",
-      (answer) => ({ body: json({ ...bodyOf(answer), version: undefined }) }),
-      "body:  must have required property 'version'",
-    ],
-    [
-      "a member of another type",
-      (answer) => ({ body: json({ ...bodyOf(answer), version: 5 }) }),
-      "body: /version must be string",
-    ],
-    [
       "a member that the schema does not have",
       (answer) => ({ body: json({ ...bodyOf(answer), more: true }) }),
       "body:  must NOT have additional properties",
-    ],
-    [
-      "a member that the schema does not have further down",
-      (answer) => ({ body: json({ ...bodyOf(answer), details: { checks: "starting", more: true } }) }),
-      "body: /details must NOT have additional properties",
     ],
     [
       "what is compressed",
@@ -102,14 +76,7 @@ describe("the comparison of answers with the document", () => {
     );
   });
 
-  it("finds an error of an unknown path that is not one of the document", async () => {
-    const [answer] = await answersTo(missing);
-    if (answer === undefined) throw new Error("no answer was seen");
-    const body = json({ error: { code: "GONE", message: "" } });
-    expect(check({ ...answer, body })).toEqual(["GET unknown path: 404: the status is not declared"]);
-  });
-
-  it("finds an event that is not in the document", async () => {
+  it("finds an undeclared event", async () => {
     const [answer] = await answersTo(health);
     if (answer === undefined) throw new Error("no answer was seen");
     const headers = { ...without(answer.headers, "content-type"), "content-type": "text/event-stream" };
@@ -121,33 +88,11 @@ describe("the comparison of answers with the document", () => {
   });
 });
 
-it("sees the answer as it leaves, with what later hooks add to it", async () => {
-  const seen: LiveAnswer[] = [];
-  const app = fastify();
-  watchAnswers(app, (answer) => void seen.push(answer));
-  app.addHook("onSend", (_, reply, payload, done) => {
-    reply.header("X-Later", "yes");
-    done(null, `${String(payload)}!`);
-  });
-  app.get("/here", { config: { endpoint: "/here" } }, () => "text");
-  await app.inject("/here");
-  await app.close();
-  expect(seen).toEqual([
-    {
-      method: "GET",
-      endpoint: "/here",
-      status: 200,
-      headers: { "x-later": "yes", "content-type": "text/plain; charset=utf-8", "content-length": "5" },
-      body: Buffer.from("text!"),
-    },
-  ]);
-});
-
-describe("the comparison of frames with the document", () => {
+describe("the check of frames against the AsyncAPI document", () => {
   const checkFrame = createFrameCheck(asyncapiDocument("1.2.3"));
   const [health, logs] = ["/api/v1/ws/health", "/api/v1/ws/logs"];
 
-  it("sees the frames of both directions, and which messages were refused", async () => {
+  it("has the frames of both directions, and which messages were refused", async () => {
     const seen: LiveFrame[] = [];
     const framed = (frame: LiveFrame) => void seen.push(frame);
     const service = await startTestService({}, (app) => watchAnswers(app, () => undefined, framed));
@@ -182,15 +127,12 @@ describe("the comparison of frames with the document", () => {
   const error = { code: "VALIDATION_ERROR", message: "m" };
   it.each<[string, Partial<LiveFrame>, string]>([
     ["a stream", { endpoint: "/api/v1/ws/new" }, "/api/v1/ws/new: the stream is not in the document"],
-    ["what is not JSON", { text: "{" }, "must be object"],
     ["a kind of frame", { text: '{"type":"hello"}' }, "must have required property"],
-    ["a member that is missing", { text: JSON.stringify({ type: "error", error }) }, "required property 'message'"],
     [
       "a member that the schema does not have",
       { text: JSON.stringify({ type: "error", message: "m", error, more: 1 }) },
       "must NOT have additional properties",
     ],
-    ["a frame of another stream", { endpoint: health, text: '{"type":"filter"}' }, health],
   ])("finds %s", (_, change, fault) => {
     const frame = {
       endpoint: logs,

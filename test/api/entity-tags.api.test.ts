@@ -31,14 +31,14 @@ const changes: Readonly<Record<string, () => unknown>> = {
   searchPackages: () => service.packageManager.catalog.listed.set("new", fakeListed("new")),
 };
 
-it("covers every row that has versions", () => {
+it("each versioned row has a change in this table", () => {
   expect(Object.keys(changes).sort()).toEqual(versioned.map(([name]) => name).sort());
 });
 
-describe.each(versioned)("%s", (name, operation) => {
+describe.each(versioned)("the entity tag of %s", (name, operation) => {
   const path = pathOf(operation);
 
-  it("has the tag of its version, and 304 without a body for whoever has it", async () => {
+  it("gives 304 without a body to a client that has it", async () => {
     const first = await ask(path);
     expect(first.status).toBe(200);
     expect(tagOf(first)).toMatch(/^W\/"[\w-]{22}"$/);
@@ -55,14 +55,14 @@ describe.each(versioned)("%s", (name, operation) => {
       expect(again.headers).not.toHaveProperty(absent);
   });
 
-  it("says the same to HEAD", async () => {
+  it("is the same for HEAD", async () => {
     const tag = tagOf(await ask(path, undefined, { method: "HEAD" }));
     expect(tag).toBe(tagOf(await ask(path)));
     const again = await ask(path, tag, { method: "HEAD" });
     expect([again.status, again.headers["content-length"]]).toEqual([304, undefined]);
   });
 
-  it("has another tag once it has changed", async () => {
+  it("changes with the answer", async () => {
     const before = tagOf(await ask(path));
     await changes[name]?.();
     const after = await ask(path, before);
@@ -70,7 +70,7 @@ describe.each(versioned)("%s", (name, operation) => {
     expect((await ask(path, tagOf(after))).status).toBe(304);
   });
 
-  it("has another tag for other scopes, for another query and of another process", async () => {
+  it("differs for other scopes, another query and another process", async () => {
     const tag = tagOf(await ask(path));
     const viewer = service.key([...roles.viewer]);
     expect((await ask(path, tag, { key: viewer })).status).toBe(200);
@@ -81,7 +81,7 @@ describe.each(versioned)("%s", (name, operation) => {
     await other.app.close();
   });
 
-  it("refuses first, whatever tag is sent", async () => {
+  it("does not come before a refusal", async () => {
     const tag = tagOf(await ask(path));
     expect((await send(service, { path, headers: { "if-none-match": tag } })).status).toBe(401);
     expect((await ask(path, tag, { key: service.key(["connectors:read"]) })).status).toBe(403);
@@ -91,7 +91,7 @@ describe.each(versioned)("%s", (name, operation) => {
 describe("If-None-Match", () => {
   const path = "/api/v1/system/services";
 
-  it("takes a list, either strength and any version; malformed ones are ignored", async () => {
+  it("takes a list of strong and weak tags; malformed ones are ignored", async () => {
     const tag = tagOf(await ask(path));
     const opaque = tag.slice(2);
     for (const header of ["*", " * ", opaque, `"a", ${tag}`, `W/"a,b" ,${opaque},`, `,${tag}`])
@@ -109,7 +109,7 @@ describe("If-None-Match", () => {
       expect([header, (await ask(path, header)).status]).toEqual([header, 200]);
   });
 
-  it("does not take long to be read", async () => {
+  it("is parsed in linear time", async () => {
     const header = `${'"a", '.repeat(2500)}"`;
     expect((await ask(path, header)).status).toBe(200);
   });

@@ -84,7 +84,7 @@ describe("errors of each operation", () => {
     },
   );
 
-  it("answers UNAVAILABLE to what is aborted because the service stops", async () => {
+  it("UNAVAILABLE is the answer to a call that is aborted by the shutdown", async () => {
     service = await startTestService();
     service.packageManager.repository.set("editor", { version: "1.1", isSecurity: false });
     service.service.abort();
@@ -96,7 +96,7 @@ describe("errors of each operation", () => {
     ]);
   });
 
-  it("lists for every operation the errors that its scope and input bring with them", () => {
+  it("each operation lists the errors that its scope and input bring with them", () => {
     for (const [name, operation] of Object.entries<Operation>(operations)) {
       const needsKey = operation.scope !== "public" || operation.session === "signsIn";
       const codes = errorsOf(operation);

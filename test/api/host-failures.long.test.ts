@@ -78,7 +78,7 @@ describe.each(Object.entries(failures))("on a host with %s", (_, { error, error_
     },
   );
 
-  it("a key is revoked even if its tokens cannot be removed, and what it holds open ends", async () => {
+  it("a key is revoked even if its tokens cannot be removed, and its streams end", async () => {
     started = await startOnPorts();
     const { service, keys } = started;
     const text = service.key(["system:read"]);
@@ -97,7 +97,7 @@ describe.each(Object.entries(failures))("on a host with %s", (_, { error, error_
     expect((await send(service, request)).status).toBe(200);
   });
 
-  it("has been met by those that write", () => {
+  it("the failure is reported by operations that write", () => {
     expect([...refused]).toEqual(
       expect.arrayContaining([
         "createKey keys",

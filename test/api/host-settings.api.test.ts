@@ -42,7 +42,7 @@ describe("the time zone and time synchronisation", () => {
     expect((await call("time", body, "?dry_run=true")).json).toMatchObject({ steps: [], reason: "already set" });
   });
 
-  it("say what was changed before one that failed, to the caller and in the audit log", async () => {
+  it("report what was changed before one that failed, to the caller and in the audit log", async () => {
     const { set } = service.timeSettings;
     Object.assign(service.timeSettings, {
       async set(...given: Parameters<typeof set>) {
@@ -59,7 +59,7 @@ describe("the time zone and time synchronisation", () => {
     expect(JSON.stringify(service.audit.entries)).toContain(changed);
   });
 
-  it("need a time service to be switched on, and something to change", async () => {
+  it("need a time service to be switched on, and a setting to change", async () => {
     service.timeSettings.become({ canSync: false, isSyncEnabled: false });
     expect(await call("time", { ntp: true }, "?dry_run=true")).toMatchObject({
       status: 503,
@@ -69,7 +69,7 @@ describe("the time zone and time synchronisation", () => {
   });
 
   it.each(["../../etc/passwd", "/etc/localtime", "Europe/", "", "Europe/Berlin\n", "-x", "Nowhere"])(
-    "take no zone %j",
+    "refuse the zone %j",
     async (timezone) => expect((await call("time", { timezone })).status).toBe(400),
   );
 });
@@ -94,7 +94,7 @@ describe("the name of the host", () => {
     expect((await call("hostname", { hostname: "web2.example.org" })).json).toMatchObject({ changed: [] });
   });
 
-  it("is set for each boot where it is only the kernel's", async () => {
+  it("is set permanently where it is only the current one", async () => {
     service.hostNames.become({ current: "web9", permanent: "" });
     expect((await call("hostname", { hostname: "web9" })).json).toMatchObject({
       ...{ changed: ["hostname"], static_hostname: "web9" },
@@ -104,14 +104,14 @@ describe("the name of the host", () => {
   it.each([
     ...["", "-web", "web-", "we b", "web_1", "web1.", ".web", "web..1", "wéb", "web1\n", "$(id)", "a".repeat(64)],
     ...["localhost", "LOCALHOST", "localhost.localdomain", "web.localhost", `${"a".repeat(60)}.bcde.f`],
-  ])("is never %j", async (hostname) => expect((await call("hostname", { hostname })).status).toBe(400));
+  ])("refuses %j", async (hostname) => expect((await call("hostname", { hostname })).status).toBe(400));
 
-  it.each(["a\nb", "\u001b[31m", "a".repeat(201), "a\u2028b"])("is not pretty as %j", async (pretty) =>
+  it.each(["a\nb", "\u001b[31m", "a".repeat(201), "a\u2028b"])("has a pretty form that refuses %j", async (pretty) =>
     expect((await call("hostname", { pretty })).status).toBe(400),
   );
 });
 
-it("takes a scope of its own for each", async () => {
+it("time and name of the host take scopes of their own", async () => {
   const key = service.key(["system:read", "system:time"]);
   const post = (path: string, body: object) =>
     send(service, { method: "POST", path: `/api/v1/system/${path}`, key, body });

@@ -45,7 +45,7 @@ const get = (operation: Operation, query = "") =>
 const membersOf = (json: unknown): readonly unknown[] =>
   Object.values(json as object).find((value): value is unknown[] => Array.isArray(value)) ?? [];
 
-it.each(rows.filter(([name]) => name !== "listLogs"))("%s says what it shows", async (_, operation) => {
+it.each(rows.filter(([name]) => name !== "listLogs"))("the list %s has its total and limit", async (_, operation) => {
   const { status, json } = await get(operation);
   if (status === 503) return;
   expect([status, json]).toEqual([200, expect.objectContaining({ next_cursor: null })]);
@@ -54,8 +54,8 @@ it.each(rows.filter(([name]) => name !== "listLogs"))("%s says what it shows", a
   expect(limit === null || limit >= membersOf(json).length).toBe(true);
 });
 
-describe.each(paged)("%s", (name, operation) => {
-  it("leads through all members, one in each page", async () => {
+describe.each(paged)("the list %s", (name, operation) => {
+  it("has all members in pages of one", async () => {
     const all = membersOf((await get(operation)).json);
     const seen: unknown[] = [];
     let query = "?limit=1";
@@ -70,13 +70,13 @@ describe.each(paged)("%s", (name, operation) => {
     expect([name, seen]).toEqual([name, all]);
   });
 
-  it("refuses what is no cursor", async () => {
+  it("refuses a malformed cursor", async () => {
     const { status, json } = await get(operation, "?cursor=nonsense");
     expect([status, json]).toMatchObject([400, { error: { details: { field: "cursor" } } }]);
   });
 });
 
-it("goes on behind a process also where it has ended, and another has its number", async () => {
+it("the list of processes goes on after a process that has ended, whose pid is used again", async () => {
   const processes = createFakeProcesses([1, 2, 3, 4].map((pid) => fakeProcess(pid)));
   const host = await startTestService({ processes });
   const page = async (query: string) => {
@@ -96,7 +96,7 @@ it("goes on behind a process also where it has ended, and another has its number
   await host.app.close();
 });
 
-it("leads through values of a field that are long, or no text, one in each page", async () => {
+it("the values of a field come in pages also where they are long or binary", async () => {
   const long = "ä😀".repeat(200);
   const values = [{ text: `${long}1` }, { text: `${long}2` }, { base64: "AAAA" }, { text: "AAAA" }, { text: "" }];
   const fields = values.map((value) => ({ name: "FIELD", ...value }));

@@ -36,7 +36,7 @@ const read = async (): Promise<NetworkState> => {
 };
 
 describe("the network", () => {
-  it("is told with links, routes, name servers and who listens", async () => {
+  it("has links, routes, name servers and listeners", async () => {
     const { links, routes, notes, ...rest } = await read();
     expect(links.map(({ name, is_up: isUp, has_carrier: carrier }) => [name, isUp, carrier])).toEqual([
       ["lo", true, true],
@@ -57,7 +57,7 @@ describe("the network", () => {
     });
   });
 
-  it("says what is too much and what cannot be known", async () => {
+  it("is bounded, and has a note for unknown units", async () => {
     service.listeners.found = service.listeners.found.map((each) => ({ ...each, unit: null }));
     expect((await read()).notes).toEqual([expect.stringContaining("units")]);
     service.links.known = Array.from({ length: 1_500 }, (_, at) => fakeRoute(`10.0.${at >> 8}.${at & 255}`));
@@ -65,14 +65,14 @@ describe("the network", () => {
     expect([routes.length, total]).toEqual([1_000, 1_500]);
   });
 
-  it("is told also where nothing says who listens", async () => {
+  it("has the rest where listeners cannot be read", async () => {
     service.listeners.isMissing = true;
     const { links, routes, listeners, listeners_total: total, notes } = await read();
     expect([links.length, routes.length, listeners, total]).toEqual([3, 1, null, null]);
     expect(notes).toEqual(["listening sockets are not known: ss is not installed"]);
   });
 
-  it("has no more than a thousand of those who listen", async () => {
+  it("has no more than a thousand listeners", async () => {
     service.listeners.found = Array.from({ length: 1_200 }, (_, port) => {
       return { protocol: "tcp", address: "::", port: port + 1, unit: "a.service" };
     });
@@ -80,7 +80,7 @@ describe("the network", () => {
     expect([listeners?.length, listeners?.at(-1)?.port, total]).toEqual([1_000, 1_000, 1_200]);
   });
 
-  it("is three tables at a terminal", async () => {
+  it("is printed as three tables", async () => {
     service.listeners.found = [
       ...service.listeners.found,
       { protocol: "tcp", address: "::1", port: 81, unit: "a\u001b[2J" },

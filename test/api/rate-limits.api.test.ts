@@ -19,7 +19,7 @@ describe("rate limits", () => {
     return last;
   }
 
-  it("says in every answer to a key what is left, also in those that refuse", async () => {
+  it("are in every answer to a key, also in refusals", async () => {
     await start();
     const first = await get(service.admin);
     const inAMinute = Math.ceil((service.clock.now() + 60_000) / 1000);
@@ -37,7 +37,7 @@ describe("rate limits", () => {
     expect(forbidden.headers["x-ratelimit-remaining"]).toBe("99");
   });
 
-  it("refuses the 101st request in a minute with every header, and no other key's", async () => {
+  it("refuse the 101st request in a minute with every header, and no other key", async () => {
     await start();
     expect((await spend(service.admin, 100)).headers["x-ratelimit-remaining"]).toBe("0");
     await service.clock.advance(20_000);
@@ -59,7 +59,7 @@ describe("rate limits", () => {
     expect((await get(service.admin)).status).toBe(200);
   });
 
-  it("refuses the 1001st request in an hour, and refused requests cost nothing", async () => {
+  it("refuse the 1001st request in an hour, and refused requests cost nothing", async () => {
     await start();
     for (let minute = 0; minute < 10; minute += 1) {
       expect((await spend(service.admin, 100)).status).toBe(200);
@@ -81,7 +81,7 @@ describe("rate limits", () => {
     expect(again.headers["x-ratelimit-remaining"]).toBe("99");
   });
 
-  it("lets all credentials of a key share its budget", async () => {
+  it("are shared by all credentials of a key", async () => {
     await start();
     const reply = await send(service, { method: "POST", path: "/api/v1/auth/tokens", key: service.admin });
     const { access_token: token } = reply.json as { access_token: string };
@@ -92,7 +92,7 @@ describe("rate limits", () => {
     expect(withToken.headers["x-ratelimit-remaining"]).toBe("98");
   });
 
-  it("takes nothing from a key for a 401, nor for metrics and probes", async () => {
+  it("do not count a 401, metrics and probes", async () => {
     await start();
     await get(service.admin.replace(/.$/, "!"));
     await get(service.admin, "/metrics");
@@ -100,7 +100,7 @@ describe("rate limits", () => {
     expect((await get(service.admin)).headers["x-ratelimit-remaining"]).toBe("99");
   });
 
-  it("refuses before it inspects the scope", async () => {
+  it("come before the check of the scope", async () => {
     await start({ perMinute: 1, perHour: 1000 });
     const key = service.key([]);
     expect((await get(key)).status).toBe(403);
@@ -114,27 +114,24 @@ describe("rate limits", () => {
     expect(last.headers["x-ratelimit-limit"]).toBeUndefined();
   });
 
-  it.each([-86_400_000, 86_400_000])(
-    "neither ends nor stretches a window when the clock is set by %d ms",
-    async (step) => {
-      await start();
-      await spend(service.admin, 101);
-      const attempt = () => send(service, { path: "/api/v1/health", key: "stw_guess", from: "203.0.113.9" });
-      for (let count = 0; count < 61; count += 1) await attempt();
-      service.clock.set(service.clock.now() + step);
-      const refused = await get(service.admin);
-      expect(refused.status).toBe(429);
-      // What is told in seconds since the epoch is told by the clock as it is now.
-      expect(refused.headers).toMatchObject({
-        "retry-after": "60",
-        "x-ratelimit-reset": String(Math.ceil(service.clock.now() / 1000) + 60),
-      });
-      expect((await attempt()).status).toBe(429);
-      await service.clock.advance(60_000);
-      expect((await get(service.admin)).status).toBe(200);
-      expect((await attempt()).status).toBe(401);
-    },
-  );
+  it.each([-86_400_000, 86_400_000])("are neither ended nor stretched when the clock is set by %d ms", async (step) => {
+    await start();
+    await spend(service.admin, 101);
+    const attempt = () => send(service, { path: "/api/v1/health", key: "stw_guess", from: "203.0.113.9" });
+    for (let count = 0; count < 61; count += 1) await attempt();
+    service.clock.set(service.clock.now() + step);
+    const refused = await get(service.admin);
+    expect(refused.status).toBe(429);
+    // What is told in seconds since the epoch is told by the clock as it is now.
+    expect(refused.headers).toMatchObject({
+      "retry-after": "60",
+      "x-ratelimit-reset": String(Math.ceil(service.clock.now() / 1000) + 60),
+    });
+    expect((await attempt()).status).toBe(429);
+    await service.clock.advance(60_000);
+    expect((await get(service.admin)).status).toBe(200);
+    expect((await attempt()).status).toBe(401);
+  });
 
   it("slows an address down that keeps failing to log in, and nobody with a good key", async () => {
     await start();
@@ -149,7 +146,7 @@ describe("rate limits", () => {
     expect((await attempt()).status).toBe(401);
   });
 
-  it("counts an IPv6 network as one address", async () => {
+  it("count an IPv6 network as one address", async () => {
     await start();
     const attempt = (host: number) =>
       send(service, { path: "/api/v1/health", from: `2001:db8:1:2::${host.toString(16)}` });

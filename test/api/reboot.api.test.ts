@@ -30,7 +30,7 @@ describe("a reboot of the host", () => {
     expect((await call("DELETE")).status).toBe(404);
   });
 
-  it("comes some seconds after the answer without a time", async () => {
+  it("comes some seconds after the answer by default", async () => {
     const { json } = await call("POST");
     expect(Date.parse((json as { scheduled_at: string }).scheduled_at)).toBe(service.clock.now() + 5_000);
   });
@@ -48,7 +48,7 @@ describe("a reboot of the host", () => {
     expect((await call("GET")).json).toMatchObject({ scheduled_at: null });
   });
 
-  it("is refused while a program inhibits it, unless that is to be ignored", async () => {
+  it("is refused while a program inhibits it, unless inhibitors are ignored", async () => {
     service.reboots.become({ inhibitors: [{ who: "APT", why: "packages change", blocks: true }] });
     expect((await call("POST", "?dry_run=true")).json).toMatchObject({
       steps: [],
@@ -63,7 +63,7 @@ describe("a reboot of the host", () => {
     expect((await call("POST", "", { ignore_inhibitors: true })).status).toBe(200);
   });
 
-  it("does not take somebody's shutdown for a reboot", async () => {
+  it("is not the shutdown of somebody else", async () => {
     service.reboots.become({ kind: "poweroff", scheduledAt: Date.parse(at) });
     expect((await call("GET")).json).toMatchObject({ scheduled_at: null });
     expect((await call("DELETE")).status).toBe(404);

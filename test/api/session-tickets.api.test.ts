@@ -48,7 +48,7 @@ async function open(ticket: string, headers: Readonly<Record<string, string>>): 
 const refused = async (ticket: string, headers: Readonly<Record<string, string>>): Promise<number> =>
   (await refusedStream(url, path, { query: { ticket }, headers })).status;
 
-it("opens a stream once, with the cookie of its session and from its own page", async () => {
+it("a ticket opens a stream once, with the cookie of its session and from its own page", async () => {
   const browser = await signIn();
   const { cookie: _, ...withoutCookie } = browser.headers;
   const ticket = await ticketOf(browser);
@@ -68,7 +68,7 @@ it("opens a stream once, with the cookie of its session and from its own page", 
   expect(await refused(browser.secret, browser.headers)).toBe(401);
 });
 
-it("is good for half a minute, and for nothing but a stream", async () => {
+it("a ticket is valid for half a minute, and for streams only", async () => {
   const browser = await signIn();
   const ticket = await ticketOf(browser);
   const ordinary = await send(service, { path: `/api/v1/health?ticket=${ticket}`, headers: browser.headers });
@@ -77,12 +77,12 @@ it("is good for half a minute, and for nothing but a stream", async () => {
   expect(await refused(ticket, browser.headers)).toBe(401);
 });
 
-it("is refused beside a key", async () => {
+it("a ticket is refused beside a key", async () => {
   const browser = await signIn();
   expect(await refused(await ticketOf(browser), { ...browser.headers, "x-api-key": service.admin })).toBe(401);
 });
 
-it("has its stream closed when the session ends: by sign-out, by its key, and unused", async () => {
+it("the stream of a ticket ends with its session: by sign-out, by its key, and unused", async () => {
   const closedBy = async (end: (browser: Browser, key: string) => unknown): Promise<readonly unknown[]> => {
     const key = service.key(["health:read"]);
     const browser = await signIn(key);
@@ -98,7 +98,7 @@ it("has its stream closed when the session ends: by sign-out, by its key, and un
   expect(await closedBy(() => service.clock.advance(31 * 60_000))).toEqual([4401, "session ended"]);
 });
 
-it("leaves no trace of the ticket in the log or the audit log", async () => {
+it("a ticket is in neither the log nor the audit log", async () => {
   const browser = await signIn();
   const ticket = await ticketOf(browser);
   await open(ticket, browser.headers);

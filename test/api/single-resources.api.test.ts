@@ -40,13 +40,13 @@ describe.each([
     return first;
   };
 
-  it("is what the list says of it, for whoever may read the list", async () => {
+  it("is the entry of the list, for keys that may read the list", async () => {
     const item = await listed();
     const { status, json } = await get(`${path}/${item[id]}`, service.key([scope]));
     expect([status, json]).toEqual([200, item]);
   });
 
-  it("is refused without the scope whether or not it exists, and is unknown to the others by the same words", async () => {
+  it("is 403 without the scope whether or not it exists, and else 404", async () => {
     const item = await listed();
     const others = service.key(scopes.filter((each) => each !== scope));
     const refused = [await get(`${path}/${item[id]}`, others), await get(`${path}/none`, others)];
@@ -55,7 +55,7 @@ describe.each([
     expect(await get(`${path}/none`)).toMatchObject({ status: 404, json: { error: { code: "NOT_FOUND" } } });
   });
 
-  it("is shown by the command line", async () => {
+  it("is printed by the command line", async () => {
     const item = await listed();
     const plain = await steward([...command, item[id] ?? ""]);
     expect([plain.code, plain.out]).toEqual([0, expect.stringContaining(`${id} `)]);

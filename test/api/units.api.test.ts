@@ -78,7 +78,7 @@ const show = async (name: string, key = service.admin): Promise<ServiceDetails> 
 const hidden = ({ not_shown: notShown }: ServiceDetails) => notShown.map(({ what }) => what);
 
 describe("GET /system/services/{name}", () => {
-  it("tells everything of a service, without its secrets", async () => {
+  it("answers with all details of a service, without its secrets", async () => {
     const told = await show("job");
     expect(told).toMatchObject({
       name: "job.service",
@@ -100,7 +100,7 @@ describe("GET /system/services/{name}", () => {
     expect(hidden(told)).toEqual(["listening", "security"]);
   });
 
-  it("has the end of its log and the runs by it where the key may read that, and not of another", async () => {
+  it("has the end of its log and its runs where the key may read that log", async () => {
     const messagesFor = async (...scopes: readonly string[]) => {
       const told = await show("job", service.key(["system:read", ...scopes]));
       return [told.logs?.map(({ message }) => message), told.runs?.map(({ result }) => result), hidden(told)];
@@ -120,7 +120,7 @@ describe("GET /system/services/{name}", () => {
     expect(runs).toMatchObject([{ result: "running", ended_at: null }]);
   });
 
-  it("has what takes a program on request, and says why where there is none", async () => {
+  it("has listening sockets and a security rating on request, and the reason where there is none", async () => {
     const told = await show("job?listening=true&security=true");
     expect(told).toMatchObject({
       listening: [{ protocol: "tcp", address: "127.0.0.1", port: 80 }],
@@ -145,7 +145,7 @@ describe("GET /system/units", () => {
   };
   const namesOf = async (query?: string) => (await list(query)).units.map(({ name }) => name);
 
-  it("lists units of all types, or of one, in a state, and counts before the limit", async () => {
+  it("lists units by type and state, and counts before the limit", async () => {
     const all = ["job.service", "job.timer", "mnt.mount", "other.service"];
     expect(await namesOf()).toEqual(all);
     expect(await namesOf("?type=service")).toEqual(["job.service", "other.service"]);
@@ -154,7 +154,7 @@ describe("GET /system/units", () => {
     expect(await list("?limit=1")).toMatchObject({ units: [{ name: "job.service" }], total: 4 });
   });
 
-  it("tells of each what its type tells, without secrets", async () => {
+  it("has the properties of each type, without secrets", async () => {
     expect((await list("?type=timer")).units).toMatchObject([
       { name: "job.timer", type: "timer", result: "success", timer: { unit: "job.service", last_at: null } },
     ]);

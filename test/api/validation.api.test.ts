@@ -45,7 +45,7 @@ describe.each(requests)("an unknown parameter in the query of %s", (which, reque
     expect([reply.status, fieldIn(reply)]).toEqual([without.status, fieldIn(without)]);
   });
 
-  it("is named to nobody without a key", async () => {
+  it("is not named without a key", async () => {
     // Each from an address of its own, so that failed logins do not add up.
     const from = `198.51.100.${requests.findIndex(([name]) => name === which) % 250}`;
     const isOfEverybody = rows.some(([name, { scope }]) => name === which && scope === "public");
@@ -55,7 +55,7 @@ describe.each(requests)("an unknown parameter in the query of %s", (which, reque
 });
 
 it.each(rows.filter(([, { base }]) => base === "root"))(
-  "takes parameters that a probe or a scraper adds: %s",
+  "is ignored by probes and metrics: %s",
   async (_, operation) => {
     const path = pathOf(operation);
     const { status } = await call({ path });
@@ -68,7 +68,7 @@ it.each([
   ["/system/services?stauts=failed", "stauts", "status"],
   ["/ws/logs?unitt=nginx", "unitt", "unit"],
   ["/system/logs?colour=red", "colour", undefined],
-])("suggests a name for %s", async (path, field, meant) => {
+])("an unknown parameter has a suggestion: %s", async (path, field, meant) => {
   const reply = await call({ path: `${apiBase}${path}` });
   const { message, details } = errorIn(reply);
   expect(message).toBe(
@@ -82,7 +82,7 @@ describe("the faults of a request", () => {
   const create = (body: unknown, query = ""): Promise<TestReply> =>
     call({ method: "POST", path: `${apiBase}/auth/keys${query}`, body });
 
-  it("are all named: the first as ever, then the others in the order of the input", async () => {
+  it("are all named: the first in the message, the others in the order of the input", async () => {
     const body = { expires_at: "soon", nmae: "x", scopes: ["a", 5, ""], extra: 1 };
     const reply = await create(body, "?dry_rn=true");
     expect(errorIn(reply).message).toBe("cannot accept name: Required field missing");
@@ -119,7 +119,7 @@ describe("the faults of a request", () => {
     expect(long.text.length).toBeLessThan(2_000);
   });
 
-  it("never have a value, nor a key that was put in the place of a name", async () => {
+  it("never have a value, nor a key in place of a name", async () => {
     const secret = service.admin;
     for (const reply of [
       await call({ path: `${apiBase}/health?${secret}` }),

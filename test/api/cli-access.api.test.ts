@@ -1,10 +1,13 @@
 import { expect, it } from "vitest";
 import { scopes } from "#contract/scopes.ts";
+import type { WindowPlan } from "#domain/access/window-gate.ts";
+import { createFakeCalendar } from "../fakes/calendar.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
+import { registerPasskey } from "./passkeys.ts";
 import { useSteward } from "./steward.ts";
 
 let service: TestService;
-const { steward } = useSteward(async () => {
+const { steward, url } = useSteward(async () => {
   service = await startTestService();
   return service;
 });
@@ -131,4 +134,95 @@ it("steward approvals watch lists waiting calls again with each change, until Ct
   const [first = "", second = "", third = ""] = known;
   expect(lists.slice(0, 3)).toEqual([[], [first], [first, second].toSorted()]);
   expect(lists.at(-1)).toEqual([second, third].toSorted());
+});
+
+const signIn = (body: unknown) => send(service, { method: "POST", path: "/api/v1/auth/sessions", body });
+
+it("steward console prints an address that signs in once", async () => {
+  const { code, out, err } = await steward("console");
+  expect([code, err]).toEqual([0, ""]);
+  const [, text] = /^http:\/\/127\.0\.0\.1:\d+\/console\/#code=(stc_\w+)\n$/.exec(out) ?? [];
+  expect([(await signIn({ code: text })).status, (await signIn({ code: text })).status]).toEqual([201, 401]);
+  const json = await steward("console --json");
+  expect(JSON.parse(json.out)).toEqual({
+    url: expect.stringContaining(`${url()}/console/#code=stc_`),
+    expires_at: "2026-01-01T00:01:00.000Z",
+  });
+});
+
+it.each([{ given: [] }, { given: ["--json"] }])(
+  "steward console --open opens the address that it prints: $given",
+  async ({ given }) => {
+    const opened: string[] = [];
+    const run = (openBrowser: (address: string) => Promise<void>, ...more: readonly string[]) =>
+      steward(["console", ...given, ...more], { local: { openBrowser } });
+    const open = (address: string): Promise<void> => {
+      opened.push(address);
+      return Promise.resolve();
+    };
+    await run(open);
+    expect(opened).toEqual([]);
+    const { code, out } = await run(open, "--open");
+    expect([code, opened.length, out]).toEqual([0, 1, expect.stringContaining(`${opened[0]}`)]);
+    const failed = await run(() => Promise.reject(new Error("cannot open a browser: of a test")), "--open");
+    expect([failed.code, failed.out]).toEqual([2, expect.stringContaining("/console/#code=stc_")]);
+    expect(failed.err).toContain("cannot open a browser: of a test");
+  },
+);
+
+it("steward sessions lists sessions, and ends one", async () => {
+  expect(await steward("sessions")).toEqual({ code: 0, out: "nobody is signed in\n", err: "" });
+  const { json } = await signIn({ key: service.admin });
+  const { id } = json as { id: string };
+  const { out } = await steward("sessions");
+  expect(out).toMatch(new RegExp(`${id} +test \\(${service.admin.slice(4, 12)}\\) +192.0.2.1 .* read`));
+  expect(await steward(["sessions", "end", id])).toEqual({ code: 0, out: `${id}: session ended\n`, err: "" });
+  expect((await steward("sessions")).out).toBe("nobody is signed in\n");
+  expect((await steward(["sessions", "end", id])).code).toBe(2);
+});
+
+it("steward passkeys lists passkeys, and removes one", async () => {
+  expect((await steward("passkeys")).out).toBe("there are no passkeys (the page of steward console registers them)\n");
+  const { id } = await registerPasskey(service);
+  const { out } = await steward("passkeys");
+  expect(out).toMatch(new RegExp(`${id} +laptop +test \\(${service.admin.slice(4, 12)}\\) +localhost .* never`));
+  const plan = await steward(["passkeys", "remove", id, "--dry-run"]);
+  expect(plan.out).toContain(`remove the passkey laptop of key ${service.admin.slice(4, 12)}`);
+  expect(await steward(["passkeys", "remove", id])).toEqual({ code: 0, out: `${id}: passkey removed\n`, err: "" });
+  expect((await steward(["passkeys", "remove", id])).code).toBe(2);
+});
+
+const dayMs = 86_400_000;
+const window = (name: string, delayMs: number, rest: Partial<WindowPlan>): WindowPlan => ({
+  ...{ name, cron: "0 0 * * *", timezone: undefined, allow: [], deny: [], isSilent: false, ...rest },
+  times: { calendar: createFakeCalendar(dayMs), durationMs: dayMs / 24, delayMs },
+});
+
+it("steward windows lists windows, also where there are none", async () => {
+  expect(await steward("windows")).toEqual({ code: 0, out: "no windows: changes are allowed at any time\n", err: "" });
+  service.service.replaceWindows([
+    window("night", 0, { allow: ["updates:apply"], isSilent: true }),
+    window("freeze", 3_600_000, { deny: ["services:control", "system:reboot"] }),
+  ]);
+  const { code, out } = await steward("windows");
+  expect(code).toBe(0);
+  expect(out).toMatch(
+    /night +open until 2026-01-01T01:00:00.000Z +2026-01-02T00:00:00.000Z +allows updates:apply; silent\n/,
+  );
+  expect(out).toMatch(/freeze +closed +2026-01-01T01:00:00.000Z +forbids services:control system:reboot\n/);
+});
+
+it("a change outside a window is refused with its next opening, in its plan too, and is overridden", async () => {
+  service.service.replaceWindows([window("night", 3_600_000, { allow: ["services:restart"] })]);
+  const sentence =
+    "cannot use services:restart:cron.service outside the window night: it is allowed from 2026-01-01T01:00:00.000Z on";
+  const refused = await steward("services restart cron");
+  expect([refused.code, refused.err]).toEqual([2, expect.stringContaining(sentence)]);
+  const planned = await steward("services restart cron --dry-run");
+  expect([planned.code, planned.out]).toEqual([0, expect.stringContaining(`would be refused now: ${sentence}`)]);
+  expect(service.units.actions).toEqual([]);
+  const overridden = await steward(["--override-window", "it burns", "services", "restart", "cron"]);
+  expect(overridden.code).toBe(0);
+  expect(service.units.actions).toEqual(["restart cron.service"]);
+  expect(service.audit.entries.at(-1)).toMatchObject({ target: { window: "night", window_override: "it burns" } });
 });
