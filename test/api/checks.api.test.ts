@@ -184,22 +184,6 @@ describe("GET /health/metrics", () => {
     expect((await metrics("&name=other")).series).toEqual([]);
   });
 
-  it("gives mean, minimum and maximum of each hour of a longer window", async () => {
-    let value = 0;
-    service.checks.plain.finds = () => {
-      value += 1;
-      return Promise.resolve({ status: "pass", message: "", details: { value, text: "x" } });
-    };
-    await service.clock.advance(2 * 3_600_000 - 1);
-    const { series, ...rest } = await metrics("&since=2025-12-20T00:00:00Z");
-    expect(rest).toEqual({ check_id: "plain", step_seconds: 3600 });
-    expect(series).toMatchObject([{ name: "value" }]);
-    const [first, second] = series[0]?.points ?? [];
-    expect(first).toMatchObject({ at: "2026-01-01T00:00:00.000Z", min: 1 });
-    expect(second).toMatchObject({ at: "2026-01-01T01:00:00.000Z", min: (first?.max ?? 0) + 1, max: value });
-    expect(first?.value).toBeCloseTo(((first?.min ?? 0) + (first?.max ?? 0)) / 2, 4);
-  });
-
   it.each([
     ["until=2026-02-30T00:00:00Z", "until"],
     ["since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z", "since"],

@@ -1,3 +1,4 @@
+import type { Socket } from "node:net";
 import { afterEach, describe, expect, it } from "vitest";
 import { type OperationName, operations } from "#contract/index.ts";
 import { apiBase } from "#contract/limits.ts";
@@ -250,7 +251,11 @@ describe("what is not there", () => {
     hang(started);
     const { path } = await callOf(started, name);
     const url = await started.app.listen({ host: "127.0.0.1", port: 0 });
-    started.app.server.setTimeout(200);
+    started.app.server.once("request", async ({ socket }: { readonly socket: Socket }) => {
+      // It is at work by then; what Node says of a connection on which nothing has moved for a minute.
+      for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+      socket.emit("timeout");
+    });
     const answer = await fetch(`${url}${path}`, { headers: { "X-API-Key": started.admin } });
     expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code: "UNAVAILABLE" } }]);
   });

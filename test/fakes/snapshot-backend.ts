@@ -23,10 +23,6 @@ export interface FakeSnapshotBackend extends SnapshotBackend {
   readonly nowhere: Set<string>;
   /** What was told to be kept for the next update, as `name version`. */
   readonly kept: string[];
-  /** Why the next snapshot cannot be taken. */
-  createFault: string | undefined;
-  /** Why the next rollback does not succeed. */
-  rollbackFault: string | undefined;
 }
 
 function diffPackages(
@@ -77,8 +73,6 @@ export function createFakeSnapshotBackend(
     interrupted: new Set(),
     nowhere: new Set(),
     kept: [],
-    createFault: undefined,
-    rollbackFault: undefined,
     folder: () => Promise.resolve("/var/lib/steward/snapshots"),
     list: () => Promise.resolve([...taken.values()].map(({ snapshot }) => snapshot)),
     lacking: (wanted) => Promise.resolve(wanted.filter(({ name }) => fake.nowhere.has(name))),
@@ -89,7 +83,6 @@ export function createFakeSnapshotBackend(
     async create({ id, description, kind, changes, isProtected = false, mustBeFull = false }) {
       if (!/^\d{8}-\d{6}$/.test(id)) throw new Error(`cannot take a snapshot with the id ${id}`);
       if (taken.has(id)) throw new Error(`there is a snapshot ${id} already`);
-      if (fake.createFault !== undefined) throw new Error(fake.createFault);
       const missing = changes.find(({ name, from }) => from !== null && fake.nowhere.has(name));
       if (mustBeFull && missing !== undefined)
         throw new PackageFileMissing(`${missing.name} ${missing.from} is nowhere`);
@@ -146,17 +139,6 @@ export function createFakeSnapshotBackend(
       const packages = diffPackages(before.packages, was.packages);
       const filesRestored = diffFiles(was.files, before.files).length;
       const requiresReboot = packages.some(({ name }) => name === "libc6");
-      if (fake.rollbackFault !== undefined) {
-        const reason = fake.rollbackFault;
-        return Promise.resolve({
-          isDone: false,
-          reason,
-          packages: [],
-          filesRestored: 0,
-          filesLeft: [],
-          requiresReboot: false,
-        });
-      }
       Object.assign(host, was);
       const outcome: RollbackOutcome = {
         isDone: true,
