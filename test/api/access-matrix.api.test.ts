@@ -1,17 +1,24 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { ErrorBody } from "#contract/error-body.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
 import type { PasskeyCreationOptions } from "#contract/passkeys.ts";
 import { narrowableScopes, scopes } from "#contract/scopes.ts";
 import { planLifetimeMs } from "#domain/access/plan-tokens.ts";
 import { createAuthenticator } from "./authenticator.ts";
-import { pathOf, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+import {
+  messageOf,
+  pathOf,
+  reasonOf,
+  send,
+  startTestService,
+  type TestReply,
+  type TestRequest,
+  type TestService,
+} from "./harness.ts";
 import { mutations } from "./mutations.ts";
 import { elevatedSession, fromPage, pageOrigin, sessionHeaders } from "./passkeys.ts";
 
 const twoDiffer = "cannot tell who calls: two different credentials were sent (send one of them)";
-const messageOf = ({ json }: TestReply): string => (json as ErrorBody).error.message;
 
 /** Every operation × every state of a key, made from the table: a new row is in it by itself. */
 describe("access matrix", () => {
@@ -371,10 +378,6 @@ describe("plan tokens of sign-in, elevation and passkeys", () => {
     expect([call.path, status, text]).toEqual([call.path, 200, text]);
     return (json as Plan).plan_token ?? "";
   };
-  const reasonOf = ({ status, json }: TestReply) => [
-    status,
-    (json as { error?: { details?: { reason?: string } } }).error?.details?.reason,
-  ];
 
   it("are those of all mutations that are not in plan-tokens.api.test.ts", () => {
     const all = Object.entries<Operation>(operations).filter(([, { effect }]) => effect !== "read");

@@ -4,7 +4,7 @@ import { canWait, type Operation } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
 import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
-import { send, type TestReply, type TestRequest } from "./harness.ts";
+import { reasonOf, send, type TestReply, type TestRequest } from "./harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "./mutations.ts";
 
 const services: MutableService[] = [];
@@ -27,7 +27,6 @@ const policy = (rest: Partial<ApprovalPolicy> = {}): ApprovalPolicy => ({
 const approvalOf = ({ json }: TestReply): Approval => json as Approval;
 const detailsOf = ({ json }: TestReply) =>
   (json as { error?: { details?: Readonly<Record<string, unknown>> } }).error?.details ?? {};
-const reasonOf = (reply: TestReply) => [reply.status, detailsOf(reply)["reason"]];
 const all = scopes.filter((each) => each !== "windows:override");
 
 const decide = (

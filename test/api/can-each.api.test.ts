@@ -1,10 +1,9 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
-import type { ErrorBody } from "#contract/error-body.ts";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
 import { freezeScopes, judgement } from "./can.ts";
-import { pathOf, send, startTestService, type TestService } from "./harness.ts";
+import { messageOf, pathOf, send, startTestService, type TestService } from "./harness.ts";
 
 /** All of them are refused or only asked about, so one service does for all. */
 let service: TestService;
@@ -16,8 +15,6 @@ afterAll(() => {
   service.service.cut();
   return service.app.close();
 });
-
-const messageOf = (json: unknown): string => (json as ErrorBody).error.message;
 
 const rows = Object.entries<Operation>(operations);
 
@@ -35,7 +32,7 @@ describe.each(rows.filter(([, { scope }]) => scope !== "self" && scope !== "publ
       const reply = await send(service, { method, path: pathOf(operation), key });
       const { allowed, because } = await judgement(service, key, name, resourceIn(operation));
       expect([reply.status, allowed]).toEqual([403, false]);
-      expect(because).toContainEqual({ kind: "scope", message: messageOf(reply.json) });
+      expect(because).toContainEqual({ kind: "scope", message: messageOf(reply) });
     }
   });
 
@@ -51,6 +48,6 @@ describe.each(rows.filter(([, { scope }]) => scope !== "self" && scope !== "publ
       return;
     }
     const reply = await send(service, { method, path: pathOf(operation), key });
-    expect(answer).toMatchObject({ allowed: false, because: [{ kind: "window", message: messageOf(reply.json) }] });
+    expect(answer).toMatchObject({ allowed: false, because: [{ kind: "window", message: messageOf(reply) }] });
   });
 });

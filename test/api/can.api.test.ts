@@ -7,7 +7,15 @@ import { isGateable, scopes } from "#contract/scopes.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
 import { type Asked, askWhether, freezeScopes, judgement } from "./can.ts";
 import { runInProcess } from "./cli-run.ts";
-import { pathOf, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+import {
+  messageOf,
+  pathOf,
+  send,
+  startTestService,
+  type TestReply,
+  type TestRequest,
+  type TestService,
+} from "./harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "./mutations.ts";
 
 let service: TestService;
@@ -22,7 +30,6 @@ afterEach(() => {
 const ask = (...call: Asked) => askWhether(service, ...call);
 const judged = (...call: Asked): Promise<Judgement> => judgement(service, ...call);
 const freeze = (...deny: readonly string[]): void => freezeScopes(service, deny);
-const messageOf = (json: unknown): string => (json as ErrorBody).error.message;
 
 const rows = Object.entries<Operation>(operations);
 
@@ -85,7 +92,7 @@ describe("whether something is allowed", () => {
     const sameAsTheCall = async (key: string, status: number, kind: "scope" | "window"): Promise<void> => {
       const judgement = await judged(key, "fixCheck", "vital");
       const reply = await send(service, { method: "POST", path: "/api/v1/health/checks/vital/fix", key });
-      const because = [{ kind, message: messageOf(reply.json) }];
+      const because = [{ kind, message: messageOf(reply) }];
       expect([reply.status, judgement]).toMatchObject([status, { allowed: false, because }]);
     };
     await sameAsTheCall(narrow, 403, "scope");
@@ -99,7 +106,7 @@ describe("whether something is allowed", () => {
 
   it("refuses unknown operations and misplaced resources", async () => {
     const reply = await ask(service.admin, "restartServise");
-    expect([reply.status, messageOf(reply.json)]).toEqual([
+    expect([reply.status, messageOf(reply)]).toEqual([
       400,
       'cannot accept operation: there is no operation "restartServise" (did you mean restartService?)',
     ]);
@@ -135,7 +142,7 @@ it("GET /auth/can reports a used-up budget of the key, without using more of it"
   const { json } = await call("/auth/can?operation=whoami");
   const refused = await call("/auth/whoami");
   expect(refused.status).toBe(429);
-  expect(json).toMatchObject({ allowed: false, because: [{ kind: "limit", message: messageOf(refused.json) }] });
+  expect(json).toMatchObject({ allowed: false, because: [{ kind: "limit", message: messageOf(refused) }] });
   await limited.app.close();
 });
 
@@ -209,7 +216,7 @@ describe("the judgement of a call is its answer", () => {
   function expectSame(name: string, { reply, judgement }: { reply: TestReply; judgement: Judgement }): void {
     const { allowed, because } = judgement;
     if (reply.status < 300) expect([name, allowed, because]).toEqual([name, true, because]);
-    else expect([name, allowed, because[0]?.message]).toEqual([name, false, messageOf(reply.json)]);
+    else expect([name, allowed, because[0]?.message]).toEqual([name, false, messageOf(reply)]);
   }
 
   describe.each(mutations)("%s", (name, operation: Operation) => {
@@ -234,7 +241,7 @@ describe("the judgement of a call is its answer", () => {
       expect([name, reply.status, reply.text]).toEqual([name, 409, expect.stringContaining('"plan_required"')]);
       // It may be done, with what is asked for.
       expect([name, judgement.allowed]).toEqual([name, true]);
-      expect(judgement.because).toContainEqual({ kind: "policy", message: messageOf(reply.json) });
+      expect(judgement.because).toContainEqual({ kind: "policy", message: messageOf(reply) });
       const { details } = (reply.json as ErrorBody).error as unknown as { details: { plan: Plan } };
       const headers = { ...session.headers, "x-plan-token": details.plan.plan_token ?? "" };
       expect([name, (await send(made, { ...request, headers })).status < 300]).toEqual([name, true]);

@@ -8,7 +8,7 @@ import type { ChatPart, ChatProvider } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { send, startTestService, type TestService, turnsUntil } from "./harness.ts";
 
 const messages = [{ role: "user" as const, content: "Hello" }];
 const path = "/api/v1/connectors/chat";
@@ -38,12 +38,6 @@ async function start(provider: ChatProvider = local, timeoutMs = 120_000): Promi
   });
   url = await service.app.listen({ port: 0, host: "127.0.0.1" });
   await service.clock.advance(0);
-}
-
-/** Waits for something that other turns of the event loop bring about. */
-async function until(isSo: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 20_000 && !isSo(); turns += 1) await turn();
-  expect(isSo()).toBe(true);
 }
 
 const open = (headers: Readonly<Record<string, string>> = {}, signal?: AbortSignal): Promise<Response> =>
@@ -135,7 +129,7 @@ describe("an answer in pieces", () => {
     }
     await start({ ...local, stream });
     const pending = open();
-    await until(() => attempts === 1);
+    await turnsUntil(() => attempts === 1);
     for (let steps = 0; steps < 100 && attempts === 1; steps += 1) await service.clock.advance(500);
     expect(eventsIn(await (await pending).text())).toMatchObject([
       { event: "delta", data: { content: "Hel" } },
@@ -220,7 +214,7 @@ describe("the client for an answer in pieces", () => {
       expect(event).toEqual({ event: "delta", content: "Hello " });
       break;
     }
-    await until(() => local.aborted() === 1);
+    await turnsUntil(() => local.aborted() === 1);
   });
 });
 
@@ -232,7 +226,7 @@ describe("a client that goes away during an answer in pieces", () => {
     const response = await open({}, client.signal);
     client.abort();
     await expect(response.text()).rejects.toThrow();
-    await until(() => local.aborted() === 1 && entries().length === 1);
+    await turnsUntil(() => local.aborted() === 1 && entries().length === 1);
     expect(entries()).toMatchObject([{ status: 200, client_gone: true }]);
     expect(requestLines()).toHaveLength(1);
     expect(await metrics()).toContain('svc_llm_requests_total{connector="local",result="cancelled"} 1');
@@ -253,12 +247,12 @@ describe("a client that goes away during an answer in pieces", () => {
         signal: client.signal,
       });
       const calls = local.calls.length;
-      await until(() => local.calls.length > calls);
+      await turnsUntil(() => local.calls.length > calls);
       client.abort();
       await expect(pending).rejects.toThrow();
-      await until(() => local.aborted() === aborted + 1);
+      await turnsUntil(() => local.aborted() === aborted + 1);
     }
-    await until(() => entries().length === 2);
+    await turnsUntil(() => entries().length === 2);
     expect(entries().map(({ client_gone: isGone }) => isGone)).toEqual([true, true]);
   });
 
@@ -277,9 +271,9 @@ describe("a client that goes away during an answer in pieces", () => {
       const socket = connect(Number(new URL(url).port), "127.0.0.1");
       const closed = new Promise((resolve) => socket.once("close", resolve));
       socket.resume().write(`${head.join("\r\n")}\r\n\r\n${body}`);
-      await until(() => local.calls.length === index + 1 && (pieces === 0 || socket.bytesRead > 0));
+      await turnsUntil(() => local.calls.length === index + 1 && (pieces === 0 || socket.bytesRead > 0));
       socket.end();
-      await until(() => local.aborted() === index + 1 && entries().length === index + 1);
+      await turnsUntil(() => local.aborted() === index + 1 && entries().length === index + 1);
       await closed;
     }
     expect(entries().map(({ client_gone: isGone }) => isGone)).toEqual([true, true]);
@@ -313,7 +307,7 @@ describe("a client that goes away during an answer in pieces", () => {
     expect(made).toBeGreaterThan(0);
     expect(made).toBeLessThan(pieces / 2);
     client.abort();
-    await until(() => isEnded);
+    await turnsUntil(() => isEnded);
     expect(made).toBeLessThan(pieces);
   });
 });
@@ -384,8 +378,8 @@ describe("a thousand answers in pieces", () => {
     local.hold(1);
     for (let count = 0; count < 300; count += 1) await once(true);
     agent.destroy();
-    await until(() => entries().length === 1000);
-    await until(() => sockets.every(({ destroyed }) => destroyed));
+    await turnsUntil(() => entries().length === 1000);
+    await turnsUntil(() => sockets.every(({ destroyed }) => destroyed));
     process.off("warning", onWarning);
     expect(warnings).toEqual([]);
     expect(requestLines()).toHaveLength(1000);

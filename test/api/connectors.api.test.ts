@@ -3,7 +3,7 @@ import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/conn
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { send, settled, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 const messages = [
   { role: "system", content: "Be short." },
@@ -90,12 +90,6 @@ function timed(provider: FakeChatProvider): {
     return provider.chat(call, signal);
   };
   return { provider: { ...provider, chat: chatTimed }, calledAt, endedAt };
-}
-
-/** Waits for something to have happened, without time moving on. */
-async function settled(isSo: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 1_000 && !isSo(); turns += 1) await service.clock.advance(0);
-  expect(isSo()).toBe(true);
 }
 
 /** Moves time on, a bit at a time, until the answer is there. */
@@ -611,7 +605,7 @@ describe("connectors that a reload replaces", () => {
     await start();
     const release = local.hold();
     const pending = chat();
-    await settled(() => local.calls.length === 1);
+    await settled(service, () => local.calls.length === 1);
     service.service.replaceConnectors({ plan: planOf([]), discovery: undefined });
     release();
     expect((await pending).json).toMatchObject({ connector: "local" });

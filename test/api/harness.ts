@@ -1,5 +1,7 @@
 import type { FastifyInstance } from "fastify";
+import { expect } from "vitest";
 import type { CheckStatus } from "#contract/checks.ts";
+import type { ErrorBody } from "#contract/error-body.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
@@ -387,6 +389,27 @@ export async function send({ app }: Pick<TestService, "app">, request: TestReque
     text: reply.body,
     json: isJson && reply.body !== "" ? JSON.parse(reply.body) : undefined,
   };
+}
+
+/** The message of a refusal. */
+export const messageOf = ({ json }: Pick<TestReply, "json">): string => (json as ErrorBody).error.message;
+
+/** The status, and why a call was refused. */
+export const reasonOf = ({ status, json }: TestReply) => [
+  status,
+  (json as { error?: { details?: { reason?: string } } }).error?.details?.reason,
+];
+
+/** Waits for something to have happened, without time moving on. */
+export async function settled({ clock }: Pick<TestService, "clock">, isSo: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 1_000 && !isSo(); turns += 1) await clock.advance(0);
+  expect(isSo()).toBe(true);
+}
+
+/** Waits for something that other turns of the event loop bring about. */
+export async function turnsUntil(isSo: () => boolean): Promise<void> {
+  for (let turns = 0; turns < 50_000 && !isSo(); turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  expect(isSo()).toBe(true);
 }
 
 /** The whole path of an operation with its parameters filled in. */

@@ -7,7 +7,7 @@ import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { type ExportPart, type ExportQuery, JournalUnavailable } from "#domain/ports/journal.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { send, startTestService, type TestService, turnsUntil } from "./harness.ts";
 
 const minute = 60 * 1_000_000;
 const path = "/api/v1/system/logs/export";
@@ -43,12 +43,6 @@ async function messages(query: string, key?: string): Promise<readonly string[]>
   const reply = await get(`?format=json${query}`, key);
   expect([reply.statusCode, reply.headers["content-type"]]).toEqual([200, "application/x-ndjson"]);
   return messagesOf(reply.payload);
-}
-
-/** Waits for something that other turns of the event loop bring about. */
-async function until(isSo: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 50_000 && !isSo(); turns += 1) await turn();
-  expect(isSo()).toBe(true);
 }
 
 /** An export of many parts, the nth of which fails, or never ends. */
@@ -190,7 +184,7 @@ describe("an export that cannot go on", () => {
     const { bytes, isComplete } = await bodyOf(reply);
     expect([reply.statusCode, isComplete]).toEqual([200, false]);
     if (coding === "identity") expect(bytes.length).toBeLessThanOrEqual(3 * part.length);
-    await until(() => service.logLines().some(({ msg }) => msg === "answer broken off"));
+    await turnsUntil(() => service.logLines().some(({ msg }) => msg === "answer broken off"));
     const line = service.logLines().find(({ msg }) => msg === "answer broken off");
     expect(line).toMatchObject({ level: "warn", reason: "cannot read the journal: a file was removed" });
   });
@@ -221,7 +215,7 @@ describe("an export that cannot go on", () => {
       return at < 5;
     });
     const [, reply] = await open("", { "X-API-Key": key });
-    await until(() => hasBegun);
+    await turnsUntil(() => hasBegun);
     const gone = await send(service, {
       method: "DELETE",
       path: `/api/v1/auth/keys/${key.slice(4, 12)}`,
@@ -239,7 +233,7 @@ describe("an export that cannot go on", () => {
     const [call, reply] = await open();
     await once(reply, "readable");
     call.destroy();
-    await until(() => service.service.load.count() === 0);
+    await turnsUntil(() => service.service.load.count() === 0);
     const asked = state.asked;
     for (let turns = 0; turns < 1_000; turns += 1) await turn();
     expect(state.asked).toBe(asked);

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Passkey, PasskeyCreationOptions } from "#contract/passkeys.ts";
 import { createFakePasskeyStore, type FakePasskeyStore } from "../fakes/passkey-store.ts";
 import { type AnswerFaults, createAuthenticator } from "./authenticator.ts";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { messageOf, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 import { challengeOf, elevatedSession, fromPage, pageOrigin, registerPasskey, sessionHeaders } from "./passkeys.ts";
 
 let service: TestService;
@@ -14,7 +14,6 @@ beforeEach(async () => {
 afterEach(() => service.app.close());
 
 const minuteMs = 60_000;
-const messageOf = ({ json }: TestReply): string => (json as { error: { message: string } }).error.message;
 const signIn = (passkey: unknown, headers = {}): Promise<TestReply> =>
   fromPage(service, "/auth/sessions", { passkey }, headers);
 const listed = async (key: string): Promise<readonly Passkey[]> =>

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { ErrorBody } from "#contract/error-body.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
 import { type Scope, scopes } from "#contract/scopes.ts";
-import { send, type TestReply, type TestRequest } from "./harness.ts";
+import { reasonOf, send, type TestReply, type TestRequest } from "./harness.ts";
 import {
   type MutableService,
   type MutationName,
@@ -35,7 +35,6 @@ const withHeaders = (request: TestRequest, ...headers: readonly Headers[]): Test
 });
 const tokenOf = ({ plan_token: token = "" }: Plan): Headers => ({ "x-plan-token": token });
 const detailsOf = ({ json }: TestReply) => ((json as Partial<ErrorBody>).error?.details ?? {}) as { reason?: string };
-const reasonOf = (reply: TestReply) => [reply.status, detailsOf(reply).reason];
 const planIn = (reply: TestReply): Plan => (detailsOf(reply) as { plan: Plan }).plan;
 /** What was done, as far as the audit log knows. */
 const doneBy = ({ audit }: MutableService, name: string) =>

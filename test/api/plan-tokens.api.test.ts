@@ -3,7 +3,7 @@ import type { Operation } from "#contract/operation.ts";
 import { scopes } from "#contract/scopes.ts";
 import { planLifetimeMs } from "#domain/access/plan-tokens.ts";
 import { createFakePlanSeals } from "../fakes/plan-seals.ts";
-import { send, type TestReply, type TestRequest } from "./harness.ts";
+import { reasonOf, send, type TestReply, type TestRequest } from "./harness.ts";
 import {
   changedOf,
   type MutableService,
@@ -40,10 +40,6 @@ const planOf = async (service: MutableService, request: TestRequest): Promise<Pl
   expect(status).toBe(200);
   return json as Plan;
 };
-const reasonOf = ({ status, json }: TestReply) => [
-  status,
-  (json as { error?: { details?: { reason?: string } } }).error?.details?.reason,
-];
 /** What a refusal says has come, and what has gone. */
 const differenceIn = ({ json }: TestReply): readonly string[] => {
   type Difference = Partial<Record<"added" | "missing", readonly string[]>>;

@@ -9,6 +9,7 @@ import { openStream } from "../process/support/ws-client.ts";
 import {
   createTestPlugins,
   send,
+  settled,
   startTestService,
   type TestPlugins,
   type TestReply,
@@ -81,12 +82,6 @@ const told = (name?: string) =>
   plugins.sandbox.calls
     .filter(({ manifest }) => name === undefined || manifest.name === name)
     .map(({ stdin = "" }) => JSON.parse(stdin) as Record<string, unknown>);
-/** Waits for something to have happened, without time moving on. */
-async function settled(isSo: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 1_000 && !isSo(); turns += 1) await service.clock.advance(0);
-  expect(isSo()).toBe(true);
-}
-
 describe("GET /plugins", () => {
   it("is empty where there are no plugins", async () => {
     expect((await get("/plugins")).json).toEqual({ plugins: [] });
@@ -318,7 +313,7 @@ describe("disabling a plugin", () => {
     await add("slow");
     plugins.sandbox.behave("slow", () => new Promise(() => undefined));
     const running = run("slow");
-    await settled(() => plugins.sandbox.calls.length === 1);
+    await settled(service, () => plugins.sandbox.calls.length === 1);
     expect((await disable("slow")).json).toMatchObject({ success: true, enabled: false, message: "slow is disabled" });
     expect((await running).json).toMatchObject({
       error: { code: "UNAVAILABLE", message: "cannot run slow: it was ended, since it has been disabled" },
@@ -390,12 +385,21 @@ describe("POST /plugins/{name}/run", () => {
     });
   });
 
+  it("ends a run at its time limit although its sandbox does not", async () => {
+    await add("slow", { timeoutMs: 10_000 });
+    plugins.sandbox.behave("slow", () => new Promise(() => undefined));
+    const running = run("slow");
+    await settled(service, () => plugins.sandbox.calls.length === 1);
+    await service.clock.advance(15_000);
+    expect((await running).json).toMatchObject({ error: { message: "cannot run slow: it did not end within 10 s" } });
+  });
+
   it("runs eight at once and no more", async () => {
     await add("slow");
     const release = Promise.withResolvers<{ exitCode: number; stdout: string; stderr: string; isTruncated: boolean }>();
     plugins.sandbox.behave("slow", () => release.promise);
     const running = Array.from({ length: 8 }, () => run("slow"));
-    await settled(() => plugins.sandbox.calls.length === 8);
+    await settled(service, () => plugins.sandbox.calls.length === 8);
     expect((await run("slow")).json).toMatchObject({ error: { code: "UNAVAILABLE", details: { retryable: true } } });
     release.resolve({ exitCode: 0, stdout: "", stderr: "", isTruncated: false });
     for (const reply of await Promise.all(running)) expect(reply.status).toBe(200);
@@ -473,7 +477,7 @@ describe("plugin directories that a reload replaces", () => {
   it("keep running the plugins that stay the same", async () => {
     await add("age", checkRole());
     await add("gone", checkRole());
-    await settled(() => plugins.sandbox.calls.length === 2);
+    await settled(service, () => plugins.sandbox.calls.length === 2);
     const other = createFakePluginFolders();
     other.put("age", checkRole());
     other.put("fresh");
@@ -510,12 +514,21 @@ describe("hooks around checks", () => {
     expect(await check("plain")).toMatchObject({ status: "pass" });
   });
 
+  it("are logged and counted where they give no answer", async () => {
+    await addHook("window", hookRole(["pre_check"]), "veto: true");
+    expect(await check("plain")).toMatchObject({ status: "pass" });
+    expect(service.logLines()).toContainEqual(
+      expect.objectContaining({ level: "warn", plugin: "window", event: "pre_check", msg: "hook without an answer" }),
+    );
+    expect(await metrics()).toContain('svc_plugin_runs_total{plugin="window",result="failure"} 1');
+  });
+
   it("are notified of what a check found", async () => {
     await addHook("listener", hookRole(["post_check"]));
     await check("plain");
     service.checks.plain.finds = "fail";
     await check("plain");
-    await settled(() => told("listener").length === 2);
+    await settled(service, () => told("listener").length === 2);
     expect(told("listener")).toMatchObject([
       { event: "post_check", subject: { check_id: "plain", status: "pass", previous_status: null } },
       { event: "post_check", subject: { check_id: "plain", status: "fail", previous_status: "pass" } },
@@ -569,7 +582,7 @@ describe("hooks around fixes", () => {
     plugins.sandbox.behave("a-broken", () => Promise.reject(new Error("out of order")));
     await add("a-broken", hookRole(["pre_fix", "post_fix"]));
     expect((await fix()).json).toMatchObject({ success: true });
-    await settled(() => told("listener").length === 1);
+    await settled(service, () => told("listener").length === 1);
     expect(told("listener")).toMatchObject([
       { event: "post_fix", subject: { check_id: "vital", fix_id: "mend", result: { success: true } } },
     ]);
