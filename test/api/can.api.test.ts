@@ -6,7 +6,7 @@ import { canWait, type Operation, type Plan } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
 import { type Asked, askWhether, freezeScopes, judgement } from "./can.ts";
-import { runInProcess } from "./cli-run.ts";
+import { printed, runInProcess } from "./cli-run.ts";
 import {
   messageOf,
   pathOf,
@@ -122,11 +122,9 @@ describe("whether something is allowed", () => {
     const key = service.key(["services:restart:nginx"]);
     const steward = (...argv: readonly string[]) =>
       runInProcess(argv, { environment: { STEWARD_URL: url, STEWARD_API_KEY: key } });
-    expect(await steward("keys", "explain", "restartService", "nginx")).toEqual({
-      code: 0,
-      out: "restartService nginx: allowed\n  scope: this key has the scope services:restart:nginx.service\n",
-      err: "",
-    });
+    expect(await steward("keys", "explain", "restartService", "nginx")).toEqual(
+      printed("restartService nginx: allowed\n  scope: this key has the scope services:restart:nginx.service\n"),
+    );
     expect(await steward("keys", "explain", "rebootHost")).toEqual({
       code: 1,
       out: "rebootHost: not allowed\n  scope: this key lacks the scope system:reboot\n",

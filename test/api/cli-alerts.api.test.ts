@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { NotificationFailed } from "#domain/ports/notifications.ts";
+import { refusal } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
@@ -41,10 +42,7 @@ describe("steward alerts", () => {
     const id = /\((.*)\)/.exec(made.out)?.[1] ?? "";
     expect((await steward("alerts silences")).out).toMatch(new RegExp(`${id}.*DiskSpaceLow.*test.*two lines`));
     expect((await steward(["alerts", "unsilence", id])).out).toBe("DiskSpaceLow is no longer silenced\n");
-    expect(await steward(["alerts", "unsilence", id])).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("none has this id"),
-    });
+    expect(await steward(["alerts", "unsilence", id])).toMatchObject(refusal("none has this id"));
   });
 
   it.each([

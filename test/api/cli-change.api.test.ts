@@ -2,6 +2,7 @@ import { createServer, type Server } from "node:http";
 import { stripVTControlCharacters } from "node:util";
 import { describe, expect, it } from "vitest";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
+import { refusal } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
@@ -228,15 +229,10 @@ describe("a connection that is lost", () => {
 
   it("is reported in one line where no service answers", async () => {
     await service.app.close();
-    expect(await steward("updates apply --yes")).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringMatching(/^steward: cannot reach the service: .*ECONNREFUSED.* \(is it running\?\)\n$/),
-    });
-    expect(await steward("snapshots create")).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/cannot reach/),
-    });
+    expect(await steward("updates apply --yes")).toMatchObject(
+      refusal(/^steward: cannot reach the service: .*ECONNREFUSED.* \(is it running\?\)\n$/),
+    );
+    expect(await steward("snapshots create")).toMatchObject(refusal(/cannot reach/));
   });
 });
 
@@ -260,10 +256,7 @@ describe("steward snapshots and rollback", () => {
     expect(versionOf("editor")).toBe("1.0");
     expect(await steward(["snapshots", "delete", id])).toMatchObject({ code: 2 });
     expect((await steward(["snapshots", "delete", id, "--yes"])).code).toBe(0);
-    expect(await steward("rollback 20200101-000000 --yes")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("NOT_FOUND"),
-    });
+    expect(await steward("rollback 20200101-000000 --yes")).toMatchObject(refusal("NOT_FOUND"));
   });
 });
 
@@ -289,10 +282,7 @@ describe("steward rollback", () => {
   it("can be required for an update", async () => {
     offer();
     service.snapshots.nowhere.add("editor");
-    expect(await steward("updates apply --require-rollback --yes")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("editor"),
-    });
+    expect(await steward("updates apply --require-rollback --yes")).toMatchObject(refusal("editor"));
     expect((await steward("updates apply --yes")).code).toBe(0);
     expect((await steward("snapshots")).out).toMatch(/not .*editor/);
   });
@@ -347,10 +337,9 @@ describe("steward chat, connectors and explain", () => {
 
   it("attaches no logs that the key may not read", async () => {
     const environment = { STEWARD_API_KEY: service.key(["connectors:chat"]) };
-    expect(await steward("chat --attach-logs nginx x", { environment })).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("lacks the scope logs:read"),
-    });
+    expect(await steward("chat --attach-logs nginx x", { environment })).toMatchObject(
+      refusal("lacks the scope logs:read"),
+    );
     expect(model.calls).toEqual([]);
   });
 

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import { runInProcess } from "./cli-run.ts";
+import { complaint, refusal, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -66,21 +66,13 @@ describe("steward check with an id", () => {
   });
 
   it("exits with 2 when the service could not be asked", async () => {
-    expect(await steward(["check", "nothing"])).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringContaining("cannot find the check nothing"),
-    });
-    expect(await steward(["check", "plain"], { STEWARD_URL: deadUrl })).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringMatching(/^steward: cannot reach the service: .*ECONNREFUSED/),
-    });
-    expect(await steward(["check", "plain", "--timeout", "0.05"], { STEWARD_URL: silentUrl })).toEqual({
-      code: 2,
-      out: "",
-      err: "steward: cannot reach the service: no answer in time (--timeout says how long to wait)\n",
-    });
+    expect(await steward(["check", "nothing"])).toMatchObject(refusal("cannot find the check nothing"));
+    expect(await steward(["check", "plain"], { STEWARD_URL: deadUrl })).toMatchObject(
+      refusal(/^steward: cannot reach the service: .*ECONNREFUSED/),
+    );
+    expect(await steward(["check", "plain", "--timeout", "0.05"], { STEWARD_URL: silentUrl })).toEqual(
+      complaint("steward: cannot reach the service: no answer in time (--timeout says how long to wait)\n"),
+    );
     const twoWords = await steward(["check", "plain", "--nagios"], { STEWARD_API_KEY: `${service.admin}\nmine` });
     expect(twoWords).toMatchObject({ code: 3, out: expect.stringContaining("cannot use the key in STEWARD_API_KEY") });
     expect(twoWords.out).not.toContain(service.admin);

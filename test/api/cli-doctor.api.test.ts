@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { readAdminKey } from "#app/admin-key.ts";
 import type { HealthCheckList, HealthCheckResult } from "#contract/checks.ts";
-import { type CliSetting, runInProcess } from "./cli-run.ts";
+import { type CliSetting, refusal, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
@@ -68,11 +68,9 @@ describe("steward doctor", () => {
 
   it("reports fixes as JSON with --yes", async () => {
     const done = mending();
-    expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringContaining("with both, --yes is needed"),
-    });
+    expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject(
+      refusal("with both, --yes is needed"),
+    );
     expect(done).toEqual([]);
     const { code, out, err } = await steward("doctor --fix --json --yes");
     expect({ code, err, done }).toEqual({ code: 0, err: "", done: ["turned"] });
@@ -152,8 +150,8 @@ describe("steward doctor", () => {
       err: "\nvital: mend (moderate)\n  1. turn it off and on\nDo it? [y/N] steward: nothing was done\n",
     });
     expect(await steward("doctor --fix")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("there is nobody at a terminal (--yes does it without asking)"),
+      ...refusal("there is nobody at a terminal (--yes does it without asking)"),
+      out: expect.stringContaining("turn it off and on"),
     });
     expect(done).toEqual([]);
     expect((await steward("doctor --fix --yes")).code).toBe(0);
@@ -232,8 +230,8 @@ describe("steward doctor", () => {
       err: "steward: checking without the service, read-only: as it was told\n",
     });
     expect(await steward("doctor --offline --fix", { local: alone() })).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("cannot fix anything without the service"),
+      ...refusal("cannot fix anything without the service"),
+      out: expect.any(String),
     });
   });
 
@@ -296,10 +294,6 @@ describe("steward doctor", () => {
     const keyless = await runInProcess(["doctor"], { local });
     expect(keyless).toMatchObject({ code: 0, err: expect.stringMatching(/read-only: cannot find a key: \/nowhere/) });
     const elsewhere = await runInProcess(["doctor"], { environment: { ...environment, STEWARD_URL: url() }, local });
-    expect(elsewhere).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringMatching(/^steward: cannot reach the service: /),
-    });
+    expect(elsewhere).toMatchObject(refusal(/^steward: cannot reach the service: /));
   });
 });

@@ -6,6 +6,7 @@ import { fakeListed } from "../fakes/package-catalog.ts";
 import { createFakeProcesses, fakeProcess } from "../fakes/processes.ts";
 import { createFakeUnitDetails } from "../fakes/unit-details.ts";
 import { createFakeUnits, runningUnit } from "../fakes/units.ts";
+import { refusal } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
@@ -66,11 +67,9 @@ describe("steward services status", () => {
     service.units.become("job.service", { activeState: "failed", subState: "failed" });
     const { code, out } = await steward("services status job");
     expect([code, out]).toEqual([1, expect.stringMatching(/^ +state {2}failed \(failed\)/m)]);
-    expect(await steward("services status nothing")).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringMatching(/^steward: cannot show nothing\.service: no such unit \(NOT_FOUND/),
-    });
+    expect(await steward("services status nothing")).toMatchObject(
+      refusal(/^steward: cannot show nothing\.service: no such unit \(NOT_FOUND/),
+    );
   });
 });
 
@@ -85,10 +84,7 @@ describe("steward units", () => {
     );
     expect((await steward("units -t service --limit 1")).out).toMatch(/\n1 of 2 units \(--limit shows more\)\n$/);
     expect(await json("units --type timer")).toMatchObject({ units: [{ name: "job.timer" }] });
-    expect(await steward("units --type disk")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("Allowed choices"),
-    });
+    expect(await steward("units --type disk")).toMatchObject(refusal("Allowed choices"));
   });
 });
 
@@ -123,8 +119,8 @@ describe("steward processes signal", () => {
       err: expect.stringContaining("Send SIGTERM to process 10?"),
     });
     expect(await steward("processes signal 10 SIGTERM")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("--yes"),
+      ...refusal("--yes"),
+      out: expect.any(String),
     });
     expect(service.processes.sent).toEqual([]);
     expect(await steward("processes signal 10 15 --yes")).toMatchObject({ code: 0 });
@@ -132,10 +128,7 @@ describe("steward processes signal", () => {
   });
 
   it("refuses an unknown signal, an unknown process, and another one with the same pid", async () => {
-    expect(await steward("processes signal 10 STOPPED")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("it must be TERM, KILL"),
-    });
+    expect(await steward("processes signal 10 STOPPED")).toMatchObject(refusal("it must be TERM, KILL"));
     expect(await steward("processes signal 77 TERM --yes")).toMatchObject({
       code: 2,
       err: "steward: cannot send SIGTERM to process 77: there is no such process\n",
@@ -270,10 +263,7 @@ describe("steward operations cancel", () => {
       code: 1,
       err: expect.stringContaining("Cancel the operation asked?"),
     });
-    expect(await steward("operations cancel unasked")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("--yes"),
-    });
+    expect(await steward("operations cancel unasked")).toMatchObject({ ...refusal("--yes"), out: expect.any(String) });
     for (const id of ["planned", "asked", "unasked"])
       expect([id, service.operationStore.isCancelRequested(id)]).toEqual([id, false]);
     expect(await steward("operations cancel waits --yes")).toMatchObject({
@@ -284,14 +274,8 @@ describe("steward operations cancel", () => {
   });
 
   it("refuses an unknown operation, and one that has ended", async () => {
-    expect(await steward("operations cancel nothing --yes")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("NOT_FOUND"),
-    });
+    expect(await steward("operations cancel nothing --yes")).toMatchObject(refusal("NOT_FOUND"));
     await steward("snapshots create");
-    expect(await steward("operations cancel operation-1 --yes")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("CONFLICT"),
-    });
+    expect(await steward("operations cancel operation-1 --yes")).toMatchObject(refusal("CONFLICT"));
   });
 });

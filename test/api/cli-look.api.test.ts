@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { CliTime } from "#cli/index.ts";
 import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
+import { printed, refusal } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
@@ -25,10 +26,7 @@ describe("steward with an unknown subcommand", () => {
   });
 
   it("is not refused as unknown where its group takes arguments, or is used alone", async () => {
-    expect(await steward("updates check x")).toMatchObject({
-      code: 2,
-      err: expect.stringMatching(/too many arguments/),
-    });
+    expect(await steward("updates check x")).toMatchObject(refusal(/too many arguments/));
     expect((await steward("updates --json")).code).toBe(0);
     expect((await steward("updates")).code).toBe(0);
   });
@@ -55,10 +53,7 @@ describe("steward packages", () => {
     expect((await steward("packages show editor")).out).toContain("installed: 1.0, manual, held at its version\n");
     const released = await steward("packages unhold editor --json");
     expect(JSON.parse(released.out)).toMatchObject({ message: "no longer held: editor", packages: [{ held: false }] });
-    expect(await steward("packages hold absent")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("absent is not installed"),
-    });
+    expect(await steward("packages hold absent")).toMatchObject(refusal("absent is not installed"));
     expect(await steward("packages show absent")).toMatchObject({ code: 2 });
   });
 });
@@ -132,14 +127,10 @@ describe("steward services", () => {
       "cron.service disabled; it still runs\n  unlink /etc/systemd/system/multi-user.target.wants/cron.service\n",
     );
     expect((await steward("services mask cron --dry-run")).out).toContain("mask cron.service");
-    expect(await steward("services restart no-such")).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("NOT_FOUND"),
-    });
-    expect(await steward("services restart cron", withScopes("services:restart:ssh.service"))).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("lacks the scope services:restart:cron.service"),
-    });
+    expect(await steward("services restart no-such")).toMatchObject(refusal("NOT_FOUND"));
+    expect(await steward("services restart cron", withScopes("services:restart:ssh.service"))).toMatchObject(
+      refusal("lacks the scope services:restart:cron.service"),
+    );
   });
 });
 
@@ -285,11 +276,7 @@ describe("steward logs", () => {
     for (let count = 0; count < 12; count += 1) service.journal.write({ message: `${count}`, unit: "few.service" });
     await service.clock.advance(60_000);
     const newest = Array.from({ length: 10 }, (_, at) => `${at + 2}\n`).join("");
-    expect(await steward("logs -u few -o cat --no-pager -n")).toEqual({
-      code: 0,
-      out: newest,
-      err: "",
-    });
+    expect(await steward("logs -u few -o cat --no-pager -n")).toEqual(printed(newest));
     expect(await steward("logs -n -u few -o cat")).toMatchObject({ out: newest });
   });
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { PluginConfirmation, PluginReport } from "#cli/index.ts";
-import { runInProcess } from "./cli-run.ts";
+import { complaint, printed, refusal, runInProcess } from "./cli-run.ts";
 
 let folder: string;
 beforeAll(() => {
@@ -46,11 +46,9 @@ describe("steward plugins validate", () => {
   });
 
   it("prints a valid plugin, and ends with 0", async () => {
-    expect(await steward(["plugins", "validate"], { report: report({ plugin: found }) })).toEqual({
-      code: 0,
-      out: "certs 1.0.0 (command): no fault\nbeyond its sandbox it reads /srv\n",
-      err: "",
-    });
+    expect(await steward(["plugins", "validate"], { report: report({ plugin: found }) })).toEqual(
+      printed("certs 1.0.0 (command): no fault\nbeyond its sandbox it reads /srv\n"),
+    );
     const modest = report({ plugin: { ...found, permissions: [] } });
     expect((await steward(["plugins", "validate"], { report: modest })).out).toContain("it does nothing\n");
     const json = await steward(["plugins", "validate", "--json"], { report: report({ plugin: found }) });
@@ -59,11 +57,9 @@ describe("steward plugins validate", () => {
 
   it("ends with 2 when the directory cannot be read", async () => {
     const missing = () => Promise.reject(new Error("cannot read /x: no such folder"));
-    expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual({
-      code: 2,
-      out: "",
-      err: "steward: cannot read /x: no such folder\n",
-    });
+    expect(await steward(["plugins", "validate", "/x"], { report: missing })).toEqual(
+      complaint("steward: cannot read /x: no such folder\n"),
+    );
   });
 });
 
@@ -73,16 +69,12 @@ describe("steward plugins new", () => {
 
   it("prints what it made and how to go on", async () => {
     const path = join(folder, "ages");
-    expect(await make("ages")).toEqual({
-      code: 0,
-      out: `${path}: README.md, check.py, plugin.yaml, test_check.py\ntest it there: python3 -B -m unittest\nsee what the service would say of it: steward plugins validate ${path}\n`,
-      err: "",
-    });
-    expect(await make("ages")).toEqual({
-      code: 2,
-      out: "",
-      err: `steward: cannot make ${path}: it is there already\n`,
-    });
+    expect(await make("ages")).toEqual(
+      printed(
+        `${path}: README.md, check.py, plugin.yaml, test_check.py\ntest it there: python3 -B -m unittest\nsee what the service would say of it: steward plugins validate ${path}\n`,
+      ),
+    );
+    expect(await make("ages")).toEqual(complaint(`steward: cannot make ${path}: it is there already\n`));
   });
 
   it.each([
@@ -152,8 +144,8 @@ describe("steward plugins confirm", () => {
       out: expect.stringContaining("does not ask to run as root"),
     });
     expect(await steward(["plugins", "confirm", "certs"], listOf())).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("nobody at a terminal"),
+      ...refusal("nobody at a terminal"),
+      out: expect.any(String),
     });
     expect([...done.confirmed, ...plain.confirmed]).toEqual([]);
   });

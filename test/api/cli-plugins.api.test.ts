@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { Plugin } from "#contract/plugins.ts";
-import { runInProcess } from "./cli-run.ts";
+import { complaint, printed, refusal, runInProcess } from "./cli-run.ts";
 import { createTestPlugins, startTestService } from "./harness.ts";
 
 const plugin = (name: string, rest: Partial<Plugin> = {}): Plugin => ({
@@ -121,11 +121,9 @@ describe("steward plugins list", () => {
     answers = { "GET /plugins": refused(403, "FORBIDDEN", "no right") };
     expect(await steward(["plugins"])).toEqual({ code: 2, out: "", err: "steward: no right (FORBIDDEN)\n" });
     asked = [];
-    expect(await steward(["plugins", "enabel", "certs"])).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringContaining("steward: unknown command 'enabel' of plugins"),
-    });
+    expect(await steward(["plugins", "enabel", "certs"])).toMatchObject(
+      refusal("steward: unknown command 'enabel' of plugins"),
+    );
     expect(asked).toEqual([]);
   });
 });
@@ -135,11 +133,9 @@ describe("steward plugins enable and disable", () => {
 
   it("enables, and prints the permissions of the plugin", async () => {
     answers["POST /plugins/certs/enable?dry_run=false"] = changed({ permissions: ["runs as root"] });
-    expect(await steward(["plugins", "enable", "certs", "--confirm", "--yes"])).toEqual({
-      code: 0,
-      out: "certs: enabled\nbeyond its sandbox it runs as root\n",
-      err: "",
-    });
+    expect(await steward(["plugins", "enable", "certs", "--confirm", "--yes"])).toEqual(
+      printed("certs: enabled\nbeyond its sandbox it runs as root\n"),
+    );
     expect(asked).toMatchObject([{ body: { confirm: true } }]);
     await steward(["plugins", "enable", "certs", "-y"]);
     expect(asked[1]).toMatchObject({ body: { confirm: false } });
@@ -203,11 +199,7 @@ describe("steward plugins enable and disable", () => {
   it("asks nothing where there is nothing to do", async () => {
     answers["POST /plugins/certs/enable?dry_run=true"] = fine({ ...plan, steps: [], reason: "enabled already" });
     answers["POST /plugins/certs/enable?dry_run=false"] = changed({ message: "enabled already" });
-    expect(await steward(["plugins", "enable", "certs"])).toEqual({
-      code: 0,
-      out: "certs: enabled already\n",
-      err: "",
-    });
+    expect(await steward(["plugins", "enable", "certs"])).toEqual(printed("certs: enabled already\n"));
   });
 
   it("disables a plugin", async () => {
@@ -220,11 +212,7 @@ describe("steward plugins enable and disable", () => {
     const whole = { ...plan, steps: ["run certs"] };
     for (const verb of ["enable", "disable"]) {
       answers[`POST /plugins/certs/${verb}?dry_run=true`] = fine(whole);
-      expect(await steward(["plugins", verb, "certs", "--dry-run"])).toEqual({
-        code: 0,
-        out: "  1. run certs\n",
-        err: "",
-      });
+      expect(await steward(["plugins", verb, "certs", "--dry-run"])).toEqual(printed("  1. run certs\n"));
       const { code, out } = await steward(["plugins", verb, "certs", "--dry-run", "--json"]);
       expect({ code, plan: JSON.parse(out) }).toEqual({ code: 0, plan: whole });
     }
@@ -250,11 +238,9 @@ describe("steward <plugin>", () => {
     const bodies = asked.filter(({ call }) => call.startsWith("POST")).map(({ body }) => body);
     expect(bodies).toEqual([{ args: [], stdin: "line\n" }, { args: [] }]);
     const input = () => Promise.reject(new Error("cannot hand standard input on: it is too long"));
-    expect(await steward(["certs"], { input })).toEqual({
-      code: 2,
-      out: "",
-      err: "steward: cannot hand standard input on: it is too long\n",
-    });
+    expect(await steward(["certs"], { input })).toEqual(
+      complaint("steward: cannot hand standard input on: it is too long\n"),
+    );
   });
 
   it("says that output was dropped", async () => {
@@ -272,11 +258,7 @@ describe("steward <plugin>", () => {
       "POST /plugins/certs/run": run({ stdout: "x" }),
     };
     expect(await steward(["certs"], { input: nothing })).toEqual({ code: 0, out: "x", err: "" });
-    expect(await steward(["cert"], { input: nothing })).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringContaining("steward: unknown command 'cert'"),
-    });
+    expect(await steward(["cert"], { input: nothing })).toMatchObject(refusal("steward: unknown command 'cert'"));
   });
 
   it.each([
@@ -291,11 +273,9 @@ describe("steward <plugin>", () => {
 
   it("prints why the service did not run it", async () => {
     answers["POST /plugins/certs/run"] = refused(503, "UNAVAILABLE", "certs took longer than 10 s");
-    expect(await steward(["certs"], { input: nothing })).toEqual({
-      code: 2,
-      out: "",
-      err: "steward: certs took longer than 10 s (UNAVAILABLE)\n",
-    });
+    expect(await steward(["certs"], { input: nothing })).toEqual(
+      complaint("steward: certs took longer than 10 s (UNAVAILABLE)\n"),
+    );
   });
 
   it.each([["cert", "certs"]])(
@@ -311,11 +291,11 @@ describe("steward <plugin>", () => {
 
   it("is looked up among commands when the service cannot be asked", async () => {
     answers = { "GET /plugins": refused(401, "UNAUTHORIZED", "wrong key") };
-    expect(await steward(["kesy"])).toEqual({
-      code: 2,
-      out: "",
-      err: "steward: cannot ask for a plugin kesy: wrong key (UNAUTHORIZED)\nsteward: unknown command 'kesy' (Did you mean keys?) (--help says more)\n",
-    });
+    expect(await steward(["kesy"])).toEqual(
+      complaint(
+        "steward: cannot ask for a plugin kesy: wrong key (UNAUTHORIZED)\nsteward: unknown command 'kesy' (Did you mean keys?) (--help says more)\n",
+      ),
+    );
   });
 
   it("reports a service that is not there, or redirects elsewhere", async () => {
@@ -351,10 +331,7 @@ describe("steward <plugin>", () => {
       STEWARD_API_KEY: service.admin,
     };
     const input = () => Promise.resolve("text");
-    expect(await steward(["upper"], { environment })).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("not enabled"),
-    });
+    expect(await steward(["upper"], { environment })).toMatchObject(refusal("not enabled"));
     expect(await steward(["plugins", "enable", "upper", "--yes"], { environment })).toMatchObject({ code: 0 });
     expect((await steward(["plugins"], { environment })).out).toMatch(/upper\s+1\.0\.0\s+command\s+enabled/);
     const ended = await steward(["upper", "--json", "-x"], { environment, input });

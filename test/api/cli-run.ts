@@ -1,3 +1,4 @@
+import { expect } from "vitest";
 import { type CliTime, type LocalCommands, runCli } from "#cli/index.ts";
 
 /** What a run of the command line printed, and how it ended. */
@@ -89,3 +90,15 @@ export async function runInProcess(argv: readonly string[], setting: CliSetting 
   });
   return { code, out, err };
 }
+
+/** A run that has printed this and nothing else. */
+export const printed = (out: string): CliRun => ({ code: 0, out, err: "" });
+
+/** A run that could not do what it was told, with just this message. */
+export const complaint = (err: string): CliRun => ({ code: 2, out: "", err });
+
+/** A run that could not do what it was told, with this in its message. */
+export const refusal = (text: string | RegExp): object => ({
+  ...{ code: 2, out: "" },
+  err: typeof text === "string" ? expect.stringContaining(text) : expect.stringMatching(text),
+});

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { readAdminKey } from "#app/admin-key.ts";
-import { type CliSetting, runInProcess } from "./cli-run.ts";
+import { type CliSetting, complaint, printed, refusal, runInProcess } from "./cli-run.ts";
 import { startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
@@ -79,11 +79,7 @@ describe("steward keys", () => {
       code: 2,
       err: "steward: cannot ask whether to go on: there is nobody at a terminal (--yes does it without asking)\n",
     });
-    expect(await steward(["keys", "revoke", id, "--yes"])).toEqual({
-      code: 0,
-      out: `${id} (laptop): key revoked\n`,
-      err: "",
-    });
+    expect(await steward(["keys", "revoke", id, "--yes"])).toEqual(printed(`${id} (laptop): key revoked\n`));
     expect((await steward(["keys", "list"])).out).toMatch(/laptop\s+revoked/);
   });
 
@@ -94,11 +90,7 @@ describe("steward keys", () => {
 
   it("prints refusals of the service with exit code 2", async () => {
     const refused = await steward(["keys", "create", "x", "--scope", "root"]);
-    expect(refused).toMatchObject({
-      code: 2,
-      out: "",
-      err: expect.stringContaining("unknown scope or role: root (VALIDATION_ERROR, request "),
-    });
+    expect(refused).toMatchObject(refusal("unknown scope or role: root (VALIDATION_ERROR, request "));
     expect((await steward(["keys", "revoke", "nobody", "--yes"])).err).toContain("no key has this id");
   });
 });
@@ -123,10 +115,9 @@ describe("the service and the key of a command line", () => {
 
   it("never send the local admin key to another service", async () => {
     for (const foreign of [deadUrl, "http://127.0.0.2:1", url.replace("http:", "https:")]) {
-      expect(await steward(["--url", foreign, "keys", "list"])).toMatchObject({
-        code: 2,
-        err: expect.stringContaining("it is not the local service (use --key-file or STEWARD_API_KEY)"),
-      });
+      expect(await steward(["--url", foreign, "keys", "list"])).toMatchObject(
+        refusal("it is not the local service (use --key-file or STEWARD_API_KEY)"),
+      );
     }
   });
 
@@ -135,10 +126,7 @@ describe("the service and the key of a command line", () => {
       ...local(),
       localService: () => Promise.resolve({ url, adminKeyFile: "/nowhere/admin.key", readAdminKey }),
     };
-    expect(await steward(["keys", "list"], {}, commands)).toMatchObject({
-      code: 2,
-      err: expect.stringContaining("use --key-file or STEWARD_API_KEY"),
-    });
+    expect(await steward(["keys", "list"], {}, commands)).toMatchObject(refusal("use --key-file or STEWARD_API_KEY"));
     expect((await steward(["keys", "list", "--key-file", "/nowhere"])).err).toContain(
       "cannot read the key file /nowhere",
     );
@@ -159,19 +147,11 @@ describe("steward itself", () => {
   });
 
   it("reports why the service could not start", async () => {
-    expect(await steward(["serve"])).toEqual({
-      code: 2,
-      out: "",
-      err: "steward: cannot listen on 127.0.0.1:1: in use\n",
-    });
+    expect(await steward(["serve"])).toEqual(complaint("steward: cannot listen on 127.0.0.1:1: in use\n"));
   });
 
   it("checks settings: 0 without fault, 1 with one", async () => {
-    expect(await steward(["config", "check"])).toEqual({
-      code: 0,
-      out: "warning: careful\nbuilt-in defaults: no fault\n",
-      err: "",
-    });
+    expect(await steward(["config", "check"])).toEqual(printed("warning: careful\nbuilt-in defaults: no fault\n"));
     expect(await steward(["config", "check", "--config", "bad"])).toMatchObject({
       code: 1,
       out: expect.stringContaining("bad:1:1: colour"),
