@@ -66,7 +66,7 @@ export default defineConfig({
             "test/ports/{operation-store,snapshot-backend,trace-store}.test.ts",
             "test/security/hostile-texts.test.ts",
             "test/api/replays.api.test.ts",
-            "test/host/{logs,processes-listed}.host.test.ts",
+            "test/host/logs.host.test.ts",
           ],
           env: { STEWARD_TESTS: "all", STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
           exclude: configDefaults.exclude,

@@ -136,7 +136,6 @@ export const parts: readonly Part[] = [
         "host/services-follow",
         "host/units-linked",
       ),
-      wider("host/processes-listed.host"),
     ],
   },
   {

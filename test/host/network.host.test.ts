@@ -11,7 +11,7 @@ interface Shown {
   readonly addr_info: readonly { readonly local: string; readonly prefixlen: number }[];
 }
 
-describeOnHost("the network is told", { privateNetwork: true }, (session) => {
+describeOnHost("the network", { privateNetwork: true }, (session) => {
   const { shell } = session;
   const ask = async (): Promise<unknown> =>
     JSON.parse(
@@ -23,7 +23,7 @@ describeOnHost("the network is told", { privateNetwork: true }, (session) => {
     return answer;
   };
 
-  it("as ip tells it", async () => {
+  it("has the links, addresses and routes of ip", async () => {
     await shell(
       [
         "ip link set lo up && ip link add steward0 type veth peer name peer0 && ip link set peer0 up && ip link set steward0 mtu 1400 up",
@@ -64,7 +64,7 @@ describeOnHost("the network is told", { privateNetwork: true }, (session) => {
     await shell("ip link delete steward0 && ip link delete br7 && ip route delete blackhole 198.51.100.0/24 metric 7");
   });
 
-  it("with the units that wait at its sockets", async () => {
+  it("has listening sockets with their units", async () => {
     const program = (words: string): readonly string[] => [
       "[Service]",
       `ExecStart=/usr/bin/python3 -c "import socket,time; ${words}; time.sleep(1000)"`,
@@ -92,7 +92,7 @@ describeOnHost("the network is told", { privateNetwork: true }, (session) => {
     await shell("systemctl stop tcp4 tcp6 udp4 a.socket");
   });
 
-  it("or it is said what is missing", async () => {
+  it("has a note instead of listening sockets where ss is not installed", async () => {
     const path = (await shell("readlink -f $(command -v ss)")).trim();
     await shell(`mv ${path} ${path}.away`);
     const { links, listeners, notes } = await state();

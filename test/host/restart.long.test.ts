@@ -192,7 +192,7 @@ describeOnHost("a restart", { checks: [] }, (session) => {
       "off.service": [...sleeper, ...install],
     });
 
-    // Of a template the service may restart what runs, and start nothing (see privileges.host.test.ts).
+    // Of a template the service may restart what runs, and start nothing (see installed.host.test.ts).
     await session.host.exec(["systemctl", "start", "each@one.service"]);
 
     for (const [name, unitFileState] of [

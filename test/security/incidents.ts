@@ -494,9 +494,9 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "what the network reaches is root",
     tests: [
-      ["test/host/privileges.host.test.ts", "are none but those of its user"],
-      ["test/host/privileges.host.test.ts", "let it do with systemd what is on the list, and nothing else"],
-      ["test/host/privileges.host.test.ts", "do not reach what is not for it to read"],
+      ["test/host/installed.host.test.ts", "has no rights but those of its user"],
+      ["test/host/installed.host.test.ts", "may do with systemd what is on the list, and nothing else"],
+      ["test/host/installed.host.test.ts", "cannot write to directories of the privileged side or of root, nor read what is root's"],
       ["test/host/privileges-hostile.long.test.ts", "takes over nothing through a link in the place of all of them"],
       ["test/host/privileges-hostile.long.test.ts", "does what it has taken over, whatever becomes of it"],
       ["test/host/privileges-hostile.long.test.ts", "goes on from no record but its own"],
