@@ -1,8 +1,6 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { checkMeanings } from "#contract/check-meanings.ts";
-import type { Provocation } from "../test/host/support/provocations.ts";
-import { provocations } from "../test/host/support/provocations.ts";
 
 const health = new URL("../src/domain/health/", import.meta.url);
 const read = (path: string): string => readFileSync(new URL(path, health), "utf8");
@@ -95,21 +93,6 @@ function checks(): readonly { readonly id: string; readonly source: string }[] {
   });
 }
 
-const rows: Readonly<Record<string, readonly Provocation[]>> = provocations;
-
-/** How a check was provoked, one line each. */
-function sayProvocations(id: string, shown: string): readonly string[] {
-  return (rows[id] ?? []).map(({ how, isReal, statuses, file }) =>
-    row(
-      `\`${shown}\``,
-      how,
-      isReal ? "yes" : "no: by the manual",
-      statuses.join(", "),
-      `[${file}](../../test/host/${file})`,
-    ),
-  );
-}
-
 interface Costs {
   readonly machine: string;
   readonly runs: number;
@@ -132,11 +115,11 @@ function sayMeaning(id: string, shown: string): string {
   return row(`\`${shown}\``, known.meaning, known.remedy, sayCost(shown));
 }
 
-/** The page on the checks that come with the service, from their sources and the table of provocations. */
+/** The page on the checks that come with the service, from their sources. */
 export function checksPage(): string {
   const all = checks();
   return [
-    "<!-- Made by `npm run generate` from src/domain/health, src/contract/check-meanings.ts, bench/check-costs.json and test/host/support/provocations.ts. -->\n",
+    "<!-- Made by `npm run generate` from src/domain/health, src/contract/check-meanings.ts and bench/check-costs.json. -->\n",
     "# Health checks\n",
     "Thresholds (warn / fail), intervals and what is left out can be [set](../settings.md). Checks without an interval of their own",
     "run at the general one, once a minute. Those with a fix are mended by `POST /api/v1/health/checks/{check_id}/fix`.\n",
@@ -168,12 +151,6 @@ export function checksPage(): string {
     row("check", "meaning", "what to do", "processor time"),
     row("---", "---", "---", "---"),
     ...all.map(({ id, source }) => sayMeaning(id, shownId(id, source))),
-    "",
-    "## How each was provoked\n",
-    "On a booted Debian with systemd ([test/host](../../test/host/README.md)). A test fails unless it has seen all statuses of its line.\n",
-    row("check", "what was done to the host", "for real", "seen", "test"),
-    row("---", "---", "---", "---", "---"),
-    ...all.flatMap(({ id, source }) => sayProvocations(id, shownId(id, source))),
     "",
   ].join("\n");
 }

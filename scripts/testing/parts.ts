@@ -99,15 +99,8 @@ export const parts: readonly Part[] = [
     minutes: 0,
     commands: [
       long(
-        "host/checks-devices",
-        "host/checks-disk-errors",
-        "host/checks-kernel",
-        "host/checks-security",
-        "host/checks-services",
-        "host/checks-storage",
-        "host/checks-units",
+        "host/checks",
         "host/fixes",
-        "host/fixes-storage",
         "host/monitoring-plugins",
         "host/quiet-hosts",
         "host/time-services",

@@ -496,7 +496,10 @@ export const incidents: readonly Incident[] = [
     tests: [
       ["test/host/installed.host.test.ts", "has no rights but those of its user"],
       ["test/host/installed.host.test.ts", "may do with systemd what is on the list, and nothing else"],
-      ["test/host/installed.host.test.ts", "cannot write to directories of the privileged side or of root, nor read what is root's"],
+      [
+        "test/host/installed.host.test.ts",
+        "cannot write to directories of the privileged side or of root, nor read what is root's",
+      ],
       ["test/host/privileges-hostile.long.test.ts", "takes over nothing through a link in the place of all of them"],
       ["test/host/privileges-hostile.long.test.ts", "does what it has taken over, whatever becomes of it"],
       ["test/host/privileges-hostile.long.test.ts", "goes on from no record but its own"],

@@ -6,10 +6,6 @@ import type { Session } from "./session.ts";
 export interface RunOptions extends Partial<CheckSettings> {
   /** How much later than now it thinks it is; below zero as after the clock was set back. */
   readonly aheadMs?: number;
-  /** Where it finds what is usually below /proc, for what was recorded elsewhere. */
-  readonly procDir?: string;
-  /** The same below /sys. */
-  readonly sysDir?: string;
 }
 
 /** The words that run a check inside the host against what is really there, and print its outcome as JSON. */

@@ -105,7 +105,7 @@ const shownProperties = [
 ];
 
 /** The service listing put together from what systemctl prints, field by field. */
-export async function listingOfSystemctl(on: On): Promise<readonly Expected[]> {
+async function listingOfSystemctl(on: On): Promise<readonly Expected[]> {
   const [loadedRows, fileRows, shown, linked] = await Promise.all([
     table(on, "list-units"),
     table(on, "list-unit-files"),
