@@ -116,20 +116,7 @@ export const parts: readonly Part[] = [
     proves: "units that fail, restart, are linked or masked; a system bus that goes away or lies; reboots",
     directories: ["src/adapters/systemd", "src/adapters/logind", "src/domain/system"],
     minutes: 0,
-    commands: [
-      long(
-        "host/bus-again",
-        "host/bus-forged",
-        "host/reboot",
-        "host/restart",
-        "host/restart-policy",
-        "host/restart-refused",
-        "host/restart-self",
-        "host/service-manager",
-        "host/services-follow",
-        "host/units-linked",
-      ),
-    ],
+    commands: [long("host/bus-forged", "host/reboot", "host/service-manager", "host/services")],
   },
   {
     name: "root",
