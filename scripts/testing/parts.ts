@@ -191,9 +191,6 @@ export const parts: readonly Part[] = [
     commands: [
       long(
         "host/cli",
-        "host/cli-host",
-        "host/cli-views",
-        "host/cli-work",
         "host/searches",
         "process/cli-completion-names",
         "process/cli-views",
