@@ -101,7 +101,6 @@ export const parts: readonly Part[] = [
       long(
         "host/checks",
         "host/fixes",
-        "host/monitoring-plugins",
         "host/quiet-hosts",
         "host/time-services",
         "ports/check-history-month",

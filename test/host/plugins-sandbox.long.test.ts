@@ -288,11 +288,6 @@ describeOnHost("plugins in their sandbox", (session) => {
     });
   });
 
-  it("may print what is not UTF-8", async () => {
-    await writePlugin(session, "latin", shell("printf 'gr\\374n \\200\\377\\n'"));
-    expect((await callPlugin(session, "latin")).end).toMatchObject({ exitCode: 0, stdout: "gr\ufffdn \ufffd\ufffd\n" });
-  });
-
   it("gets no more memory than it asked for", async () => {
     const program = python("print(len(bytearray(300 * 1024 * 1024)))");
     await writePlugin(session, "eats", program);
@@ -346,12 +341,12 @@ describeOnHost("plugins in their sandbox", (session) => {
   });
 
   it("may lose its folder while it runs, and is noticed when it has changed", async () => {
-    await writePlugin(session, "brief", shell('sleep 1.5; echo done; ls "$STEWARD_PLUGIN_DIR"'));
+    await writePlugin(session, "brief", shell('sleep 1000; echo done; ls "$STEWARD_PLUGIN_DIR"'));
     const running = callPlugin(session, "brief");
     await eventually(async () => {
-      expect(await session.shell("pgrep -x -a sleep || true")).toContain("sleep 1.5");
+      expect(await session.shell("pgrep -x -a sleep || true")).toContain("sleep 1000");
     });
-    await session.shell(`rm -r ${pluginDir}/brief`);
+    await session.shell(`rm -r ${pluginDir}/brief; pkill -KILL -x sleep`);
     // It goes on, without its folder.
     expect(await running).toMatchObject({
       end: { exitCode: 2, stdout: "done\n", stderr: expect.stringContaining("No such file or directory") },
@@ -435,7 +430,7 @@ describeOnHost("plugins in their sandbox", (session) => {
   });
 
   it("runs in a unit that systemd itself takes for safe", async () => {
-    await writePlugin(session, "lasts", shell("exec sleep 7"));
+    await writePlugin(session, "lasts", shell("exec sleep 1000"));
     const running = callPlugin(session, "lasts");
     const unit = await eventually(async () => {
       const name =
@@ -446,6 +441,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     const verdict = await session.shell(`systemd-analyze security --no-pager ${unit} | tail -1`);
     expect(Number(/: (\d+\.\d+) /.exec(verdict)?.[1])).toBeLessThanOrEqual(1.2);
     expect(await session.shell(`systemctl show -p RuntimeMaxUSec --value ${unit}`)).toBe("45s\n");
-    expect((await running).end?.exitCode).toBe(0);
+    await session.shell("pkill -TERM -x sleep");
+    expect((await running).end?.exitCode).toBe(143);
   });
 });

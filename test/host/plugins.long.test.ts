@@ -1,9 +1,7 @@
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { beforeAll, expect, it } from "vitest";
 import type { Plugin } from "#contract/plugins.ts";
-import { openStream, type StreamConnection } from "../process/support/ws-client.ts";
 import { installedPrograms } from "./program.ts";
 import { eventually } from "./support/eventually.ts";
-import { changesSince, fileTree } from "./support/file-tree.ts";
 import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { pluginDir } from "./support/plugins.ts";
 import { refusal } from "./support/refusal.ts";
@@ -14,15 +12,10 @@ const monitoring = "/usr/lib/nagios/plugins";
 /** Programs of Debian's package monitoring-plugins, unmodified, and what they find on this host. */
 const unmodified: Readonly<Record<string, { readonly argv: readonly string[]; readonly status?: string }>> = {
   "nagios-apt": { argv: ["check_apt"], status: "pass" },
-  "nagios-disk": { argv: ["check_disk", "-w", "10%", "-c", "5%", "-p", "/"], status: "pass" },
   "nagios-disk-low": { argv: ["check_disk", "-w", "100%", "-c", "100%", "-p", "/"], status: "fail" },
   "nagios-dummy": { argv: ["check_dummy", "1", "so so"], status: "warn" },
-  "nagios-file-age": { argv: ["check_file_age", "-w", "999999999", "-c", "999999999", "-f", "/etc/hostname"] },
   "nagios-load": { argv: ["check_load", "-w", "900,900,900", "-c", "999,999,999"], status: "pass" },
-  "nagios-procs": { argv: ["check_procs", "-w", "1:5000"], status: "pass" },
   "nagios-sensors": { argv: ["check_sensors"], status: "skip" },
-  "nagios-swap": { argv: ["check_swap", "-w", "20%", "-c", "10%"] },
-  "nagios-users": { argv: ["check_users", "-w", "20", "-c", "30"], status: "pass" },
 };
 
 /** What the exit codes mean. */
@@ -59,34 +52,19 @@ const apiOf = (session: Session) => ({
   disable: (name: string) => session.api.disablePlugin({ params: { name } }),
   find: async (name: string): Promise<Plugin | undefined> =>
     (await session.api.listPlugins()).plugins.find((each) => each.name === name),
-  checkIds: async () => (await session.api.listChecks()).results.map(({ check_id: id }) => id),
   metrics: () => session.api.getMetrics(),
 });
 
 describeOnHost("check plugins", (session) => {
-  const { enable, disable, find, checkIds, metrics } = apiOf(session);
-  let stream: StreamConnection | undefined;
-  const openChecks = () =>
-    openStream(session.service.url, "/api/v1/ws/health", { headers: { "X-API-Key": session.service.adminKey } });
+  const { enable, find } = apiOf(session);
   const check = (id: string) => session.api.getCheck({ params: { check_id: id } });
 
   beforeAll(async () => {
     for (const [name, { argv }] of Object.entries(unmodified)) await write(session, name, checkPlugin(argv));
-    stream = await openChecks();
-  });
-  afterAll(() => stream?.socket.terminate());
-
-  it("are listed, and nothing of them runs, until they are enabled", async () => {
-    const { plugins } = await session.api.listPlugins();
-    expect(plugins.map(({ name, type, enabled, fault }) => [name, type, enabled, fault])).toEqual(
-      Object.keys(unmodified).map((name) => [name, "check", false, null]),
-    );
-    expect((await checkIds()).filter((id) => id.startsWith("nagios"))).toEqual([]);
-    expect(await refusal(check("nagios-load"))).toMatchObject({ code: "NOT_FOUND" });
   });
 
   it.each(Object.entries(unmodified))(
-    "%s finds in its sandbox what it finds without",
+    "%s has in its sandbox the result that it has without one",
     async (name, { argv, status }) => {
       expect(await enable(name)).toMatchObject({ name, enabled: true, success: true, fault: null });
       const result = await check(name);
@@ -109,46 +87,7 @@ describeOnHost("check plugins", (session) => {
     },
   );
 
-  it("are in the list, in the stream and in the metrics, and gone from all of them once disabled", async () => {
-    const name = "nagios-dummy";
-    const series = `svc_check_status{check="${name}"}`;
-    expect(await disable(name)).toMatchObject({ success: true, enabled: false });
-    const frames = () => (stream?.frames ?? []).filter(({ check_id: id }) => id === name).length;
-    const before = frames();
-    expect(await checkIds()).not.toContain(name);
-    expect(await metrics()).not.toContain(name);
-
-    await enable(name);
-    expect(await checkIds()).toContain(name);
-    expect(await metrics()).toContain(`${series} 1`);
-    expect(await metrics()).toMatch(new RegExp(`svc_plugin_runs_total\\{plugin="${name}",result="success"\\} 1`));
-    await eventually(() => expect(frames()).toBe(before + 1));
-
-    expect(await disable(name)).toMatchObject({ success: true, message: `${name} is disabled` });
-    expect(await checkIds()).not.toContain(name);
-    expect(await refusal(check(name))).toMatchObject({ code: "NOT_FOUND" });
-    expect(await metrics()).not.toContain(name);
-    const late = await openChecks();
-    await eventually(() => expect(late.frames.map(({ check_id: id }) => id)).toContain("nagios-load"));
-    expect(late.frames.map(({ check_id: id }) => id)).not.toContain(name);
-    late.socket.terminate();
-
-    await enable(name);
-    const { runs } = await session.api.getCheckHistory({ params: { check_id: name } });
-    expect(runs.length).toBeGreaterThan(1);
-  });
-
-  it("stay enabled when the service starts again", async () => {
-    await session.service.restart();
-    expect((await checkIds()).filter((id) => id.startsWith("nagios"))).toEqual(Object.keys(unmodified));
-    expect(await check("nagios-load")).toMatchObject({ status: "pass" });
-    await session.service.restart();
-    await disable("nagios-users");
-    await session.service.restart();
-    expect(await checkIds()).not.toContain("nagios-users");
-  });
-
-  it("do not run when they have changed on disk, and say so, until they are enabled again", async () => {
+  it("a plugin that changed on disk does not run, also after a restart, until it is enabled again", async () => {
     await session.shell(`echo '# changed' >> ${pluginDir}/nagios-load/run`);
     const fault = "it changed on disk since it was enabled: enable it again to accept it as it is now";
     await eventually(async () =>
@@ -160,52 +99,6 @@ describeOnHost("check plugins", (session) => {
     expect(await session.service.logs()).toContain('"msg":"enabled plugin does not run"');
     expect(await enable("nagios-load")).toMatchObject({ success: true, fault: null });
     expect(await check("nagios-load")).toMatchObject({ status: "pass" });
-  });
-
-  it("whose folder is gone fail, and can still be disabled", async () => {
-    await session.shell(`rm -r ${pluginDir}/nagios-swap`);
-    expect(await check("nagios-swap")).toMatchObject({ status: "fail", details: { error: "its folder is gone" } });
-    expect(await find("nagios-swap")).toMatchObject({ enabled: true, fault: "its folder is gone" });
-    expect(await disable("nagios-swap")).toMatchObject({ success: true, enabled: false });
-    expect(await find("nagios-swap")).toBeUndefined();
-  });
-
-  it("that cannot be loaded are listed with their fault and stay as they are", async () => {
-    await write(session, "nagios-apt2", checkPlugin(["check_apt"]));
-    await session.shell(`chmod o+w ${pluginDir}/nagios-apt2/run`);
-    const answer = await enable("nagios-apt2");
-    expect(answer).toMatchObject({ success: false, enabled: false });
-    expect(answer.message).toMatch(/^cannot enable nagios-apt2: .*chmod/);
-    await write(session, "memory", checkPlugin(["check_dummy", "0"]));
-    expect(await enable("memory")).toMatchObject({ success: false, fault: expect.stringContaining("memory") });
-    expect(await check("memory")).toMatchObject({ category: "memory" });
-  });
-
-  it("in folders that settings name take effect with SIGHUP", async () => {
-    await session.shell(`mkdir -p /srv/plugins && mv ${pluginDir}/nagios-procs /srv/plugins/nagios-procs`);
-    await session.host.writeFile("/etc/steward/config.yaml", `plugins: { dirs: [${pluginDir}, /srv/plugins] }\n`);
-    await session.shell("chmod -R go-w /etc/steward /srv/plugins; systemctl kill --signal=HUP steward.service");
-    await eventually(async () =>
-      expect(await find("nagios-procs")).toMatchObject({ path: "/srv/plugins/nagios-procs", enabled: true }),
-    );
-    expect(await find("nagios-procs")).toMatchObject({ fault: expect.stringContaining("enable it again") });
-    expect(await enable("nagios-procs")).toMatchObject({ success: true, fault: null });
-    expect(await check("nagios-procs")).toMatchObject({ status: "pass" });
-  });
-
-  it("are left out in safe mode, and stay enabled", async () => {
-    const options = { env: { STEWARD_RATE_LIMITS: "off" } };
-    const safe = await session.host.startService({ ...options, args: ["--safe-mode"] });
-    const ask = async (path: string): Promise<string> =>
-      (await fetch(`${safe.url}/api/v1${path}`, { headers: { "X-API-Key": safe.adminKey } })).text();
-    const fault = "safe mode: the service was started without plugins";
-    expect(JSON.parse(await ask("/plugins"))).toMatchObject({
-      plugins: expect.arrayContaining([expect.objectContaining({ name: "nagios-disk", enabled: true, fault })]),
-    });
-    expect(await ask("/health/checks")).not.toContain("nagios");
-    await session.host.startService(options);
-    await session.service.restart();
-    expect(await checkIds()).toContain("nagios-disk");
   });
 });
 
@@ -229,51 +122,9 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await shell("apt-mark hold bringer breaker");
   });
 
-  it("run a command in its sandbox, with the words given", async () => {
-    await write(session, "echoing", {
-      manifest: ["type: command", "description: Says what it is given"],
-      program: ['printf "%s|" "$@"; cat; echo trouble >&2; exit 7'],
-    });
-    const run = (body: { args?: string[]; stdin?: string } = {}) =>
-      session.api.runPlugin({ params: { name: "echoing" }, body });
-    expect(await refusal(run())).toMatchObject({
-      code: "VALIDATION_ERROR",
-      details: { field: "name", issue: "Plugin is not enabled" },
-    });
-    await enable("echoing");
-    expect(await run({ args: ["$(id)", "a b", "--help", ""], stdin: "input" })).toMatchObject({
-      exit_code: 7,
-      stdout: "$(id)|a b|--help||input",
-      stderr: "trouble\n",
-      truncated: false,
-    });
-    expect(await metrics()).toContain('svc_plugin_runs_total{plugin="echoing",result="failure"} 1');
-    const before = await fileTree(session);
-    expect(
-      await session.api.runPlugin({ params: { name: "echoing" }, query: { dry_run: true }, body: {} }),
-    ).toMatchObject({
-      dry_run: true,
-      steps: [`run "${pluginDir}/echoing/run" in its sandbox`],
-    });
-    const ignore = [/^\/var\/log\/journal/, /^\/var\/lib\/systemd\//, /^\/var\/lib\/steward\//];
-    expect(changesSince(before, await fileTree(session), { ignore })).toEqual({ added: [], removed: [], changed: [] });
-  });
-
-  it("end a command when it is disabled meanwhile", async () => {
-    await write(session, "endless", { manifest: ["type: command"], program: ["exec sleep 1000"] });
-    await enable("endless");
-    const running = refusal(session.api.runPlugin({ params: { name: "endless" }, body: {} }));
-    await eventually(async () => expect(await shell("pgrep -fc '^sleep 1000$' || true")).toBe("1\n"));
-    await disable("endless");
-    expect(await shell("pgrep -fc '^sleep 1000$' || true")).toBe("0\n");
-    expect(await running).toMatchObject({
-      code: "UNAVAILABLE",
-      message: "cannot run endless: it was ended, since it has been disabled",
-    });
-  });
-
-  it("end a command whose client goes, and everything with the service", async () => {
+  it("commands end with their client, and everything with the service", async () => {
     const running = "pgrep -fc '^sleep 1000$' || true";
+    await write(session, "endless", { manifest: ["type: command"], program: ["exec sleep 1000"] });
     await enable("endless");
     await write(session, "endless-check", { manifest: ["type: check"], program: ["exec sleep 1000"] });
     const client = new AbortController();
@@ -300,7 +151,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await disable("endless");
   });
 
-  it("hold an update back before anything of it is written down", async () => {
+  it("a hook holds an update back before anything of it is written down", async () => {
     await write(
       session,
       "freeze",
@@ -323,25 +174,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     await disable("freeze");
   });
 
-  it("hold a fix back before anything is done", async () => {
-    await session.writeUnits({
-      "broken.service": ["[Service]", "Type=oneshot", "ExecStart=/usr/bin/test -e /run/well"],
-    });
-    await shell("systemctl start broken.service || true; touch /run/well");
-    await write(
-      session,
-      "freeze-fixes",
-      hookPlugin("pre_fix", ["cat > /dev/null", `echo '{"veto": true, "reason": "not now"}'`]),
-    );
-    await enable("freeze-fixes");
-    const fix = () => session.api.fixCheck({ params: { check_id: "systemd_failed" }, body: {} });
-    expect(await refusal(fix())).toMatchObject({ status: 403, details: { hook: "freeze-fixes", reason: "not now" } });
-    expect(await shell("systemctl is-failed broken.service || true")).toBe("failed\n");
-    await disable("freeze-fixes");
-    expect(await fix()).toMatchObject({ success: true });
-  });
-
-  it("hear in the task's process how an update ended, and cannot break it", async () => {
+  it("a hook is told in the process of the task how an update ended, and cannot break it", async () => {
     const permissions = `permissions: { user: root, write: [${heard}] }`;
     await write(session, "a-broken", hookPlugin("post_update, pre_update", ["echo broken >&2; exit 1"]));
     await write(session, "b-listener", hookPlugin("pre_update, post_update", [listen], permissions));
@@ -372,7 +205,7 @@ describeOnHost("hooks and commands of plugins", (session) => {
     expect(await session.service.logs()).toContain('"msg":"hook without an answer"');
   });
 
-  it("are inspected by a guarded update, which does not roll back for one that it has replaced itself", async () => {
+  it("check plugins guard an update, which is not rolled back for a plugin that it replaced", async () => {
     const env = { STEWARD_RATE_LIMITS: "off" };
     const config = "updates: { backend: packages, guard_minutes: 0.05 }\n";
     await session.host.startService({ env, config });
@@ -396,9 +229,112 @@ describeOnHost("hooks and commands of plugins", (session) => {
     });
     expect(await shell("cat /usr/share/breaker/version")).toBe("1.0\n");
   });
+});
 
-  it("write down in the audit log what was enabled", async () => {
-    const audit = await shell("grep enablePlugin /var/lib/steward/audit/audit-000000000001.log | tail -n 1");
-    expect(audit).toMatch(/"digest":"[0-9a-f]{64}"/);
+/** What a check by settings runs. `figures` are labels of its performance data with their units. */
+interface Case {
+  readonly argv: readonly string[];
+  readonly status: (typeof statuses)[number];
+  readonly message?: RegExp;
+  readonly figures?: readonly string[];
+  readonly isRoots?: true;
+}
+
+const cases: Readonly<Record<string, Case>> = {
+  disk_two: {
+    argv: ["check_disk", "-w", "99%", "-c", "1%", "-p", "/", "-p", "/run"],
+    status: "warn",
+    figures: ["/ B", "/run B"],
+  },
+  disk_gone: { argv: ["check_disk", "-w", "10%", "-p", "/nowhere"], status: "fail", message: /nowhere/ },
+  procs: { argv: ["check_procs", "-w", "1:5000"], status: "pass", figures: ["procs "] },
+  ping: {
+    argv: ["check_ping", "-H", "127.0.0.1", "-w", "3000,80%", "-c", "5000,100%", "-p", "1"],
+    status: "pass",
+    figures: ["pl %", "rta ms"],
+    isRoots: true,
+  },
+  file_age: {
+    argv: ["check_file_age", "-w", "999999999", "-c", "999999999", "-f", "/etc/hostname"],
+    status: "pass",
+    figures: ["age s", "size B"],
+  },
+  dummy_figures: {
+    argv: ["check_dummy", "1", "so | 'it''s a = b'=1.5ms;~:10;@1:2;0;20 n=U c=7c x=?"],
+    status: "warn",
+    message: /^WARNING: so$/,
+    figures: ["c c", "it's a = b ms", "n "],
+  },
+  negate: {
+    argv: ["negate", "-s", "-o", "WARNING", `${monitoring}/check_dummy`, "0", "fine"],
+    status: "warn",
+  },
+};
+
+describeOnHost("monitoring plugins by settings", { checks: [] }, (session) => {
+  const state = "/var/lib/steward/monitoring";
+  const check = (id: string) => session.api.getCheck({ params: { check_id: id } });
+  const own = ["/usr/bin/env", "STEWARD_STATE_DIR=/var/lib/steward", ...installedPrograms];
+
+  beforeAll(async () => {
+    await session.shell(`mkdir -p /srv/monitoring; install -d -o steward -g steward ${state}`);
+    const listen = new URL(session.service.url).host;
+    const checks = {
+      ...Object.fromEntries(
+        Object.entries(cases).map(
+          ([
+            id,
+            {
+              argv: [program, ...args],
+              isRoots,
+            },
+          ]) => [id, { command: [`${monitoring}/${program}`, ...args], ...(isRoots && { user: "root" }) }],
+        ),
+      ),
+      log: { command: [`${monitoring}/check_log`, "-F", "/srv/monitoring/log", "-O", `${state}/old`, "-q", "error"] },
+      own: { command: [...own, "check", "dummy_figures", "--nagios"] },
+    };
+    // JSON is YAML.
+    await session.host.writeFile(
+      "/etc/steward/config.yaml",
+      `listen: ${listen}\nrate_limits: off\nhealth: ${JSON.stringify({ interval: "1h", checks })}\n`,
+    );
+    // The environment of the unit wins over the settings, and the command line of a check reads the settings.
+    await session.host.writeFile(
+      "/etc/systemd/system/steward.service.d/60-address.conf",
+      `[Service]\nEnvironment=STEWARD_LISTEN=${listen}\n`,
+    );
+    await session.host.exec(["systemctl", "daemon-reload"]);
+    await session.service.restart();
+  });
+
+  it.each(Object.entries(cases))("%s has the status, the text and the figures of the program", async (id, each) => {
+    const { status, message, details } = await check(id);
+    expect([status, message]).toEqual([each.status, expect.stringMatching(each.message ?? /\S/)]);
+    expect(details).toMatchObject({ exit_code: statuses.indexOf(each.status), truncated: false });
+    const figures = Reflect.get(details, "perfdata") as readonly { readonly label: string; readonly unit: string }[];
+    // Versions of a plugin print them in another order.
+    expect(figures.map(({ label, unit }) => `${label} ${unit}`).sort()).toEqual(each.figures ?? []);
+  });
+
+  it("check_log keeps a state of its own and reports a line once", async () => {
+    await session.shell("echo 'error one' > /srv/monitoring/log");
+    expect(await check("log")).toMatchObject({ status: "pass", message: "Log check data initialized..." });
+    await session.shell("echo 'error two' >> /srv/monitoring/log");
+    expect(await check("log")).toMatchObject({ status: "fail", message: "(1) < error two" });
+    expect(await check("log")).toMatchObject({ status: "pass" });
+  });
+
+  it("a check of the service is a plugin that negate and the service itself understand", async () => {
+    const nagios = [...installedPrograms, "check", "dummy_figures", "--nagios"];
+    const environment = ["env", "-i", "PATH=/usr/sbin:/usr/bin:/sbin:/bin", "LC_ALL=C.UTF-8", "HOME=/nonexistent"];
+    const negated = await session.host.exec(
+      [...environment, `${monitoring}/negate`, "-t", "30", "-s", "-w", "CRITICAL", ...nagios],
+      { allowFailure: true },
+    );
+    expect(negated).toMatchObject({ exitCode: 2, stdout: expect.stringMatching(/^DUMMY_FIGURES CRITICAL - /) });
+    const [origin, seen] = [await check("dummy_figures"), await check("own")];
+    expect(seen).toMatchObject({ status: "warn", message: "DUMMY_FIGURES WARNING - WARNING: so" });
+    expect(Reflect.get(seen.details, "perfdata")).toEqual(Reflect.get(origin.details, "perfdata"));
   });
 });

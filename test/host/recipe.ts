@@ -57,7 +57,6 @@ export const longTestsOn: readonly string[] = [
   "key-store",
   "logs-change",
   "logs-storage",
-  "monitoring-plugins",
   "observability",
   "operations",
   "package",

@@ -541,7 +541,7 @@ export const incidents: readonly Incident[] = [
       ],
       [
         "test/host/plugins.long.test.ts",
-        "do not run when they have changed on disk, and say so, until they are enabled again",
+        "a plugin that changed on disk does not run, also after a restart, until it is enabled again",
       ],
       [
         "test/ports/plugin-folders.test.ts",
