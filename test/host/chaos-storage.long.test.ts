@@ -11,7 +11,7 @@ import { property } from "./support/systemctl.ts";
 const stateDir = "/var/lib/steward";
 const unit = "steward.service";
 
-describeOnHost("a state folder that fails", (session) => {
+describeOnHost("a state directory", (session) => {
   let disk: SmallDisk;
   let chaos: Chaos;
   const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
@@ -36,7 +36,7 @@ describeOnHost("a state folder that fails", (session) => {
     disk?.dispose();
   });
 
-  it("without free space refuses changes, answers all else, and takes them again, as the same process", async () => {
+  it("without free space refuses changes until there is room, as the same process, and answers all else", async () => {
     chaos.load.expectTrouble(true);
     await chaos.happen({
       async act() {
@@ -57,7 +57,7 @@ describeOnHost("a state folder that fails", (session) => {
     chaos.load.expectTrouble(false);
   });
 
-  it("without free space keeps it from starting with a word on why, and no longer than that", async () => {
+  it("without free space keeps a killed service from starting no longer than until there is room", async () => {
     const { id } = await createKey();
     await session.shell(`dd if=/dev/zero of=${stateDir}/fill bs=64k 2>/dev/null; sync`);
     chaos.load.expectTrouble(true);
@@ -74,7 +74,7 @@ describeOnHost("a state folder that fails", (session) => {
     expect(await chaos.lost()).toEqual([]);
   });
 
-  it("that the kernel makes read-only refuses changes and answers all else, and nothing is lost", async () => {
+  it("that the kernel made read-only refuses changes, answers all else and loses nothing", async () => {
     const pid = await session.service.pid();
     chaos.load.expectTrouble(true);
     const device = (await session.shell(`findmnt --noheadings --output=SOURCE ${stateDir}`)).trim();

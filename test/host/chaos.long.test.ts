@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createRandom } from "../support/random.ts";
 import { seed } from "../support/seed.ts";
@@ -8,14 +7,13 @@ import { describeOnHost } from "./support/session.ts";
 import { entry, property } from "./support/systemctl.ts";
 
 const kills = 10;
-/** What cannot be said, or done, while systemd is out of reach. */
 /** A plugin is not enabled where systemd cannot start it, and its answer says so. */
 const withoutSystemd =
   /"missing":"systemd"|\/system\/services\/cron\.service\/restart|"message":"cannot enable soak: systemd did not start it: /;
 const cut =
   /closed with 1006|ECONNREFUSED|ECONNRESET|other side closed|socket hang up|fetch failed|Unexpected server response: 503/;
 
-describeOnHost("a host that is not kind to the service", (session) => {
+describeOnHost("a service under load", (session) => {
   let chaos: Chaos;
   const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
   const kill = (signal: string) => systemctl("kill", "--kill-whom=main", `--signal=${signal}`, "steward.service");
@@ -30,6 +28,10 @@ describeOnHost("a host that is not kind to the service", (session) => {
       });
     });
 
+  /** The number of the last line that the writer of the load has in the journal. */
+  const lastWritten = async (): Promise<number> =>
+    Number((await session.shell("journalctl -q -o cat -n 1 -u steady.service")).trim().split(" ")[1]);
+
   beforeAll(async () => {
     await keepAddress(session, ["WatchdogSec=8s"]);
     chaos = await startChaos(session);
@@ -39,13 +41,12 @@ describeOnHost("a host that is not kind to the service", (session) => {
     await chaos?.load.stop();
   });
 
-  it("restarts the bus", async () => {
+  it("goes on when the system bus is restarted and killed", async () => {
     await chaos.happen({
       async act() {
         await systemctl("restart", "dbus.service");
-        await sleep(1_000);
+        await knowsUnits();
         await systemctl("kill", "--kill-whom=main", "--signal=KILL", "dbus.service");
-        await sleep(1_000);
       },
       mayFail: withoutSystemd,
       maySay: /system bus lost|component unhealthy|"check changed"/,
@@ -53,7 +54,7 @@ describeOnHost("a host that is not kind to the service", (session) => {
     await knowsUnits();
   });
 
-  it("has its systemd start again", async () => {
+  it("goes on when systemd is executed again, watchdog pings included", async () => {
     await chaos.happen({
       act: () => systemctl("daemon-reexec"),
       mayFail: withoutSystemd,
@@ -67,39 +68,39 @@ describeOnHost("a host that is not kind to the service", (session) => {
     });
   });
 
-  it("restarts its journal, rotates it, cuts it down, and kills it", async () => {
+  it("goes on when journald is restarted, and its files are rotated and vacuumed", async () => {
     await chaos.happen({
       async act() {
         await systemctl("restart", "systemd-journald.service");
-        await sleep(500);
         await session.host.exec(["journalctl", "--rotate"]);
         await session.host.exec(["journalctl", "--vacuum-files=2"]);
-        await sleep(500);
         await systemctl("restart", "systemd-journald.service");
       },
       maySay: /"check changed"/,
     });
   });
 
-  it("stands still for a while, and the service with it", async () => {
+  it("goes on after it was stopped for a while", async () => {
     await chaos.happen({
       async act() {
         await kill("STOP");
-        await sleep(3_000);
+        const before = await lastWritten();
+        await eventually(async () => expect(await lastWritten()).toBeGreaterThan(before + 100));
         await kill("CONT");
       },
       maySay: /"check changed"/,
     });
   });
 
-  it(`kills the service ${kills} times`, { timeout: 300_000 }, async () => {
+  it(`keeps what was acknowledged when it is killed ${kills} times`, async () => {
     const before = Number(await property(session, "steward.service", "NRestarts"));
     chaos.load.expectTrouble(true);
     const { fraction: random } = createRandom(seed);
     await chaos.happen({
       async act() {
         for (let count = 1; count <= kills; count += 1) {
-          await sleep(random() * 500);
+          const acknowledged = chaos.load.tally.mutations + Math.floor(random() * 4);
+          await eventually(() => expect(chaos.load.tally.mutations).toBeGreaterThanOrEqual(acknowledged));
           await kill("KILL");
           await eventually(async () => {
             expect(await property(session, "steward.service", "NRestarts")).toBe(String(before + count));
@@ -116,11 +117,11 @@ describeOnHost("a host that is not kind to the service", (session) => {
     expect(Number(await property(session, "steward.service", "NRestarts"))).toBe(before + kills);
   });
 
-  it("has taken nothing that was acknowledged, and no line of the journal, from anybody", async () => {
+  it("has lost no acknowledged change and no line of the journal", async () => {
     await chaos.end();
   });
 
-  it("deletes the whole journal under those that read it", async () => {
+  it("reads the journal again after all its files were deleted", async () => {
     await session.shell("rm -f /var/log/journal/*/*");
     expect(await session.api.listLogs({ query: { limit: 10 } })).toMatchObject({ logs: expect.any(Array) });
     // What is open is written on until then.

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { expect, it } from "vitest";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
@@ -6,7 +5,7 @@ import { property } from "./support/systemctl.ts";
 
 const unit = "steward.service";
 
-describeOnHost("the service and the service manager", (session) => {
+describeOnHost("the service under its manager", (session) => {
   const systemctl = (...words: readonly string[]) => session.host.exec(["systemctl", ...words]);
   const own = (name: string): Promise<string> => property(session, unit, name);
   const kill = (signal: string) => systemctl("kill", "--kill-whom=main", `--signal=${signal}`, unit);
@@ -26,7 +25,7 @@ describeOnHost("the service and the service manager", (session) => {
     }
   });
 
-  it("says in words how it is", async () => {
+  it("has a status text that names unhealthy components", async () => {
     await eventually(async () => expect(await own("StatusText")).toBe(`Ready on ${session.service.url}`));
     const settings = "probes:\n  list:\n    - { name: nothing-there, tcp: '127.0.0.1:1' }\n";
     await session.host.writeFile("/etc/steward/config.yaml", settings);
@@ -53,7 +52,7 @@ describeOnHost("the service and the service manager", (session) => {
     expect(await session.service.pid()).toBe(pid);
   });
 
-  it("is watched: it sends watchdog pings, and goes on after it stood still for a while", async () => {
+  it("sends watchdog pings, and goes on after it was stopped for a moment", async () => {
     expect(await own("WatchdogUSec")).toBe("2min");
     await dropIn([
       "[Service]",
@@ -69,14 +68,14 @@ describeOnHost("the service and the service manager", (session) => {
     };
     for (let count = 0; count < 3; count += 1) await signOfLife();
     await kill("STOP");
-    await sleep(800);
+    await eventually(async () => expect(await session.shell(`ps -o stat= -p ${pid}`)).toMatch(/^T/));
     await kill("CONT");
     await signOfLife();
     expect(await session.service.pid()).toBe(pid);
     expect(await own("NRestarts")).toBe("0");
   });
 
-  it("that stands still is killed and started again, with all that was acknowledged", async () => {
+  it("is killed by the watchdog and started again when it is stopped, with all that was acknowledged", async () => {
     const { id } = await session.api.createKey({ body: { name: "kept", scopes: ["system:read"] } });
     const pid = await session.service.pid();
     await kill("STOP");
@@ -93,7 +92,7 @@ describeOnHost("the service and the service manager", (session) => {
     expect(await session.shell("find / -xdev -name 'core*' -newer /etc/hostname -size +1M -type f")).toBe("");
   });
 
-  it("that does not stay up fails in the end, and OnFailure= tells somebody", async () => {
+  it("fails in the end when it does not stay up, and starts its OnFailure= unit", async () => {
     await session.writeUnits({ "told.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/touch /run/told"] });
     await dropIn([
       "[Unit]",
