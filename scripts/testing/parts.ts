@@ -264,7 +264,7 @@ export const parts: readonly Part[] = [
     proves: "certificates of files that change, of clients, on a host",
     directories: ["src/adapters/tls", "src/transports/http"],
     minutes: 0,
-    commands: [long("host/tls", "process/tls-client-certs", "process/tls-files", "process/tls-reload")],
+    commands: [long("host/tls", "process/tls-client-certs")],
   },
   {
     name: "package",

@@ -31,8 +31,8 @@ async function announcesGoodKey(stateDir: string): Promise<void> {
   expect(service.stderr()).toContain(path);
 }
 
-describe("first start", () => {
-  it("makes the admin key, says where it is, and never what it is", async () => {
+describe("the first start", () => {
+  it("makes the admin key, prints its path and never the key, and names the process", async () => {
     const service = await startService(workspace);
     const path = join(service.stateDir, "admin.key");
     expect(service.adminKey).toMatch(/^stw_[0-9A-Za-z]{8}_[0-9A-Za-z]{49}$/);
@@ -41,20 +41,14 @@ describe("first start", () => {
     expect(service.lines().find(({ msg }) => msg === "admin key written")).toMatchObject({ path });
     expect(service.stderr()).toContain(path);
     expect(service.stdout() + service.stderr()).not.toContain(service.adminKey);
-  });
-
-  it("has a name in lists of processes", async () => {
-    const { pid } = await startService(workspace);
-    expect(readFileSync(`/proc/${pid}/comm`, "utf8")).toBe("steward\n");
+    expect(readFileSync(`/proc/${service.pid}/comm`, "utf8")).toBe("steward\n");
   });
 
   it.each([
-    ["plain", "", ""],
-    ["with TLS", "tls: auto\n", ""],
-    ["in a folder with a space and quotes in its name", "", `it's "here" $HOME/`],
-    ["with TLS in such a folder", "tls: auto\n", `it's "there" $HOME/`],
-  ])("prints a curl line that works when pasted: %s", async (_, settings, folder) => {
-    const stateDir = workspace.path(`${folder}state-${settings.length}`);
+    ["without TLS", ""],
+    ["with TLS", "tls: auto\n"],
+  ])("prints a curl line that works when pasted, %s, with quotes in the path", async (_, settings) => {
+    const stateDir = workspace.path(`it's "here" $HOME/state-${settings.length}`);
     const service = await startService(workspace, { settings, stateDir });
     const line = service.stderr().match(/^ {2}curl .*$/m)?.[0] ?? "";
     const pasted = await runProgram(workspace, ["/bin/sh", "-c", line]);
@@ -66,14 +60,14 @@ describe("first start", () => {
     await service.exit;
   });
 
-  it("only the first start makes a key", async () => {
+  it("makes the only key, unless a later start is told to make another", async () => {
     const first = await startService(workspace);
     await endsCleanly(first, "SIGTERM");
     const second = await startService(workspace, { stateDir: first.stateDir });
     expect(second.adminKey).toBe(first.adminKey);
     expect(second.lines().map(({ msg }) => msg)).not.toContain("admin key written");
     expect(second.stderr()).toBe("");
-    await endsCleanly(second, "SIGTERM");
+    await endsCleanly(second, "SIGINT");
     const asked = await startService(workspace, { stateDir: first.stateDir, arguments: ["--new-admin-key"] });
     expect(asked.adminKey).not.toBe(first.adminKey);
     for (const key of [first.adminKey, asked.adminKey]) {
@@ -82,7 +76,7 @@ describe("first start", () => {
     }
   });
 
-  it("a key that could not be written is made good at the next start", async () => {
+  it("that could not write the key is followed by one that does", async () => {
     const stateDir = makeFolder(workspace, "unwritable-key");
     mkdirSync(join(stateDir, "admin.key"));
     await expect(launchService(workspace, { stateDir }).exit).resolves.toEqual({ code: 2, signal: null });
@@ -90,7 +84,7 @@ describe("first start", () => {
     await announcesGoodKey(stateDir);
   });
 
-  it("a key that was never announced, since the address was taken, is announced at the next start", async () => {
+  it("whose address was taken is followed by one that announces the key", async () => {
     const stateDir = workspace.path("unannounced-key");
     const { port, release } = await takenPort();
     const first = launchService(workspace, { stateDir, environment: { STEWARD_LISTEN: `127.0.0.1:${port}` } });
@@ -100,8 +94,11 @@ describe("first start", () => {
   });
 });
 
-describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
-  it("lets a request in flight finish, closes idle connections, drops half requests, and ends with 0", async () => {
+const tokens = (service: RunningService, length: number): string =>
+  `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: ${length}\r\nExpect: 100-continue\r\n\r\n`;
+
+describe("a service that is told to stop", () => {
+  it("finishes requests in flight, closes idle connections, and cuts off what never ends", async () => {
     const service = await startService(workspace);
     const { port, adminKey } = service;
     const whoami = `GET /api/v1/auth/whoami HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${adminKey}\r\n\r\n`;
@@ -111,16 +108,21 @@ describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
     const half = openRaw(port);
     half.send("GET /api/v1/auth/whoami HTTP/1.1\r\nHost: loc");
     const silent = openRaw(port);
+    const stuck = openRaw(port);
+    stuck.send(tokens(service, 100));
+    await stuck.answers(1);
     const body = JSON.stringify({ scopes: ["system:read"], expires_in: 60 });
     const busy = openRaw(port);
-    busy.send(
-      `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\nExpect: 100-continue\r\n\r\n`,
-    );
+    busy.send(tokens(service, body.length));
     // The interim answer proves that the service has the request and waits for its body.
     await busy.answers(1);
     busy.send(body.slice(0, 10));
+    // A handshake may take 10 s unless it is cut off.
+    const secure = await startService(workspace, { settings: "tls: auto\n" });
+    const handshake = openRaw(secure.port);
+    await until("a connection", () => handshake.socket.readyState === "open" || undefined);
 
-    service.kill(signal);
+    for (const each of [service, secure]) each.kill("SIGTERM");
     await idle.ended();
     expect(await busy.answers(1)).toHaveLength(1);
     busy.send(body.slice(10));
@@ -129,37 +131,28 @@ describe.each(["SIGTERM", "SIGINT"] as const)("%s", (signal) => {
     expect(half.isEnded()).toBe(false);
     expect(answer?.status).toBe(200);
     expect(JSON.parse(answer?.body ?? "{}")).toMatchObject({ token_type: "Bearer", scope: "system:read" });
-    await half.ended();
-    await silent.ended();
-    await expect(service.exit).resolves.toEqual({ code: 0, signal: null });
-    for (const connection of [idle, half, silent, busy]) connection.close();
+    for (const connection of [half, silent, stuck]) await connection.ended();
+    for (const each of [service, secure]) {
+      await expect(each.exit).resolves.toEqual({ code: 0, signal: null });
+      expect(each.lines().at(-1)).toMatchObject({ level: "info", msg: "stopped" });
+    }
+    for (const connection of [idle, half, silent, stuck, busy, handshake]) connection.close();
   });
 
-  it("cuts off what does not come to an end", async () => {
-    const service = await startService(workspace);
-    const stuck = openRaw(service.port);
-    stuck.send(
-      `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${service.adminKey}\r\nContent-Type: application/json\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n`,
-    );
-    await stuck.answers(1);
-    await endsCleanly(service, signal);
-    stuck.close();
-  });
-
-  it("during the start ends the process too, and the next start finds all well", async () => {
-    const stateDir = workspace.path(`state-early-${signal}`);
+  it("ends during its start too, and the next start works", async () => {
+    const stateDir = workspace.path("state-early");
     // The instants from before the program runs to after it listens.
     for (const wait of ["nothing", "keys.db", "admin.key", "listening"]) {
       const early = launchService(workspace, { stateDir });
       if (wait === "listening") await logged(early, "listening");
       else if (wait !== "nothing") await until(wait, () => existsSync(join(stateDir, wait)) || undefined);
-      early.kill(signal);
+      early.kill("SIGTERM");
       const { code, signal: by } = await early.exit;
-      expect([0, signal]).toContain(code ?? by);
+      expect([0, "SIGTERM"]).toContain(code ?? by);
       expect(early.stderr()).not.toMatch(/Error|throw/);
     }
     const service = await startService(workspace, { stateDir });
     expect(readFileSync(join(stateDir, "admin.key"), "utf8").trim()).toBe(service.adminKey);
-    await endsCleanly(service, signal);
+    await endsCleanly(service, "SIGTERM");
   });
 });

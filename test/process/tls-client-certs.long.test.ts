@@ -1,10 +1,10 @@
+import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { copyFileSync, readdirSync, readFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { Agent, get } from "node:https";
 import { connect as connectTcp, type Socket } from "node:net";
-import { join } from "node:path";
 import { connect as connectTls, type TLSSocket } from "node:tls";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
 import {
   type Authority,
@@ -93,14 +93,6 @@ async function makeKey(
   return json as Made;
 }
 
-/** All files of the audit log. */
-function auditOf({ stateDir }: RunningService): string {
-  const folder = join(stateDir, "audit");
-  return readdirSync(folder)
-    .map((name) => read(join(folder, name)))
-    .join("");
-}
-
 /** Asks who it is by a connection of the agent. */
 const sendBy = (agent: Agent, service: RunningService) =>
   new Promise<{ status: number | undefined; connection: string | undefined }>((resolve, reject) => {
@@ -113,8 +105,13 @@ const sendBy = (agent: Agent, service: RunningService) =>
 const revoke = (service: RunningService, id: string) =>
   ask(service, `/api/v1/auth/keys/${id}`, { key: service.adminKey, argv: ["-X", "DELETE"] });
 
+const refusal = (service: RunningService, reason: string) =>
+  until(`refusal for ${reason}`, () =>
+    service.lines().find((line) => line["msg"] === "client certificate refused" && line["reason"] === reason),
+  );
+
 describe("a client certificate of a key", () => {
-  it("stands for the key, whose list shows it, and ends with it", async () => {
+  it("authenticates as its key, is listed with it, and is revoked with it", async () => {
     const alice = await authority.issue("alice");
     const { id, key } = await makeKey(optional, "alice", alice);
     expect(await whoami(optional, { client: alice })).toMatchObject({
@@ -135,23 +132,21 @@ describe("a client certificate of a key", () => {
     expect((await whoami(optional, { client: alice })).status).toBe(401);
   });
 
-  it("has the limits of its key, and is in the audit log as it", async () => {
+  it("spends the budget of its key, and is in the audit log as it", async () => {
     const bob = await authority.issue("bob");
-    const { settings } = settingsOf();
-    const limited = `${settings}rate_limits: { per_minute: 3, per_hour: 100 }\n`;
+    const limited = `${settingsOf().settings}rate_limits: { per_minute: 3, per_hour: 100 }\n`;
     const service = await startService(workspace, { settings: limited });
     const { id, key } = await makeKey(service, "bob", bob);
-    const argv = ["-X", "POST"];
-    expect(await ask(service, "/api/v1/system/services/none/restart", { client: bob, argv })).toMatchObject({
-      status: 403,
-    });
-    await until("an audit entry", () => (auditOf(service).includes(`"key_id":"${id}"`) ? true : undefined));
-    expect((await whoami(service, { client: bob })).status).toBe(200);
+    const refused = await ask(service, "/api/v1/system/services/none/restart", { client: bob, argv: ["-X", "POST"] });
+    expect(refused.status).toBe(403);
     expect((await whoami(service, { key })).status).toBe(200);
+    expect((await whoami(service, { client: bob })).status).toBe(200);
     expect((await whoami(service, { client: bob })).status).toBe(429);
+    const { json } = await ask(service, "/api/v1/audit?limit=1&operation=restartService", { key: service.adminKey });
+    expect(json).toMatchObject({ entries: [{ key_id: id, status: 403 }] });
   });
 
-  it("opens streams, which end with the key", async () => {
+  it("opens streams, which end when its key is revoked", async () => {
     const carol = await authority.issue("carol");
     const { id } = await makeKey(optional, "carol", carol);
     const stream = await openStream(optional.url, "/api/v1/ws/health", {
@@ -162,32 +157,10 @@ describe("a client certificate of a key", () => {
     await revoke(optional, id);
     expect(await stream.closed).toMatchObject({ code: 4401, reason: "key revoked" });
   });
-
-  it("belongs to one key at a time", async () => {
-    const dave = await authority.issue("dave");
-    const { id } = await makeKey(optional, "dave", dave);
-    const body = { name: "again", scopes: [], client_cert_sha256: sha256Of(dave.cert) };
-    const argv = ["-H", "Content-Type: application/json", "-d", JSON.stringify(body)];
-    const again = () => ask(optional, "/api/v1/auth/keys", { key: optional.adminKey, argv });
-    expect(await again()).toMatchObject({ status: 400, json: { error: { details: { field: "client_cert_sha256" } } } });
-    await revoke(optional, id);
-    expect((await again()).status).toBe(201);
-    expect(await whoami(optional, { client: dave })).toMatchObject({ json: { name: "again" } });
-  });
-
-  it("is kept over a restart", async () => {
-    const erin = await authority.issue("erin");
-    const first = await startService(workspace, settingsOf());
-    await makeKey(first, "erin", erin);
-    first.kill("SIGTERM");
-    await first.exit;
-    const second = await startService(workspace, { ...settingsOf(), stateDir: first.stateDir });
-    expect(await whoami(second, { client: erin })).toMatchObject({ json: { name: "erin" } });
-  });
 });
 
-describe("calls of a client certificate that others have to approve", () => {
-  it("wait for another key, which may be shown by its certificate too", async () => {
+describe("a call proposed by a client certificate", () => {
+  it("waits for the approval of another key, which may come by certificate too", async () => {
     const [grace, heidi] = [await authority.issue("grace"), await authority.issue("heidi")];
     const proposes = await makeKey(optional, "grace", grace, ["propose:health:fix"]);
     const approves = await makeKey(optional, "heidi", heidi, ["health:fix"]);
@@ -223,25 +196,10 @@ describe("calls of a client certificate that others have to approve", () => {
       entries: [{ key_id: proposes.id, outcome: "ok", target: { approved_by: expect.stringContaining(approves.id) } }],
     });
   });
-
-  it("are not carried out once its key was revoked", async () => {
-    const ivan = await authority.issue("ivan");
-    const { id: keyId } = await makeKey(optional, "ivan", ivan, ["propose:health:fix"]);
-    const until = new Date(Date.now() + 3_600_000).toISOString();
-    const argv = ["-H", "Content-Type: application/json", "-d", JSON.stringify({ alert: "ServiceDown", until })];
-    const { json } = await ask(optional, "/api/v1/alerts/silences", { client: ivan, argv });
-    await revoke(optional, keyId);
-    const { id } = json as { id: string };
-    const approved = await ask(optional, `/api/v1/approvals/${id}/approve`, {
-      key: optional.adminKey,
-      argv: ["-X", "POST"],
-    });
-    expect(approved).toMatchObject({ status: 409, json: { error: { details: { reason: "proposer_gone" } } } });
-  });
 });
 
 describe("client certificates beside other credentials", () => {
-  it("are refused with the key of another, and say nothing where they are no key's", async () => {
+  it("are refused beside the key of another, and are no credential where they belong to no key", async () => {
     const frank = await authority.issue("frank");
     const proxy = await authority.issue("proxy");
     await makeKey(optional, "frank", frank);
@@ -276,11 +234,6 @@ describe("a client certificate that is not to be believed", () => {
     ],
     "signed itself": [() => makePair(workspace, "self"), "DEPTH_ZERO_SELF_SIGNED_CERT"],
   };
-  const refusal = (service: RunningService, reason: string) =>
-    until(`refusal for ${reason}`, () =>
-      service.lines().find((line) => line["msg"] === "client certificate refused" && line["reason"] === reason),
-    );
-
   it.each(Object.entries(bad))(
     "that %s is refused, whatever key comes with it, and the log says why",
     async (...one) => {
@@ -299,31 +252,6 @@ describe("a client certificate that is not to be believed", () => {
       await refusal(required, reason);
     },
   );
-
-  it("because it was taken back is refused from the reload on that brings the list", async () => {
-    const list = workspace.path("list.crl.pem");
-    copyFileSync(await authority.crl("first.crl.pem"), list);
-    const [heidi, ivan] = [await authority.issue("heidi"), await authority.issue("ivan")];
-    const service = await startService(workspace, settingsOf(`, client_crl: "${list}"`));
-    await makeKey(service, "heidi", heidi);
-    await makeKey(service, "ivan", ivan);
-    expect((await whoami(service, { client: heidi })).status).toBe(200);
-    const files = { cert: read(heidi.cert), key: read(heidi.key) };
-    const stream = await openStream(service.url, "/api/v1/ws/health", { ca: read(server.cert), client: files });
-    const agent = new Agent({ keepAlive: true, ca: read(server.cert), ...files });
-    expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "keep-alive" });
-    await authority.revoke(heidi);
-    copyFileSync(await authority.crl("second.crl.pem"), list);
-    service.kill("SIGHUP");
-    // What was open is told to connect again, and is refused then.
-    expect(await stream.closed).toEqual({ code: 1001, reason: "certificates are verified anew" });
-    expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "close" });
-    expect(await sendBy(agent, service)).toMatchObject({ status: 401 });
-    agent.destroy();
-    await until("refusal", async () => ((await whoami(service, { client: heidi })).status === 401 ? true : undefined));
-    await refusal(service, "CERT_REVOKED");
-    expect((await whoami(service, { client: ivan })).status).toBe(200);
-  });
 });
 
 /** Bytes of an answer on a connection that goes on. */
@@ -331,87 +259,85 @@ const answerOn = async (socket: Socket): Promise<string> => String((await once(s
 
 const requestText = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`;
 
-describe("a connection from before the reload that takes a certificate back", () => {
-  const prepare = async (name: string) => {
-    const revoking = await createAuthority(workspace, `authority-of-${name}`);
-    const client = await revoking.issue(name);
-    const list = workspace.path(`${name}.crl.pem`);
-    copyFileSync(await revoking.crl("first.crl.pem"), list);
-    const service = await startService(workspace, {
-      settings: `tls: { cert: "${server.cert}", key: "${server.key}", client_ca: "${revoking.cert}", client_crl: "${list}" }\n`,
-    });
-    await makeKey(service, name, client);
-    const tls = { ca: read(server.cert), cert: read(client.cert), key: read(client.key) };
-    return {
-      service,
-      tls,
-      connected: async (): Promise<TLSSocket> => {
-        const socket = connectTls({ host: "127.0.0.1", port: service.port, ...tls });
-        await once(socket, "secureConnect");
-        socket.write(requestText("/livez"));
-        expect(await answerOn(socket)).toMatch(/^HTTP\/1.1 200 /);
-        return socket;
-      },
-      takeBack: async (): Promise<void> => {
-        await revoking.revoke(client);
-        copyFileSync(await revoking.crl("second.crl.pem"), list);
-        service.kill("SIGHUP");
-        await until("refusal", async () => ((await whoami(service, { client })).status === 401 ? true : undefined));
-      },
+describe("a reload with a list that revokes a client certificate", () => {
+  let service: RunningService;
+  let tls: { ca: string; cert: string; key: string };
+  let revokeClient: () => Promise<void>;
+  beforeEach(async () => {
+    const [revoking, other] = [
+      await createAuthority(workspace, randomUUID()),
+      await createAuthority(workspace, randomUUID()),
+    ];
+    const [client, untouched] = [await revoking.issue("client"), await other.issue("untouched")];
+    const [ca, list] = [workspace.path(`${randomUUID()}.pem`), workspace.path(`${randomUUID()}.crl.pem`)];
+    writeFileSync(ca, read(revoking.cert) + read(other.cert));
+    const writeLists = async () =>
+      writeFileSync(list, read(await other.crl("list.pem")) + read(await revoking.crl("list.pem")));
+    await writeLists();
+    const settings = `tls: { cert: "${server.cert}", key: "${server.key}", client_ca: "${ca}", client_crl: "${list}" }\n`;
+    service = await startService(workspace, { settings });
+    await makeKey(service, "client", client);
+    await makeKey(service, "untouched", untouched);
+    expect((await whoami(service, { client })).status).toBe(200);
+    tls = { ca: read(server.cert), cert: read(client.cert), key: read(client.key) };
+    revokeClient = async () => {
+      await revoking.revoke(client);
+      await writeLists();
+      service.kill("SIGHUP");
+      await until("refusal", async () => (await whoami(service, { client })).status === 401 || undefined);
+      await refusal(service, "CERT_REVOKED");
+      expect((await whoami(service, { client: untouched })).status).toBe(200);
     };
+  });
+
+  const connected = async (): Promise<TLSSocket> => {
+    const socket = connectTls({ host: "127.0.0.1", port: service.port, ...tls });
+    await once(socket, "secureConnect");
+    socket.write(requestText("/livez"));
+    expect(await answerOn(socket)).toMatch(/^HTTP\/1.1 200 /);
+    return socket;
   };
 
-  it("ends with its next answer, though nobody had asked who it is before", async () => {
-    const { connected, takeBack } = await prepare("kate");
-    const socket = await connected();
-    await takeBack();
-    socket.write(requestText("/api/v1/auth/whoami"));
-    expect(await answerOn(socket)).toMatch(/\r\nconnection: close\r\n/i);
-    await once(socket, "end");
-  });
-
-  it("does no more than the first of what is sent at once", async () => {
-    const { service, connected, takeBack } = await prepare("nora");
-    const socket = await connected();
-    await takeBack();
-    const head = requestText("/api/v1/auth/tokens")
-      .replace("GET", "POST")
-      .replace(/\r\n\r\n$/, "\r\n");
-    const text = `${head}Content-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`;
-    socket.write(text.repeat(5));
-    await once(socket, "end");
-    const { json } = await ask(service, "/api/v1/audit?operation=createToken", { key: service.adminKey });
-    expect(json).toMatchObject({ entries: [{ outcome: "ok", key_name: "nora" }] });
-  });
-
-  it("opens no stream", async () => {
-    const { service, connected, takeBack } = await prepare("liam");
-    const socket = await connected();
-    await takeBack();
-    const stream = new WebSocket(`${service.url.replace("http", "ws")}/api/v1/ws/health`, {
-      createConnection: () => socket,
-    });
-    const [code, reason] = await once(stream, "close");
-    expect([code, String(reason)]).toEqual([1001, "certificates are verified anew"]);
-  });
-
-  it("counts as such when its handshake ends after the reload", async () => {
-    const { service, tls, connected, takeBack } = await prepare("mia");
+  it("ends streams, and connections with their next answer, also those whose handshake was not over", async () => {
+    const stream = await openStream(service.url, "/api/v1/ws/health", { ca: tls.ca, client: tls });
+    const agent = new Agent({ keepAlive: true, ...tls });
+    expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "keep-alive" });
     const begun = connectTcp(service.port, "127.0.0.1");
     await once(begun, "connect");
     // Connections are taken in the order in which they were made.
-    (await connected()).destroy();
-    await takeBack();
-    const socket = connectTls({ socket: begun, ...tls, servername: "localhost" });
-    await once(socket, "secureConnect");
-    socket.write(requestText("/api/v1/auth/whoami"));
-    expect(await answerOn(socket)).toMatch(/\r\nconnection: close\r\n/i);
-    socket.destroy();
+    const [unasked, upgrading] = [await connected(), await connected()];
+    await revokeClient();
+    expect(await stream.closed).toEqual({ code: 1001, reason: "certificates are verified anew" });
+    expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "close" });
+    expect(await sendBy(agent, service)).toMatchObject({ status: 401 });
+    agent.destroy();
+    unasked.write(requestText("/api/v1/auth/whoami"));
+    expect(await answerOn(unasked)).toMatch(/\r\nconnection: close\r\n/i);
+    await once(unasked, "end");
+    const address = `${service.url.replace("http", "ws")}/api/v1/ws/health`;
+    const late = new WebSocket(address, { createConnection: () => upgrading });
+    const [code, reason] = await once(late, "close");
+    expect([code, String(reason)]).toEqual([1001, "certificates are verified anew"]);
+    const secured = connectTls({ socket: begun, ...tls, servername: "localhost" });
+    await once(secured, "secureConnect");
+    secured.write(requestText("/api/v1/auth/whoami"));
+    expect(await answerOn(secured)).toMatch(/\r\nconnection: close\r\n/i);
+    secured.destroy();
+  });
+
+  it("leaves a connection from before one request of those that are sent at once", async () => {
+    const socket = await connected();
+    await revokeClient();
+    const head = requestText("/api/v1/auth/tokens").replace("GET", "POST").trimEnd();
+    socket.write(`${head}\r\nContent-Type: application/json\r\nContent-Length: 2\r\n\r\n{}`.repeat(5));
+    await once(socket, "end");
+    const { json } = await ask(service, "/api/v1/audit?operation=createToken", { key: service.adminKey });
+    expect(json).toMatchObject({ entries: [{ outcome: "ok", key_name: "client" }] });
   });
 });
 
 describe("client_certs: required", () => {
-  it("refuses who has none at the handshake, and is well all the same", async () => {
+  it("refuses clients without a certificate at the handshake, and stays healthy", async () => {
     const judy = await authority.issue("judy");
     for (const argv of [[], ["--tls-max", "1.2"]]) {
       expect(await ask(required, "/livez", { argv })).toMatchObject({ status: 0 });
@@ -421,7 +347,7 @@ describe("client_certs: required", () => {
     expect(json).toMatchObject({ components: { cli: true } });
   });
 
-  it("is satisfied by the command line, which needs no key then", async () => {
+  it("is satisfied by the certificate of the command line, which needs no key", async () => {
     const mallory = await authority.issue("mallory");
     const certificates = ["--url", required.url, "--cacert", server.cert, "--cert", mallory.cert, "--key", mallory.key];
     const made = await runSteward(
