@@ -147,7 +147,6 @@ export const parts: readonly Part[] = [
         "host/approvals-updates",
         "host/audit",
         "process/approvals-killed",
-        "process/audit-verify",
         "process/keystore-crash",
         "process/keystore-first-start",
         "process/keystore-loss",

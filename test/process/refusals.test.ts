@@ -1,127 +1,138 @@
-import { chmodSync, chownSync, statSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, chownSync, existsSync, mkdirSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
-import type { LaunchOptions } from "./support/service.ts";
-import { launchService, makeFolder, startService } from "./support/service.ts";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { runSteward } from "./support/program.ts";
+import { type LaunchOptions, launchService, makeFolder, startService, writeSettings } from "./support/service.ts";
 import { takenPort } from "./support/taken-port.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const workspace = createWorkspace();
-afterAll(workspace.dispose);
+let taken: Awaited<ReturnType<typeof takenPort>>;
+beforeAll(async () => {
+  taken = await takenPort();
+});
+afterAll(async () => {
+  taken.release();
+  await workspace.dispose();
+});
 
 const isRoot = process.getuid?.() === 0;
 /** `nobody`: a user without rights, for what root may always do. */
 const nobody = 65_534;
-
 /** Exit code that the unit does not start again from. */
 const faultOfSettings = 78;
 
-/** Starts the service and asserts that it refuses: exit code 2 unless given, one message, no stack, nothing that listened. */
-async function refusal(options: LaunchOptions, code = 2): Promise<string> {
-  const service = launchService(workspace, options);
-  await expect(service.exit).resolves.toEqual({ code, signal: null });
-  expect(service.lines().map(({ msg }) => msg)).not.toContain("listening");
-  expect(service.stderr()).not.toMatch(/\n\s+at /);
-  expect(service.stderr()).toMatch(/^steward: cannot /);
-  return service.stderr();
+const faulty = 'log:\n  level: loud\ncolour: blue\nhealth: { checks: { disk_space: { warn: "eighty" } } }\n';
+/** Place and path of each fault of {@link faulty}. */
+const places = ["2:10: log.level", "3:1: colour", "4:41: health.checks.disk_space.warn"];
+
+const on = (listen: string, settings?: string): LaunchOptions => ({
+  environment: { STEWARD_LISTEN: listen },
+  ...(settings !== undefined && { settings }),
+});
+/** A state folder in which a name leads elsewhere. */
+function ledAstray(name: string): LaunchOptions {
+  const stateDir = makeFolder(workspace, `led-astray-${name}`);
+  writeFileSync(workspace.path(`elsewhere-${name}`), "");
+  symlinkSync(workspace.path(`elsewhere-${name}`), join(stateDir, name));
+  return { stateDir };
 }
 
-describe("an address that is taken", () => {
-  it("is refused with its name", async () => {
-    const { port, release } = await takenPort();
-    const message = await refusal({ environment: { STEWARD_LISTEN: `127.0.0.1:${port}` } });
-    expect(message).toContain(`cannot listen on 127.0.0.1:${port}`);
-    expect(message).toContain("EADDRINUSE");
-    release();
+const refusals: readonly [string, () => LaunchOptions, code: number, messages: readonly string[]][] = [
+  ["an address that is taken", () => on(`127.0.0.1:${taken.port}`), 2, ["cannot listen on 127.0.0.1:", "EADDRINUSE"]],
+  ["an address that no interface has", () => on("192.0.2.1:0", "tls: off\n"), 2, ["cannot listen on 192.0.2.1:0"]],
+  [
+    "an address beyond loopback where nothing is said about TLS",
+    () => on("0.0.0.0:0"),
+    faultOfSettings,
+    ["without TLS", "auto", "cert", "off"],
+  ],
+  ["faulty settings", () => ({ settings: faulty }), faultOfSettings, places],
+  ["a faulty variable", () => on("nowhere"), faultOfSettings, ["STEWARD_LISTEN"]],
+  ["a state directory that cannot be made", () => ({ stateDir: "/proc/steward" }), 2, ["/proc/steward"]],
+  [
+    "a state directory of another user",
+    () => {
+      const stateDir = isRoot ? makeFolder(workspace, "theirs") : "/usr";
+      if (isRoot) chownSync(stateDir, nobody, nobody);
+      return { stateDir };
+    },
+    2,
+    ["belongs to another user"],
+  ],
+  [
+    "a state directory that cannot be written",
+    () => {
+      const stateDir = makeFolder(workspace, "read-only", 0o500);
+      if (isRoot) chownSync(stateDir, nobody, nobody);
+      return { stateDir, ...(isRoot && { uid: nobody }) };
+    },
+    2,
+    ["read-only"],
+  ],
+  [
+    "a corrupt key store",
+    () => {
+      const stateDir = makeFolder(workspace, "broken");
+      writeFileSync(join(stateDir, "keys.db"), "not a database".repeat(100), { mode: 0o600 });
+      return { stateDir };
+    },
+    faultOfSettings,
+    ["cannot open the key store"],
+  ],
+  ["a key store that is a link", () => ledAstray("keys.db"), 2, ["keys.db"]],
+  ["an audit log that is a link", () => ledAstray("audit"), 2, ["audit"]],
+];
+
+describe("the start of the service", () => {
+  it.each(refusals)("is refused with %s, by one message", async (_, prepare, code, messages) => {
+    const service = launchService(workspace, prepare());
+    await expect(service.exit).resolves.toEqual({ code, signal: null });
+    expect(service.lines().map(({ msg }) => msg)).not.toContain("listening");
+    expect(service.stderr()).not.toMatch(/\n\s+at /);
+    if (messages !== places) expect(service.stderr()).toMatch(/^steward: cannot /);
+    for (const message of messages) expect(service.stderr()).toContain(message);
+    if (messages === places) expect(existsSync(service.stateDir)).toBe(false);
   });
 
-  it("that no interface has is refused", async () => {
-    const message = await refusal({ environment: { STEWARD_LISTEN: "192.0.2.1:0" }, settings: "tls: off\n" });
-    expect(message).toContain("cannot listen on 192.0.2.1:0");
-  });
-});
-
-describe("an address beyond loopback", () => {
-  it.each(["0.0.0.0:0", "[::]:0", "192.0.2.1:0"])("%s is refused without a word about TLS", async (listen) => {
-    const message = await refusal({ environment: { STEWARD_LISTEN: listen } }, faultOfSettings);
-    expect(message).toContain("without TLS");
-    for (const remedy of ["auto", "cert", "off"]) expect(message).toContain(remedy);
+  it("is refused with a state directory that another service uses, which goes on", async () => {
+    const first = await startService(workspace);
+    const second = launchService(workspace, { stateDir: first.stateDir });
+    await expect(second.exit).resolves.toEqual({ code: 2, signal: null });
+    expect(second.stderr()).toContain("another Steward runs with this state folder");
+    expect((await fetch(`${first.url}/livez`)).status).toBe(200);
   });
 
-  it("is served when TLS is off on purpose, with a warning", async () => {
-    const service = await startService(workspace, {
-      environment: { STEWARD_LISTEN: "0.0.0.0:0" },
-      settings: "tls: off\n",
-    });
+  it("makes a state directory private that others can read, and warns where it listens without TLS", async () => {
+    const stateDir = workspace.path("open");
+    mkdirSync(stateDir);
+    chmodSync(stateDir, 0o777);
+    const service = await startService(workspace, { ...on("0.0.0.0:0", "tls: off\n"), stateDir });
     expect(service.lines().filter(({ level }) => level === "warn")).not.toEqual([]);
     expect((await fetch(`${service.url}/livez`)).status).toBe(200);
-  });
-});
-
-describe("a state folder", () => {
-  it("that is a file is refused", async () => {
-    const stateDir = workspace.path("file");
-    writeFileSync(stateDir, "mine");
-    expect(await refusal({ stateDir })).toContain(stateDir);
-  });
-
-  it("below a file is refused", async () => {
-    writeFileSync(workspace.path("parent"), "mine");
-    expect(await refusal({ stateDir: workspace.path("parent", "state") })).toContain("parent");
-  });
-
-  it("that cannot be made is refused", async () => {
-    expect(await refusal({ stateDir: "/proc/steward" })).toContain("/proc/steward");
-  });
-
-  it("that is a link is refused: somebody else may turn it round", async () => {
-    const target = makeFolder(workspace, "target");
-    symlinkSync(target, workspace.path("link"));
-    expect(await refusal({ stateDir: workspace.path("link") })).toContain("not a folder");
-  });
-
-  it("of another user is refused", async () => {
-    const stateDir = isRoot ? makeFolder(workspace, "theirs") : "/usr";
-    if (isRoot) chownSync(stateDir, nobody, nobody);
-    expect(await refusal({ stateDir })).toContain("belongs to another user");
-  });
-
-  it("that cannot be written is refused", async () => {
-    const stateDir = makeFolder(workspace, "read-only", 0o500);
-    if (isRoot) chownSync(stateDir, nobody, nobody);
-    expect(await refusal({ stateDir, ...(isRoot && { uid: nobody }) })).toContain(stateDir);
-    chmodSync(stateDir, 0o700);
-  });
-
-  it("that others can read is made private", async () => {
-    const stateDir = makeFolder(workspace, "open", 0o777);
-    const service = await startService(workspace, { stateDir });
     expect(statSync(stateDir).mode & 0o777).toBe(0o700);
     for (const name of ["keys.db", "audit/audit-000000000001.log", "admin.key"])
       expect({ name, mode: statSync(join(stateDir, name)).mode & 0o777 }).toEqual({ name, mode: 0o600 });
-    service.kill("SIGTERM");
-    await service.exit;
   });
+});
 
-  it("with an invalid key store is refused, and left as it is", async () => {
-    const stateDir = makeFolder(workspace, "broken");
-    writeFileSync(join(stateDir, "keys.db"), "not a database".repeat(100), { mode: 0o600 });
-    expect(await refusal({ stateDir }, 78)).toContain("cannot open the key store");
-  });
-
-  it.each(["keys.db", "audit"])("whose %s leads elsewhere is refused", async (name) => {
-    const stateDir = makeFolder(workspace, `led-astray-${name}`);
-    writeFileSync(workspace.path(`elsewhere-${name}`), "");
-    symlinkSync(workspace.path(`elsewhere-${name}`), join(stateDir, name));
-    await refusal({ stateDir });
-  });
-
-  it("that another service uses is refused, and the other goes on", async () => {
-    const first = await startService(workspace, { settings: "tls: auto\n" });
-    const message = await refusal({ stateDir: first.stateDir });
-    expect(message).toContain("another Steward runs with this state folder");
-    expect(first.lines().map(({ msg }) => msg)).not.toContain("stopping");
-    const other = await startService(workspace, { stateDir: workspace.path("other") });
-    expect((await fetch(`${other.url}/livez`)).status).toBe(200);
+describe("steward config check", () => {
+  it("prints every fault with its place, TLS files and variables too, and ends with 1; with 0 where there is none", async () => {
+    const check = (settings: string, environment: Readonly<Record<string, string>> = {}) => {
+      const file = writeSettings(workspace, settings);
+      return runSteward(workspace, ["config", "check", "--config", file, "--json"], environment);
+    };
+    const found = async (settings: string) => {
+      const { code, stdout, stderr } = await check(settings);
+      const { faults } = JSON.parse(stdout) as { faults: { line?: number; column?: number; path: string }[] };
+      return [code, stderr, faults.map(({ line, column, path }) => `${line}:${column}: ${path}`)];
+    };
+    expect(await found(faulty)).toEqual([1, "", places]);
+    expect(await check("log: { level: info }\n", { STEWARD_LOG_LEVEL: "shout" })).toMatchObject({
+      code: 1,
+      stdout: expect.stringContaining("STEWARD_LOG_LEVEL"),
+    });
+    expect(await found("tls: { cert: /nowhere, key: /nowhere }\n")).toEqual([1, "", ["1:6: tls"]]);
+    expect(await found("log: { level: info }\n")).toEqual([0, "", []]);
   });
 });

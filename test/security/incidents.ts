@@ -55,11 +55,10 @@ export const incidents: readonly Incident[] = [
     seen: "Cockpit 10003",
     cause: "`/static/%` and `%00` crashed the server",
     tests: [
-      ["test/process/raw-paths.test.ts", "%s is a malformed path"],
-      ["test/process/raw-paths.test.ts", "%s is an unknown path"],
-      ["test/process/raw-paths.test.ts", "a unit called %s is refused"],
-      ["test/process/raw-socket.test.ts", "%s is refused with an error body"],
-      ["test/process/raw-socket.test.ts", "sizes"],
+      ["test/process/raw-http.test.ts", "%s is refused as %s, and without a key nothing is said about it"],
+      ["test/process/raw-http.test.ts", "a unit called %s is refused"],
+      ["test/process/raw-http.test.ts", "%s is refused with an error body"],
+      ["test/process/raw-http.test.ts", "sizes of requests"],
       ["test/api/transport.api.test.ts", "refuses one that is %s"],
       ["test/process/fuzz.long.test.ts", "20,000 random requests get answers that the document allows"],
     ],
@@ -160,9 +159,12 @@ export const incidents: readonly Incident[] = [
       ["test/api/transport.api.test.ts", "refuses Host %s, also where no key is needed"],
       ["test/api/transport.api.test.ts", "does not believe forwarding headers of anybody"],
       ["test/api/transport.api.test.ts", "are for a peer on loopback that forwards for nobody"],
-      ["test/process/raw-socket.test.ts", "a foreign Host is refused"],
+      [
+        "test/process/raw-http.test.ts",
+        "a missing, empty, malformed or repeated Host is refused, and a foreign Host is forbidden",
+      ],
       [attacked, "is not reached under a name that was made to lead here"],
-      ["test/process/raw-socket.test.ts", "no header is lost behind many others: a forwarding header is always seen"],
+      ["test/process/raw-http.test.ts", "no header is lost behind many others: a forwarding header is always seen"],
     ],
   },
   {
@@ -208,7 +210,7 @@ export const incidents: readonly Incident[] = [
       ],
       ["src/adapters/files/write.test.ts", "replaces a symbolic link, and writes through none"],
       ["test/ports/operation-store.test.ts", "follows no link that was laid in its way"],
-      ["test/process/refusals.test.ts", "whose %s leads elsewhere is refused"],
+      ["test/process/refusals.test.ts", "is refused with %s, by one message"],
       [
         "test/ports/disk-cleanup.test.ts",
         "leaves links, second names, folders and files with other names, also where they took the place of what was found",
@@ -395,18 +397,26 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "who sends slowly or without an end holds what others need",
     tests: [
-      ["test/process/raw-socket.test.ts", "a body over 1 MiB is refused: %s"],
-      ["test/process/raw-socket.test.ts", "a body of exactly 1 MiB is read"],
+      [
+        "test/process/raw-http.test.ts",
+        "a body over 1 MiB is refused, however it is announced, and one of exactly 1 MiB is read",
+      ],
       [
         "test/process/slow-clients.long.test.ts",
         "are cut off after the limits, with an error body, while others are served",
       ],
-      ["test/process/raw-connections.test.ts", "after %s they are given up by the service"],
-      ["test/process/otlp-receiver.long.test.ts", "refuses what is too large, as it comes and unpacked"],
+      [
+        "test/process/raw-http.test.ts",
+        "are closed after CONNECT, which is refused, and after garbage, though the client leaves them half open",
+      ],
+      [
+        "test/process/otlp-receiver.long.test.ts",
+        "are refused where a body is too large, as it comes or unpacked, and on other paths and methods",
+      ],
       ["test/security/expressions.test.ts", "are matched to the end, or refused, whatever they are"],
       [
         "test/process/otlp-receiver.long.test.ts",
-        "are only so many, of one user the half, and lose their connections in the end",
+        "are bounded in number, half of it for one user, and lose their connections in the end",
       ],
     ],
   },
@@ -416,7 +426,10 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "what is not counted grows until there is no memory or descriptor left",
     tests: [
-      ["test/process/descriptors.test.ts", "outlives a flood of connections with few descriptors to spare"],
+      [
+        "test/process/descriptors.test.ts",
+        "a service with few descriptors outlives a flood of connections, and goes on with what needs more of them",
+      ],
       ["test/api/ws-logs.api.test.ts", "follows at once where there are too many of one key"],
       [
         "test/api/ws-logs.api.test.ts",
@@ -482,9 +495,9 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "who breaks in removes the lines that say so",
     tests: [
-      ["test/process/audit-chain.test.ts", "a log that was tampered with is found out"],
-      ["test/process/audit-chain.test.ts", "any byte changed: the line is named"],
-      ["test/process/audit.test.ts", "is not slowed nor filled by a flood of refused calls"],
+      ["test/process/audit-chain.test.ts", "an audit log that was tampered with"],
+      ["test/process/audit-chain.test.ts", "is found out where any byte was changed, by the line"],
+      ["test/api/audit.api.test.ts", "is of a flood from everywhere no more than a budget, and still the number"],
       ["test/api/audit.api.test.ts", "is every way to be refused, with its reason"],
     ],
   },

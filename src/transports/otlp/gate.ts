@@ -11,7 +11,7 @@ const mostActive = 32;
 const mostWaiting = 256;
 const tickMs = 500;
 /** A connection is closed for a waiting one when idle for so long, or served for so long. */
-const idleMs = 5_000;
+const usualIdleMs = 5_000;
 const turnMs = 30_000;
 
 interface Active {
@@ -25,10 +25,16 @@ interface Active {
 
 export type Gate = ReturnType<typeof createGate>;
 
+export interface GateLimits {
+  readonly active: number;
+  readonly waiting: number;
+  readonly idleMs?: number;
+}
+
 export interface GateOptions {
   readonly peerOf: (socket: Socket) => Promise<Peer>;
   readonly admit: (socket: Socket, peer: Peer) => void;
-  readonly limits?: { readonly active: number; readonly waiting: number };
+  readonly limits?: GateLimits;
 }
 
 function countBy(list: Iterable<{ readonly peer: Peer }>): Map<Peer, number> {
@@ -48,7 +54,7 @@ const largest = (counts: ReadonlyMap<Peer, number>): Peer | undefined =>
  * closed: of peers that have more than those who wait, and idle or long-served ones. Exporters open new ones.
  */
 export function createGate({ peerOf, admit, limits }: GateOptions) {
-  const { active: most = mostActive, waiting: waitingMost = mostWaiting } = limits ?? {};
+  const { active: most = mostActive, waiting: waitingMost = mostWaiting, idleMs = usualIdleMs } = limits ?? {};
   const active = new Map<Socket, Active>();
   let waiting: { readonly socket: Socket; readonly peer: Peer }[] = [];
   const arriving = new Set<Socket>();
