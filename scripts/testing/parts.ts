@@ -190,9 +190,6 @@ export const parts: readonly Part[] = [
       long(
         "host/cli",
         "host/searches",
-        "process/cli-completion-names",
-        "process/cli-views",
-        "process/contexts",
         "security/cli-answers",
         "security/terminal",
       ),

@@ -1,119 +1,173 @@
-import { readdirSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
+import { createServer, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
 import { join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { nameSources } from "#cli/completion/name-sources.ts";
 import { where } from "./support/optional-program.ts";
 import { runProgram, runSteward } from "./support/program.ts";
-import { root } from "./support/service.ts";
-import { runInTerminal } from "./support/terminal.ts";
+import { mainFile, root } from "./support/service.ts";
+import { runInTerminal, type Step } from "./support/terminal.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const workspace = createWorkspace();
-afterAll(workspace.dispose);
+const key = "stw_test0000_secret";
+const pwned = workspace.path("pwned");
 
+/** Names that run something where a shell evaluates them. */
+const harmful = [`h1$(touch\${IFS}${pwned})`, `h2\`touch\${IFS}${pwned}\``, `h3;touch\${IFS}${pwned};`];
+const hostile = [...harmful, "zz\u001b[2J", "zz\nyy", "zz yy", "zz\u202eyy", `zz${"a".repeat(300)}`, "--yes"];
+const lists: Readonly<Record<string, readonly string[]>> = {
+  units: ["apt-daily.timer", "dev-disk-by\\x2dlabel.device", "nginx.service", ...hostile],
+  services: ["getty@tty1.service", "nginx.service", "odd&name.service", "quo'te.service", ...hostile],
+  results: ["disk_space", "my_plugin_check"],
+  snapshots: ["20260131-120000"],
+  packages: ["nginx-light"],
+  plugins: ["backup-report"],
+  keys: ["Ab3dEf7h"],
+};
+
+type Answering = (list: string, reply: ServerResponse) => void;
+const answer: Answering = (list, reply) => {
+  const source = Object.values(nameSources).find((each) => each.list === list);
+  reply.end(JSON.stringify({ [list]: (lists[list] ?? []).map((name) => ({ [source?.member ?? ""]: name })) }));
+};
+let answering: Answering;
+let seen: { path: string; key: string }[];
+/** In the place of a service. */
+const server = createServer((request, reply) => {
+  const url = request.url ?? "";
+  seen.push({ path: url, key: String(request.headers["x-api-key"]) });
+  const source = Object.values(nameSources).find((each) => `/api/v1${each.path}` === url.split("?")[0]);
+  if (source === undefined) reply.writeHead(404).end("{}");
+  else answering(source.list, reply);
+});
+
+const environment: Record<string, string> = {};
 const scripts: Record<string, string> = {};
 beforeAll(async () => {
-  for (const shell of ["bash", "zsh", "fish"]) {
-    const { code, stdout } = await runSteward(workspace, ["completion", shell]);
-    expect(code).toBe(0);
-    scripts[shell] = workspace.path(shell === "zsh" ? "_steward" : `steward.${shell}`);
-    writeFileSync(scripts[shell], stdout);
-  }
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  mkdirSync(workspace.path("bin"));
+  writeFileSync(workspace.path("bin/steward"), `#!/bin/sh\nexec '${process.execPath}' '${mainFile}' "$@"\n`);
+  chmodSync(workspace.path("bin/steward"), 0o755);
   writeFileSync(workspace.path("a-settings-file.yaml"), "");
+  Object.assign(environment, {
+    PATH: `${workspace.path("bin")}:/usr/local/bin:/usr/bin:/bin`,
+    STEWARD_URL: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    STEWARD_API_KEY: key,
+    // However busy the machine is.
+    STEWARD_COMPLETION_MS: "100000",
+  });
+  for (const shell of ["bash", "zsh", "fish"]) {
+    scripts[shell] = workspace.path(shell === "zsh" ? "_steward" : `steward.${shell}`);
+    writeFileSync(scripts[shell], (await runSteward(workspace, ["completion", shell])).stdout);
+  }
+});
+beforeEach(() => {
+  answering = answer;
+  seen = [];
+});
+afterAll(async () => {
+  server.closeAllConnections();
+  server.close();
+  await workspace.dispose();
 });
 
-/** Words, and what the last of them becomes when it is completed. */
-const unique: readonly (readonly [line: string, completed: string])[] = [
-  ["steward al", "steward alerts"],
+/** Lines, and what a shell makes of them after Tab. */
+const lines: readonly (readonly [line: string, completed: string])[] = [
   ["steward alerts unsil", "steward alerts unsilence"],
   ["steward alerts silence DiskS", "steward alerts silence DiskSpaceLow"],
-  ["steward alerts silence conn", "steward alerts silence conntrack"],
-  ["steward check apt_", "steward check apt_status"],
-  ["steward explain disk_s", "steward explain disk_space"],
-  ["steward updates apply --secu", "steward updates apply --security"],
   ["steward services --status fai", "steward services --status failed"],
-  ["steward services list --status fai", "steward services list --status failed"],
   ["steward --url http://x alerts unsil", "steward --url http://x alerts unsilence"],
-  ["steward api list-serv", "steward api list-services"],
-  ["steward api list-services --status ina", "steward api list-services --status inactive"],
   ["steward serve --config a-set", "steward serve --config a-settings-file.yaml"],
-  ["steward completion fi", "steward completion fish"],
+  ["steward services restart ngi", "steward services restart nginx.service"],
+  ["steward services status getty@", "steward services status getty@tty1.service"],
+  ["steward services stop odd", String.raw`steward services stop odd\&name.service`],
+  ["steward services stop quo", String.raw`steward services stop quo\'te.service`],
+  ["steward logs --unit=apt", "steward logs --unit=apt-daily.timer"],
+  ["steward logs -u dev", String.raw`steward logs -u dev-disk-by\\x2dlabel.device`],
+  ["steward check my_", "steward check my_plugin_check"],
+  ["steward rollback 2026", "steward rollback 20260131-120000"],
+  ["steward packages install ngi", "steward packages install nginx-light"],
+  ["steward plugins enable back", "steward plugins enable backup-report"],
+  ["steward keys revoke Ab", "steward keys revoke Ab3dEf7h"],
 ];
 
-const lines = unique.map(([line]) => line);
-const completed = unique.map(([, line]) => line);
+describe("the command that shells run to complete names", () => {
+  const complete = (argv: readonly string[], more: Readonly<Record<string, string>> = {}) =>
+    runSteward(workspace, ["__complete", ...argv], { ...environment, ...more });
 
-describe("bash", () => {
-  it("has the function under the name of the program", async () => {
-    const argv = ["/bin/bash", "--norc", "-c", `. ${scripts["bash"]}; complete -p steward`] as const;
-    expect((await runProgram(workspace, argv)).stdout).toBe("complete -F _steward steward\n");
+  it("asks with the key and address of the command line, for what was typed, and offers no hostile name", async () => {
+    const url = environment["STEWARD_URL"] ?? "";
+    const ran = await complete(["plain", "installed", "ngi", "0", "--url", url, "packages"]);
+    expect(ran).toEqual({ code: 0, stdout: "nginx-light\n", stderr: "" });
+    expect(seen).toEqual([{ path: "/api/v1/packages?limit=1000&installed=true&search=ngi", key }]);
+    expect((await complete(["plain", "service", "zz", "0"])).stdout).toBe("");
+    expect((await complete(["plain", "service", "-", "0"])).stdout).toBe("");
   });
 
-  it("completes words", async () => {
-    // What bash sets before it calls the function; only where it calls it itself may the function ask for file names.
-    const program = `
-      . ${scripts["bash"]}
-      compopt() { :; }
-      while read -r COMP_LINE; do
-        read -r -a COMP_WORDS <<<"$COMP_LINE"
-        COMP_POINT=\${#COMP_LINE}
-        COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
-        _steward steward "\${COMP_WORDS[COMP_CWORD]}"
-        last=\${COMP_WORDS[COMP_CWORD]}
-        line="\${COMP_WORDS[*]}"
-        echo "\${line%"$last"}\${COMPREPLY[*]}"
-      done`;
-    const ran = await runProgram(workspace, ["/bin/bash", "--norc", "-c", program], { input: `${lines.join("\n")}\n` });
-    expect(ran).toEqual({ code: 0, stdout: `${completed.join("\n")}\n`, stderr: "" });
+  it.each<[string, Answering, Readonly<Record<string, string>>]>([
+    ["is refused", (_, reply) => reply.writeHead(403).end('{"error":{"code":"FORBIDDEN","message":"no"}}'), {}],
+    ["is answered with nonsense", (_, reply) => reply.end('{"services":{"name":"x"},"units":[1,null,{"name":2}]}'), {}],
+    ["is not answered in time", () => undefined, { STEWARD_COMPLETION_MS: "" }],
+    ["cannot ask", answer, { STEWARD_URL: "http://127.0.0.1:1" }],
+  ])("says nothing where it %s", async (_, how, more) => {
+    answering = how;
+    expect(await complete(["escaped", "unit", "", "0"], more)).toEqual({ code: 0, stdout: "", stderr: "" });
   });
+});
 
-  it.each([
-    ["steward alerts silence DiskS", "steward alerts silence DiskSpaceLow"],
-    ["steward serve --config a-set", "steward serve --config a-settings-file.yaml"],
-  ])("completes %s at the prompt of a person", async (line, whole) => {
+/** What is typed at a prompt: each line with Tab, then commands with harmful names as completion has left them. */
+const typed = (shown: (line: string, completed: string) => string): readonly Step[] => [
+  ...lines.flatMap(([line, completed]) => [
+    { wait: "go: ", send: `${line}\t` },
+    { wait: shown(line, completed), send: "\u0015\r" },
+  ]),
+  ...harmful.flatMap((name) => [
+    { wait: "go: ", send: `steward services status ${name.slice(0, 2)}\t` },
+    { wait: "pwned", send: "\r" },
+  ]),
+  { wait: "go: ", send: "exit\r" },
+];
+
+function expectHarmless(): void {
+  expect(existsSync(pwned)).toBe(false);
+  const asked = seen.map(({ path }) => decodeURIComponent(path));
+  for (const name of harmful) expect(asked).toContainEqual(expect.stringContaining(`/system/services/${name}`));
+}
+
+describe("completion", () => {
+  it("at a prompt of bash inserts words, names and files, and runs nothing of a name", async () => {
+    const setup = `. ${scripts["bash"]}; cd ${workspace.path()}; PS1='g''o: '\r`;
     const run = await runInTerminal(workspace, ["/bin/bash", "--norc", "--noprofile", "-i"], {
-      columns: 200,
-      environment: { PS1: "$ " },
-      steps: [
-        { wait: "$ ", send: `. ${scripts["bash"]}; cd ${workspace.path()}; PS1='g''o: '\r` },
-        { wait: "go: ", send: `${line}\t` },
-        { wait: whole, send: "\u0015exit\r" },
-      ],
+      columns: 400,
+      environment: { ...environment, PS1: "$ " },
+      steps: [{ wait: "$ ", send: setup }, ...typed((_, completed) => completed)],
     });
     expect(run).toMatchObject({ left: [] });
+    expectHarmless();
   });
-});
 
-where("zsh", () => {
-  describe("zsh", () => {
-    it.each([
-      ["steward alerts unsil", "steward alerts unsilence"],
-      ["steward alerts silence DiskS", "steward alerts silence DiskSpaceLow"],
-      ["steward services --status fai", "steward services --status failed"],
-      ["steward serve --config a-set", "steward serve --config a-settings-file.yaml"],
-    ])("completes %s at the prompt of a person", async (line, whole) => {
-      const setup = `autoload -U compinit; compinit -u -D; . ${scripts["zsh"]}; cd ${workspace.path()}; unsetopt zle_bracketed_paste; PS1='g''o: '`;
+  where("zsh", () => {
+    it("at a prompt of zsh inserts words, names and files, and runs nothing of a name", async () => {
+      const setup = `autoload -U compinit; compinit -u -D; . ${scripts["zsh"]}; cd ${workspace.path()}; unsetopt zle_bracketed_paste; PS1='g''o: '\r`;
       const run = await runInTerminal(workspace, ["/usr/bin/zsh", "-f", "-i"], {
-        columns: 300,
-        environment: { PS1: "$ ", TERM: "dumb" },
-        steps: [
-          { wait: "$ ", send: `${setup}\r` },
-          { wait: "go: ", send: `${line}\t` },
-          { wait: whole.slice(line.length), send: "\u0015exit\r" },
-        ],
+        columns: 400,
+        environment: { ...environment, PS1: "$ ", TERM: "dumb" },
+        steps: [{ wait: "$ ", send: setup }, ...typed((line, completed) => completed.slice(line.length))],
       });
       expect(run).toMatchObject({ left: [] });
+      expectHarmless();
     });
   });
-});
 
-where("fish", () => {
-  describe("fish", () => {
-    it("completes words", async () => {
+  where("fish", () => {
+    it("in fish offers words, names and files", async () => {
       const program = `source ${scripts["fish"]}; while read -l line; complete -C $line | string replace -r '\\t.*' '' | string join ' '; end; exit 0`;
-      const ran = await runProgram(workspace, ["/usr/bin/fish", "--no-config", "-c", program], {
-        input: `${lines.join("\n")}\n`,
-      });
-      const words = completed.map((line) => line.split(" ").at(-1));
+      const input = `${lines.map(([line]) => line).join("\n")}\n`;
+      const ran = await runProgram(workspace, ["/usr/bin/fish", "--no-config", "-c", program], { input, environment });
+      // It quotes what it inserts, and lists it as it is.
+      const words = lines.map(([, completed]) => completed.split(" ").at(-1)?.replaceAll(/\\(.)/g, "$1"));
       expect({ ...ran, stdout: ran.stdout.trimEnd().split("\n") }).toEqual({ code: 0, stdout: words, stderr: "" });
     });
   });
@@ -129,10 +183,9 @@ describe("man pages", () => {
 
   where("groff", () => {
     it("are well-formed for groff, with every warning that there is", async () => {
-      for (const file of readdirSync(folder)) {
-        const argv = ["/usr/bin/groff", "-man", "-Tutf8", "-ww", "-z", join(folder, file)] as const;
-        expect([file, await runProgram(workspace, argv)]).toEqual([file, { code: 0, stdout: "", stderr: "" }]);
-      }
+      const files = readdirSync(folder).map((file) => join(folder, file));
+      const argv = ["/usr/bin/groff", "-man", "-Tutf8", "-ww", "-z", ...files] as const;
+      expect(await runProgram(workspace, argv)).toEqual({ code: 0, stdout: "", stderr: "" });
     });
   });
 
