@@ -50,39 +50,8 @@ const ask = ({ url, adminKey }: RunningService, body: object, signal?: AbortSign
     ...(signal && { signal }),
   });
 
-describe("a model server that has nothing but an address", () => {
-  it("is found well, tested and talked to, whole and in pieces", async () => {
-    write([entry("local")]);
-    const service = await start();
-    const client = clientOf(service);
-    await until("a status", async () => (await client.getHealth()).components.llm || undefined);
-    expect(await client.listConnectors()).toMatchObject({
-      default: "local",
-      connectors: [{ name: "local", model: models.model, status: "connected", last_error: null }],
-    });
-    expect(await client.testConnector({ params: { name: "local" } })).toMatchObject({ success: true });
-    expect(await client.chat({ body: { messages } })).toEqual({
-      content: "All is well",
-      model: models.model,
-      usage: { input_tokens: 11, output_tokens: 3 },
-      connector: "local",
-      finish_reason: "stop",
-      warnings: [],
-    });
-    const text = await (await ask(service, { stream: true })).text();
-    expect([...text.matchAll(/^event: (.*)$/gm)].map(([, event]) => event)).toEqual([
-      "delta",
-      "delta",
-      "delta",
-      "done",
-    ]);
-    expect(text).toContain('"usage":{"input_tokens":11,"output_tokens":3}');
-    const scraped = await (await fetch(`${service.url}/metrics`)).text();
-    expect(scraped).toContain('svc_llm_tokens_total{connector="local",direction="input"} 22');
-    expect(scraped).toContain('svc_component_up{component="llm"} 1');
-  });
-
-  it("is found by itself where it is an Ollama, and talked to", async () => {
+describe("a model server", () => {
+  it("is discovered where it is an Ollama, and answers chats", async () => {
     const answer = {
       id: "c1",
       created: 1,
@@ -116,66 +85,56 @@ describe("a model server that has nothing but an address", () => {
     }
   });
 
-  it("is hung up on when the client of the service is gone", async () => {
+  it("is hung up on when the client of the service is gone, and does not keep the service from stopping", async () => {
     write([entry("local")]);
     const service = await start();
     models.mode = "held";
-    for (const stream of [false, true]) {
-      const [chats, hungUp] = [models.chats(), models.hungUp()];
-      const gone = new AbortController();
-      const pending = ask(service, { stream }, gone.signal).then((response) => response.text());
-      await until("a chat", () => models.chats() > chats || undefined);
-      gone.abort();
-      await expect(pending).rejects.toThrow();
-      await until("the end of it", () => models.hungUp() > hungUp || undefined);
-    }
-  });
-
-  it("does not keep the service from stopping", async () => {
-    write([entry("local")]);
-    const service = await start();
-    models.mode = "held";
+    const gone = new AbortController();
+    const pending = ask(service, {}, gone.signal).then((response) => response.text());
+    await until("a chat", () => models.chats() > 0 || undefined);
+    gone.abort();
+    await expect(pending).rejects.toThrow();
+    await until("the end of it", () => models.hungUp() > 0 || undefined);
     const response = await ask(service, { stream: true });
     service.kill("SIGTERM");
     expect(await response.text()).toContain("event: error\n");
     await expect(service.exit).resolves.toEqual({ code: 0, signal: null });
-    expect(models.hungUp()).toBe(1);
+    expect(models.hungUp()).toBe(2);
   });
 });
 
 describe("SIGHUP", () => {
-  it("puts other connectors in place while a chat is in flight, which ends well", async () => {
-    write([entry("old")]);
+  it("replaces connectors and their keys while a chat is in flight, which ends as it began", async () => {
+    const key = workspace.path("key");
+    writeFileSync(key, "first-key-of-the-file\n", { mode: 0o600 });
+    write([entry("old", `, api_key_file: ${key}`)]);
     const service = await start();
     const client = clientOf(service);
     models.mode = "held";
     const [whole, pieces] = [client.chat({ body: { messages } }), ask(service, { stream: true })];
     await until("two chats", () => models.chats() === 2 || undefined);
-    write([entry("new"), entry("other")], "  default: other\n");
+    expect(models.received().at(-1)).toContain("Bearer first-key-of-the-file");
+    writeFileSync(key, "second-key-of-the-file\n");
+    const others = `${withoutOthers}rate_limits: { per_minute: 5 }\nallowed_hosts: [example.org]\n`;
+    write([entry("new"), entry("other", `, api_key_file: ${key}`)], "  default: other\n", others);
+    // Many at once are as good as one.
+    for (let count = 0; count < 20; count += 1) service.kill("SIGHUP");
     await reloadSettings(service);
     expect(await client.listConnectors()).toMatchObject({
       default: "other",
       connectors: [{ name: "new" }, { name: "other" }],
     });
+    // Limits are set by the environment here, which stands above the file.
+    expect(await logged(service, "settings changed that take effect with a restart")).toMatchObject({
+      level: "warn",
+      parts: ["allowed_hosts"],
+    });
     models.release();
     expect(await whole).toMatchObject({ connector: "old", content: "All is well" });
     expect(await (await pieces).text()).toContain("event: done\n");
     expect(await client.chat({ body: { messages } })).toMatchObject({ connector: "other" });
-    await expect(client.chat({ body: { messages, connector: "old" } })).rejects.toMatchObject({ code: "NOT_FOUND" });
-    await until("a status", async () => (await client.getHealth()).components.llm || undefined);
-  });
-
-  it("reads keys from their files again", async () => {
-    const key = workspace.path("key");
-    writeFileSync(key, "first-key-of-the-file\n", { mode: 0o600 });
-    write([entry("local", `, api_key_file: ${key}`)]);
-    const service = await start();
-    await clientOf(service).chat({ body: { messages } });
-    expect(models.received().at(-1)).toContain("Bearer first-key-of-the-file");
-    writeFileSync(key, "second-key-of-the-file\n");
-    await reloadSettings(service);
-    await clientOf(service).chat({ body: { messages } });
     expect(models.received().at(-1)).toContain("Bearer second-key-of-the-file");
+    await expect(client.chat({ body: { messages, connector: "old" } })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
   it("changes nothing where the file has faults, and names each with its line", async () => {
@@ -195,43 +154,6 @@ describe("SIGHUP", () => {
       expect.stringMatching(/:7:\d+: connectors\.list\.1\.name: there is another connector local/),
     ]);
     expect(await clientOf(service).chat({ body: { messages } })).toMatchObject({ connector: "local" });
-  });
-
-  it("names what takes effect with a restart alone", async () => {
-    write([entry("local")]);
-    const service = await start();
-    write([entry("local")], "", `${withoutOthers}rate_limits: { per_minute: 5 }\nallowed_hosts: [example.org]\n`);
-    await reloadSettings(service);
-    const line = await logged(service, "settings changed that take effect with a restart");
-    // Limits are set by the environment here, which stands above the file.
-    expect(line).toMatchObject({ level: "warn", parts: ["allowed_hosts"] });
-  });
-
-  it("many times at once is as good as once", async () => {
-    write([entry("local")]);
-    const service = await start();
-    for (let count = 0; count < 20; count += 1) service.kill("SIGHUP");
-    await until("reloads", () => linesOf(service, "settings reloaded").length > 0 || undefined);
-    expect(await clientOf(service).chat({ body: { messages } })).toMatchObject({ connector: "local" });
-  });
-});
-
-describe("budgets", () => {
-  it("outlive the service, and change with its settings", async () => {
-    write([entry("local")], "  budgets: { tokens_per_day: 20 }\n");
-    const first = await start();
-    const client = clientOf(first);
-    await client.chat({ body: { messages } });
-    first.kill("SIGKILL");
-    await first.exit;
-    const second = await start({ stateDir: first.stateDir });
-    expect((await ask(second, {})).headers.get("ratelimit")).toMatch(/^"tokens";r=6;t=\d+$/);
-    const refused = await ask(second, {});
-    expect([refused.status, refused.headers.get("ratelimit-policy")]).toEqual([429, '"tokens";q=20;w=86400']);
-    expect(await refused.json()).toMatchObject({ error: { code: "RATE_LIMITED", details: { limit: 20, used: 28 } } });
-    write([entry("local")], "  budgets: { tokens_per_day: 20, keys: { admin: 1000 } }\n");
-    await reloadSettings(second);
-    expect((await ask(second, {})).status).toBe(200);
   });
 });
 

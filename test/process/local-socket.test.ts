@@ -1,6 +1,6 @@
 import { chmodSync, existsSync, lstatSync, mkdirSync, renameSync, symlinkSync, writeFileSync } from "node:fs";
 import { request } from "node:http";
-import { connect, createServer } from "node:net";
+import { connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { WebSocket } from "ws";
@@ -48,24 +48,19 @@ const ask = (
 const steward = ({ stateDir, url }: RunningService, words: readonly string[], environment = {}) =>
   runSteward(workspace, words, { STEWARD_STATE_DIR: stateDir, STEWARD_LISTEN: new URL(url).host, ...environment });
 
-describe.each([
-  ["off", ""],
-  ["on", "tls: auto\n"],
-])("the Unix sockets of a service that somebody runs, with TLS %s,", (_, tls) => {
+describe("the Unix sockets of a service that a user runs", () => {
   let service: RunningService;
+  const tls = "tls: auto\n";
   beforeAll(async () => {
     const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;
     service = await startService(workspace, { checks: true, settings });
   });
 
-  it("are for its user alone", () => {
+  it("are for that user alone, who is authenticated without a credential", async () => {
     for (const path of [own(service), members(service)]) {
       const { mode, uid } = lstatSync(path);
       expect([path, mode & 0o777, uid]).toEqual([path, 0o600, process.getuid?.()]);
     }
-  });
-
-  it("say by themselves who asks, where no credential does", async () => {
     expect(await ask(own(service), "/auth/whoami")).toMatchObject({
       status: 200,
       json: { key_id: name, name, credential: "socket", expires_at: null },
@@ -76,7 +71,7 @@ describe.each([
       expect((await ask(path, "/auth/whoami", { headers: key })).json).toMatchObject({ credential: "key" });
   });
 
-  it("let a credential decide, and a wrong one be refused", async () => {
+  it("let a credential decide where one is given, and refuse a wrong one", async () => {
     const made = await ask(own(service), "/auth/keys", {
       method: "POST",
       body: { name: "few", scopes: ["health:read"] },
@@ -99,28 +94,19 @@ describe.each([
     expect(streamed.status).toBe(401);
   });
 
-  it.each([
-    "Forwarded",
-    "Via",
-    "X-Forwarded-For",
-    "X-Forwarded-Proto",
-    "X-Real-IP",
-    "CF-Connecting-IP",
-    "Origin",
-    "Sec-Fetch-Site",
-  ])("do not take a proxy or a browser for the administrator: %s", async (header) => {
-    const value = header === "Origin" ? "http://localhost" : header === "Sec-Fetch-Site" ? "none" : "192.0.2.1";
-    const headers = { [header]: value, Host: "localhost" };
-    expect((await ask(own(service), "/auth/whoami", { headers })).status).toBe(401);
-    const keyed = { ...headers, "X-API-Key": service.adminKey };
-    expect((await ask(own(service), "/auth/whoami", { headers: keyed })).status).toBe(200);
-  });
-
-  it("serve other names as little as TCP does", async () => {
+  it("do not take a proxy, a browser or a foreign name for the administrator", async () => {
+    const names = ["Forwarded", "Via", "X-Forwarded-For", "X-Forwarded-Proto", "X-Real-IP", "CF-Connecting-IP"];
+    const values = { Origin: "http://localhost", "Sec-Fetch-Site": "none" };
+    for (const [header, value] of [...names.map((each) => [each, "192.0.2.1"]), ...Object.entries(values)]) {
+      const headers = { [String(header)]: String(value), Host: "localhost" };
+      expect([header, (await ask(own(service), "/auth/whoami", { headers })).status]).toEqual([header, 401]);
+      const keyed = { ...headers, "X-API-Key": service.adminKey };
+      expect([header, (await ask(own(service), "/auth/whoami", { headers: keyed })).status]).toEqual([header, 200]);
+    }
     expect((await ask(own(service), "/health", { headers: { Host: "evil.example" } })).status).toBe(403);
   });
 
-  it("have no tokens to give to somebody without a key, and no limit of requests", async () => {
+  it("give no token to a caller without a key, and have no limit of requests", async () => {
     const { status, json } = await ask(own(service), "/auth/tokens", { method: "POST", body: {} });
     expect([status, json]).toEqual([400, { error: expect.objectContaining({ code: "VALIDATION_ERROR" }) }]);
     const statuses = new Set<number>();
@@ -128,7 +114,7 @@ describe.each([
     expect([...statuses]).toEqual([200]);
   });
 
-  it("answer the same request again, and list what was done as done by whoever may open them", async () => {
+  it("replay an idempotent request, are named in the audit log, and carry streams", async () => {
     const headers = { "Idempotency-Key": `once-${tls.length}` };
     const first = await ask(own(service), "/health/checks/disk_space/fix", { method: "POST", body: {}, headers });
     const again = await ask(own(service), "/health/checks/disk_space/fix", { method: "POST", body: {}, headers });
@@ -137,9 +123,6 @@ describe.each([
     expect(json["entries"]).toContainEqual(
       expect.objectContaining({ operation: "fixCheck", key_id: name, key_name: name, remote_address: "unix" }),
     );
-  });
-
-  it("carry streams", async () => {
     const socket = new WebSocket("ws://localhost/api/v1/ws/health", {
       createConnection: () => connect({ path: own(service) }),
     });
@@ -151,7 +134,7 @@ describe.each([
     socket.terminate();
   });
 
-  it("are what the command line uses, whose key is not needed", async () => {
+  it("are used by the command line, which needs no key then", async () => {
     const hidden = `${service.stateDir}/hidden.key`;
     renameSync(`${service.stateDir}/admin.key`, hidden);
     try {
@@ -179,7 +162,7 @@ describe.each([
       });
   });
 
-  it("are not used by the command line where others could have put them", async () => {
+  it("are not used by the command line where others could have made them", async () => {
     chmodSync(service.stateDir, 0o777);
     try {
       const settings = workspace.path("client.yaml");
@@ -191,14 +174,14 @@ describe.each([
     }
   });
 
-  it("are gone with it", async () => {
+  it("are removed when the service stops", async () => {
     service.kill("SIGTERM");
     await service.exit;
     expect([own(service), members(service)].filter((path) => existsSync(path))).toEqual([]);
   });
 });
 
-describe("calls of a Unix socket that others have to approve", () => {
+describe("a call proposed over a Unix socket", () => {
   let service: RunningService;
   beforeAll(async () => {
     service = await startService(workspace, { settings: "approvals: { require_for: [health:fix] }\n" });
@@ -216,7 +199,7 @@ describe("calls of a Unix socket that others have to approve", () => {
   };
   const another = { status: 403, json: { error: { details: { reason: "another_key_needed" } } } };
 
-  it("wait like those of keys, for another than the socket", async () => {
+  it("waits for the approval of a key, which the socket does not replace", async () => {
     const parked = await silence("by the socket");
     expect(parked).toMatchObject({ status: 202, json: { status: "pending", proposer: { key_id: name, name } } });
     expect(await approve(parked)).toMatchObject(another);
@@ -228,7 +211,7 @@ describe("calls of a Unix socket that others have to approve", () => {
     ]);
   });
 
-  it("are approved by it where a key has proposed them, and not by that key over the socket", async () => {
+  it("is not what a key proposed, which the socket approves, but not with that key", async () => {
     const parked = await silence("by a key", asAdmin());
     expect(parked.status).toBe(202);
     expect(await approve(parked, asAdmin())).toMatchObject(another);
@@ -238,23 +221,7 @@ describe("calls of a Unix socket that others have to approve", () => {
     });
   });
 
-  it("are said beforehand to wait, and what no socket may do is said to be refused", async () => {
-    const can = async (operation: string) => (await ask(own(service), `/auth/can?operation=${operation}`)).json;
-    expect(await can("silenceAlert")).toMatchObject({
-      allowed: true,
-      because: [{ kind: "scope" }, { kind: "approval" }],
-    });
-    for (const [operation, path] of [
-      ["createToken", "/auth/tokens"],
-      ["createCode", "/auth/codes"],
-    ] as const) {
-      const { json } = await ask(own(service), path, { method: "POST" });
-      const { message } = json["error"] as { message: string };
-      expect(await can(operation)).toMatchObject({ allowed: false, because: [{ kind: "policy", message }] });
-    }
-  });
-
-  it("are carried out after a restart as proposed by it", async () => {
+  it("is carried out after a restart as proposed by the socket", async () => {
     const parked = await silence("before the restart");
     service.kill("SIGTERM");
     await service.exit;
@@ -266,64 +233,40 @@ describe("calls of a Unix socket that others have to approve", () => {
 });
 
 describe("a service that makes its Unix sockets", () => {
-  it("takes the place of one that was killed", async () => {
+  it("replaces those of one that was killed, and runs without where the path is too long", async () => {
     const service = await startService(workspace);
     service.kill("SIGKILL");
     await service.exit;
     expect(existsSync(own(service))).toBe(true);
     const next = await startService(workspace, { stateDir: service.stateDir });
     expect((await ask(own(next), "/auth/whoami")).status).toBe(200);
+    const long = launchService(workspace, { stateDir: workspace.path("long-".repeat(25)) });
+    await logged(long, "ready");
+    const line = long.lines().find(({ msg }) => msg === "cannot listen on the Unix sockets");
+    expect(JSON.stringify(line)).toContain("more than 107 bytes");
   });
 
-  it.each([
+  it.each<[string, (path: string) => Server | undefined, string]>([
     [
-      "another program that listens there",
-      (path: string) => {
-        const server = createServer((socket) => socket.end());
-        server.listen({ path });
-        return () => server.close();
-      },
+      "another program's socket",
+      (path) => createServer((socket) => socket.end()).listen({ path }),
       "another program listens",
     ],
-    [
-      "a file",
-      (path: string) => {
-        writeFileSync(path, "mine");
-        return () => undefined;
-      },
-      "not a socket of this user",
-    ],
-    [
-      "a link",
-      (path: string) => {
-        symlinkSync("/dev/null", path);
-        return () => undefined;
-      },
-      "not a socket of this user",
-    ],
-  ])("leaves %s alone, and runs without", async (what, put, reason) => {
-    const stateDir = workspace.path(`taken-${what.replaceAll(" ", "-")}`);
+    ["a file", (path) => void writeFileSync(path, "mine"), "not a socket of this user"],
+    ["a link", (path) => void symlinkSync("/dev/null", path), "not a socket of this user"],
+  ])("leaves %s in their place alone, and runs without", async (what, put, reason) => {
+    const stateDir = workspace.path(`taken-${what.replaceAll(/\W/g, "-")}`);
     mkdirSync(stateDir, { mode: 0o700 });
-    const end = put(join(stateDir, "steward.sock"));
-    await until("a name", () => existsSync(join(stateDir, "steward.sock")) || undefined);
-    const before = lstatSync(join(stateDir, "steward.sock"));
+    const path = join(stateDir, "steward.sock");
+    const made = put(path);
+    await until("a name", () => existsSync(path) || undefined);
+    const before = lstatSync(path);
     const service = await startService(workspace, { stateDir });
-    expect(JSON.stringify(service.lines().find(({ msg }) => msg === "cannot listen on the Unix sockets"))).toContain(
-      reason,
-    );
-    expect(lstatSync(join(stateDir, "steward.sock")).ino).toBe(before.ino);
-    const { components } = (await (
-      await fetch(`${service.url}/api/v1/health`, { headers: { "X-API-Key": service.adminKey } })
-    ).json()) as { components: Record<string, boolean> };
-    expect(components["cli"]).toBe(true);
-    end();
-  });
-
-  it("runs without where the path is too long for one", async () => {
-    const stateDir = workspace.path("long-".repeat(25));
-    const service = launchService(workspace, { stateDir });
-    await logged(service, "ready");
     const line = service.lines().find(({ msg }) => msg === "cannot listen on the Unix sockets");
-    expect(JSON.stringify(line)).toContain("more than 107 bytes");
+    expect(JSON.stringify(line)).toContain(reason);
+    expect(lstatSync(path).ino).toBe(before.ino);
+    const health = await fetch(`${service.url}/api/v1/health`, { headers: { "X-API-Key": service.adminKey } });
+    expect(await health.json()).toMatchObject({ components: { cli: true } });
+    made?.close();
   });
 });

@@ -211,29 +211,6 @@ describe("the rules", () => {
       expect(await testRules(ruleTest(alert, [[at, 80]], fires))).toMatchObject({ code: 1 });
     },
   );
-
-  it.skipIf(!hasTools && process.env["CI"] !== "true").each(alerts)(
-    "$name begins anew after a break",
-    async (alert) => {
-      const { at, above, forSeconds, knownAfter } = alert;
-      // Long enough that no window of a rate reaches over it.
-      const pause = 6;
-      const before = forSeconds / intervalSeconds - 1;
-      const figures = [
-        [above, before],
-        [Math.max(0, at - 20), pause],
-        [above, 80],
-      ] as const;
-      const back = (before + pause) * intervalSeconds;
-      const seen = knownAfter + back + (alert.name === "HighCPUUsage" ? 60 : 0);
-      const moments = {
-        [knownAfter + forSeconds]: false,
-        [back + forSeconds - intervalSeconds]: false,
-        [seen + forSeconds]: true,
-      };
-      expect(await testRules(ruleTest(alert, figures, moments))).toMatchObject({ code: 0 });
-    },
-  );
 });
 
 describe("Prometheus", () => {

@@ -37,18 +37,15 @@ export async function startPrism(workspace: Workspace, upstream: string): Promis
   return { url: `http://127.0.0.1:${port}` };
 }
 
-export interface Violation {
+interface Violation {
   /** `request` or `response`, then the way down. */
   readonly location: readonly string[];
   readonly severity: string;
   readonly message: string;
 }
 
-/** What prism found wrong with a request and its answer. */
-export function violationsOf(response: Response): readonly Violation[] {
-  return JSON.parse(response.headers.get("sl-violations") ?? "[]") as readonly Violation[];
-}
-
-/** Of these, what it found wrong with the answer. */
+/** What prism found wrong with an answer. */
 export const answerViolations = (response: Response): readonly Violation[] =>
-  violationsOf(response).filter(({ location }) => location[0] === "response");
+  (JSON.parse(response.headers.get("sl-violations") ?? "[]") as readonly Violation[]).filter(
+    ({ location }) => location[0] === "response",
+  );
