@@ -190,7 +190,7 @@ describe("ports of units after packages were removed", () => {
     expect(worse(before, others)).toEqual(["port 80/tcp: nginx listened, now haproxy"]);
   });
 
-  it("have their units looked at each time, also those that do not stay", () => {
+  it("have their units inspected each time, also transient ones", () => {
     const listeners = [...(listening({ unit: "cockpit.service" }).listeners ?? []), ...(listening().listeners ?? [])];
     expect(watchedUnitsOf(fakeCondition({ units: { "web.service": "active" }, listeners }))).toEqual([
       "web.service",
@@ -214,7 +214,7 @@ describe("ports that the kernel may have given out", () => {
     worse({ units: running, listeners: before }, { units: running, listeners: now });
   const text = "port 33060/tcp: mysqld listened, now nothing does";
 
-  it("are worse where a service that stays has none of them left", () => {
+  it("are worse where a running service has none of them left", () => {
     expect(missed([at(33_060)], [])).toEqual([text]);
     expect(missed([at(33_060)], [{ protocol: "tcp", port: 3306, isLoopback: false, program: "mysqld" }])).toEqual([
       text,
@@ -358,7 +358,7 @@ describe("the condition of a host", () => {
     });
   });
 
-  it("starts a unit again, also one that has failed, and says when that did not help", async () => {
+  it("restarts a unit, also a failed one, and reports when that did not help", async () => {
     await host.restart("old.service", signal);
     expect(units.actions).toEqual(["reset old.service", "restart old.service"]);
     await expect(host.restart("stuck.service", signal)).rejects.toThrow("its start ended with failed");

@@ -42,36 +42,36 @@ async function watched(looks: readonly State[], minutes?: number) {
 }
 
 describe("the time of the guard", () => {
-  it("is over after a minute and a half where nothing was ever worse", async () => {
+  it("ends after 90 s where nothing was ever worse", async () => {
     expect(await watched(["well"])).toEqual({ seconds: 90, worse: [] });
   });
 
-  it("is five minutes where something was worse for a moment", async () => {
+  it("is five minutes where something was worse for a short time", async () => {
     expect(await watched(["well", "dead", "well"])).toEqual({ seconds: 300, worse: [] });
   });
 
-  it("is all of what settings say", async () => {
+  it("is as long as settings say", async () => {
     expect(await watched(["well"], 10)).toEqual({ seconds: 600, worse: [] });
   });
 
-  it("ends at once where something stays worse", async () => {
+  it("ends early where something stays worse", async () => {
     expect(await watched(["well", "dead", "dead"], 10)).toEqual({ seconds: 40, worse: ["unit web.service"] });
   });
 
-  it.each(["starting", "short"] as const)("lets %s last before it counts", async (state) => {
+  it.each(["starting", "short"] as const)("tolerates a host that is %s for two minutes", async (state) => {
     const { seconds, worse } = await watched(["well", state], 10);
     expect(worse).toHaveLength(1);
     expect(seconds).toBe(25 + 120);
   });
 
-  it.each(["starting", "short"] as const)("forgets what is %s and then is not", async (state) => {
+  it.each(["starting", "short"] as const)("forgets that the host was %s", async (state) => {
     expect(await watched(["well", state, state, state, "well", state, state, "well"])).toEqual({
       seconds: 300,
       worse: [],
     });
   });
 
-  it.each(["starting", "short"] as const)("sees to the end what is %s as its time is over", async (state) => {
+  it.each(["starting", "short"] as const)("is extended while the host is %s", async (state) => {
     const wells = Array.from({ length: 19 }, () => "well" as const);
     expect((await watched(["well", "dead", ...wells.slice(2), state, "well"])).worse).toEqual([]);
     expect((await watched(["well", "dead", ...wells.slice(2), state])).worse).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { HookSubject } from "#domain/common/hooks.ts";
-import type { OperationState, StoredOperation } from "#domain/ports/operations.ts";
+import type { OperationState } from "#domain/ports/operations.ts";
 import { requireConsent, tellEnd } from "./hooks.ts";
 
 const request = { type: "packages", isSecurityOnly: true, names: undefined } as const;
@@ -14,60 +14,47 @@ const described = {
   restart_stale: false,
 };
 
-const asked = async (
-  work: (hooks: { ask: (event: string, subject: HookSubject) => Promise<undefined> }) => Promise<void>,
-) => {
-  const calls: unknown[] = [];
-  await work({
-    ask(event, subject) {
-      calls.push([event, subject]);
-      return Promise.resolve(undefined);
-    },
-  });
-  return calls;
+const done: OperationState = {
+  status: "done",
+  percent: 100,
+  step: "",
+  startedAt: 1,
+  finishedAt: 2,
+  phase: null,
+  result: null,
+  error: null,
 };
+type Tail<T extends readonly unknown[]> = T extends readonly [unknown, ...infer Rest] ? Rest : never;
+type Hooks = Parameters<typeof requireConsent>[0] & Parameters<typeof tellEnd>[0];
 
-const stored = (kind: string, input: unknown, state: Partial<OperationState> | undefined): StoredOperation => ({
-  spec: { id: "operation-1", kind, input, createdAt: 0, keyId: "key", idempotencyKey: null },
-  state: state && {
-    status: "done",
-    percent: 100,
-    step: "",
-    startedAt: 1,
-    finishedAt: 2,
-    phase: null,
-    result: null,
-    error: null,
-    ...state,
-  },
-  claim: undefined,
-});
-const told = async (operation: StoredOperation) => {
+/** Runs work with hooks, and has the events that they got. */
+const eventsOf = async (work: (hooks: Hooks) => Promise<void>): Promise<readonly unknown[]> => {
   const calls: unknown[] = [];
-  await tellEnd(
-    {
-      tell(event, subject) {
-        calls.push([event, subject]);
-        return Promise.resolve();
-      },
-    },
-    operation,
-  );
+  const note = (event: string, subject: HookSubject) => Promise.resolve(void calls.push([event, subject]));
+  await work({ ask: (event, subject) => note(event, subject).then(() => undefined), tell: note });
   return calls;
 };
+const asked = (...given: Tail<Parameters<typeof requireConsent>>) =>
+  eventsOf((hooks) => requireConsent(hooks, ...given));
+const notified = (kind: string, input: unknown, state: Partial<OperationState> | undefined) =>
+  eventsOf((hooks) =>
+    tellEnd(hooks, {
+      spec: { id: "operation-1", kind, input, keyId: "key" },
+      state: state && { ...done, ...state },
+    }),
+  );
+const rollback = { snapshot_id: "s", etc: "touched", allow_downgrade: [], partial: false };
 
 describe("hooks of operations", () => {
-  it("are asked about updates and rollbacks, and about nothing else", async () => {
-    expect(await asked((hooks) => requireConsent(hooks, "updates.apply", apply, null))).toEqual([
-      ["pre_update", { key_id: null, ...described }],
+  it("are asked for consent to updates and rollbacks alone", async () => {
+    expect(await asked("updates.apply", apply, null)).toEqual([["pre_update", { key_id: null, ...described }]]);
+    expect(await asked("updates.rollback", { snapshotId: "s" }, "key")).toEqual([
+      ["pre_rollback", { key_id: "key", ...rollback }],
     ]);
-    expect(await asked((hooks) => requireConsent(hooks, "updates.rollback", { snapshotId: "s" }, "key"))).toEqual([
-      ["pre_rollback", { key_id: "key", snapshot_id: "s", etc: "touched", allow_downgrade: [], partial: false }],
-    ]);
-    expect(await asked((hooks) => requireConsent(hooks, "snapshots.create", { description: "" }, "key"))).toEqual([]);
+    expect(await asked("snapshots.create", { description: "" }, "key")).toEqual([]);
   });
 
-  it("refuse what one of them objects to", async () => {
+  it("refuse an operation that one of them objects to", async () => {
     const hooks = { ask: () => Promise.resolve({ hook: "freeze", reason: "not now" }) };
     await expect(requireConsent(hooks, "updates.rollback", { snapshotId: "s" }, null)).rejects.toMatchObject({
       code: "FORBIDDEN",
@@ -76,33 +63,22 @@ describe("hooks of operations", () => {
     });
   });
 
-  it("are told how they ended, well or not", async () => {
+  it("are notified how operations ended, with or without success", async () => {
     const about = { operation_id: "operation-1", key_id: "key" };
-    expect(await told(stored("updates.apply", apply, { result: { success: true } }))).toEqual([
-      ["post_update", { ...about, ...described, status: "done", result: { success: true }, error: null }],
+    const result = { success: true };
+    expect(await notified("updates.apply", apply, { result })).toEqual([
+      ["post_update", { ...about, ...described, status: "done", result, error: null }],
     ]);
     const error = { code: "UNAVAILABLE", message: "locked" } as const;
-    expect(await told(stored("updates.rollback", { snapshotId: "s" }, { status: "failed", error }))).toEqual([
-      [
-        "post_rollback",
-        {
-          ...about,
-          snapshot_id: "s",
-          etc: "touched",
-          allow_downgrade: [],
-          partial: false,
-          status: "failed",
-          result: null,
-          error,
-        },
-      ],
+    expect(await notified("updates.rollback", { snapshotId: "s" }, { status: "failed", error })).toEqual([
+      ["post_rollback", { ...about, ...rollback, status: "failed", result: null, error }],
     ]);
   });
 
-  it("get no other operation, and none that has not ended", async () => {
-    expect(await told(stored("snapshots.create", { description: "" }, {}))).toEqual([]);
-    expect(await told(stored("toString", {}, {}))).toEqual([]);
-    expect(await told(stored("updates.apply", apply, { status: "running" }))).toEqual([]);
-    expect(await told(stored("updates.apply", apply, undefined))).toEqual([]);
+  it("are not notified of other operations, nor of running ones", async () => {
+    expect(await notified("snapshots.create", { description: "" }, {})).toEqual([]);
+    expect(await notified("toString", {}, {})).toEqual([]);
+    expect(await notified("updates.apply", apply, { status: "running" })).toEqual([]);
+    expect(await notified("updates.apply", apply, undefined)).toEqual([]);
   });
 });

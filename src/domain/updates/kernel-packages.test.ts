@@ -21,7 +21,7 @@ it.each([
 });
 
 it.each(["linux-image-amd64", "linux-headers-generic", "linux-libc-dev", "linux-base", "linux-kbuild-6.1"])(
-  "%s is of none",
+  "%s is of no single kernel",
   (name) => {
     expect(isKernelPackage(name)).toBe(false);
   },
@@ -38,13 +38,13 @@ describe("old kernels", () => {
     expect(old("6.18.44-custom", ...images)).toEqual(["linux-image-6.1.0-9-amd64", "linux-image-6.1.0-10-amd64"]);
   });
 
-  it("are none where two are installed, or none that boots", () => {
+  it("are not found where two are installed, or no bootable one", () => {
     expect(old("6.18.44", ...images.slice(2))).toEqual([]);
     expect(old("6.18.44", fakePackage("linux-headers-6.1.0-9-common", "1", auto))).toEqual([]);
     expect(old("6.18.44", image("6.1.0-9-amd64"), image("6.1.0-10-amd64", { isUnfinished: true }))).toEqual([]);
   });
 
-  it("stay where an administrator has marked or held them", () => {
+  it("are excluded where an administrator has marked or held them", () => {
     const [first, second, ...rest] = images;
     if (first === undefined || second === undefined) throw new Error("there are four");
     expect(old("6.1.0-20-amd64", { ...first, isManual: true }, { ...second, isHeld: true }, ...rest)).toEqual([]);

@@ -43,6 +43,7 @@ describe("room for an update", () => {
     expect(await ask({ boot: 199 }, added)).toMatch(
       /^cannot update: \/boot has 199.* free, and 2 kernel images need about 200.*; nothing was changed \(remove old kernels/,
     );
+    expect(await ask({ boot: 199 }, ["kernel", null])).toMatch(/^cannot update: \/boot has 199/);
     expect(await ask({ boot: 99 }, ["initramfs-tools"])).toMatch(/^cannot update: \/boot has 99/);
     expect(await ask({ boot: 0 }, ["editor"])).toBe("");
   });

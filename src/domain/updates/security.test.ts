@@ -37,7 +37,7 @@ function setUp({ takesSnapshot = true, answer = updated }) {
 it.each([
   ["guarded where a snapshot can be taken", {}, true],
   ["not guarded where settings forbid the snapshot", { takesSnapshot: false }, false],
-])("is %s", async (_, options, isGuarded) => {
+])("a security update by the fix of its check is %s", async (_, options, isGuarded) => {
   const { updater, inputs, agreed } = setUp(options);
   const planned = await updater.plan(["library"], signal);
   expect(planned).toMatchObject({ packages: ["library"], isGuarded });
@@ -46,7 +46,7 @@ it.each([
   expect(inputs).toMatchObject([{ isGuarded, request: { isSecurityOnly: true, names: ["library"] } }]);
 });
 
-it("says what the guard found", async () => {
+it("a security update by the fix of its check reports what the guard found", async () => {
   const guard: GuardVerdict = { outcome: "kept", message: "nothing is worse than before", worse: [] };
   const kept = setUp({ answer: { ...updated, guard } });
   expect(await kept.updater.apply(["library"], { changes: [] }, signal)).toBe(

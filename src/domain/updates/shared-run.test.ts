@@ -14,7 +14,7 @@ function setUp() {
 }
 const patient = new AbortController().signal;
 
-it("is one for all who ask meanwhile, and another afterwards", async () => {
+it("a shared run serves all callers at the same time, and later ones get another", async () => {
   const { begun, shared } = setUp();
   const both = Promise.all([shared(patient), shared(patient)]);
   begun[0]?.end("done");
@@ -24,7 +24,7 @@ it("is one for all who ask meanwhile, and another afterwards", async () => {
   expect([await next, begun.length]).toEqual(["again", 2]);
 });
 
-it("goes on while somebody waits, and stops when nobody does", async () => {
+it("a shared run continues while a caller waits, and stops without callers", async () => {
   const { begun, shared } = setUp();
   const [one, other] = [new AbortController(), new AbortController()];
   const [first, second] = [shared(one.signal), shared(other.signal)];
@@ -40,7 +40,7 @@ it("goes on while somebody waits, and stops when nobody does", async () => {
   expect(await third).toBe("done");
 });
 
-it("fails for all, and is not begun for who has gone before", async () => {
+it("a shared run fails for all callers, and does not begin for one that has gone", async () => {
   let runs = 0;
   const shared = createSharedRun(() => {
     runs += 1;

@@ -25,7 +25,7 @@ describe("retention", () => {
     ["none that is as old as it may be", [1, 7], { count: 10, days: 7 }, []],
     ["never the newest", [50, 60], { count: 0, days: 7 }, [60]],
     ["nothing of nothing", [], { count: 0, days: 0 }, []],
-  ])("lets go %s", (_, days, { count, days: most }, gone) => {
+  ])("removes %s", (_, days, { count, days: most }, gone) => {
     const found = expired(
       days.map((each) => taken(each)),
       { count, ageMs: most * day, nowMs: now },
@@ -33,12 +33,12 @@ describe("retention", () => {
     expect(ages(found)).toEqual(gone);
   });
 
-  it("leaves protected ones alone and does not count them", () => {
+  it("ignores protected snapshots", () => {
     const all = [taken(1), taken(2, true), taken(3, true), taken(4), taken(5), taken(500, true)];
     expect(ages(expired(all, { count: 2, ageMs: 100 * day, nowMs: now }))).toEqual([5]);
   });
 
-  it("keeps the newest, the protected, and no more than the count besides", () => {
+  it("keeps the newest, the protected, and at most the count of others", () => {
     const snapshots = fc.uniqueArray(fc.tuple(fc.nat(100), fc.boolean()), {
       selector: ([days]) => days,
       maxLength: 30,

@@ -23,7 +23,7 @@ function setUp(given: readonly FakeUnit[], { isLasting = false } = {}) {
   return { host: { code, units, reboot: createFakeRebootNeed() }, units, code, work, phases };
 }
 
-describe("what runs replaced code", () => {
+describe("services with replaced code", () => {
   it.each([
     ["steward.service", /Steward itself/],
     ["gdm3.service", /graphical sessions/],
@@ -32,7 +32,7 @@ describe("what runs replaced code", () => {
     ["docker.service", /inside/],
     ["dbus.service", /system bus/],
     ["systemd-logind.service", /sessions and devices/],
-  ])("is named and left alone: %s", async (name, reason) => {
+  ])("are named and left alone: %s", async (name, reason) => {
     const { host, units, work } = setUp([runningUnit(name), runningUnit("web.service")]);
     expect(await findStale(host, signal)).toMatchObject({
       restartable: ["web.service"],
@@ -47,12 +47,12 @@ describe("what runs replaced code", () => {
     [{ activeState: "activating", subState: "start" }, "it is starting, or a job that ends by itself"],
     [{ loadState: "masked" }, "unit is masked (unmask it first)"],
     [{ loadState: "not-found" }, "systemd cannot load the unit (not-found) (systemctl status x.service says why)"],
-  ])("is left alone where its unit is %j", async (state, reason) => {
+  ])("are left alone where their unit is %j", async (state, reason) => {
     const { host } = setUp([runningUnit("x.service", state)]);
     expect(await findStale(host, signal)).toMatchObject({ restartable: [], left: [{ unit: "x.service", reason }] });
   });
 
-  it("is also systemd, the kernel, and what belongs to no service", async () => {
+  it("include systemd, the kernel, and processes outside of services", async () => {
     const { host, code } = setUp([]);
     code.processes = [fakeStaleProcess(null, { pid: 1, name: "systemd" })];
     code.hidden = 3;
@@ -69,8 +69,8 @@ describe("what runs replaced code", () => {
   });
 });
 
-describe("a restart of what runs replaced code", () => {
-  it("says of each service what became of it, and goes on after one that fails", async () => {
+describe("a restart of services with replaced code", () => {
+  it("reports the result of each service, and continues after one that fails", async () => {
     const crashed = { activeState: "failed", subState: "failed", result: "exit-code" };
     const { host, work } = setUp([
       { ...runningUnit("a.service"), jobResult: "failed", after: crashed },
@@ -93,12 +93,12 @@ describe("a restart of what runs replaced code", () => {
     });
   });
 
-  it("looks again, and names what still runs replaced code", async () => {
+  it("inspects services again, and names those that still run replaced code", async () => {
     const { host, work } = setUp([runningUnit("cron.service")], { isLasting: true });
     expect(await restartStale(host, work())).toMatchObject({ success: true, still_stale: ["cron.service"] });
   });
 
-  it("goes on with what is left when its process was killed", async () => {
+  it("is resumed with the rest when its process was killed", async () => {
     const { host, units, work, phases } = setUp([runningUnit("a.service"), runningUnit("b.service")], {
       isLasting: true,
     });

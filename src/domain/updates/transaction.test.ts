@@ -20,7 +20,7 @@ const now = (
   configurationOnly,
 });
 
-it("counts a kernel that is installed beside older ones", () => {
+it("the result of a transaction counts a kernel that is installed beside older ones", () => {
   const plan = planOf(change("kernel", null, "3"), change("kernel", "1", null), change("editor", "1", "2"));
   const kernels = (...versions: readonly string[]) => versions.map((version) => fakePackage("kernel", version));
   const editor = fakePackage("editor", "2");
@@ -32,7 +32,7 @@ it("counts a kernel that is installed beside older ones", () => {
   expect(changedOf(plan, now(before))).toEqual([]);
 });
 
-it("counts no purge whose configuration is left, nor a removal that was interrupted", () => {
+it("the result of a transaction counts no purge whose configuration is left, nor an interrupted removal", () => {
   const plan = planOf(change("web", "1", null), { ...change("old", "1", null), isLeftover: true });
   const configuration = [fakePackage("web", "1"), fakePackage("old", "1")];
   expect(doneOf(plan, now([]))).toEqual(plan.changes);
@@ -47,7 +47,7 @@ it("counts no purge whose configuration is left, nor a removal that was interrup
   ).toEqual(["old"]);
 });
 
-it("reports what a package has become that is at neither version", () => {
+it("the result of a transaction has the version of a package that is at neither of the plan's", () => {
   const plan = planOf(change("editor", "1", "2"), change("server", "1", "2"));
   expect(doneOf(plan, now([fakePackage("editor", "3")]))).toEqual([]);
   expect(changedOf(plan, now([fakePackage("editor", "3")]))).toEqual([
@@ -56,7 +56,7 @@ it("reports what a package has become that is at neither version", () => {
   ]);
 });
 
-it("counts no package that is there and was not set up, and does not call it removed", () => {
+it("the result of a transaction has a package that was not configured as changed, not as done or removed", () => {
   const plan = planOf(change("server", "1", "2"), change("gone", "1", null));
   const installed = [{ ...fakePackage("server", "2"), isUnfinished: true as const }];
   expect(doneOf(plan, now(installed)).map(({ name }) => name)).toEqual(["gone"]);

@@ -70,7 +70,7 @@ describe("a snapshot of a package whose file is not available", () => {
   });
 });
 
-describe("what an interrupted rollback has left", () => {
+describe("the residue of an interrupted rollback", () => {
   it.each(["updates.apply", "updates.rollback", "snapshots.create", "snapshots.delete"] as const)(
     "is removed after %s, once its transaction is over",
     async (kind) => {
@@ -103,10 +103,10 @@ describe("what an interrupted rollback has left", () => {
   });
 });
 
-describe("what was agreed to", () => {
+describe("an approved plan", () => {
   const refusal = { code: "CONFLICT", details: { reason: "plan_changed" } };
 
-  it("is what an update does, or nothing", async () => {
+  it("is done exactly by an update, or nothing is done", async () => {
     const { fake, manager, verbs, work } = setUp();
     const planned = ["update editor from 1.0 to 1.05"];
     await expect(verbs["updates.apply"](input, { ...work, planned })).rejects.toMatchObject({
@@ -118,7 +118,7 @@ describe("what was agreed to", () => {
     expect(await verbs["updates.apply"](input, agreed)).toMatchObject({ success: true, packages_updated: 1 });
   });
 
-  it("is what a rollback does, or nothing", async () => {
+  it("is done exactly by a rollback, or nothing is done", async () => {
     const { clock, fake, verbs, work } = setUp();
     fake.host.packages = [fakePackage("editor", "1.0")];
     const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
@@ -131,7 +131,7 @@ describe("what was agreed to", () => {
     expect(await verbs["updates.rollback"]({ snapshotId }, agreed)).toMatchObject({ success: true });
   });
 
-  it("is what is restarted, or nothing", async () => {
+  it("is done exactly by a restart of services, or nothing is done", async () => {
     const { units, staleCode, verbs, work } = setUp();
     staleCode.processes = [fakeStaleProcess("web.service"), fakeStaleProcess("cron.service")];
     const planned = ["restart web.service"];
@@ -196,7 +196,7 @@ describe("a rollback in which the end of a transaction was not seen", () => {
     return { ...host, prepare };
   };
 
-  it("goes on from what that has left, and tells all that was changed", async () => {
+  it("continues from what that has left, and reports all changes", async () => {
     const { verbs, work, lines, fake, prepare } = unseen(1);
     const snapshotId = await prepare();
     expect(await verbs["updates.rollback"]({ snapshotId }, work)).toMatchObject({
@@ -207,7 +207,7 @@ describe("a rollback in which the end of a transaction was not seen", () => {
     expect(lines).toContain("systemd did not tell how it ended; waiting for its end");
   });
 
-  it("ends with that error where it is so again", async () => {
+  it("fails where that happens again", async () => {
     const { verbs, work, prepare } = unseen(2);
     const snapshotId = await prepare();
     await expect(verbs["updates.rollback"]({ snapshotId }, work)).rejects.toThrow(TransactionUnseen);
@@ -215,7 +215,7 @@ describe("a rollback in which the end of a transaction was not seen", () => {
 });
 
 describe("retention after the work", () => {
-  it("loses no result when snapshots cannot be listed", async () => {
+  it("keeps the result when snapshots cannot be listed", async () => {
     let isAfter = false;
     const { verbs, work, lines } = setUp((backend) => ({
       async create(options, each) {
@@ -228,7 +228,7 @@ describe("retention after the work", () => {
     expect(lines).toContain("cannot remove old snapshots: no more files");
   });
 
-  it("removes none that the result names", async () => {
+  it("removes no snapshot that the result names", async () => {
     const { clock, fake, verbs, work } = setUp();
     const { id: oldest } = await verbs["snapshots.create"]({ description: "" }, work);
     await clock.advance(1000);

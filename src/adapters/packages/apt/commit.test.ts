@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync } from "node:fs";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { CommandFailed } from "#adapters/exec/command.ts";
 import { type PackageChange, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
-import { LockHeld, type Transaction, TransactionFailed, unitFor } from "../common/transactions.ts";
+import { type Transaction, TransactionFailed, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, wordsToMark } from "./commit.ts";
 import { toArguments, wordsFor } from "./words.ts";
 
@@ -27,20 +26,6 @@ beforeEach(() => {
 afterEach(() => rmSync(folder, { recursive: true }));
 
 describe("words for apt", () => {
-  it("name exactly the versions, and allow no removal that is not named", () => {
-    const changes = [change("libc6"), change("base", { architecture: "all", to: "2:1~rc1-1" })];
-    expect(wordsFor(changes)).toEqual({
-      options: ["--no-install-recommends", "--no-remove"],
-      verb: "install",
-      operands: ["libc6:amd64=1.1", "base=2:1~rc1-1"],
-    });
-    expect(wordsFor([change("gone", { to: null })])).toEqual({
-      options: ["--no-install-recommends"],
-      verb: "install",
-      operands: ["gone:amd64-"],
-    });
-  });
-
   it("are never options or more than one word", () => {
     fc.assert(
       fc.property(fc.string(), fc.string(), (name, to) => {
@@ -56,7 +41,7 @@ describe("words for apt", () => {
     );
   });
 
-  it("mark again what nobody asked for, in commands of bearable length", () => {
+  it("mark packages that nobody asked for as automatic again, 500 a command", () => {
     const changes = [change("kept"), change("auto"), change("fresh", { from: null }), change("gone", { to: null })];
     const words = wordsToMark(changes, ({ name }) => name !== "kept");
     expect(words).toEqual(["auto:amd64", "fresh:amd64"]);
@@ -82,16 +67,12 @@ describe("a commit", () => {
     const begun: Transaction[] = [];
     let asked = 0;
     const marks = createMarks(folder);
-    const steps: [number, string][] = [];
-    const lines: string[] = [];
     const commit = createCommit({
       simulate: { changes: () => Promise.resolve(simulated[asked++] ?? plan.changes) },
       async transact(transaction) {
         const error = ends[begun.length];
         await transaction.before?.();
         begun.push(transaction);
-        transaction.onLine?.("pmstatus:app:50.0:Unpacking app");
-        transaction.onLine?.("Unpacking app (1.1) ...");
         if (error !== undefined) throw error;
         return "";
       },
@@ -100,37 +81,10 @@ describe("a commit", () => {
       marks,
       folders: { packages: folder, archives: folder },
     });
-    const progress = {
-      step: (percent: number, what: string) => void steps.push([percent, what]),
-      line: (text: string) => void lines.push(text),
-    };
+    const progress = { step: () => undefined, line: () => undefined };
     const run = (given: TransactionPlan = plan) => commit(given, { id: "one", progress }, signal);
-    return { run, begun, marks, steps, lines };
+    return { run, begun, marks };
   }
-
-  it("downloads, then changes, with the same words in one unit, and reports both", async () => {
-    const { run, begun, marks, steps, lines } = started([]);
-    expect(await run()).toEqual({ isDone: true, reason: "" });
-    const words = toArguments(wordsFor(plan.changes));
-    const [download, install] = begun.map(({ argv }) => argv);
-    expect(download).toEqual(["/usr/bin/apt-get", "--option=APT::Status-Fd=1", "--download-only", ...words]);
-    expect(install).toEqual(["/usr/bin/apt-get", "--option=APT::Status-Fd=1", ...words]);
-    expect(begun.map(({ unit }) => unit)).toEqual(["steward-packages-one", "steward-packages-one"]);
-    expect(begun.map(({ locks }) => locks)).toEqual([
-      ["/frontend", "/database"],
-      ["/frontend", "/database"],
-    ]);
-    expect(begun.map(({ afterwards }) => afterwards)).toEqual([
-      undefined,
-      [["/usr/bin/apt-mark", "auto", "fresh:amd64"]],
-    ]);
-    expect(steps).toEqual([
-      [50, "Unpacking app"],
-      [50, "Unpacking app"],
-    ]);
-    expect(lines).toEqual(["Unpacking app (1.1) ...", "Unpacking app (1.1) ..."]);
-    expect(await marks.read("steward-packages-one")).toEqual([]);
-  });
 
   it.each([
     ["before the download", [[]], 0],
@@ -141,24 +95,10 @@ describe("a commit", () => {
     expect(begun).toHaveLength(count);
   });
 
-  it("changes nothing when the download fails", async () => {
-    const { run, begun } = started([], [new TransactionFailed("Failed to fetch")]);
-    expect(await run()).toEqual({ isDone: false, reason: "Failed to fetch" });
-    expect(begun).toHaveLength(1);
-  });
-
   it("remembers the marks when it breaks off", async () => {
     const { run, marks } = started([], [undefined, new TransactionFailed("app: no")]);
     expect(await run()).toEqual({ isDone: false, reason: "app: no" });
     expect(await marks.read("steward-packages-one")).toEqual(["fresh:amd64"]);
-  });
-
-  it("says who holds the lock, and passes on what is no answer of the packages", async () => {
-    const holder = { pid: 7, program: "dpkg" };
-    const locked = started([], [new LockHeld("dpkg (process 7) holds the lock", holder)]);
-    await expect(locked.run()).rejects.toMatchObject({ name: "PackagesLocked", holder });
-    const broken = started([], [new CommandFailed("cannot run systemd-run: it is not there")]);
-    await expect(broken.run()).rejects.toThrow("it is not there");
   });
 
   it("is refused where there is no room", async () => {
@@ -167,5 +107,23 @@ describe("a commit", () => {
       await expect(run({ ...plan, ...bytes })).rejects.toThrow(/^there is no room: .* are needed$/);
       expect(begun).toEqual([]);
     }
+  });
+});
+
+describe("marks that are to be set", () => {
+  it("are remembered over attempts, and forgotten", async () => {
+    const marks = createMarks(join(folder, "deep"));
+    expect(await marks.read("unit")).toEqual([]);
+    await marks.remember("unit", ["a", "b:amd64"]);
+    await createMarks(join(folder, "deep")).remember("unit", ["b:amd64", "c"]);
+    expect(await marks.read("unit")).toEqual(["a", "b:amd64", "c"]);
+    expect(await marks.read("other")).toEqual([]);
+    await marks.forget("unit");
+    expect(await marks.read("unit")).toEqual([]);
+  });
+
+  it("are names and nothing else, whatever the file holds", async () => {
+    writeFileSync(join(folder, "unit.auto"), "good\n--option=x\n\nBad name\n");
+    expect(await createMarks(folder).read("unit")).toEqual(["good"]);
   });
 });

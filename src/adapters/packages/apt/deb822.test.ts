@@ -16,7 +16,7 @@ const write = (fields: Stanza): string =>
     .map(({ name, lines: [first, ...others] }) => [`${name}: ${first}`, ...others.map((each) => ` ${each}`)].join("\n"))
     .join("\n");
 
-it("reads what was written, wherever it is cut", () => {
+it("a stanza reader reads what was written, wherever it is cut", () => {
   fc.assert(
     fc.property(fc.array(stanza, { maxLength: 8 }), fc.integer({ min: 1, max: 40 }), (stanzas, size) => {
       const bytes = Buffer.from(stanzas.map(write).join("\n\n"));
@@ -34,7 +34,7 @@ it("reads what was written, wherever it is cut", () => {
   );
 });
 
-it("reads any bytes without failing, the same as in one piece", () => {
+it("a stanza reader reads any bytes the same as in one piece", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 400 }), fc.integer({ min: 1, max: 50 }), (given, size) => {
       const bytes = Buffer.from(given);
@@ -48,12 +48,12 @@ it("reads any bytes without failing, the same as in one piece", () => {
   );
 });
 
-it("takes no field for another one", () => {
+it("a stanza has the value of the field itself, not of one with a similar name", () => {
   const text = "Package: one\nDescription: two\n Version: 3\nXVersion: 4\n";
   expect([fieldOf(text, "Version"), fieldOf(text, "Package"), linesOf(text, "Absent")]).toEqual(["", "one", []]);
 });
 
-it("ends at a stanza without an end", () => {
+it("a stanza reader fails on a stanza without an end", () => {
   const reader = createStanzaReader(() => undefined);
   const piece = Buffer.alloc(1024 * 1024, "x");
   expect(() => {

@@ -20,7 +20,7 @@ Status: deinstall ok config-files
 Depends: mailer
 `;
 
-it("finds what refers to a package or to what it provides, and is installed", () => {
+it("installed packages that refer to a package, or to what it provides, are found", () => {
   const stanzas = parseStanzas(status);
   expect(findRequiring(stanzas, "mailer")).toEqual([
     { name: "choosy", relation: "recommends", isAlternative: true },

@@ -16,7 +16,7 @@ Purge: tmux:amd64 (3.3a-3)
 Error: Sub-process /usr/bin/dpkg returned an error code (1)
 `;
 
-it("reads what apt logs", () => {
+it("apt's history log is parsed", () => {
   const [first, second, ...others] = parseHistory(text);
   expect(others).toEqual([]);
   expect(first).toMatchObject({
@@ -47,7 +47,7 @@ it("reads what apt logs", () => {
   });
 });
 
-it("leaves out what is damaged, and reads any text", () => {
+it("apt's history log may have damaged entries, which are left out, and any text", () => {
   expect(parseHistory("Start-Date: yesterday\nInstall: a:amd64 (1)\n\nInstall: b:amd64 (1)\n")).toEqual([]);
   const line = fc.oneof(
     fc.constantFrom("Start-Date: 2026-01-31  12:00:00", "Install: a:b (1", "Upgrade: (,), a:b ()", ""),

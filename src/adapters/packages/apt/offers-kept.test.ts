@@ -27,7 +27,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-describe("kept answers", () => {
+describe("cached answers of apt", () => {
   it("are there for the next process, for their owner alone", async () => {
     await createKeptAnswers(folder).keep("versions", "key", "line 1\nline 2\n");
     expect(await createKeptAnswers(folder).recall("versions", "key")).toBe("line 1\nline 2\n");
@@ -67,7 +67,7 @@ describe("kept answers", () => {
     ["empty", () => ""],
     ["without a hash", () => "\nanswer"],
     ["zeroed", (text: string) => "\0".repeat(text.length)],
-  ])("that are %s are none", async (_, damage) => {
+  ])("that are %s are ignored", async (_, damage) => {
     const answers = createKeptAnswers(folder);
     await answers.keep("versions", "key", "answer");
     const path = join(folder, "versions");
@@ -105,7 +105,7 @@ describe("kept answers", () => {
       },
     ],
     ["in a file without end", (path) => truncateSync(path, 2 ** 40)],
-  ])("that are %s are none: somebody else may have written them", async (_, plant, canBe = true) => {
+  ])("that are %s are ignored: another user may have written them", async (_, plant, canBe = true) => {
     if (!canBe) return;
     const answers = createKeptAnswers(folder);
     await answers.keep("versions", "key", "answer");
@@ -114,7 +114,7 @@ describe("kept answers", () => {
     expect(await answers.recall("versions", "key")).toBeUndefined();
   });
 
-  it("are written to nobody else's folder, and through no link", async () => {
+  it("are not written to a directory of another user, nor through a link", async () => {
     mkdirSync(join(root, "elsewhere"));
     symlinkSync(join(root, "elsewhere"), folder);
     await createKeptAnswers(folder).keep("versions", "key", "answer");
@@ -128,14 +128,14 @@ describe("kept answers", () => {
     expect(readFileSync(other, "utf8")).toBe("as it was");
   });
 
-  it("leave nothing behind of a process that was ended while it wrote", async () => {
+  it("leave no residue of a process that was killed while it wrote", async () => {
     mkdirSync(folder);
     writeFileSync(join(folder, "versions.0123456789ab.new"), "half");
     await createKeptAnswers(folder).keep("versions", "key", "answer");
     expect(readdirSync(folder)).toEqual(["versions"]);
   });
 
-  it("are done without where nothing can be written or read", async () => {
+  it("are optional where nothing can be written or read", async () => {
     writeFileSync(folder, "a file in the place of the folder");
     const answers = createKeptAnswers(folder);
     await answers.keep("versions", "key", "answer");

@@ -22,7 +22,7 @@ Errors were encountered while processing:
 `;
 
 describe("what dpkg could not do", () => {
-  it("is told in its own words and those of the package", () => {
+  it("is reported with the reason of dpkg and the message of the package", () => {
     expect(parseDpkgErrors(failing)).toEqual([
       {
         name: "failing",
@@ -83,7 +83,7 @@ describe("a lock that was not got", () => {
     ["E: Could not get lock /var/lib/apt/lists/lock. It is held by process 541 (python3)\n", 541],
     ["E: Could not get lock /var/lib/dpkg/lock - open (11: Resource temporarily unavailable)\n", undefined],
     ["dpkg: error: dpkg frontend lock is locked by another process\n", undefined],
-  ])("is told by %j", (text, pid) => {
+  ])("is found in %j", (text, pid) => {
     expect(parseLockConflict(text)).toEqual({ pid });
   });
 

@@ -1,70 +1,49 @@
-import fc from "fast-check";
-import { describe, expect, it } from "vitest";
-import type { PackageChange } from "#domain/ports/packages.ts";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { aptOffer, dpkgEntry } from "../../../../test/ports/support/dpkg.ts";
-import { areSame, describeChanges } from "../common/changes.ts";
-import { changesOf, parseSimulation } from "./simulation.ts";
+import { securityPreferences, withPreferences } from "./plan.ts";
 
-const change = (name: string, rest: Partial<PackageChange> = {}): PackageChange => ({
-  name,
-  architecture: "amd64",
-  from: "1.0",
-  to: "1.1",
-  isSecurity: false,
-  ...rest,
+let folder: string;
+
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "steward-apt-test-"));
 });
 
-describe("what a simulation says", () => {
-  const entries = [
-    dpkgEntry("dpkg"),
-    dpkgEntry("libc6", { isMultiArchSame: true }),
-    dpkgEntry("old", { architecture: "all" }),
+afterEach(() => rmSync(folder, { recursive: true }));
+
+describe("preferences for security updates", () => {
+  const offers = [
+    aptOffer("both", { candidate: "1.2", securityVersion: "1.1" }),
+    aptOffer("plain"),
+    aptOffer("libc6", { entry: dpkgEntry("libc6", { isMultiArchSame: true }) }),
   ];
-  const wine = dpkgEntry("wine32", { architecture: "i386" });
 
-  it("is changes with their architectures, whole versions and origins", () => {
-    const steps = parseSimulation(`Inst libc6 [1.0] (1.1 Debian-Security:12/stable-security [amd64]) []
-Inst libc6:i386 [1.0] (1.1 Debian:12.4/stable [i386])
-Inst fresh (2:1.0-1 Debian:12.4/stable [all])
-Remv old [1.0]
-Remv wine32:i386 [1.0]
-Conf libc6 (1.1 Debian-Security:12/stable-security [amd64])
-`);
-    expect(changesOf(steps, { entries: [...entries, wine], offers: [] })).toEqual([
-      change("fresh", { architecture: "all", from: null, to: "2:1.0-1" }),
-      change("libc6", { isSecurity: true }),
-      change("libc6", { architecture: "i386" }),
-      change("old", { architecture: "all", to: null }),
-      change("wine32", { architecture: "i386", to: null }),
-    ]);
-  });
-
-  it("is a security update too where the newer version passes one over", () => {
-    const steps = parseSimulation("Inst both [1.0] (1.2 Debian:12.4/stable [amd64])\n");
-    const offers = [aptOffer("both", { suites: ["stable-security"], securityVersion: "1.1" })];
-    expect(changesOf(steps, { entries, offers })).toEqual([change("both", { to: "1.2", isSecurity: true })]);
-  });
-
-  it("is one change for a package that goes and comes back", () => {
-    const steps = parseSimulation("Remv old [1.0]\nInst old (1.1 Debian:12.4/stable [all])\n");
-    expect(changesOf(steps, { entries, offers: [] })).toEqual([change("old", { architecture: "all" })]);
-  });
-
-  it("is compared whatever its order, and by every part of it", () => {
-    const plan = fc.uniqueArray(fc.stringMatching(/^[a-z]{2,5}$/), { minLength: 1 });
-    fc.assert(
-      fc.property(plan, (names) => {
-        const changes = names.map((name) => change(name));
-        expect(areSame(changes, changes.toReversed())).toBe(true);
-        for (const other of [{ name: "another-one" }, { architecture: "i386" }, { from: null }, { to: "1.2" }])
-          expect(areSame(changes, changes.with(0, { ...change(names[0] ?? ""), ...other }))).toBe(false);
-        expect(areSame(changes, changes.slice(1))).toBe(false);
-      }),
+  it("choose security versions, and leave all others where they are", () => {
+    expect(securityPreferences(offers, "amd64")).toBe(
+      `Package: both\nPin: version 1.1\nPin-Priority: 1000\n
+Package: plain\nPin: version 1.0\nPin-Priority: 1000\n
+Package: libc6:amd64\nPin: version 1.0\nPin-Priority: 1000\n`,
     );
   });
 
-  it("is told to people in short", () => {
-    expect(describeChanges([])).toBe("nothing");
-    expect(describeChanges([change("a"), change("b", { to: null }), change("c")], 2)).toBe("a 1.1, b removed, 1 more");
+  it("come before those of the host, and are gone afterwards", async () => {
+    const own = join(folder, "preferences");
+    writeFileSync(own, "Package: mine\n");
+    let path = "";
+    await withPreferences("Package: ours\n", own, (option) => {
+      path = option.replace("--option=Dir::Etc::preferences=", "");
+      expect(readFileSync(path, "utf8")).toBe("Package: ours\n\nPackage: mine\n");
+      return Promise.resolve();
+    });
+    expect(existsSync(path)).toBe(false);
+    await expect(
+      withPreferences("x", join(folder, "none"), (option) => {
+        path = option.replace("--option=Dir::Etc::preferences=", "");
+        return Promise.reject(new Error("broken"));
+      }),
+    ).rejects.toThrow("broken");
+    expect(existsSync(path)).toBe(false);
   });
 });

@@ -93,7 +93,7 @@ describe("apt-cache policy", () => {
     fc.assert(fc.property(fc.string(), (any) => void parsePackageFiles(any)));
   });
 
-  it("gives back the versions that were written", () => {
+  it("parses the versions that were written", () => {
     const version = fc.stringMatching(/^[0-9][A-Za-z0-9.+~:-]{0,15}$/);
     const row = fc.record({ version, priority: fc.integer({ min: -1, max: 1001 }), locations: fc.array(fc.webUrl()) });
     fc.assert(
@@ -117,60 +117,23 @@ describe("apt-cache policy", () => {
 });
 
 describe("security updates", () => {
-  const policy = (installed: string | null, candidate: string | null, versions: readonly [string, PackageFile][]) => ({
-    name: "p",
-    installed,
-    candidate,
-    versions: versions.map(([version, { location }]) => ({ version, locations: [location] })),
-  });
-  const suites = (...args: Parameters<typeof policy>) => securitySuites(policy(...args), [plain, security]);
-
-  it("are those of which the candidate comes from a security archive", () => {
-    expect(
-      suites("1", "2", [
-        ["2", security],
-        ["1", plain],
-      ]),
-    ).toEqual(["stable-security"]);
-    expect(
-      suites("1", "2", [
-        ["2", plain],
-        ["1", security],
-      ]),
-    ).toEqual([]);
-  });
-
-  it("are also those that a newer version has in it", () => {
-    expect(
-      suites("1", "3", [
-        ["3", plain],
-        ["2", security],
-        ["1", plain],
-      ]),
-    ).toEqual(["stable-security"]);
-  });
-
-  it("leave out what is not to be installed", () => {
-    expect(
-      suites("2", "2", [
-        ["3", security],
-        ["2", plain],
-      ]),
-    ).toEqual([]);
-    expect(suites(null, "2", [["2", security]])).toEqual([]);
-    expect(suites("2", null, [["2", security]])).toEqual([]);
-    expect(
-      suites("2", "1", [
-        ["2", plain],
-        ["1", security],
-      ]),
-    ).toEqual([]);
-    expect(
-      suites("1", "9", [
-        ["2", security],
-        ["1", plain],
-      ]),
-    ).toEqual([]);
+  it.each([
+    ["1", "2", "2 security, 1 main", true],
+    ["1", "2", "2 main, 1 security", false],
+    // A newer version has what the security archive has.
+    ["1", "3", "3 main, 2 security, 1 main", true],
+    ["2", "2", "3 security, 2 main", false],
+    [null, "2", "2 security", false],
+    ["2", null, "2 security", false],
+    ["2", "1", "2 main, 1 security", false],
+    ["1", "9", "2 security, 1 main", false],
+  ])("from %j to %j of %s: %s", (installed, candidate, table, expected) => {
+    const versions = table.split(", ").map((row) => {
+      const [version = "", place] = row.split(" ");
+      return { version, locations: [place === "main" ? plain.location : security.location] };
+    });
+    const policy = { name: "p", installed, candidate, versions };
+    expect(securitySuites(policy, [plain, security])).toEqual(expected ? ["stable-security"] : []);
   });
 
   it.each([
@@ -180,17 +143,11 @@ describe("security updates", () => {
     [{ archive: "", codename: "bookworm-security" }, ["bookworm-security"]],
     [{ archive: "jammy-updates", label: "Ubuntu", origin: "Ubuntu", codename: "jammy" }, []],
     [{ archive: "security-tools" }, []],
-  ])("are told by the archive %j", (changes, expected) => {
+  ])("are recognized by the archive %j", (changes, expected) => {
     const file = { ...plain, codename: "", ...changes };
-    expect(
-      securitySuites(
-        policy("1", "2", [
-          ["2", file],
-          ["1", file],
-        ]),
-        [file],
-      ),
-    ).toEqual(expected);
+    const locations = [file.location];
+    const versions = ["2", "1"].map((version) => ({ version, locations }));
+    expect(securitySuites({ name: "p", installed: "1", candidate: "2", versions }, [file])).toEqual(expected);
   });
 });
 

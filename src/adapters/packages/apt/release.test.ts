@@ -25,7 +25,7 @@ MD5Sum:
  00 1 Version: 99
 `;
 
-  it("is what the head of its file says", () => {
+  it("is parsed from the head of its file", () => {
     const expected = { origin: "Debian", codename: "bookworm", version: "12.8", date: "2024-11-09" };
     expect(parseReleaseHead(head)).toEqual(expected);
     const signed = `-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n${head}`;

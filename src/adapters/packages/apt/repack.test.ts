@@ -21,7 +21,7 @@ Triggers-Pending: ldconfig
 `;
 
 describe("a package put together from what is installed", () => {
-  it("says of itself what it said before dpkg added to it", () => {
+  it("has its original control fields, without those that dpkg added", () => {
     expect(controlOf(stanza)).toBe(`Package: app
 Depends: libc6 (>= 2.36),
  libfoo

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { findUnremovable } from "./unremovable.ts";
 
-it("keeps what is essential or protected, the package manager, systemd and the running kernel", () => {
+it("packages that are essential or protected, the package manager, systemd and the running kernel cannot be removed", () => {
   const stanzas = [
     "Package: bash\nEssential: yes",
     "Package: e2fsprogs\nImportant: yes",

@@ -24,7 +24,7 @@ describe("lines of a program", () => {
     ["dlstatus:1:20.0000:Retrieving file 1 of 2", { kind: "download", percent: 20, what: "Retrieving file 1 of 2" }],
     ["pmstatus:a:900:x", undefined],
     ["Setting up a (1) ...", undefined],
-  ])("say how far it is: %j", (line, status) => {
+  ])("are parsed for progress: %j", (line, status) => {
     expect(parseStatusLine(line)).toEqual(status);
   });
 
@@ -34,11 +34,11 @@ describe("lines of a program", () => {
     ["pmstatus:libb:33.3:Unpacking", undefined],
     ["pmerror:cc:60.0:exit status 3", undefined],
     ["", undefined],
-  ])("are for people or not: %j", (line, text) => {
+  ])("are shown to people or not: %j", (line, text) => {
     expect(readableLine(line)).toBe(text);
   });
 
-  it("are given whole and all, however they are written", async () => {
+  it("are complete, however they are written", async () => {
     const line = fc.stringMatching(/^[a-zé ]{0,10}$/);
     await fc.assert(
       fc.asyncProperty(fc.array(line, { minLength: 1 }), fc.integer({ min: 1, max: 7 }), async (lines, size) => {
@@ -64,7 +64,7 @@ describe("lines of a program", () => {
     );
   });
 
-  it("are followed to the end of work that fails, which is what is reported", async () => {
+  it("are followed to the end of work that fails, whose error is reported", async () => {
     const path = join(folder, "output");
     writeFileSync(path, "one\ntwo");
     const told: string[] = [];

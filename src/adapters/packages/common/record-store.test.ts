@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { expect, it } from "vitest";
 import { createRecordStore } from "./record-store.ts";
 
-it("finds the records that have all words, and gives each as it was", () => {
+it("a record store finds the records that have all words, and returns each as it was added", () => {
   const text = fc.stringMatching(/^[abÄ ]{0,8}$/);
   fc.assert(
     fc.property(

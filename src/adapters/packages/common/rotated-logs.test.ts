@@ -33,7 +33,7 @@ it.each([
   expect(rotatedNames(names, log)).toEqual(expected),
 );
 
-it("reads them, packed or not, and leaves out what is damaged", async () => {
+it("rotated logs are read, compressed or not, without damaged ones", async () => {
   const write = (name: string, text: string | Buffer) => writeFileSync(join(folder, name), text);
   write("log", "five");
   write("log.1", "four");
@@ -55,7 +55,7 @@ it("reads them, packed or not, and leaves out what is damaged", async () => {
   expect(await textsOf("log", failing)).toEqual(["five", "four", "three", "one"]);
 });
 
-it("tells a log that is not there from one that cannot be read", async () => {
+it("a rotated log that is missing is empty, and one that cannot be read is an error", async () => {
   expect(await textsOf("log")).toEqual([]);
   expect(await textsOf("none/log")).toEqual([]);
   mkdirSync(join(folder, "log"));

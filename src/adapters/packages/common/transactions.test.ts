@@ -24,7 +24,7 @@ it.each([
   ["Main processes terminated with: code=dumped, status=11/SEGV\n", "SEGV"],
   ["Main processes terminated with: code=exited/status=100\n", undefined],
   ["Failed to start transient service unit\n", undefined],
-])("a signal that ended a unit is told by %j", (text, signal) => {
+])("a signal that ended a unit is found in %j", (text, signal) => {
   expect(parseKill(text)).toBe(signal);
 });
 
@@ -93,7 +93,7 @@ describe("a transaction in a unit of its own", () => {
   });
 });
 
-it("is waited for although systemd does not answer for some seconds, and not for ever", async () => {
+it("a transaction is waited for although systemd does not answer for some seconds, and not forever", async () => {
   let asked = 0;
   const settledAfter = (failures: number): Promise<void> => {
     asked = 0;
@@ -153,7 +153,7 @@ describe("a transaction without systemd", () => {
     return { transact, ran };
   }
 
-  it("gives its lines, and does what comes afterwards", async () => {
+  it("reports its lines, and runs the commands that follow", async () => {
     const { transact, ran } = started([{ stdout: "one\ntwo\n" }]);
     const lines: string[] = [];
     expect(await transact({ ...transaction, onLine: (line) => lines.push(line) }, signal)).toBe("one\ntwo\n\n");
@@ -161,7 +161,7 @@ describe("a transaction without systemd", () => {
     expect(ran).toEqual(["/usr/bin/apt-get", "/usr/bin/apt-mark"]);
   });
 
-  it("looks each time whether it is still to be done, and names who was in the way until the end", async () => {
+  it("checks before each attempt whether it is still to be done, and names who held the lock to the end", async () => {
     const conflict = { exitCode: 100, stderr: "E: Could not get lock /x. It is held by process 4 (apt)\n" };
     const { transact } = started([conflict, {}, conflict, {}, conflict, {}]);
     let looked = 0;

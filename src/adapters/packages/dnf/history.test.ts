@@ -71,7 +71,7 @@ describe("the history of dnf", () => {
     expect(readdirSync(folder)).toEqual(["history.sqlite"]);
   });
 
-  it("says why packages are there: by the last that was done with each", () => {
+  it("has the reason of each package, of its last transaction", () => {
     expect(readReasons(path())).toEqual(new Map());
     make(
       "delete",
@@ -87,7 +87,7 @@ describe("the history of dnf", () => {
     );
   });
 
-  it("is empty where dnf has none, and says what is wrong with it otherwise", async () => {
+  it("is empty where dnf has none, and fails where it cannot be read", async () => {
     expect(await read()).toEqual([]);
     new DatabaseSync(path()).exec("CREATE TABLE trans (id INTEGER)");
     await expect(read()).rejects.toThrow("no such column");

@@ -10,9 +10,10 @@ import {
   parseVersionLocks,
   unfinishedIn,
 } from "./lists.ts";
+import { locksOf } from "./version-locks.ts";
 
 describe("lists of dnf", () => {
-  it("has what an upgrade would bring, and not what takes the place of others", () => {
+  it("have what an upgrade would bring, and not what replaces other packages", () => {
     const text = `
 alpha.noarch                             2.0-1                             base 
 python3.11.x86_64                        2:0.9-1                           base 
@@ -31,7 +32,7 @@ Security: kernel-core-5.14.0-2.el9.x86_64 is an installed security update
     expect(parseCheckUpdate(`${text.split("Obsoleting")[0]}${text.split("\n").at(-2)}\n`)).toHaveLength(3);
   });
 
-  it("has advisories", () => {
+  it("have advisories", () => {
     const text =
       "TEST-2026:1 Important/Sec. hole-1.1-1.noarch\ni TEST-2026:2 Moderate/Sec.  lib-2:2.0-1.x86_64\nnothing here\n";
     expect(parseAdvisories(text)).toEqual([
@@ -40,7 +41,7 @@ Security: kernel-core-5.14.0-2.el9.x86_64 is an installed security update
     ]);
   });
 
-  it("has what does not fit together", () => {
+  it("have broken dependencies and duplicates", () => {
     const text = `slow-1.0-1.noarch is a duplicate with slow-2.0-1.noarch
 needy-1.0-1.noarch has missing requires of lib(x) >= 2
 torn-1.0-1.noarch has installed conflict "other < 2": other-1.0-1.noarch
@@ -60,7 +61,7 @@ old-1.0-1.noarch is obsoleted by new-2.0-1.noarch
     });
   });
 
-  it("has the end of the last transaction, or none", () => {
+  it("know whether the last transaction ended", () => {
     const killed = `End rpmdb      :  **
 Return-Code    : Failure: 1
 Packages Altered:
@@ -77,7 +78,7 @@ Packages Altered:
     expect(hasTransactions("     1 | install a    | 2026-11-21 23:31 | Install        |    9   \n")).toBe(true);
   });
 
-  it("has what is kept back", () => {
+  it("have version locks and excludes", () => {
     expect(parseVersionLocks("# comment\nheld-0:1.0-1.*\n\n!barred-0:2.0-1.*\nother # why\n")).toEqual([
       "held-0:1.0-1.*",
       "other",
@@ -93,5 +94,25 @@ Packages Altered:
         for (const parse of [parseCheckUpdate, parseAdvisories, parseCheck, parseExcludes]) void parse(text);
       }),
     );
+  });
+});
+
+describe("version locks of dnf", () => {
+  const steady = { name: "steady", version: "1.0-1", architecture: "noarch" };
+
+  it("are found for a package itself, without patterns and exclusions", () => {
+    const list = `
+# Added lock on Thu Nov 26 12:00:00 2026
+steady-0:1.0-1.*
+!steady-0:2.0-1.*
+stea*
+steady-0:0.9-1.*
+steady-libs-0:1.0-1.*
+steady
+[a-z]*
+`;
+    expect(locksOf(list, [steady])).toEqual(["steady-0:1.0-1.*", "steady"]);
+    expect(locksOf("", [steady])).toEqual([]);
+    expect(locksOf(list, [])).toEqual([]);
   });
 });

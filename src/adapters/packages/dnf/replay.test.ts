@@ -24,7 +24,7 @@ const actions = (...given: Parameters<typeof storedTransaction>): unknown => {
 };
 
 describe("a stored transaction", () => {
-  it("keeps reasons, and what is new is there for others", () => {
+  it("keeps reasons, and gives new packages that of a dependency", () => {
     const changes = [
       change("app", "1.0-1", "2.0-1"),
       change("lib", "1.0-1", "1:0.9-1"),
@@ -39,7 +39,7 @@ describe("a stored transaction", () => {
     ]);
   });
 
-  it("lets what takes the place of something wanted be wanted", () => {
+  it("gives a package the reason of the one that it replaces", () => {
     const changes = [change("new", null, "2.0-1"), change("old", "1.0-1", null)];
     expect(actions(changes, [installed("old", "1.0-1")])).toEqual([
       "Install new-2.0-1.noarch user",
@@ -47,7 +47,7 @@ describe("a stored transaction", () => {
     ]);
   });
 
-  it("says of what is requested that a user asked for it, and of nothing else", () => {
+  it("gives requested packages alone the reason of a user", () => {
     const asked = { isRequested: true } as const;
     const changes = [
       { ...change("rival", null, "1.0-1"), ...asked },
@@ -90,7 +90,7 @@ describe("progress", () => {
     expect(parseStep("base             3.4 MB/s | 3.5 kB     00:00")).toBeUndefined();
   });
 
-  it("does not go back when dnf begins to verify", () => {
+  it("does not decrease when dnf begins to verify", () => {
     const seen: number[] = [];
     const lines: string[] = [];
     const tell = telling({ step: (percent) => void seen.push(percent), line: (text) => void lines.push(text) });

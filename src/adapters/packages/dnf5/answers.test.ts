@@ -107,7 +107,7 @@ Check discovered 5 problem(s) in 4 package(s)
     expect(duplicates.map(({ old, kept }) => `${old.version} ${kept.version}`)).toEqual(["1.0-1 3.0-1", "2.0-1 3.0-1"]);
   });
 
-  it("have what is kept back, and not of what only some versions are barred", () => {
+  it("have locked packages, and not those of which some versions are excluded", () => {
     const text = `# Added by 'versionlock add' command on 2026-11-25 20:59:07
 Package name: steady
 evr = 1.0-1
@@ -129,7 +129,7 @@ arch = noarch
     expect(parseExcludes("excludepkgs = \n")).toEqual([]);
   });
 
-  it("say whether a reboot is asked for", () => {
+  it("have whether a reboot is required", () => {
     const answer = { type: "reboot", reboot_required: true, packages: [], documentation: "" };
     expect(asksReboot(json([answer]))).toBe(true);
     expect(asksReboot(json([{ ...answer, reboot_required: false }]))).toBe(false);

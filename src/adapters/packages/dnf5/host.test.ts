@@ -27,7 +27,7 @@ describe("questions to dnf5", () => {
     expect(told.map((argv) => argv.includes(option))).toEqual([true, false]);
   });
 
-  it("say what else is refused, once", async () => {
+  it("fail with any other refusal, after one attempt", async () => {
     const { told, dnf5 } = refusing({ "--json": 'Unknown argument "--json" for command "list".' });
     await expect(dnf5.ask(["history", "list", "--json"], signal)).rejects.toThrow(
       'cannot ask dnf5: Unknown argument "--json" for command "list".',
@@ -35,7 +35,7 @@ describe("questions to dnf5", () => {
     expect(told).toHaveLength(1);
   });
 
-  it("that need no repository name none", async () => {
+  it("that need no repository name no repository", async () => {
     const { told, dnf5 } = refusing({});
     await dnf5.ask([withoutRepositories, "history", "list"], signal);
     expect(told[0]?.filter((word) => word.includes("*"))).toEqual([]);

@@ -12,7 +12,7 @@ Warning: skipped OpenPGP checks for 1 package from repository: base
 `;
 
 describe("what dnf5 prints", () => {
-  it("tells of scripts that fail", () => {
+  it("names scripts that fail", () => {
     expect(parseScriptErrors(scripts)).toEqual([
       {
         name: "late",
@@ -55,7 +55,7 @@ Failed to download metadata (baseurl: "file:///srv/gone") for repository "base":
     );
   });
 
-  it("says whom nobody vouches for", () => {
+  it("names packages without a trusted signature", () => {
     const check = (why: string): string =>
       `Running transaction\nTransaction failed: Signature verification failed.\nOpenPGP check for package "steady-2.0-1.noarch" (/var/cache/libdnf5/base-78e6/packages/steady-2.0-1.noarch.rpm) from repo "base" has failed: ${why}\n`;
     expect(failureReason(check("The package is not signed."), 1)).toMatch(/^steady-2.0-1.noarch is not signed: /);
@@ -64,7 +64,7 @@ Failed to download metadata (baseurl: "file:///srv/gone") for repository "base":
     );
   });
 
-  it("says something in any case", () => {
+  it("has a reason in any case", () => {
     const silent = "Cannot open log file: (2) - No such file or directory [/proc/dnf5.log]. Dropping all logs.\n";
     expect(failureReason(silent, 3)).toBe("exit code 3");
     expect(failureReason(`${silent}Unknown argument "--json" for command "list".\n`, 2)).toBe(
@@ -72,7 +72,7 @@ Failed to download metadata (baseurl: "file:///srv/gone") for repository "base":
     );
   });
 
-  it("knows when somebody else has the lock", () => {
+  it("shows that another process holds the lock", () => {
     expect(parseLockConflict("Failed to obtain rpm transaction lock. Another transaction is in progress.\n")).toEqual({
       pid: undefined,
     });

@@ -22,7 +22,7 @@ const told = (actions: ReturnType<typeof actionsFor>) =>
   actions.map(({ action, nevra, reason }) => `${action} ${nevra} ${reason}`);
 
 describe("a stored transaction", () => {
-  it("keeps reasons, and what is new is there for others", () => {
+  it("keeps reasons, and gives new packages that of a dependency", () => {
     const changes = [
       change("app", "1.0-1", "2.0-1"),
       change("lib", "1:1.0-1", "0.9-1"),
@@ -48,7 +48,7 @@ describe("a stored transaction", () => {
     });
   });
 
-  it("lets what takes the place of something wanted be wanted", () => {
+  it("gives a package the reason of the one that it replaces", () => {
     const changes = [change("new", null, "2.0-1"), change("old", "1.0-1", null)];
     expect(told(actionsFor(changes, [installed("old", "1.0-1")]))).toEqual([
       "Install new-2.0-1.noarch User",
@@ -56,7 +56,7 @@ describe("a stored transaction", () => {
     ]);
   });
 
-  it("says of what is requested that a user asked for it, and of nothing else", () => {
+  it("gives requested packages alone the reason of a user", () => {
     const asked = { isRequested: true } as const;
     const changes = [
       { ...change("rival", null, "1.0-1"), ...asked },
@@ -86,7 +86,7 @@ describe("a stored transaction", () => {
     expect(() => actionsFor([wrong], [])).toThrow(/as the name of a package/);
   });
 
-  it("of files says what each takes the place of, unless versions may be beside each other", () => {
+  it("of files names what each replaces, unless versions may be installed beside each other", () => {
     const present = [installed("app", "2.0-1"), installed("kernel", "2.0-1"), installed("kernel", "3.0-1")];
     const file = (name: string, version: string) => ({ ...installed(name, version), path: `/srv/${name}.rpm` });
     const left = {
@@ -143,7 +143,7 @@ describe("progress", () => {
     ).toBeUndefined();
   });
 
-  it("is told with every line that says something", () => {
+  it("is reported with every line that is not empty", () => {
     const seen: number[] = [];
     const lines: string[] = [];
     const tell = telling({ step: (percent) => void seen.push(percent), line: (text) => void lines.push(text) });

@@ -42,7 +42,7 @@ Operation aborted by the user.
 `;
 
 describe("what dnf5 would do", () => {
-  it("is read whole, without what is skipped", () => {
+  it("is read completely, without what is skipped", () => {
     const rows = parsePlan(text)?.map(
       ({ kind, name, architecture, version, replaces }) =>
         `${kind} ${name} ${architecture} ${version} ${replaces.join()}`,

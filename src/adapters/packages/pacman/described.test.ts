@@ -43,7 +43,7 @@ Depends On      : None
 Optional Deps   : None
 `;
 
-describe("what pacman tells of its lists", () => {
+describe("pacman's description of packages", () => {
   it("is read", () => {
     expect(read(recorded)).toEqual([
       {
@@ -79,7 +79,7 @@ describe("what pacman tells of its lists", () => {
     ]);
   });
 
-  it("is the same in pieces of any size, cut off or damaged", () => {
+  it("is parsed the same in pieces of any size, cut off or damaged", () => {
     const whole = read(recorded, 1_000_000);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 300 }), (size) => {

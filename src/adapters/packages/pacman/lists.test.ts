@@ -22,7 +22,7 @@ describe("package lists", () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  it("are none, then those of the host, then the service's own", async () => {
+  it("are missing, then those of the host, then the service's own", async () => {
     expect(await currentLists(places)).toBeUndefined();
     await write(places.databases, "core.db", "old", 1000);
     expect(await currentLists(places)).toMatchObject({ databases: places.databases, isOwn: false });
@@ -34,7 +34,7 @@ describe("package lists", () => {
     expect(await readlink(join(places.lists, "local"))).toBe(join(places.databases, "local"));
   });
 
-  it("are those of the host where somebody has fetched newer ones", async () => {
+  it("are those of the host where an administrator has fetched newer ones", async () => {
     await prepareLists(places);
     await write(places.lists, "core.db", "new", 2000);
     await refreshedAt(3000);
@@ -42,7 +42,7 @@ describe("package lists", () => {
     expect(await currentLists(places)).toMatchObject({ databases: places.databases, isOwn: false });
   });
 
-  it("are those of the host where newer ones came in the same moment as the service's own", async () => {
+  it("are those of the host where newer ones came in the same millisecond as the service's own", async () => {
     await prepareLists(places);
     await write(places.lists, "core.db", "new", 2000);
     await write(places.databases, "core.db", "newest", 4000);
@@ -51,7 +51,7 @@ describe("package lists", () => {
     expect(await currentLists(places)).toMatchObject({ databases: places.databases, isOwn: false });
   });
 
-  it("are given to the host with their times, and taken back", async () => {
+  it("are copied to the host with their times, and restored", async () => {
     await write(places.databases, "core.db", "old", 1000);
     await prepareLists(places);
     await write(places.lists, "core.db", "new", 2000);
@@ -77,7 +77,7 @@ describe("package lists", () => {
     expect(modes).toEqual([0o755, 0o755]);
   });
 
-  it("are not taken back from who has fetched others since", async () => {
+  it("are not restored over lists that were fetched since", async () => {
     await write(places.databases, "core.db", "old", 1000);
     await prepareLists(places);
     await write(places.lists, "core.db", "new", 2000);

@@ -96,7 +96,7 @@ describe("reasons", () => {
 });
 
 describe("the lock", () => {
-  it("is what was in the way only where pacman says so", () => {
+  it("is the reason only where pacman says so", () => {
     expect(parseLockConflict("error: failed to init transaction (unable to lock database)\n")).toEqual({
       pid: undefined,
     });

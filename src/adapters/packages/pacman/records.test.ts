@@ -41,7 +41,7 @@ describe("records", () => {
     );
   });
 
-  it("tell what is installed, and whether somebody asked for it", () => {
+  it("have what is installed, and whether it was asked for", () => {
     const text = "%NAME%\nlib\n\n%VERSION%\n1:2.0-3\n\n%ARCH%\nx86_64\n\n%SIZE%\n4096\n\n%GROUPS%\nbase\ndevel\n\n";
     const found = { name: "lib", version: "1:2.0-3", architecture: "x86_64", bytes: 4096, groups: ["base", "devel"] };
     expect(parseRecord(text)).toEqual({ ...found, isManual: true });
@@ -53,7 +53,7 @@ describe("records", () => {
   );
 });
 
-describe("what pacman lists", () => {
+describe("lists of pacman", () => {
   it("are updates, and ones that are held", () => {
     fc.assert(
       fc.property(fc.array(fc.tuple(name, version, version, fc.boolean())), (given) => {

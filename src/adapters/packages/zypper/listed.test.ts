@@ -63,7 +63,7 @@ i+ | own       | package | 1.0-1   | noarch | (System Packages)
     name: some
 `;
 
-describe("what zypper tells of all packages", () => {
+describe("zypper's description of all packages", () => {
   it("is read, with descriptions that look like something else", () => {
     const [fancy, kept, ...others] = read(recorded);
     expect(others).toEqual([]);
@@ -92,7 +92,7 @@ describe("what zypper tells of all packages", () => {
     });
   });
 
-  it("is the same in pieces of any size, cut off or damaged", () => {
+  it("is parsed the same in pieces of any size, cut off or damaged", () => {
     const whole = read(recorded, 1_000_000);
     fc.assert(
       fc.property(fc.integer({ min: 1, max: 300 }), (size) => {
@@ -117,7 +117,7 @@ describe("what zypper tells of all packages", () => {
 
 const info = (text: string): string => `<stream><message type="info">Loading…</message>\n${text}\n</stream>`;
 
-it("reads what zypper tells of one package", () => {
+it("zypper's description of one package is parsed", () => {
   const fancy = `<message type="info">Repository     : Base base
 Name           : fancy
 Version        : 0:1.0-1
@@ -160,7 +160,7 @@ Requires       : ---
   expect(parseInfo(info("package 'nowhere' not found."))).toEqual([]);
 });
 
-it("reads any answer about one package", () => {
+it("zypper's description of one package may be any text", () => {
   const line = fc.oneof(
     fc.constantFrom("Repository : a", "Name : b", "Requires : [2]", "    x", "Installed Size : 1 xB"),
     fc.string(),

@@ -64,7 +64,7 @@ describe("what zypper lists", () => {
     expect(parseHeld(match(false))).toEqual(new Set());
   });
 
-  it("names of those that nobody asked for", () => {
+  it("names of packages that nobody asked for", () => {
     expect(parseAutoInstalled("# AutoInstalled generated\n#\nextra\nlibrary\n#\n")).toEqual(
       new Set(["extra", "library"]),
     );
@@ -100,7 +100,7 @@ describe("what a patch is for", () => {
 });
 
 describe("what does not fit together", () => {
-  it("is told by rpm", () => {
+  it("is parsed from rpm's report", () => {
     const text =
       "Unsatisfied dependencies for app-1:1.0-1.noarch:\n\tlibrary >= 2 is needed by (installed) app-1:1.0-1.noarch\n\tother conflicts with (installed) lib-a-2.0-1.x86_64\n";
     expect(parseUnmet(text)).toEqual([

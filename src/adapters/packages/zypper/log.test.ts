@@ -134,7 +134,7 @@ describe("zypper's history", () => {
     );
   });
 
-  it("is bounded in what it tells of a failure, and reads long lines in time", () => {
+  it("is bounded in the text of a failure, and parses long lines", () => {
     const [found] = read(`2026-01-01 10:00:00|command|root@host|x|\n${`# error: ${"x".repeat(5000)}\n`.repeat(1000)}`);
     expect(found?.error?.length).toBeLessThan(21_000);
     expect(read(`2026-01-01 10:00:00|install|${"\\|".repeat(500_000)}`)).toEqual([]);

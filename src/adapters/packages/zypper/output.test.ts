@@ -1,6 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { failureReason, parseLockConflict, parseScriptErrors, scriptFailures, telling } from "./output.ts";
+import {
+  createXmlReader,
+  failureReason,
+  parseElements,
+  parseLockConflict,
+  parseScriptErrors,
+  scriptFailures,
+  telling,
+} from "./output.ts";
 
 const message = (type: string, text: string): string => `<message type="${type}">${text}</message>\n`;
 const echo = message(
@@ -60,10 +68,10 @@ describe("why zypper failed", () => {
     ["nothing", "", "exit code 8"],
   ])("%s", (_what, text, reason) => expect(failureReason(text, 8)).toBe(reason));
 
-  it("may be a script of which nothing is told", () =>
+  it("may be a script without a message", () =>
     expect(failureReason(message("info", "all done"), 107)).toBe("a script of a package failed"));
 
-  it("is told whatever it writes", () => {
+  it("is never empty, whatever zypper writes", () => {
     fc.assert(
       fc.property(fc.string(), (text) => {
         expect(failureReason(text, 8)).not.toBe("");
@@ -73,7 +81,7 @@ describe("why zypper failed", () => {
 });
 
 describe("a lock", () => {
-  it("is told with the process that holds it", () => {
+  it("is reported with the process that holds it", () => {
     const text = "System management is locked by the application with pid 15656 (/usr/bin/zypper).\nClose this";
     expect(parseLockConflict(message("error", text))).toEqual({ pid: 15656 });
     const rpm =
@@ -128,6 +136,74 @@ describe("what is reported while it runs", () => {
         expect(steps).toEqual([...steps].sort((one, other) => one - other));
         for (const step of steps) expect(step >= 0 && step <= 100).toBe(true);
       }),
+    );
+  });
+});
+
+const escaped = (text: string): string =>
+  text.replaceAll("&", "&amp;").replaceAll("<", "&lt;").replaceAll(">", "&gt;").replaceAll('"', "&quot;");
+
+describe("elements of zypper's output", () => {
+  it("have a name, attributes, text and what is around them", () => {
+    const text = `<?xml version='1.0'?>\n<stream>\n<update kind="package" name="a">one<source url="file:/srv" alias="b"/>two</update></stream>`;
+    expect(parseElements(text)).toEqual([
+      { name: "source", parent: "update", attributes: { url: "file:/srv", alias: "b" }, text: "" },
+      { name: "update", parent: "stream", attributes: { kind: "package", name: "a" }, text: "onetwo" },
+      { name: "stream", parent: "", attributes: {}, text: "\n" },
+    ]);
+  });
+
+  it("come back as they went", () => {
+    fc.assert(
+      fc.property(fc.string({ unit: "binary" }), fc.string(), (text, value) => {
+        const whole = `<a>\n<b c="${escaped(value)}">${escaped(text)}</b></a>`;
+        // Ends of lines become one newline (XML 1.0, §2.11).
+        const read = text.replaceAll(/\r\n?/g, "\n");
+        expect(parseElements(whole)[0]).toEqual({ name: "b", parent: "a", attributes: { c: value }, text: read });
+      }),
+    );
+  });
+
+  it("are read line by line as well as all at once", () => {
+    const names = fc.constantFrom("a", "message", "prompt-x");
+    const { tree } = fc.letrec<{ tree: string }>((tie) => ({
+      tree: fc.oneof(
+        { depthSize: "small" },
+        fc.string().map(escaped),
+        fc
+          .tuple(names, fc.array(tie("tree"), { maxLength: 4 }))
+          .map(([name, inner]) => `<${name}>\n${inner.join("\n")}</${name}>`),
+        names.map((name) => `<${name} v="1"/>`),
+      ),
+    }));
+    fc.assert(
+      fc.property(tree, (text) => {
+        const read = createXmlReader();
+        const lines = text.split("\n").map((line, at, all) => (at === all.length - 1 ? line : `${line}\n`));
+        expect(lines.flatMap(read)).toEqual(parseElements(text));
+      }),
+    );
+  });
+
+  it("are found although the beginning is missing", () => {
+    expect(parseElements('ge type="info">x</message>\n<message type="error">no</message>')).toEqual([
+      { name: "message", parent: "", attributes: { type: "error" }, text: "no" },
+    ]);
+  });
+
+  it.each([
+    ["&#65;&#x42;&apos;", "AB'"],
+    ["&#0;&nbsp;&#99999999;", "&#0;&nbsp;&#99999999;"],
+    ["&#x110000;", "&#x110000;"],
+  ])("decode %s", (text, decoded) => expect(parseElements(`<a>${text}</a>`)[0]?.text).toBe(decoded));
+
+  it("take any text", () => {
+    fc.assert(fc.property(fc.string(), (text) => void parseElements(text)));
+    fc.assert(
+      fc.property(
+        fc.array(fc.constantFrom("<a>", "</a>", "<b/>", "</b>", "x", "<", ">")),
+        (parts) => void parseElements(parts.join("")),
+      ),
     );
   });
 });

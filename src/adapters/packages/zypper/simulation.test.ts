@@ -53,14 +53,14 @@ describe("what zypper would do", () => {
   });
 });
 
-describe("what a repository of somebody's making says", () => {
+describe("texts of a hostile repository", () => {
   const upgrade = (name: string): string =>
     section("to-upgrade", solvable(`name="${name}" edition="2-1" arch="noarch" edition-old="1-1"`));
   const ask = (stdout: string, exitCode = 0) => simulate(answer(stdout, exitCode), ["update"], signal);
   const answer = (stdout: string, exitCode: number) => () =>
     Promise.resolve({ exitCode, stdout, stderr: "", truncated: false });
 
-  it("is text, and never another package", async () => {
+  it("are text, and never another package", async () => {
     const sly = summary(1, upgrade("a")).replace(
       "<description>y",
       '<description>&lt;/description>&lt;/solvable>&lt;solvable type="package" name="base"/> ]]&gt;',
@@ -70,11 +70,11 @@ describe("what a repository of somebody's making says", () => {
     await expect(ask(extra)).rejects.toThrow("cannot read what zypper would do");
   });
 
-  it.each([102, 103])("is a plan although zypper would end with %i", async (exitCode) =>
+  it.each([102, 103])("make a plan although zypper would end with %i", async (exitCode) =>
     expect((await ask(summary(1, upgrade("a")), exitCode)).changes).toHaveLength(1),
   );
 
-  it.each([4, 8, 104, 106])("is refused where zypper ends with %i", async (exitCode) =>
+  it.each([4, 8, 104, 106])("are refused where zypper ends with %i", async (exitCode) =>
     expect(ask(summary(1, upgrade("a")), exitCode)).rejects.toThrow(UpdateRefused),
   );
 });
@@ -118,7 +118,7 @@ describe("the words that make changes", () => {
   );
 });
 
-describe("what nobody asked for", () => {
+describe("packages that nobody asked for", () => {
   const database = (automatic: readonly string[], ...names: readonly string[]) => ({
     packages: names.map((name) => ({ name, version: "1-1", architecture: "noarch" })),
     automatic: new Set(automatic),
@@ -127,12 +127,12 @@ describe("what nobody asked for", () => {
   });
   const step = (name: string, from: string | null, to: string | null) => ({ name, architecture: "noarch", from, to });
 
-  it("stays so, and what comes along is so", () =>
+  it("stay automatic, as are those that come along", () =>
     expect(
       automaticAfter([step("lib", "1-1", "2-1"), step("extra", null, "1-1")], database(["lib"], "lib", "app")),
     ).toEqual(new Set(["lib", "extra"])));
 
-  it("is not what is requested, new or not, and is what comes along with it", () => {
+  it("do not include requested ones, new or not, and include those that come along", () => {
     const changes = [
       { ...step("editor", null, "1-1"), isRequested: true as const },
       { ...step("lib", "1-1", "2-1"), isRequested: true as const },
@@ -144,7 +144,7 @@ describe("what nobody asked for", () => {
     );
   });
 
-  it("is not what takes the place of something that somebody asked for", () => {
+  it("do not include those that replace a package that was asked for", () => {
     const changes = [step("old", "1-1", null), step("new", null, "1-1")];
     expect(automaticAfter(changes, database([], "old"))).toEqual(new Set());
     expect(automaticAfter(changes, database(["old"], "old"))).toEqual(new Set(["new"]));

@@ -16,8 +16,8 @@ const left = (name: string, version: string): PresentPackage => at(name, version
 const names = (packages: readonly { readonly name: string; readonly architecture: string }[]): readonly string[] =>
   packages.map(({ name, architecture }) => `${name}:${architecture}`);
 
-describe("the way back of packages", () => {
-  it("puts what differs and removes what came", () => {
+describe("a rollback of packages", () => {
+  it("installs what differs and removes what is new", () => {
     const earlier = [at("same", "1"), at("changed", "1"), at("gone", "1"), left("bare", "1"), at("torn", "1")];
     const now = [at("same", "1"), at("changed", "2"), at("bare", "2"), at("torn", "1", { state: "unfinished" })];
     const { put, remove } = planPackages(earlier, [...now, at("came", "1"), left("came-and-went", "1")]);
@@ -37,7 +37,7 @@ describe("the way back of packages", () => {
     expect(planPackages(kernels, [at("kernel", "2")])).toEqual({ put: [at("kernel", "1")], remove: [] });
   });
 
-  it("makes whole what was unfinished", () => {
+  it("completes unfinished packages", () => {
     const torn = at("torn", "1", { state: "unfinished" });
     expect(names(planPackages([torn], [torn]).put)).toEqual(["torn:amd64"]);
     expect(planPackages([torn], [at("torn", "1")]).put).toEqual([]);

@@ -50,7 +50,7 @@ describe("a host whose files were restored", () => {
     expect(asked.flatMap((argv) => argv.slice(4))).toEqual(paths.map((path) => `/etc/${path}`));
   });
 
-  it("says what failed, also that a program is missing, and goes on", async () => {
+  it("reports what failed, also a missing program, and continues", async () => {
     writeFileSync(selinux(), "1");
     const failing = () => Promise.resolve({ ...well, exitCode: 255, stderr: "no policy\n" });
     expect(await refresh(["ld.so.conf"], failing)).toEqual(["restorecon: no policy", "/usr/sbin/ldconfig: no policy"]);

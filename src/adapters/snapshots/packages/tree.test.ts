@@ -45,7 +45,7 @@ describe("what has changed of files", () => {
     expect(compareTrees(earlier, earlier)).toEqual([]);
   });
 
-  it("is nothing that is mounted there", () => {
+  it("ignores what is mounted there", () => {
     const mountinfo = [
       "21 1 0:20 / / rw - btrfs /dev/x rw",
       "22 21 0:21 /resolv.conf /etc/resolv.conf rw - tmpfs tmpfs rw",
@@ -55,7 +55,7 @@ describe("what has changed of files", () => {
     expect([...mountsBelow(mountinfo, "/etc")]).toEqual(["resolv.conf", "a b/c"]);
   });
 
-  it("is nothing that is kept out, for which there is a reason", () => {
+  it("ignores excluded paths, each for a reason", () => {
     for (const [path, reason] of Object.entries(keptOut)) {
       expect([path, isKeptOut(path), reason.length > 10]).toEqual([path, true, true]);
     }

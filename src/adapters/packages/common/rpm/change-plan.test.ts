@@ -72,7 +72,7 @@ describe("packages that are to be installed", () => {
     expect(asked).toEqual(["install editor/*,lib/x86_64"]);
   });
 
-  it("are none where they are there", async () => {
+  it("are not changed where they are installed already", async () => {
     expect((await manager({}).plan("install", "app", "lib", "lib:i686", "java-1.8.0")).changes).toEqual([]);
   });
 
@@ -97,7 +97,7 @@ describe("packages that are to be installed", () => {
     "No match for argument: nowhere; Unable to find a match: nowhere",
     "Failed to resolve the transaction: No match for argument: nowhere",
     "Package 'nowhere' not found.",
-  ])("are told where they are no packages: %s", async (reason) => {
+  ])("are refused where they are not packages: %s", async (reason) => {
     const { plan, asked } = manager({ install: new UpdateRefused(reason), erasing: [] });
     await expect(plan("install", "nowhere")).rejects.toThrow(/^nowhere is not a package \(/);
     expect(asked).toHaveLength(1);

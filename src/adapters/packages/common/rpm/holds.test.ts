@@ -67,7 +67,7 @@ describe("holds by name", () => {
     await expect(open([app], [app])({ isHeld: true, packages: [app] }, signal)).rejects.toThrow("another version");
   });
 
-  it("say what failed", async () => {
+  it("report what failed", async () => {
     const failed = open([app], new TransactionFailed("no space left"));
     expect(await failed({ isHeld: true, packages: [app] }, signal)).toEqual({ isDone: false, reason: "no space left" });
   });

@@ -34,7 +34,7 @@ it("reports an upgrade with both versions, and a package that another one obsole
   ]);
 });
 
-it("users are named where they are known, and root and nobody are not", async () => {
+it("requesting users are named where they are known, and root and nobody are not", async () => {
   const folder = mkdtempSync(join(tmpdir(), "steward-users-"));
   try {
     const passwd = join(folder, "passwd");

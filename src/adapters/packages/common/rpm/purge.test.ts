@@ -55,7 +55,7 @@ describe("purging packages of rpm", () => {
   });
   afterEach(() => rm(root, { recursive: true }));
 
-  it("takes away what is left of those that go, and nothing of others", async () => {
+  it("removes what is left of removed packages, and nothing of others", async () => {
     const changes = [removal("app"), removal("lib")];
     expect(await open().around("one", changes, () => remove("app", "lib"), signal)).toEqual(done);
     expect((await left()).sort()).toEqual(["app/conf.rpmsave.mine", "other $(x).rpmnew", "other/conf.rpmsave"]);
@@ -72,7 +72,7 @@ describe("purging packages of rpm", () => {
     expect(await left()).not.toContain("lib/conf.rpmsave");
   });
 
-  it("is gone on with by another process, and forgotten where nothing was changed", async () => {
+  it("is resumed by another process, and forgotten where nothing was changed", async () => {
     const unseen = new TransactionUnseen("systemd did not tell");
     const begun = open().around(
       "one",
@@ -94,7 +94,7 @@ describe("purging packages of rpm", () => {
     expect(await noted()).toEqual([]);
   });
 
-  it("says what it could not take away", async () => {
+  it("reports what it could not remove", async () => {
     await rm(join(root, "etc/app/conf.rpmsave"));
     await mkdir(join(root, "etc/app/conf.rpmsave"));
     expect(await open().around("one", [removal("app")], () => remove("app"), signal)).toMatchObject({

@@ -14,7 +14,7 @@ const rpm = (name: string, version: string, repository: string, rest: { arch?: s
   ]);
 
 describe("records of packages", () => {
-  it("are what they were, whatever packages say of themselves, and however the bytes come", () => {
+  it("are parsed as they were written, whatever text packages have, and however the bytes come", () => {
     const field = fc.string({ unit: "binary", maxLength: 12 }).filter((text) => !/^\n|[\ud800-\udfff]/.test(text));
     const records = fc.array(fc.tuple(field, field, field), { maxLength: 6 });
     fc.assert(
@@ -29,7 +29,7 @@ describe("records of packages", () => {
     );
   });
 
-  it("are left out where they have not all fields, and what has no end is nothing", () => {
+  it("are left out where fields are missing, and fail where one has no end", () => {
     const text = `package app is not installed\n${recordOf(["a", "b"])}${recordOf(["a"])}c${marks.field}d`;
     expect(parseRecords(text, marks, 2)).toEqual([["package app is not installed\na", "b"]]);
     const reader = createRecordReader(marks, 2, () => undefined);
@@ -38,7 +38,7 @@ describe("records of packages", () => {
     expect(() => reader.end()).toThrow("a record is longer than");
   });
 
-  it("have marks that nobody knows before, and formats with as many fields as are read", () => {
+  it("have unpredictable separators, and formats with as many fields as are read", () => {
     expect(createMarks()).not.toEqual(marks);
     for (const format of [listsFormat(marks), rpmFormat(marks)]) {
       expect(format.split(marks.field)).toHaveLength(describedCount);
@@ -46,7 +46,7 @@ describe("records of packages", () => {
     }
   });
 
-  it("say what is known, and nothing where nothing is", () => {
+  it("are described by what is known, without placeholders", () => {
     expect(rpm("app", "0:1.0-1", "base")).toEqual({
       name: "app",
       version: "1.0-1",

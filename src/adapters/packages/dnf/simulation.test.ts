@@ -50,8 +50,8 @@ const row = (kind: string, name: string, version: string, rest: object = {}) => 
   ...rest,
 });
 
-describe("the table of a transaction", () => {
-  it("is read whole, without what is skipped", () => {
+describe("the table of a transaction of dnf", () => {
+  it("is read completely, without what is skipped", () => {
     const kernel = { architecture: "x86_64", repository: "baseos" };
     expect(parseTable(text)).toEqual([
       row("install", "kernel-core", "5.14.0-2.el9", kernel),
