@@ -1,4 +1,3 @@
-import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
   asksReboot,
@@ -134,23 +133,5 @@ arch = noarch
     expect(asksReboot(json([answer]))).toBe(true);
     expect(asksReboot(json([{ ...answer, reboot_required: false }]))).toBe(false);
     expect(asksReboot("")).toBe(false);
-  });
-
-  it("may be any text", () => {
-    fc.assert(
-      fc.property(fc.string(), (text) => {
-        for (const parse of [
-          asksReboot,
-          parseAdvisories,
-          parseCheck,
-          parseCheckUpgrade,
-          parseExcludes,
-          parseHistory,
-          parseTransaction,
-          parseVersionLocks,
-        ])
-          void parse(text);
-      }),
-    );
   });
 });
