@@ -61,7 +61,7 @@ describe.each<readonly [string, () => PackageCatalog, boolean]>([
           expect((await catalog.show(`${each}:${architecture}`, signal))?.installed?.state).toBe("installed");
     });
 
-    it("shows a package, and none that is not there", async () => {
+    it("shows a package, and no unknown one", async () => {
       expect(await catalog.show("dpkg", signal)).toMatchObject({
         name: "dpkg",
         installed: { isManual: expect.any(Boolean), state: "installed" },
@@ -71,14 +71,14 @@ describe.each<readonly [string, () => PackageCatalog, boolean]>([
         expect([none, await catalog.show(none, signal)]).toEqual([none, undefined]);
     });
 
-    it("says what requires a package, and which files it has", async () => {
+    it("has what requires a package, and its files", async () => {
       expect((await catalog.requiring("dpkg", signal)).map((each) => each.name)).toContain("dash");
       const files = (await catalog.filesOf("dpkg", signal)) ?? [];
       expect(files).toContain("/usr/bin/dpkg");
       expect(await catalog.filesOf("../../../etc/passwd", signal)).toBeUndefined();
     });
 
-    it("gives what was logged, newest first", async () => {
+    it("lists history entries, newest first", async () => {
       const times: number[] = [];
       for await (const { startedAt } of catalog.history(signal)) times.push(startedAt);
       expect(times).toEqual(times.toSorted((a, b) => b - a));

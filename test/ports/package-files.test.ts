@@ -46,7 +46,7 @@ describe.each([
     ]);
   });
 
-  it.skipIf(!isHere)("are brought into a folder, and say what they are", async () => {
+  it.skipIf(!isHere)("are fetched into a directory, and identified", async () => {
     const files = make();
     const wanted = await found(files);
     const { name } = await files.fetch(wanted, folder, signal);
@@ -55,7 +55,7 @@ describe.each([
     expect(await files.identify(join(folder, name), signal)).toEqual({ name: wantedName, architecture, version });
   });
 
-  it.skipIf(!isHere)("are missing where nobody has that version", async () => {
+  it.skipIf(!isHere)("are missing where that version is not available", async () => {
     const files = make();
     const other = { ...(await found(files)), version: "0.0.0-never" };
     await expect(files.fetch(other, folder, signal)).rejects.toThrow(PackageFileMissing);
@@ -63,12 +63,12 @@ describe.each([
     await expect(files.fetch(bare, folder, signal)).rejects.toThrow(PackageFileMissing);
   });
 
-  it.skipIf(!isHere)("are not taken for what they are not", async () => {
+  it.skipIf(!isHere)("are not confused with other files", async () => {
     writeFileSync(join(folder, "other.deb"), "something else");
     await expect(make().identify(join(folder, "other.deb"), signal)).rejects.toThrow("other.deb is not a package file");
   });
 
-  it.skipIf(!isHere)("have nothing to do for what is there already", async () => {
+  it.skipIf(!isHere)("are not installed again", async () => {
     const files = make();
     const nothing = { files: [], configuration: [], remove: [], marks: [] };
     expect(await files.restore(nothing, transaction, signal)).toEqual({ isDone: true, reason: "" });

@@ -7,9 +7,7 @@ import { createDatabase } from "#adapters/packages/apt/database.ts";
 import { apt } from "#adapters/packages/apt/index.ts";
 import { createFaults } from "#adapters/packages/apt/states.ts";
 import { aptPaths } from "#adapters/packages/apt/words.ts";
-import type { PackageFaults, PackageManager } from "#domain/ports/packages.ts";
 import { createFakeClock } from "../fakes/clock.ts";
-import { createFakePackageManager, fakePackage } from "../fakes/package-manager.ts";
 
 const signal = new AbortController().signal;
 const needsReboot = () => Promise.resolve(false);
@@ -48,71 +46,27 @@ function onFiles(status: string, updates: readonly string[] = [], unmet = "") {
 }
 
 const well = stanza("dpkg", "install ok installed") + stanza("steady", "install ok installed");
-const cases: readonly [string, Partial<PackageFaults>, () => PackageManager][] = [
-  ["nothing is wrong", {}, () => onFiles(well).states],
-  [
-    "a package is not set up",
-    { unfinished: [{ name: "slow", version: "2", state: "unpacked", mustBeReinstalled: false }] },
-    () => onFiles(well + stanza("slow", "install ok unpacked", "2")).states,
-  ],
-  [
-    "dpkg was interrupted",
-    {
-      isInterrupted: true,
-      unfinished: [{ name: "slow", version: "2", state: "half-configured", mustBeReinstalled: false }],
-    },
-    () =>
-      onFiles(well + stanza("slow", "install ok unpacked", "1"), [
-        stanza("slow", "install reinstreq half-installed", "2"),
-        stanza("slow", "install ok half-configured", "2"),
-      ]).states,
-  ],
-  [
-    "a package must be installed again",
-    { unfinished: [{ name: "torn", version: "1.0", state: "half-installed", mustBeReinstalled: true }] },
-    () => onFiles(well + stanza("torn", "install reinstreq half-installed")).states,
-  ],
-  [
-    "one of another architecture must be installed again",
-    { unfinished: [{ name: "torn:i386", version: "1.0", state: "half-installed", mustBeReinstalled: true }] },
-    () => {
-      const dpkg = stanza("dpkg", "install ok installed", "1.0", "amd64");
-      const torn = stanza("torn", "install reinstreq half-installed", "1.0", "i386");
-      return onFiles(dpkg + stanza("torn", "install ok installed", "1.0", "amd64") + torn).states;
-    },
-  ],
-  [
-    "a dependency is not there",
-    { unmet: [{ name: "needy", needs: "Depends: needed (>= 1.0)" }] },
-    () => onFiles(well, [], unmetText).states,
-  ],
-  [
-    "a package is held",
-    { installed: 3, held: [{ name: "kept", version: "7" }] },
-    () => onFiles(well + stanza("kept", "hold ok installed", "7") + stanza("gone", "hold ok not-installed")).states,
-  ],
-];
 
-describe.each(cases)("packages of which %s", (_, changes, onHost) => {
-  it.each([
-    [
-      "fake",
-      () =>
-        Object.assign(createFakePackageManager([fakePackage("dpkg", "1"), fakePackage("steady", "1")]), {
-          faulty: changes,
-        }),
-    ],
-    ["apt", onHost],
-  ])("%s", async (__, make) => {
-    const expected = { installed: 2, unfinished: [], isInterrupted: false, unmet: [], held: [], writer: undefined };
-    const states = make();
-    expect(states.name).toBe("apt");
-    expect(await states.faults(signal)).toEqual({ ...expected, ...changes });
+/** What a real dpkg leaves is in test/host/packages.long.test.ts. */
+describe("faults of packages", () => {
+  it("are found for each architecture", async () => {
+    const of = (architecture: string, name: string, status: string) => stanza(name, status, "1.0", architecture);
+    const isInstalled = "install ok installed";
+    const both = of("amd64", "dpkg", isInstalled) + of("amd64", "torn", isInstalled);
+    const torn = of("i386", "torn", "install reinstreq half-installed");
+    expect(await onFiles(both + torn).states.faults(signal)).toEqual({
+      installed: 2,
+      unfinished: [{ name: "torn:i386", version: "1.0", state: "half-installed", mustBeReinstalled: true }],
+      isInterrupted: false,
+      unmet: [],
+      held: [],
+      writer: undefined,
+    });
   });
 });
 
-describe("apt", () => {
-  it("is asked once for what does not change, and never to lock or to write", async () => {
+describe("apt, inspected for faults,", () => {
+  it("is run once for an unchanged state, without locks and without writing", async () => {
     const { states, asked, files } = onFiles(well, [], unmetText);
     await states.faults(signal);
     await states.faults(signal);
@@ -123,7 +77,7 @@ describe("apt", () => {
     expect(asked).toHaveLength(2);
   });
 
-  it("is not asked while dpkg's own files are in between", async () => {
+  it("does not run while dpkg has unmerged updates", async () => {
     const { states, asked } = onFiles(well, [stanza("slow", "install ok unpacked")], unmetText);
     expect(await states.faults(signal)).toMatchObject({ isInterrupted: true, unmet: [] });
     expect(asked).toEqual([]);
@@ -153,7 +107,7 @@ describe("apt", () => {
     return faults(signal);
   };
 
-  it("is not taken for interrupted when it begins while its files are read", async () => {
+  it("is not reported as interrupted when dpkg begins while its files are read", async () => {
     expect(await withLocks((lock, _, looks) => lock === "database" && looks > 2)).toMatchObject({
       writer: { program: "database" },
     });
@@ -166,7 +120,7 @@ describe("apt", () => {
     expect(kept).toMatchObject({ writer: undefined, unfinished: [{ name: "slow" }] });
   });
 
-  it("fails with apt's own words when it cannot tell", async () => {
+  it("fails with apt's error when it cannot answer", async () => {
     const { files } = onFiles(well);
     const exec: Exec = () =>
       Promise.resolve({ exitCode: 100, stdout: "", stderr: "E: The package cache is corrupted\n", truncated: false });

@@ -104,7 +104,7 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
         );
     });
 
-    it("plans nothing to install what is there in its newest version, and says why some packages stay", async () => {
+    it("plans nothing for a package in its newest version, and has a reason for each unremovable package", async () => {
       const pending = new Set(available.updates.map(keyOf));
       const steady = installed.find((each) => !each.isHeld && !pending.has(keyOf(each))) ?? fakePackage("none", "");
       const request = { change: "install", names: [steady.name], removesOnlyNamed: false } as const;
@@ -116,7 +116,7 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
       expect((await manager.simulate({ ...everything, names: [] }, signal)).changes).toEqual([]);
     });
 
-    it("is done with an empty plan at once, and with waiting for a transaction that nobody began", async () => {
+    it("completes an empty plan at once, and the wait for an unknown transaction", async () => {
       const nothing = { changes: [], downloadBytes: 0, diskBytes: 0 };
       expect(await manager.commit(nothing, { id: "nobody-began-it", progress }, signal)).toEqual({
         isDone: true,

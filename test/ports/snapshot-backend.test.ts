@@ -154,7 +154,7 @@ describe.each([
     expect(list[0]).toEqual(snapshot);
   });
 
-  it("have an id of their own that is no path", async () => {
+  it("have a unique id that is not a path", async () => {
     const { backend } = setUp();
     await create(backend);
     await expect(create(backend)).rejects.toThrow("already");
@@ -168,7 +168,7 @@ describe.each([
     expect((await backend.list(signal)).map((each) => each.id)).toEqual([id]);
   });
 
-  it("tell what has changed since, and undo it", async () => {
+  it("have what has changed since, and undo it", async () => {
     const { backend, etc, setPackages, packages, write, remove, read } = setUp();
     setPackages([app, presentPackage("tool", "5")]);
     write("kept", "same");
@@ -209,7 +209,7 @@ describe.each([
     expect((await backend.rollback(id, { ...transaction, id: "back-2" }, signal)).packages).toEqual([]);
   });
 
-  it("ask for a reboot when what runs all the time was put back", async () => {
+  it("require a reboot after libc was rolled back", async () => {
     const { backend, setPackages } = setUp();
     setPackages([presentPackage("libc6", "1")]);
     await create(backend, { changes: [{ ...update, name: "libc6" }] });
@@ -228,7 +228,7 @@ describe.each([
     await backend.verify(other, signal);
   });
 
-  it("say what they have brought back for as long as it may not have been written down", async () => {
+  it("report what they have restored until it has been recorded", async () => {
     const { backend, setPackages, write, read } = setUp();
     setPackages([app]);
     write("hosts", "then");
@@ -332,7 +332,7 @@ describe("snapshots: packages", () => {
     const touched = { ...transaction, etc: "touched" } as const;
     const app2 = presentPackage("app", "2");
 
-    it("leave alone what something else changed, and say so", async () => {
+    it("leave foreign changes alone, and report them", async () => {
       const { backend, etc, files, setPackages, write, read, remove } = setUpReal();
       files.owners.set("app.conf", "app").set("tool.conf", "tool");
       for (const path of ["app.conf", "tool.conf", "passwd", "group", "cert.pem", "made.conf"]) write(path, "then");
@@ -406,7 +406,7 @@ describe("snapshots: packages", () => {
       expect(["twice", "later", "between"].map(read)).toEqual([other, other, other]);
     });
 
-    it("say that there is no record of an update, and lead configuration files back all the same", async () => {
+    it("report that no update is recorded, and restore configuration files all the same", async () => {
       const { backend, files, setPackages, write, read } = setUpReal();
       files.owners.set("app.conf", "app");
       write("app.conf", "then");
@@ -508,7 +508,7 @@ describe("snapshots: packages", () => {
     expect([read("both"), lstatSync(join(etc, "both")).mode & 0o777]).toEqual(["content", 0o640]);
   });
 
-  it("leave the labels of SELinux to its policy: another one is no change, and none is kept", async () => {
+  it("leave SELinux labels to the policy: they are neither compared nor kept", async () => {
     const { backend, etc, write } = setUpReal();
     const keeper = createAttributes({ exec });
     const label = async (type: string): Promise<void> => {
@@ -530,7 +530,7 @@ describe("snapshots: packages", () => {
     expect(await keeper.read(etc, signal)).toEqual(new Map());
   });
 
-  it("tell what was brought back before somebody took the lock, and nothing of a lock that was held from the first", async () => {
+  it("report what was restored before another process took the lock, and fail where it was held from the first", async () => {
     const { backend, files, setPackages, packages } = setUpReal();
     await create(backend);
     setPackages([{ ...app, version: "2.0" }]);
@@ -551,7 +551,7 @@ describe("snapshots: packages", () => {
     expect(packages()).toMatchObject([{ version: app.version }]);
   });
 
-  it("leave alone what is kept out", async () => {
+  it("leave excluded files alone", async () => {
     const { backend, write, read } = setUpReal();
     for (const path of ["machine-id", "resolv.conf", "steward/config.yaml"]) write(path, "then");
     await create(backend);
@@ -561,7 +561,7 @@ describe("snapshots: packages", () => {
     expect(["machine-id", "resolv.conf", "steward/config.yaml", "mtab"].map(read)).toEqual(Array(4).fill("now"));
   });
 
-  it("keep nothing twice, nothing of nobody, and nothing open to others", async () => {
+  it("store each content once, for as long as it is needed, closed to other users", async () => {
     const { backend, folder, write, setPackages } = setUpReal();
     write("one", "same");
     write("two", "same");
@@ -589,7 +589,7 @@ describe("snapshots: packages", () => {
     expect(packages().map(({ version }) => version)).toEqual(["1"]);
   });
 
-  it("say which package files are missing before anything is touched, and ask the repository first", async () => {
+  it("report missing package files before anything is touched, and ask the repository first", async () => {
     const { backend, folder, setPackages, files, write, read } = setUpReal();
     write("hosts", "then");
     await create(backend, { changes: [] });
@@ -609,7 +609,7 @@ describe("snapshots: packages", () => {
     const names = (found: readonly { readonly name: string; readonly version: string }[]) =>
       found.map(({ name, version }) => `${name} ${version}`).toSorted();
 
-    it("are partial and say so, or refused where all of it is demanded", async () => {
+    it("are partial, or refused where a complete one is demanded", async () => {
       const { backend, files, setPackages } = setUpReal({ isBuildable: false });
       setPackages([app, tool]);
       files.repository.push({ ...tool });
@@ -627,7 +627,7 @@ describe("snapshots: packages", () => {
       expect((await backend.list(signal)).map(({ lacks }) => lacks)).toEqual([[], [], []]);
     });
 
-    it("return what they can where that is asked for, and leave the settings of the rest", async () => {
+    it("return what they can where that is requested, and leave the settings of the rest", async () => {
       const { backend, files, setPackages, packages, write, read } = setUpReal({ isBuildable: false });
       setPackages([app, tool]);
       files.repository.push({ ...tool });
@@ -669,7 +669,7 @@ describe("snapshots: packages", () => {
       expect(readdirSync(join(folder, "work"))).toEqual([]);
     });
 
-    it("keep no more than there is room for, the small ones first", async () => {
+    it("store files in advance up to a limit, the small ones first", async () => {
       const big = { name: `app-${"x".repeat(200)}`, architecture: "amd64", version: "2" };
       const { backend, files, folder, setPackages } = setUpReal({ isBuildable: false, aheadBytes: 200 });
       files.repository.push(two, big);
@@ -679,7 +679,7 @@ describe("snapshots: packages", () => {
       expect(readdirSync(join(folder, "packages"))).toEqual(["app_2_amd64.json"]);
     });
 
-    it("keep what was kept while the package manager does not answer", async () => {
+    it("keep stored files while the package manager does not answer", async () => {
       const { backend, files, folder } = setUpReal({ isBuildable: false });
       files.repository.push(two);
       await backend.keep([two], { id: "op-1", progress }, signal);
@@ -689,7 +689,7 @@ describe("snapshots: packages", () => {
     });
   });
 
-  it("bring back what was only configuration", async () => {
+  it("restore packages of which only configuration was left", async () => {
     const { backend, setPackages, packages } = setUpReal();
     const left = presentPackage("left", "7", { state: "configuration", isManual: false });
     setPackages([app, left]);
@@ -702,7 +702,7 @@ describe("snapshots: packages", () => {
     expect(packages().find(({ name }) => name === "left")).toMatchObject({ state: "configuration", version: "7" });
   });
 
-  it("report a package that cannot be set up, with /etc brought back all the same", async () => {
+  it("report a package that cannot be configured, and restore /etc all the same", async () => {
     const { backend, setPackages, files, write, read } = setUpReal();
     write("hosts", "then");
     await create(backend);
@@ -715,7 +715,7 @@ describe("snapshots: packages", () => {
     expect(read("hosts")).toBe("then");
   });
 
-  it("go on after an interruption, and still know all that was changed", async () => {
+  it("are resumed after an interruption, and report all changes", async () => {
     const { backend, setPackages, files, write, read } = setUpReal();
     setPackages([app, presentPackage("tool", "1")]);
     write("hosts", "then");
@@ -737,7 +737,7 @@ describe("snapshots: packages", () => {
     expect(read("hosts")).toBe("then");
   });
 
-  it("leave nothing when one cannot be taken whole", async () => {
+  it("leave no residue when one cannot be taken", async () => {
     const { backend, folder } = setUpReal();
     await expect(create(backend, { changes: [{ ...update, from: "0" }] })).rejects.toThrow("cannot keep app 0");
     expect(await backend.list(signal)).toEqual([]);
@@ -758,7 +758,7 @@ describe("snapshots: packages", () => {
     expect(await backend.list(signal)).toHaveLength(1);
   });
 
-  it("say what of which snapshot is damaged, and not where that is kept", async () => {
+  it("report what of which snapshot is damaged, without the path of the store", async () => {
     const { backend, base, etc, folder, write } = setUpReal();
     write("hosts", "localhost");
     await create(backend);
@@ -792,7 +792,7 @@ describe("snapshots: packages", () => {
     expect((await backend.list(signal)).map(({ description }) => description).join()).not.toContain(base);
   });
 
-  it("are whole again when what they share with a new one was damaged", async () => {
+  it("are repaired by a new one that shares their content", async () => {
     const { backend, folder, write } = setUpReal();
     write("hosts", "localhost");
     await create(backend);
@@ -806,7 +806,7 @@ describe("snapshots: packages", () => {
     await backend.verify(id, signal);
   });
 
-  describe("of somebody else's making", () => {
+  describe("with hostile content", () => {
     const rehash = (folder: string, text: string): void => {
       writeFileSync(join(folder, id, "manifest.json"), text);
       const hash = createHash("sha256").update(text).digest("hex");

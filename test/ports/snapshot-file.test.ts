@@ -108,7 +108,7 @@ describe("a file of a snapshot", () => {
       Buffer.from(Array.from({ length: 20_000 }, (_, at) => `${at}\n`).join("")),
       "more than 2000 lines differ",
     ],
-  ])("that is %s is not shown, and the reason is told", async (_, content, reason) => {
+  ])("that is %s is not shown, for a reason that is given", async (_, content, reason) => {
     write("it", "then\n".repeat(20_000));
     await take();
     write("it", content);

@@ -1,10 +1,20 @@
-import { mkdirSync, mkdtempSync, renameSync, rmSync, statSync, utimesSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createDatabase } from "./database.ts";
-import { createOffers } from "./offers.ts";
+import { createOffers, listsAt } from "./offers.ts";
 import { aptPaths } from "./words.ts";
 
 const signal = new AbortController().signal;
@@ -53,7 +63,9 @@ function install(version: string): void {
 function startProcess(parts: { stateDir?: string; meanwhile?: () => void; installed?: string; laterMs?: number } = {}) {
   const { stateDir = at("state"), meanwhile, installed = "1", laterMs = 10_000 } = parts;
   const asked: string[] = [];
+  const words: (readonly string[])[] = [];
   const exec: Exec = (argv) => {
+    words.push(argv);
     asked.push(argv.includes("--") ? "versions" : "sources");
     meanwhile?.();
     return Promise.resolve({
@@ -73,7 +85,7 @@ function startProcess(parts: { stateDir?: string; meanwhile?: () => void; instal
   });
   const versions = async () =>
     (await offers(signal)).map(({ entry, candidate, suites }) => [entry.version, candidate, ...suites]);
-  return { versions, asked };
+  return { versions, asked, words };
 }
 
 describe("offers", () => {
@@ -85,6 +97,16 @@ describe("offers", () => {
     const second = startProcess();
     expect(await second.versions()).toEqual([["1", "9", "stable-security"]]);
     expect(second.asked).toEqual([]);
+  });
+
+  it("are asked for by names of installed packages alone, after the end of the options", async () => {
+    install("1");
+    const more = ["Package: -o Evil\nStatus: install ok installed", "Package: gone\nStatus: deinstall ok config-files"];
+    appendFileSync(at("status"), more.map((each) => `${each}\nArchitecture: all\nVersion: 1\n\n`).join(""));
+    const { versions, words } = startProcess();
+    await versions();
+    const asked = words.find((argv) => argv.includes("--")) ?? [];
+    expect(asked.slice(asked.indexOf("--") + 1)).toEqual(["dpkg", "openssl"]);
   });
 
   it("are asked for again when the status file is another of the same size and second", async () => {
@@ -141,5 +163,72 @@ describe("offers", () => {
       expect(await versions()).toEqual([["1", "9", "stable-security"]]);
       expect(asked.sort()).toEqual(["sources", "versions"]);
     }
+  });
+});
+
+describe("package lists", () => {
+  let folder: string;
+
+  beforeEach(() => {
+    folder = mkdtempSync(join(tmpdir(), "steward-lists-test-"));
+    mkdirSync(join(folder, "lists"));
+  });
+
+  afterEach(() => rmSync(folder, { recursive: true }));
+
+  describe("the age of the lists", () => {
+    const at = () => listsAt({ lists: join(folder, "lists"), refreshStamp: join(folder, "stamp") });
+    const list = (name: string): string => join(folder, "lists", name);
+    let last = 0;
+    /** The kernel sets the time of a change; no program does. Each has a later one. */
+    const touch = (name: string): number => {
+      let at = last;
+      while (at <= last) {
+        writeFileSync(list(name), "");
+        at = statSync(list(name)).ctimeMs;
+      }
+      last = at;
+      return at;
+    };
+
+    it("is unknown where there are no lists", async () => {
+      mkdirSync(list("partial"));
+      mkdirSync(list("auxfiles"));
+      touch("lock");
+      expect(await at()).toBe(undefined);
+      rmSync(list("."), { recursive: true });
+      expect(await at()).toBe(undefined);
+    });
+
+    it("is that of the source that was left alone for longest", async () => {
+      const first = touch("one.example_dists_stable_InRelease");
+      const second = touch("two.example_._Release");
+      touch("three.example_dists_stable-security_InRelease");
+      touch("one.example_dists_stable_main_binary-amd64_Packages");
+      expect(await at()).toBe(first);
+      touch("one.example_dists_stable_InRelease");
+      expect(await at()).toBe(second);
+    });
+
+    it("ignores sources on disks and in directories, of which nothing is fetched", async () => {
+      touch("_srv_packages_._Release");
+      touch("Debian%20GNU_Linux%2012_dists_bookworm_Release");
+      symlinkSync("/srv/packages/Release", list("_srv_other_._InRelease"));
+      const fetched = touch("one.example_dists_stable_InRelease");
+      expect(await at()).toBe(fetched);
+    });
+
+    it("is that of the directory where no source has a server", async () => {
+      touch("_srv_packages_._Release");
+      utimesSync(list("."), 1_000, 1_000);
+      expect(await at()).toBe(1_000_000);
+    });
+
+    it("is no older than the last refresh that succeeded completely", async () => {
+      touch("one.example_dists_stable_InRelease");
+      writeFileSync(join(folder, "stamp"), "");
+      utimesSync(join(folder, "stamp"), 4_000_000_000, 4_000_000_000);
+      expect(await at()).toBe(4_000_000_000_000);
+    });
   });
 });
