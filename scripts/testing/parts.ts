@@ -144,7 +144,6 @@ export const parts: readonly Part[] = [
     commands: [
       long(
         "host/approvals",
-        "host/approvals-updates",
         "host/audit",
         "process/approvals-killed",
         "process/keystore-crash",

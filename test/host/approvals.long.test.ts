@@ -1,124 +1,117 @@
-import { setTimeout as sleep } from "node:timers/promises";
-import { describe, expect, it } from "vitest";
-import type { Approval } from "#contract/approvals.ts";
+import { expect, it } from "vitest";
 import { scopes } from "#contract/scopes.ts";
 import { installedPrograms } from "./program.ts";
 import { approvalsOf } from "./support/approvals.ts";
+import { slowNames, updatesOn } from "./support/apt-updates.ts";
 import { eventually } from "./support/eventually.ts";
 import { describeOnHost } from "./support/session.ts";
 import { property } from "./support/systemctl.ts";
 
 const unit = "cron.service";
 
-describe.each(["btrfs", "ext4"] as const)("with its root on %s,", (fileSystem) => {
-  describeOnHost("a host whose changes others approve", { fileSystem }, (session) => {
-    const { ask, approve } = approvalsOf(() => session.service.url);
-    const newKey = async (name: string, given: readonly string[]): Promise<string> =>
-      (await session.api.createKey({ body: { name, scopes: [...given] } })).key;
-    const mainPid = (): Promise<string> => property(session, unit, "MainPID");
-    const restart = (key: string) => ask(key, "POST", `/system/services/${unit}/restart`);
-
-    it("restarts a service once, when it was approved, and not before", { timeout: 120_000 }, async () => {
-      const proposer = await newKey("proposer", [`propose:services:restart:${unit}`]);
-      const before = await mainPid();
-      const { status, json: waits } = await restart(proposer);
-      expect([status, waits.status, waits.plan.units]).toEqual([202, "pending", [unit]]);
-      expect(await approve(proposer, waits)).toMatchObject({ status: 403 });
-      await session.service.restart();
-      expect(await mainPid()).toBe(before);
-
-      expect(await approve(session.service.adminKey, waits)).toMatchObject({ status: 200, json: { status: "done" } });
-      const after = await mainPid();
-      expect(after).not.toBe(before);
-      expect(await approve(session.service.adminKey, waits)).toMatchObject({ status: 409 });
-      expect(await mainPid()).toBe(after);
-      const { entries } = await session.api.listAudit({ query: { operation: "restartService", outcome: "ok" } });
-      expect(entries.find((each) => each.status !== 202)).toMatchObject({
-        key_name: "proposer",
-        target: { approved_by: expect.stringContaining("admin") },
-      });
-      // It fails where the chain is broken.
-      await session.host.exec([...installedPrograms, "audit", "verify"]);
+describeOnHost("approvals on a host", (session) => {
+  const { shell } = session;
+  const { service, api, install, oldOf, newest, versionsOf } = updatesOn(session);
+  const { ask, approve } = approvalsOf(() => service().url);
+  const newKey = async (name: string, given: readonly string[]): Promise<string> =>
+    (await api().createKey({ body: { name, scopes: [...given] } })).key;
+  const mainPid = (): Promise<string> => property(session, unit, "MainPID");
+  const restart = (key: string) => ask(key, "POST", `/system/services/${unit}/restart`);
+  const statusOf = (key: string, id: string, expected: readonly string[]) =>
+    eventually(async () => {
+      const { json } = await ask(key, "GET", `/approvals/${id}`);
+      expect(expected).toContain(json.status);
+      return json;
     });
+  /** Fails where the chain is broken. */
+  const verifyAudit = () => session.host.exec([...installedPrograms, "audit", "verify"]);
 
-    it("follows what outlives its request to the end", { timeout: 120_000 }, async () => {
-      const proposer = await newKey("keeper", ["propose:updates:apply"]);
-      const { json: waits } = await ask(proposer, "POST", "/updates/snapshots", { body: {} });
-      const { json: approved } = await approve(session.service.adminKey, waits);
-      expect(approved.operation_id).toEqual(expect.any(String));
-      await eventually(async () => {
-        const { json } = await ask(proposer, "GET", `/approvals/${waits.id}`);
-        expect(json).toMatchObject({ status: "done", operation_id: approved.operation_id });
-      });
-      expect((await session.api.listSnapshots()).snapshots).toHaveLength(1);
-    });
+  it("restart a service once, after they are given, also over a restart of Steward", async () => {
+    const proposer = await newKey("proposer", [`propose:services:restart:${unit}`]);
+    const before = await mainPid();
+    const { status, json: waits } = await restart(proposer);
+    expect([status, waits.status, waits.plan.units]).toEqual([202, "pending", [unit]]);
+    expect(await approve(proposer, waits)).toMatchObject({ status: 403 });
+    await service().restart();
+    expect(await mainPid()).toBe(before);
 
-    it("tells the truth of what outlives its request, killed while it is approved or runs, and does it once", {
-      timeout: 300_000,
-    }, async () => {
-      const proposer = await newKey("killed", ["propose:updates:apply"]);
-      const startAgain = async (): Promise<void> => {
-        await session.shell("systemctl kill --signal=KILL steward.service");
-        await session.service.restart();
-      };
-      for (const delayMs of [0, 30, 100, 300, 1000]) {
-        const description = `killed after ${delayMs} ms`;
-        const { json: waits } = await ask(proposer, "POST", "/updates/snapshots", { body: { description } });
-        const approving = approve(session.service.adminKey, waits).catch(() => undefined);
-        await sleep(delayMs);
-        await startAgain();
-        await approving;
-        const end = await eventually(async () => {
-          const { json } = await ask(proposer, "GET", `/approvals/${waits.id}`);
-          expect(["pending", "done", "failed"]).toContain(json.status);
-          return json;
-        });
-        // Whoever was too early to be heard approves it again.
-        if (end.status === "pending") await approve(session.service.adminKey, waits);
-        const last = await eventually(async () => {
-          const { json } = await ask(proposer, "GET", `/approvals/${waits.id}`);
-          expect(["done", "failed"]).toContain(json.status);
-          return json;
-        });
-        const { snapshots } = await session.api.listSnapshots();
-        const made = snapshots.filter((each) => each.description === description).length;
-        expect([delayMs, last.status, last.error, made]).toEqual([delayMs, "done", null, 1]);
-        const { operations } = await session.api.listOperations();
-        expect(operations.find(({ id }) => id === last.operation_id)).toMatchObject({ status: "done" });
-      }
-      // It fails where the chain is broken.
-      await session.host.exec([...installedPrograms, "audit", "verify"]);
-      const { entries } = await session.api.listAudit({ query: { operation: "createSnapshot", limit: 200 } });
-      const runs = entries.filter(({ status, key_name: name }) => name === "killed" && status !== 202);
-      const approvals = runs.map(({ target }) => target?.["approval"]);
-      expect(new Set(approvals).size).toBe(approvals.length);
+    expect(await approve(service().adminKey, waits)).toMatchObject({ status: 200, json: { status: "done" } });
+    const after = await mainPid();
+    expect(after).not.toBe(before);
+    expect(await approve(service().adminKey, waits)).toMatchObject({ status: 409 });
+    expect(await mainPid()).toBe(after);
+    const { entries } = await api().listAudit({ query: { operation: "restartService", outcome: "ok" } });
+    expect(entries.find((each) => each.status !== 202)).toMatchObject({
+      key_name: "proposer",
+      target: { approved_by: expect.stringContaining("admin") },
     });
+    await verifyAudit();
+  });
 
-    it("takes settings at a reload, and carries nothing out that a window holds back", {
-      timeout: 120_000,
-    }, async () => {
-      const colleague = await newKey("colleague", scopes);
-      await session.host.writeFile(
-        "/etc/steward/config.yaml",
-        `approvals: { require_for: [services:restart] }\nwindows: [{ name: freeze, cron: "* * * * *", duration: 5m, deny: [services:restart] }]\n`,
-      );
-      await session.shell("systemctl reload steward.service");
-      const before = await mainPid();
-      let waits: Approval | undefined;
-      await eventually(async () => {
-        const { status, json } = await restart(session.service.adminKey);
-        expect(status).toBe(202);
-        waits = json;
+  it("install an update once, whenever Steward is killed after they are given", async () => {
+    const key = await newKey("killed", ["propose:updates:apply"]);
+    const isRunning = async () => expect(await newest()).toMatchObject({ status: "running" });
+    const moments: readonly ((id: string) => Promise<unknown>)[] = [
+      () => Promise.resolve(),
+      (id) => statusOf(key, id, ["approved", "running", "done", "failed"]),
+      () => eventually(isRunning),
+      () => eventually(() => shell("test -s /srv/set-up")),
+    ];
+    const approved: string[] = [];
+    for (const [round, moment] of moments.entries()) {
+      await install(oldOf(slowNames));
+      await shell("rm -f /srv/set-up");
+      const { status, json: waits } = await ask(key, "POST", "/updates/apply", { body: { packages: slowNames } });
+      expect([status, waits.status]).toEqual([202, "pending"]);
+      approved.push(waits.id);
+      const approving = approve(service().adminKey, waits).catch(() => undefined);
+      await moment(waits.id);
+      await shell("systemctl kill --signal=KILL steward.service");
+      await service().restart();
+      await approving;
+      // An approval that the kill came before is given again.
+      const { status: heard } = await statusOf(key, waits.id, ["pending", "running", "done", "failed"]);
+      if (heard === "pending") await approve(service().adminKey, waits);
+      const { operation_id: id, ...end } = await statusOf(key, waits.id, ["done", "failed"]);
+      expect([round, end.status, end.error]).toEqual([round, "done", null]);
+      expect(await api().getOperation({ params: { id: id ?? "" } })).toMatchObject({
+        status: "done",
+        result: { success: true, packages_updated: slowNames.length },
       });
-      if (waits === undefined) throw new Error("expected an approval");
-      expect(await approve(colleague, waits)).toMatchObject({
-        status: 409,
-        json: { error: { details: { reason: "outside_window", window: "freeze" } } },
-      });
-      expect(await mainPid()).toBe(before);
-      const override = { "X-Window-Override": "the clock is wrong" };
-      expect(await approve(colleague, waits, override)).toMatchObject({ status: 200, json: { status: "done" } });
-      expect(await mainPid()).not.toBe(before);
+      expect(await versionsOf(slowNames)).toEqual(Object.fromEntries(slowNames.map((name) => [name, "1.1"])));
+      // Each package writes a line when it is set up.
+      expect((await shell("sort /srv/set-up")).trim().split("\n")).toEqual(slowNames);
+    }
+    await verifyAudit();
+    const { entries } = await api().listAudit({ query: { operation: "applyUpdates", limit: 200 } });
+    const runs = entries.filter(({ status, key_name: name }) => name === "killed" && status !== 202);
+    // What the kill came before has begun no operation, and says that it failed.
+    const begun = runs.filter(({ operation_id: id }) => id !== null);
+    expect(runs.filter((each) => !begun.includes(each)).map(({ outcome }) => outcome)).not.toContain("ok");
+    expect(begun.map(({ target, outcome }) => [target?.["approval"], outcome])).toEqual(
+      approved.toReversed().map((id) => [id, "ok"]),
+    );
+  });
+
+  it("are demanded by reloaded settings, and carry out nothing that a window holds back", async () => {
+    const colleague = await newKey("colleague", scopes);
+    await session.host.writeFile(
+      "/etc/steward/config.yaml",
+      `approvals: { require_for: [services:restart] }\nwindows: [{ name: freeze, cron: "* * * * *", duration: 5m, deny: [services:restart] }]\n`,
+    );
+    await shell("systemctl reload steward.service");
+    // A reload ends before the service has read its settings. Until then a restart needs no approval.
+    await eventually(async () => expect((await api().listWindows()).windows).toMatchObject([{ name: "freeze" }]));
+    const before = await mainPid();
+    const { status, json: waits } = await restart(service().adminKey);
+    expect(status).toBe(202);
+    expect(await approve(colleague, waits)).toMatchObject({
+      status: 409,
+      json: { error: { details: { reason: "outside_window", window: "freeze" } } },
     });
+    expect(await mainPid()).toBe(before);
+    const override = { "X-Window-Override": "the clock is wrong" };
+    expect(await approve(colleague, waits, override)).toMatchObject({ status: 200, json: { status: "done" } });
+    expect(await mainPid()).not.toBe(before);
   });
 });

@@ -37,7 +37,6 @@ export const longTestsOn: readonly string[] = [
   "access",
   "alerts",
   "approvals",
-  "approvals-updates",
   "audit",
   "bus-forged",
   "chaos",
