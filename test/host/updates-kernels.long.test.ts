@@ -57,7 +57,7 @@ describeOnHost("old kernels", (session) => {
     expect((await shell("apt-mark showauto")).trim().split("\n")).toEqual(expect.arrayContaining(automatic));
   });
 
-  it("stay with an update by name, and where an administrator or the settings of apt keep them", async () => {
+  it("stay after an update by name, and where an administrator or the settings of apt keep them", async () => {
     const named = { query: { dry_run: true }, body: { packages: ["web"] } };
     expect(((await session.api.applyUpdates(named)) as unknown as Plan).steps.join()).not.toContain("remove ");
     await shell(`apt-mark manual ${image(1)}; apt-mark hold ${headers(1)}`);

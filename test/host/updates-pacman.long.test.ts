@@ -114,7 +114,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(changes).toEqual({ added: [], removed: [], changed: [] });
   });
 
-  it("says that there are no lists, and that a repository is gone", async () => {
+  it("reports missing lists, and a repository that is gone", async () => {
     expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
     expect(await refusal()).toBe("UpdateRefused: there are no package lists: they have to be refreshed first");
     await session.shell(`mv ${pacmanRepository} ${pacmanRepository}.gone`);
@@ -126,7 +126,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     }
   });
 
-  it("does just what was planned, keeps marks and changed settings", async () => {
+  it("does exactly what was planned, and keeps marks and changed settings", async () => {
     await begin(["app", "replaced"], [fresh.app, fresh.library, fresh.successor]);
     await session.host.exec([...pacmanWords, "--database", "--asdeps", "app"]);
     await session.host.writeFile(`${pacmanRoot}/etc/app/conf`, "mine\n");
@@ -244,7 +244,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(await installed()).toEqual({ clash: "1.0-1", steady: "1.0-1" });
   });
 
-  it("waits for who changes packages, and names a lock that nobody holds", async () => {
+  it("waits for a running pacman, and names a lock that no process holds", async () => {
     await begin(["slow", "steady"], [fresh.slow, fresh.steady]);
     await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
     const plan = await simulate();
@@ -274,18 +274,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(await commit(now)).toEqual({ isDone: true, reason: "" });
   });
 
-  it("takes the lists of an administrator who has fetched newer ones", async () => {
-    await begin(["steady"], [old.steady]);
-    await offer(session, [fresh.steady]);
-    expect(await simulate()).toMatchObject({ changes: [] });
-    await session.host.exec([...pacmanWords, "--sync", "--refresh"]);
-    const plan = await simulate();
-    expect(plan.changes).toMatchObject([{ name: "steady", to: "2.0-1" }]);
-    expect(await commit(plan)).toEqual({ isDone: true, reason: "" });
-    expect(await installed()).toEqual({ steady: "2.0-1" });
-  });
-
-  it("waits for an administrator, and then goes by the lists that were fetched", async () => {
+  it("waits for an administrator, and then uses the lists that were fetched", async () => {
     await begin(["slow", "steady"], [old.slow, fresh.steady]);
     const plan = await simulate();
     await offer(session, [fresh.slow, fresh.steady]);
@@ -332,7 +321,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     expect(await installed()).toEqual({ slow: "2.0-1", steady: "2.0-1" });
   });
 
-  it("goes on when who waits for it is killed", async () => {
+  it("continues when the process that waits for it is killed", async () => {
     await begin(["slow"], [fresh.slow]);
     await session.host.writeFile(`${pacmanRoot}/tmp/wait`, "");
     const argv = pacmanCommand({ verb: "commit", id: "lost", plan: await simulate() });
@@ -404,7 +393,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       expect(await state()).toEqual(later);
     });
 
-    it("in which a script fails says so, and is undone although a file is in the way", async () => {
+    it("in which a script fails reports it, and is rolled back although a file is in the way", async () => {
       await begin(["late", "replaced"], [fresh.late, fresh.successor]);
       const before = await state();
       const done = await apply("update");
@@ -442,7 +431,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       expect(await state()).toEqual(before);
     });
 
-    it("is not begun where the cache lacks a version that it would replace and the way back is demanded", async () => {
+    it("does not begin where the cache lacks a replaced version and a complete rollback is demanded", async () => {
       await begin(["app", "steady"], [fresh.app, fresh.library, fresh.steady]);
       await session.shell(`rm ${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`);
       const { error } = await work({ verb: "apply", id: "update", request: {}, requiresFull: true });
@@ -455,7 +444,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
       expect(await result({ verb: "lacking", names: ["app", "library", "steady"] })).toEqual([]);
     });
 
-    it("is not begun where the cache has a damaged file, nor rolled back with one", async () => {
+    it("does not begin, and is not rolled back, with a damaged file", async () => {
       await begin(["steady"], [fresh.steady]);
       const file = `${pacmanRoot}/var/cache/pacman/pkg/steady-1.0-1-any.pkg.tar.gz`;
       await session.shell(`cp ${file} /root/whole && head -c 200 /root/whole > ${file}`);

@@ -85,7 +85,7 @@ describeOnHost("an update while the host goes down", (session) => {
       },
     ],
   ])("%s", (_name, goDown) => {
-    it("comes to its end first, and is told as it is after the boot", async () => {
+    it("completes first, and has its result after the boot", async () => {
       await shell(`dpkg --force-downgrade -i ${packageFile(at("patient", "1.0"))} >/dev/null 2>&1`);
       await shell(`dpkg --force-downgrade -i ${packageFile(at("beside", "1.0"))} >/dev/null 2>&1`);
       await shell("rm -f /srv/set-up-while-stopping /run/setting-up; touch /srv/hold");

@@ -44,8 +44,8 @@ export const incidents: readonly Incident[] = [
       [hostileTexts, "option injection: words that begin with a dash are options of nothing"],
       [onHost, "hostile text: runs nothing and changes nothing on a host where everything works"],
       [
-        "test/ports/package-manager-security.test.ts",
-        "passes only names of installed packages on, after the end of the options",
+        "src/adapters/packages/apt/offers.test.ts",
+        "are asked for by names of installed packages alone, after the end of the options",
       ],
     ],
   },
@@ -122,8 +122,8 @@ export const incidents: readonly Incident[] = [
     tests: [
       [onHost, "package names: only what the package manager itself has is ever handed to it"],
       [
-        "test/ports/package-manager-security.test.ts",
-        "passes only names of installed packages on, after the end of the options",
+        "src/adapters/packages/apt/offers.test.ts",
+        "are asked for by names of installed packages alone, after the end of the options",
       ],
       ["test/api/updates.api.test.ts", "refuses what the package manager cannot tell, and a guard without a way back"],
     ],
@@ -349,12 +349,12 @@ export const incidents: readonly Incident[] = [
     cause: "packages were installed by the service that one of them restarted",
     tests: [
       [
-        "test/host/updates-carried-out.long.test.ts",
-        "go on when the upgrade restarts the service, and are found again under their idempotency key",
+        "test/host/updates.long.test.ts",
+        "continue when they restart the service, and are found again under their idempotency key",
       ],
       ["test/host/updates.host.test.ts", "go on when the service is killed"],
-      ["test/host/updates-broken.long.test.ts", "are resumed, and so is the way back, without anything done twice"],
-      ["test/host/packages.long.test.ts", "lets dpkg end well when the service is killed"],
+      ["test/host/updates.long.test.ts", "are resumed, and so is the rollback, without anything done twice"],
+      ["test/host/packages.long.test.ts", "lets dpkg finish when the service is killed"],
       ["test/host/updates-apt.long.test.ts", "when the package manager was killed while it unpacked"],
     ],
   },

@@ -1,5 +1,5 @@
 import { makePackages, offer, type PacmanRecipe, pacmanFile, pacmanRepository } from "./pacman-host.ts";
-import { makeRpmRepository, type RpmRecipe, rpmFile, rpmRepository } from "./rpm-host.ts";
+import { makeRpmRepository, type RpmRecipe, rpmRepository } from "./rpm-host.ts";
 import type { Session } from "./session.ts";
 
 /** A package in the terms of every manager. Its configuration file `/etc/NAME/conf` has its version. */
@@ -10,8 +10,6 @@ export interface HostPackage {
   readonly script?: readonly string[];
   /** Text of files below `/usr`, by path. */
   readonly files?: Readonly<Record<string, string>>;
-  /** Several of its versions are installed beside each other. */
-  readonly isKernel?: true;
 }
 
 /** A package manager as that of the booted host itself: packages, settings and units are the host's own. */
@@ -21,15 +19,9 @@ export interface HostManager {
   readonly self: string;
   /** Programs of the managers that would be chosen before it. */
   readonly hidden: readonly string[];
-  /** What it writes behind a version. */
-  readonly release: string;
-  readonly hasKernels: boolean;
   readonly settings: Readonly<Record<string, string>>;
+  /** Builds packages into a repository with lists. */
   readonly build: (session: Session, packages: readonly HostPackage[]) => Promise<void>;
-  /** Writes the lists of the repository anew, with just these packages, or with all that were built. */
-  readonly offer: (session: Session, packages: readonly HostPackage[]) => Promise<void>;
-  /** Where the manager itself keeps the file of a package that it has installed. */
-  readonly cachedFile: (wanted: HostPackage) => string;
   readonly install: (wanted: readonly HostPackage[]) => string;
   readonly remove: (names: readonly string[]) => string;
   /** A line of shell that prints `NAME VERSION` of each package. */
@@ -38,11 +30,10 @@ export interface HostManager {
 
 const shellOf = (script: readonly string[]): string => ["set -e", ...script].join("\n");
 
-const toRpm = ({ name, version, script, files, isKernel }: HostPackage): RpmRecipe => ({
+const toRpm = ({ name, version, script, files }: HostPackage): RpmRecipe => ({
   name,
   version,
   setting: `setting ${version}`,
-  ...(isKernel && { isSideBySide: true, header: ["Provides: multiversion(kernel)"] }),
   ...(script && { scripts: { "%post": `rpm.execute("/bin/sh", "-c", [[${shellOf(script)}]])` } }),
   ...(files && { files }),
 });
@@ -63,19 +54,7 @@ const versioned = (wanted: readonly HostPackage[], between: string): string =>
 
 const ofRpm = {
   self: "rpm",
-  release: "-1",
-  hasKernels: true,
   build: (session: Session, packages: readonly HostPackage[]) => makeRpmRepository(session, packages.map(toRpm), []),
-  /** Files that are not offered are set aside, and come back. */
-  async offer(session: Session, packages: readonly HostPackage[]) {
-    const names = packages.map((each) => rpmFile(each.name, each.version));
-    const aside = `${rpmRepository}-aside`;
-    await session.shell(
-      `mkdir -p ${aside} && find ${rpmRepository}/noarch -name '*.rpm' -exec mv -t ${aside} {} + && cd ${aside} && mv ${names.map((path) => path.replace(/^.*\//, "")).join(" ")} ${rpmRepository}/noarch/`,
-    );
-    await makeRpmRepository(session, [], []);
-  },
-  cachedFile: ({ name, version }: HostPackage) => `/var/cache/none/${name}-${version}`,
   list: `rpm -qa --queryformat '%{NAME} %{VERSION}\\n' | sort`,
 } as const;
 
@@ -91,7 +70,7 @@ export const hostManagers: readonly HostManager[] = [
     hidden: ["/usr/bin/apt-get"],
     settings: {
       ...rpmMacros,
-      "/etc/dnf/dnf.conf": "[main]\ninstallonly_limit=2\n",
+      "/etc/dnf/dnf.conf": "[main]\n",
       // Debian's plugin makes up a repository of its own.
       "/etc/dnf/plugins/local.conf": "[main]\nenabled = false\n",
       "/etc/yum.repos.d/base.repo": sectionOf({ ...base, metadata_expire: "1d" }),
@@ -105,7 +84,6 @@ export const hostManagers: readonly HostManager[] = [
     hidden: ["/usr/bin/apt-get", "/usr/bin/dnf"],
     settings: {
       ...rpmMacros,
-      "/etc/zypp/zypp.conf": "[main]\nmultiversion = provides:multiversion(kernel)\n",
       // Packages that a host of the family has to have.
       "/etc/zypp/systemCheck": "",
       "/etc/zypp/repos.d/base.repo": sectionOf({ ...base, enabled: "1", autorefresh: "1" }),
@@ -117,16 +95,14 @@ export const hostManagers: readonly HostManager[] = [
     name: "pacman",
     self: "pacman",
     hidden: ["/usr/bin/apt-get", "/usr/bin/dnf", "/usr/bin/zypper"],
-    release: "-1",
-    hasKernels: false,
     settings: {
       "/etc/pacman.conf": `[options]\nArchitecture = auto\nSigLevel = Never\n[core]\nServer = file://${pacmanRepository}\n`,
     },
-    build: (session, packages) => makePackages(session, packages.map(toPacman)),
-    // Its repositories have the newest version alone.
-    offer: (session, packages) =>
-      offer(session, [...new Map(packages.map((each) => [each.name, toPacman(each)])).values()]),
-    cachedFile: (wanted) => `${pacmanCache}/${pacmanFile(toPacman(wanted)).replace(/^.*\//, "")}`,
+    async build(session, packages) {
+      await makePackages(session, packages.map(toPacman));
+      // Its repositories have the newest version alone.
+      await offer(session, [...new Map(packages.map((each) => [each.name, toPacman(each)])).values()]);
+    },
     install(wanted) {
       const files = wanted.map((each) => pacmanFile(toPacman(each))).join(" ");
       return `mkdir -p ${pacmanCache} && cp ${files} ${pacmanCache} && pacman --noconfirm -U ${files}`;

@@ -77,7 +77,7 @@ export interface PackageAnswer<T> {
 type PackageCheck = Extract<PackageWork, { readonly verb: "check" }>["id"];
 
 /** An adapter that works on a tree of its own in the guest. */
-export function createPackageWork(manager: "dnf" | "dnf5" | "pacman" | "zypper", root: string) {
+export function createPackageWork(manager: "apt" | "dnf" | "dnf5" | "pacman" | "zypper", root: string) {
   /** The words that run it. */
   const command = (work: PackageWork): readonly string[] => [
     ...driver("run-packages"),

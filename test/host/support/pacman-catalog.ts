@@ -130,7 +130,7 @@ export function testPacmanCatalog(
       expect((await about("faulty")).details).toBeNull();
     });
 
-    it("takes the newer version for the candidate, and none of what is held", async () => {
+    it("takes the newer version for the candidate, unless it is held", async () => {
       await offer(session, all);
       await run("--sync", "--refresh", "--", "base");
       await offer(session, [newer]);
@@ -151,7 +151,7 @@ export function testPacmanCatalog(
       expect(await search("base")).toMatchObject([{ version: "1.0-1" }]);
     });
 
-    it("tells what pacman has logged, newest first, of rotated files as well", async () => {
+    it("reports pacman's log, newest first, with rotated files", async () => {
       const log = `${pacmanRoot}/var/log/pacman.log`;
       await offer(session, all);
       await run("--sync", "--refresh", "--", "wanting");

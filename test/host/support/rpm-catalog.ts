@@ -2,53 +2,35 @@ import { expect, it } from "vitest";
 import { catalogOf, expectJustMade, sortedNames, toldOf } from "./catalog.ts";
 import { changesSince, fileTree } from "./file-tree.ts";
 import type { Described } from "./package-work.ts";
-import type { RpmRecipe } from "./rpm-host.ts";
 import type { RpmTree } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";
 
-export const catalogRecipes: readonly RpmRecipe[] = [
-  {
-    name: "fancy",
-    version: "1.0",
-    header: [
-      "Summary: Draws | €\tpictures",
-      "Provides: painter = 3, libfancy.so.1()(64bit)",
-      "Requires: (app or nothing-else), release >= 9",
-      "Requires(pre): library",
-      "Recommends: extra",
-      "URL: https://fancy.example/",
-      "Packager: Somebody <somebody@example.org>",
-    ],
-  },
-  { name: "wanting", version: "1.0", header: ["Requires: painter"] },
-];
+/** What the tests of a catalog need of a package manager besides its tree. */
+export interface CatalogJudge {
+  /** Names of all packages, as the manager itself has them. */
+  readonly names: () => Promise<readonly string[]>;
+  /** Words to search for, and the names that the manager itself finds. */
+  readonly words: readonly string[];
+  readonly find: (word: string) => Promise<readonly string[]>;
+  /** Installs `wanting` with what it recommends. */
+  readonly installWanting: () => Promise<unknown>;
+  /** Of `fancy` in a search: zypper has no tabs in its tables. */
+  readonly foundSummary: string;
+  /** What the manager writes when it is asked. */
+  readonly books: readonly RegExp[];
+  /** Holds `steady` at its old version, and protects it. */
+  readonly protectSteady: () => Promise<unknown>;
+}
 
-/** What dnf writes down of itself when it is asked, and what SQLite needs to share a file. */
-const books = [
-  /^\/var\/log\/journal\//,
-  /^\/var\/log\/snapper\.log$/,
-  /^\/(?:var\/)?tmp\//,
-  /^\/srv\/rpmhost\/var\/(?:log|cache\/dnf|tmp)(?:\/|$)/,
-  /\.sqlite(?:-shm|-wal)?$/,
-  /\/\.keyring\.lock$/,
-];
+/** Tests of what is known of packages, with the package manager itself and rpm as the judges. */
+export function testCatalog(session: Session, tree: RpmTree, judge: CatalogJudge): void {
+  const { root, verbs, command, install } = tree;
+  const { search, describe, asNobody } = catalogOf(session, verbs, command);
 
-/** Tests of what is known of packages, with dnf itself and rpm as the judges. @param words that run dnf on the tree. */
-export function testCatalog(session: Session, tree: RpmTree, words: readonly string[]): void {
-  const { root, verbs, command, install, remove } = tree;
-
-  const { search, describe, history, asNobody } = catalogOf(session, verbs, command);
-  const itsNames = async (...asked: readonly string[]): Promise<readonly string[]> => {
-    const argv = [...words, "--cacheonly", "repoquery", "--queryformat=%{name}\\n", ...asked];
-    const { stdout } = await session.host.exec(argv);
-    return [...new Set(stdout.split("\n").filter((line) => line !== ""))].sort();
-  };
-
-  it("finds what dnf has and finds, whoever asks, and changes nothing by it", async () => {
+  it("finds the packages that the manager itself finds, for every user, and changes nothing", async () => {
     await session.shell(`mkdir -p -m 1777 ${root}/var/tmp`);
     await install("app=1.0", "library=1.0", "fancy=1.0", "steady=1.0");
-    const all = [...new Set([...(await itsNames("--available")), ...(await itsNames("--installed"))])].sort();
-    expect(sortedNames(await search())).toEqual(all);
+    expect(sortedNames(await search())).toEqual(await judge.names());
     const before = await fileTree(session);
     const found = await search("PICTURES", "draws");
     expect(found).toEqual([
@@ -57,20 +39,16 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
         architecture: "noarch",
         version: "1.0-1",
         section: "",
-        summary: "Draws | €\tpictures",
+        summary: judge.foundSummary,
         installedBytes: expect.any(Number),
         downloadBytes: expect.any(Number),
       },
     ]);
-    expect(changesSince(before, await fileTree(session), { ignore: books })).toEqual({
-      added: [],
-      removed: [],
-      changed: [],
-    });
+    const changes = changesSince(before, await fileTree(session), { ignore: judge.books });
+    expect(changes).toEqual({ added: [], removed: [], changed: [] });
     expect(await asNobody({ verb: "search", words: ["pictures"] })).toEqual(found);
-    const { stdout } = await session.host.exec([...words, "--cacheonly", "search", "--all", "fancy"]);
-    const its = [...stdout.matchAll(/^ ?([\w-]+)\.noarch\b/gm)].map(([, name = ""]) => name);
-    expect(sortedNames(await search("fancy"))).toEqual([...new Set(its)].sort());
+    for (const word of judge.words)
+      expect([word, sortedNames(await search(word))]).toEqual([word, await judge.find(word)]);
     expect(sortedNames(await search("painter"))).toEqual(["fancy"]);
     expect(await search("libfancy.so.1")).toEqual([]);
     // The newest version, of what is installed as of what is not.
@@ -80,7 +58,8 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
 
   it("shows a package, what needs it and its files", async () => {
     await session.shell(`mkdir -p -m 1777 ${root}/var/tmp`);
-    await install("app=1.0", "library=1.0", "wanting=1.0");
+    await install("app=1.0", "library=1.0");
+    await judge.installWanting();
     const { details, requiring, files } = await describe("fancy");
     expect(details).toMatchObject({
       name: "fancy",
@@ -95,18 +74,14 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
     });
     expect(details?.depends.toSorted()).toEqual(["(app or nothing-else)", "library", "release >= 9"]);
     expect(details?.provides).toEqual(expect.arrayContaining(["painter = 3", "fancy = 1.0-1"]));
-    expect(requiring).toEqual([{ name: "wanting", relation: "depends", isAlternative: false }]);
     const listed = await session.host.exec(["rpm", "--root", root, "--query", "--list", "fancy"]);
     expect(files).toEqual(listed.stdout.trim().split("\n"));
-    expect((await describe("extra")).requiring).toEqual([
-      { name: "fancy", relation: "recommends", isAlternative: false },
-    ]);
-    expect((await describe("app")).requiring).toEqual([{ name: "fancy", relation: "depends", isAlternative: true }]);
-    const { requiring: needed } = await describe("library");
-    expect(needed).toContainEqual({ name: "fancy", relation: "pre_depends", isAlternative: false });
-    expect(sortedNames(needed)).toEqual(await itsNames("--installed", "--whatrequires", "library"));
-    const other = await asNobody<Described>({ verb: "describe", name: "library" });
-    expect([other.requiring, other.details]).toEqual([needed, (await describe("library")).details]);
+    expect(requiring).toEqual([{ name: "wanting", relation: "depends", isAlternative: false }]);
+    const ofFancy = (relation: string, isAlternative = false) => ({ name: "fancy", relation, isAlternative });
+    expect((await describe("extra")).requiring).toEqual([ofFancy("recommends")]);
+    expect((await describe("app")).requiring).toEqual([ofFancy("depends", true)]);
+    expect((await describe("library")).requiring).toContainEqual(ofFancy("pre_depends"));
+    expect(await asNobody<Described>({ verb: "describe", name: "library" })).toEqual(await describe("library"));
     const { details: along } = await asNobody<Described>({ verb: "describe", name: "extra" });
     expect(along?.installed).toMatchObject({ isManual: false });
     const { details: dated } = await describe("dated");
@@ -116,14 +91,14 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
       versions: [{ version: "2:0.9-1" }, { version: "1:1.0-1" }],
       depends: [],
     });
-    for (const name of ["nowhere", "*", "--help", "fancy-1.0", "painter", "fancy:i686", ""])
+    for (const name of ["nowhere", "*", "--help", "fancy-1.0", "painter", "fancy:i686", "FANCY", ""])
       expect([name, await describe(name)]).toEqual([name, { details: null, requiring: [], files: null }]);
   });
 
-  it("does not take what is held for a candidate, and shows what is installed without any list", async () => {
+  it("has no held package as a candidate, and shows installed packages without any list", async () => {
     await install("steady=1.0");
-    await session.shell(`printf '[main]\\nexcludepkgs=steady-2.0*\\n' >${root}/etc/dnf/dnf.conf`);
-    await session.shell(`mkdir -p ${root}/etc/dnf/protected.d && echo steady >${root}/etc/dnf/protected.d/own.conf`);
+    expect((await describe("steady")).details).toMatchObject({ candidate: "2.0-1", isEssential: false });
+    await judge.protectSteady();
     expect((await describe("steady")).details).toMatchObject({
       candidate: "1.0-1",
       versions: [
@@ -142,12 +117,42 @@ export function testCatalog(session: Session, tree: RpmTree, words: readonly str
       /^HostUnavailable: the lists of packages cannot be read: /,
     );
   });
+}
 
-  it("tells what dnf has logged, newest first", async () => {
-    await install("app=1.0", "library=1.0", "fancy=1.0", "replaced=1.0", "dated=1:1.0");
+/** The same with dnf of either generation, and its history. @param words that run dnf on the tree. */
+export function testDnfCatalog(session: Session, tree: RpmTree, words: readonly string[]): void {
+  const query = async (...asked: readonly string[]): Promise<readonly string[]> => {
+    const argv = [...words, "--cacheonly", "repoquery", "--queryformat=%{name}\\n", ...asked];
+    return (await session.host.exec(argv)).stdout.split("\n").filter((line) => line !== "");
+  };
+  testCatalog(session, tree, {
+    names: async () => [...new Set([...(await query("--available")), ...(await query("--installed"))])].sort(),
+    words: ["fancy"],
+    async find(word) {
+      const { stdout } = await session.host.exec([...words, "--cacheonly", "search", "--all", word]);
+      return [...new Set([...stdout.matchAll(/^ ?([\w-]+)\.noarch\b/gm)].map(([, name = ""]) => name))].sort();
+    },
+    installWanting: () => tree.install("wanting=1.0"),
+    foundSummary: "Draws | €\tpictures",
+    books: [
+      ...tree.booksOfChanges,
+      /^\/(?:var\/)?tmp\//,
+      /^\/srv\/rpmhost\/var\/(?:log|cache\/dnf|tmp)(?:\/|$)/,
+      /\/\.keyring\.lock$/,
+    ],
+    protectSteady: () =>
+      session.shell(
+        `printf '[main]\\nexcludepkgs=steady-2.0*\\n' >${tree.root}/etc/dnf/dnf.conf && mkdir -p ${tree.root}/etc/dnf/protected.d && echo steady >${tree.root}/etc/dnf/protected.d/own.conf`,
+      ),
+  });
+
+  it("reports dnf's history, newest first", async () => {
+    const { history, asNobody } = catalogOf(session, tree.verbs, tree.command);
+    await session.shell(`mkdir -p -m 1777 ${tree.root}/var/tmp`);
+    await tree.install("app=1.0", "library=1.0", "fancy=1.0", "replaced=1.0", "dated=1:1.0");
     await session.host.exec([...words, "upgrade", "dated", "replaced", "app"]);
     await session.host.exec([...words, "reinstall", "dated"]);
-    await remove("fancy");
+    await tree.remove("fancy");
     const logged = await history();
     const told = toldOf(logged);
     expect(told[0]).toContain("remove fancy 1.0-1 undefined");

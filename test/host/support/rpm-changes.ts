@@ -6,7 +6,7 @@ import type { ChangeRequest, TransactionPlan } from "#domain/ports/packages.ts";
 import { eventually } from "./eventually.ts";
 import type { GoneOn } from "./package-work.ts";
 import type { RpmRecipe } from "./rpm-host.ts";
-import { holdUp, type RpmTree, waits } from "./rpm-tree.ts";
+import { holdUp, type RpmTree, release, waits } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";
 
 export const changeRecipes: readonly RpmRecipe[] = [
@@ -25,7 +25,7 @@ type Change = ChangeRequest["change"];
 /** Tests of packages that come and go, with rpm and the package manager itself as the judges. */
 export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmTree): void {
   const { shell } = session;
-  const { root, verbs, install, release } = tree;
+  const { root, verbs, install } = tree;
   const { work, result, commit, all } = verbs;
 
   const requestOf = (change: Change, names: readonly string[], removesOnlyNamed = false): ChangeRequest => ({
@@ -54,8 +54,8 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
   const done = { success: true, error: null };
   const base = `release ${release}-1 manual`;
 
-  describe("packages that come and go", () => {
-    it("come with what they need, each with its mark, and go by a rollback", async () => {
+  describe("changes of packages", () => {
+    it("install packages with what they need, each with its mark, and are undone by a rollback", async () => {
       await install("library=1.0");
       await tree.markAutomatic("library");
       const before = await state();
@@ -68,7 +68,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
       expect(await state()).toEqual(before);
     });
 
-    it("go with what depends on them and nothing else, and come back as they were", async () => {
+    it("remove packages with what depends on them alone, and are undone by a rollback", async () => {
       await install("library=1.0", "extra=1.0");
       await tree.markAutomatic("library");
       await install("app=1.0", "editor=1.0");
@@ -95,7 +95,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
       expect(await shell(`cat ${root}/etc/app/conf`)).toBe("mine\n");
     });
 
-    it("are purged to the end where that was killed in the middle", async () => {
+    it("complete a purge that was killed in the middle", async () => {
       await install("steady=1.0", "sticky=1.0");
       for (const name of ["steady", "sticky"]) await session.host.writeFile(`${root}/etc/${name}/conf`, "mine\n");
       const purge = await plan("purge", "steady", "sticky");
@@ -116,7 +116,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
       expect([await marked(), await saved()]).toEqual([[base], ""]);
     });
 
-    it("make room for themselves only where others may go", async () => {
+    it("replace conflicting packages only where their removal is permitted", async () => {
       await install("steady=1.0");
       expect(told(await plan("install", "rival"))).toEqual(["rival null 1.0-1 asked", "steady 1.0-1 null"]);
       expect(await refusalOfNarrowed("install", "rival")).toMatch(/^UpdateRefused: steady would be removed as well/);
@@ -128,7 +128,7 @@ export function testChanges(session: Pick<Session, "host" | "shell">, tree: RpmT
       expect(await state()).toEqual(before);
     });
 
-    it("are refused by names that are none, where they are held, and where the host needs them", async () => {
+    it("are refused for unknown names, held packages, and packages that the host needs", async () => {
       await install("steady=1.0", "library=1.0", "app=1.0", "kernel-core=1.0");
       for (const name of ["nowhere", "any-editor", "steady-1.0"])
         expect(await refusal("install", "extra", name)).toMatch(`UpdateRefused: ${name} is not a package (a name that`);

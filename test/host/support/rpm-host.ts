@@ -1,4 +1,3 @@
-import type { PackageAnswer, PackageWork } from "./package-work.ts";
 import { createPackageWork } from "./package-work.ts";
 import type { Session } from "./session.ts";
 
@@ -115,11 +114,7 @@ export const dnfWords = ["dnf", `--installroot=${rpmRoot}`, "--releasever=9", "-
 /** The same with dnf5. */
 export const dnf5Words = ["dnf5", ...dnfWords.slice(1)] as const;
 
-export type DnfWork = PackageWork;
-export type DnfAnswer<T> = PackageAnswer<T>;
-
 /** The adapter of dnf on the tree. */
 export const dnfAdapter = createPackageWork("dnf", rpmRoot);
-export const { command: dnfCommand } = dnfAdapter;
 /** The adapter of dnf5 on the tree. */
 export const dnf5Adapter = createPackageWork("dnf5", rpmRoot);

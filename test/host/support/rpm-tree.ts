@@ -2,14 +2,44 @@ import { expect, it } from "vitest";
 import type { InstalledPackage, PackageFile, TransactionResult } from "#domain/ports/packages.ts";
 import { eventually } from "./eventually.ts";
 import type { createPackageWork, packageVerbs } from "./package-work.ts";
-import { type Advisory, type RpmRecipe, rpmFile } from "./rpm-host.ts";
+import { type Advisory, makeRpmRepository, type RpmRecipe, rpmFile } from "./rpm-host.ts";
 import type { Session } from "./session.ts";
 
 /** A script that goes on for as long as a file is there; what is killed meanwhile is in the middle. */
 export const waits = 'local file = "/tmp/wait"\nwhile posix.access(file) do posix.sleep(1) end';
 
-/** Packages for every package manager of rpm's; `release` and kernels are its own. */
+/** Version of the package `release` that a tree has at first. */
+export const release = "9.1";
+const isRelease = [
+  "Provides: distribution-release",
+  "Provides: system-release = 9",
+  "Provides: system-release(releasever) = 9",
+];
+const isKernel = { isSideBySide: true, header: ["Provides: multiversion(kernel)"] } as const;
+export const longName = "a-package-whose-name-is-far-too-long-for-the-column-that-it-is-listed-in";
+export const advisories: readonly Advisory[] = [{ id: "TEST-2026-1", name: "hole", version: "1.1" }];
+
+/** Packages for every package manager of rpm's. */
 export const commonRecipes: readonly RpmRecipe[] = [
+  { name: "release", version: release, header: isRelease },
+  { name: "release", version: "9.2", header: isRelease },
+  ...["1.0", "2.0", "3.0"].map((version) => ({ name: "kernel", version, ...isKernel })),
+  { name: longName, version: "1.0" },
+  { name: longName, version: "2.0" },
+  {
+    name: "fancy",
+    version: "1.0",
+    header: [
+      "Summary: Draws | €\tpictures",
+      "Provides: painter = 3, libfancy.so.1()(64bit)",
+      "Requires: (app or nothing-else), release >= 9",
+      "Requires(pre): library",
+      "Recommends: extra",
+      "URL: https://fancy.example/",
+      "Packager: Somebody <somebody@example.org>",
+    ],
+  },
+  { name: "wanting", version: "1.0", header: ["Requires: painter"] },
   { name: "app", version: "1.0", header: ["Requires: library"] },
   { name: "app", version: "2.0", header: ["Requires: library >= 2", "Requires: extra"] },
   { name: "library", version: "1.0" },
@@ -44,8 +74,10 @@ export interface RpmTree {
   readonly verbs: ReturnType<typeof packageVerbs>;
   /** The words that run the adapter. */
   readonly command: ReturnType<typeof createPackageWork>["command"];
-  /** Version of the package `release`, which was there first. */
-  readonly release: string;
+  /** The program, as it is named when it holds the lock. */
+  readonly program: string;
+  /** Makes the tree anew, without packages. */
+  readonly makeRoot: () => Promise<unknown>;
   /** Where the lists are, below the root, and a pattern of those of the repository. */
   readonly lists: readonly [folder: string, ofRepository: string];
   /** Brings exact versions, `name=version`, as an administrator does. */
@@ -53,22 +85,62 @@ export interface RpmTree {
   readonly remove: (...names: readonly string[]) => Promise<unknown>;
   /** Says that nobody asked for a package. */
   readonly markAutomatic: (name: string) => Promise<unknown>;
+  /** Whether it knows after a killed transaction which packages nobody asked for. Dnf 4 takes them for asked for. */
+  readonly keepsMarks: boolean;
   /** Holds `steady` at its new version, where that is said outside of what the adapter restores. */
   readonly holdSteady?: () => Promise<unknown>;
+  /** Locks `steady` and `hole` at their versions, as an administrator does. */
+  readonly holdBothByLock: () => Promise<unknown>;
+  readonly holdSteadyByPattern: () => Promise<unknown>;
+  /** The locks of single packages, sorted, each as {@link RpmTree.lockOf} has it. */
+  readonly locks: () => Promise<readonly string[]>;
+  readonly lockOf: (name: string) => string;
+  /** Locks that are not the service's, and come first. */
+  readonly foreignLocks?: readonly string[];
+  readonly addForeignLocks?: () => Promise<unknown>;
+  /** An administrator's update of packages, whose names follow. */
+  readonly upgradeWords: readonly string[];
+  /** The process that holds the lock for this unit. */
+  readonly pidOf: (unit: string) => Promise<number>;
+  /** What changes by questions, and by changes of packages. */
+  readonly books: readonly RegExp[];
+  readonly booksOfChanges: readonly RegExp[];
+  /** Of its steps in an update of seven packages: at which it is killed, and what it writes then. */
+  readonly steps: {
+    readonly moments: readonly number[];
+    readonly of: number;
+    readonly line: (step: number) => string;
+  };
+  readonly says: Readonly<
+    Record<
+      | "repositoryGone"
+      | "installing"
+      | "earlyFailed"
+      | "lateFailed"
+      | "planIsShort"
+      | "versionGone"
+      | "fileGone"
+      | "fileDamaged",
+      RegExp
+    >
+  >;
   /** Words without which the host's rpm installs nothing; those of Debian's releases unless given. */
   readonly rpmWords?: readonly string[];
-  /** Writes the lists of the repository anew, of the files that are there now. */
-  readonly relist: (more?: readonly Advisory[]) => Promise<unknown>;
 }
+
+/** Writes the lists of the repository anew, of the files that are there now. */
+export const relist = (session: Host, more: readonly Advisory[] = []) =>
+  makeRpmRepository(session, [], [...advisories, ...more]);
 
 type Host = Pick<Session, "host" | "shell">;
 
 /** Tests of the lists and of what they offer for security. */
-export function testLists({ shell }: Host, { root, verbs, lists, install, relist }: RpmTree): void {
+export function testLists(session: Host, { root, verbs, lists, install }: RpmTree): void {
+  const { shell } = session;
   const { result, refusal, check } = verbs;
   const [folder, ofRepository] = lists;
 
-  it("says that there are no lists, and downloads them", async () => {
+  it("reports missing lists, and downloads them", async () => {
     await shell(`rm -rf ${root}/${folder}`);
     expect(await result({ verb: "updates" })).toEqual({ updates: [], held: [], listsAt: null });
     expect(await check("security_updates")).toMatchObject({
@@ -83,16 +155,16 @@ export function testLists({ shell }: Host, { root, verbs, lists, install, relist
     expect(await result({ verb: "updates" })).toMatchObject({ updates: [{ name: "release" }] });
   });
 
-  it("refuses security updates that need others which are none", async () => {
+  it("refuses security updates that need other updates", async () => {
     await install("demanding=1.0", "library=1.0");
-    await relist([{ id: "TEST-2026-2", name: "demanding", version: "1.1" }]);
+    await relist(session, [{ id: "TEST-2026-2", name: "demanding", version: "1.1" }]);
     try {
       await result({ verb: "refresh" });
       expect(await refusal({ isSecurityOnly: true })).toBe(
         "UpdateRefused: the security updates need more than themselves: library 2.0-1",
       );
     } finally {
-      await relist();
+      await relist(session);
     }
   });
 }
@@ -100,7 +172,7 @@ export function testLists({ shell }: Host, { root, verbs, lists, install, relist
 /** Tests of what is done with the files of packages. */
 export function testPackageFiles(session: Host, tree: RpmTree): void {
   const { shell } = session;
-  const { name: manager, root, verbs, install, remove, relist, rpmWords = ["--force-debian"] } = tree;
+  const { name: manager, root, verbs, install, remove, rpmWords = ["--force-debian"] } = tree;
   const { work, result, check, all, simulate, commit } = verbs;
 
   it("returns to exact versions from the files of packages", async () => {
@@ -162,18 +234,18 @@ export function testPackageFiles(session: Host, tree: RpmTree): void {
     const file = rpmFile("steady", "1.0");
     await shell(`mv ${file} /root/`);
     try {
-      await relist();
+      await relist(session);
       await result({ verb: "refresh" });
       expect(await work({ verb: "fetch", names: ["steady"], folder: "/srv" })).toMatchObject({
         error: "PackageFileMissing: steady-1.0-1.noarch is neither in the cache nor in a repository",
       });
     } finally {
       await shell(`mv /root/steady-1.0-1.noarch.rpm ${file}`);
-      await relist();
+      await relist(session);
     }
   });
 
-  it("installs what is missing, and says when it is nowhere", async () => {
+  it("installs missing dependencies, and reports those that are not available", async () => {
     await install("needy=1.0");
     await session.host.exec(["rpm", "--root", root, "--erase", "--nodeps", "extra"]);
     expect(await check(`${manager}_status`)).toMatchObject({
@@ -204,11 +276,11 @@ export async function holdUp({ host, shell }: Host, root: string): Promise<() =>
 }
 
 /** Tests of a transaction whose caller is gone. */
-export function testLostCaller(session: Host, { root, verbs, command, install, release }: RpmTree): void {
+export function testLostCaller(session: Host, { root, verbs, command, install }: RpmTree): void {
   const { result, simulate, all } = verbs;
   const installed = async () => (await all()).map(({ name, version }) => `${name} ${version}`);
 
-  it("goes on when who waits for it is killed", async () => {
+  it("continues when the process that waits for it is killed", async () => {
     await install("slow=1.0");
     const plan = await simulate({ names: ["slow"] });
     const letGo = await holdUp(session, root);

@@ -3,7 +3,7 @@ import type { RollbackReport, UpdateApply } from "#contract/updates.ts";
 import type { UpdateRequest } from "#domain/ports/packages.ts";
 import type { StoredSnapshot } from "#domain/ports/snapshots.ts";
 import { rpmFile, rpmRepository } from "./rpm-host.ts";
-import type { RpmTree } from "./rpm-tree.ts";
+import { type RpmTree, release, relist } from "./rpm-tree.ts";
 import type { Session } from "./session.ts";
 
 const kept = "/root/old-packages";
@@ -12,7 +12,7 @@ const old = ["app", "dated", "hole", "library", "replaced", "steady"];
 /** Tests of an update behind a snapshot of packages and of the way back, each done by a process of its own. */
 export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmTree): void {
   const { shell } = session;
-  const { root, verbs, install, remove, relist, release } = tree;
+  const { root, verbs, install, remove } = tree;
   const apply = (id: string, request: Partial<UpdateRequest>): Promise<UpdateApply> =>
     verbs.result({ verb: "apply", id, request });
   const rollBack = (id: string, snapshotId: string): Promise<RollbackReport> =>
@@ -35,11 +35,11 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
     const files = [...old.map((name) => rpmFile(name, "1.0")), rpmFile("release", release)];
     const [folder = ""] = files[0]?.match(/^.*(?=\/)/) ?? [];
     await shell(`mkdir ${kept} && mv ${files.join(" ")} ${kept}`);
-    await relist();
+    await relist(session);
     await verbs.result({ verb: "refresh" });
     return async () => {
       await shell(`mv ${kept}/*.rpm ${folder} && rmdir ${kept}`);
-      await relist();
+      await relist(session);
     };
   };
 
@@ -94,11 +94,11 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
       }
     });
 
-    it("whose old files are nowhere is partial, says so, and keeps what the next one needs", async () => {
+    it("whose old files are not available is partial, which it reports, and keeps files for the next one", async () => {
       const [first, second, third] = ["1.0", "1.1", "1.2"].map((version) => rpmFile("hole", version));
       const offer = async (...moves: readonly string[]): Promise<void> => {
         await shell(moves.join(" && "));
-        await relist();
+        await relist(session);
         await verbs.result({ verb: "refresh" });
       };
       const lacks = async () =>
@@ -142,11 +142,11 @@ export function testWayBack(session: Pick<Session, "host" | "shell">, tree: RpmT
         expect(await hole()).toBe("hole none 1.1-1.noarch");
       } finally {
         await shell(`mv ${kept}/*.rpm ${rpmRepository}/noarch/ && rmdir ${kept}`);
-        await relist();
+        await relist(session);
       }
     });
 
-    it("in which a script fails says so, and is undone", async () => {
+    it("in which a script fails reports it, and is rolled back", async () => {
       await install("late=1.0", "steady=1.0");
       const before = await state();
       const done = await apply("update", { names: ["late", "steady"] });

@@ -1,15 +1,7 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { AvailableUpdates, TransactionPlan, TransactionResult } from "#domain/ports/packages.ts";
-import {
-  type DnfAnswer,
-  type DnfWork,
-  dnf5Adapter,
-  makeRpmRepository,
-  makeRpmRoot,
-  type RpmRecipe,
-  rpmRepository,
-  rpmRoot,
-} from "./rpm-host.ts";
+import type { PackageAnswer, PackageWork } from "./package-work.ts";
+import { dnf5Adapter, makeRpmRepository, makeRpmRoot, type RpmRecipe, rpmRepository, rpmRoot } from "./rpm-host.ts";
 import type { Session } from "./session.ts";
 import { exportKeys, makeSigningKeys, type Signer, signed, signingKeys } from "./signing-keys.ts";
 
@@ -25,17 +17,16 @@ const recipes: readonly RpmRecipe[] = [
 const publicKey = "/root/maker.asc";
 const fileOf = (name: string, version: string): string => `${rpmRepository}/noarch/${name}-${version}-1.noarch.rpm`;
 
-/** The same tests for both generations of dnf. */
-/** The tests of a repository whose lists and packages are signed, wrongly in all sorts of ways. */
+/** The tests of a repository whose lists and packages are signed, wrongly in all sorts of ways, for both generations of dnf. */
 export const testSignedRepository = (adapter: typeof dnf5Adapter, words: readonly string[]) => (session: Session) => {
   const { shell } = session;
-  const work = <T>(given: DnfWork): Promise<DnfAnswer<T>> => adapter.work<T>(session, given);
+  const work = <T>(given: PackageWork): Promise<PackageAnswer<T>> => adapter.work<T>(session, given);
   const simulate = async (name: string): Promise<TransactionPlan> => {
     const { result, error } = await work<TransactionPlan>({ verb: "simulate", request: { names: [name] } });
     if (result === undefined) throw new Error(error);
     return result;
   };
-  const update = async (name: string): Promise<DnfAnswer<TransactionResult>> =>
+  const update = async (name: string): Promise<PackageAnswer<TransactionResult>> =>
     work({ verb: "commit", id: name, plan: await simulate(name) });
   const versionOf = (name: string) => shell(`rpm --root ${rpmRoot} --query --queryformat '%{VERSION}' ${name}`);
   const offered = async (): Promise<readonly string[]> => {
@@ -116,9 +107,9 @@ export const testSignedRepository = (adapter: typeof dnf5Adapter, words: readonl
   });
 
   // Dnf 4 has lists of their own for those.
-  it.skipIf(adapter !== dnf5Adapter)("tells users without rights what there is as well", async () => {
+  it.skipIf(adapter !== dnf5Adapter)("offers updates to users without rights as well", async () => {
     const { stdout } = await session.host.exec(adapter.command({ verb: "updates" }), { user: "nobody" });
-    const { result } = JSON.parse(stdout) as DnfAnswer<AvailableUpdates>;
+    const { result } = JSON.parse(stdout) as PackageAnswer<AvailableUpdates>;
     expect((result?.updates ?? []).map(({ name }) => name).sort()).toEqual([...names].sort());
   });
 

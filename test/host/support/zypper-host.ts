@@ -32,4 +32,3 @@ export const zypperWords = ["zypper", "--root", zypperRoot, "--non-interactive",
 
 /** The adapter of zypper on the tree. */
 export const zypperAdapter = createPackageWork("zypper", zypperRoot);
-export const { command: zypperCommand } = zypperAdapter;
