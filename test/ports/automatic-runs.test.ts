@@ -1,63 +1,36 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { openAutomaticRuns, readAutomaticRun } from "#adapters/automatic-runs/index.ts";
 import type { AutomaticRun } from "#domain/ports/automatic-runs.ts";
-import { createFakeAutomaticRuns } from "../fakes/automatic-runs.ts";
+import { directoryPerTest, writeFiles } from "./support/directories.ts";
 
-let stateDir: string;
-let troubles: unknown[];
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-automatic-"));
-  troubles = [];
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
-const openReal = (dir = stateDir) =>
-  openAutomaticRuns({ stateDir: dir, onTrouble: (error) => void troubles.push(error) });
-
+const at = directoryPerTest();
 const run: AutomaticRun = {
-  windowOpenedAt: 1000,
-  endedAt: 2000,
-  outcome: "installed",
-  message: "1 package updated",
-  operationId: "op",
-  rebootAt: null,
+  ...{ windowOpenedAt: 1000, endedAt: 2000, outcome: "installed", message: "1 package updated" },
+  ...{ operationId: "op", rebootAt: null },
 };
 
-describe.each([
-  ["fake", createFakeAutomaticRuns],
-  ["file", openReal],
-])("the last run of automatic updates: %s", (_, open) => {
-  it("is none at first, and then the one saved last", () => {
+describe("the last run of automatic updates", () => {
+  it("is the one saved last, also for the next process", () => {
+    const open = () => openAutomaticRuns({ stateDir: at(), onTrouble: (error) => expect.unreachable(String(error)) });
     const runs = open();
     expect(runs.last()).toBeUndefined();
-    runs.save(run);
-    runs.save({ ...run, windowOpenedAt: 5000, rebootAt: 6000 });
-    expect(runs.last()).toEqual({ ...run, windowOpenedAt: 5000, rebootAt: 6000 });
-  });
-});
-
-describe("the file of automatic updates", () => {
-  it("is read by the next process", () => {
-    openReal().save(run);
-    expect(openReal().last()).toEqual(run);
-    expect(troubles).toEqual([]);
+    for (const each of [run, { ...run, windowOpenedAt: 5000, rebootAt: 6000 }]) runs.save(each);
+    for (const each of [runs, open()]) expect(each.last()).toEqual({ ...run, windowOpenedAt: 5000, rebootAt: 6000 });
   });
 
   it.each(["", "{", "[]", JSON.stringify({ ...run, outcome: "great" }), JSON.stringify({ ...run, endedAt: "now" })])(
-    "counts for nothing when it has %j",
+    "is none where its file has %j",
     (text) => {
-      writeFileSync(join(stateDir, "automatic-updates.json"), text);
+      writeFiles(at(), { "automatic-updates.json": text });
       expect(readAutomaticRun(text)).toBeUndefined();
-      expect(openReal().last()).toBeUndefined();
+      expect(openAutomaticRuns({ stateDir: at(), onTrouble: () => undefined }).last()).toBeUndefined();
     },
   );
 
-  it("that cannot be written is told, and the run counts all the same", () => {
-    const runs = openReal(join(stateDir, "missing"));
+  it("counts where it cannot be written, which is reported", () => {
+    const troubles: unknown[] = [];
+    const runs = openAutomaticRuns({ stateDir: at("missing"), onTrouble: (error) => void troubles.push(error) });
     runs.save(run);
-    expect(runs.last()).toEqual(run);
-    expect(troubles).toHaveLength(1);
+    expect([runs.last(), troubles.length]).toEqual([run, 1]);
   });
 });

@@ -1,37 +1,35 @@
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { existsSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { openCheckHistory, type SqliteCheckHistory } from "#adapters/check-history/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
-import { exec } from "#adapters/exec/index.ts";
 import { createRunHistory } from "#domain/health/history/history.ts";
 import { migrateRuns } from "#domain/health/history/migrate.ts";
+import { directoryPerTest } from "./support/directories.ts";
+import { runUntilKilled, sourceOf } from "./support/programs.ts";
 
 const minuteMs = 60_000;
 const hourMs = 60 * minuteMs;
 const start = Date.parse("2026-01-01T00:00:00Z");
 const signal = new AbortController().signal;
 
-let stateDir: string;
+const at = directoryPerTest();
 let open: SqliteCheckHistory | undefined;
-let troubles: (string | undefined)[];
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-old-checks-"));
-  troubles = [];
-});
-afterEach(() => {
+let troubles: (string | undefined)[] = [];
+const close = (): void => {
   open?.dispose();
   open = undefined;
-  rmSync(stateDir, { recursive: true, force: true });
+};
+afterEach(() => {
+  close();
+  troubles = [];
 });
 const openNew = (): SqliteCheckHistory => {
-  open?.dispose();
-  open = openCheckHistory({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
+  close();
+  open = openCheckHistory({ stateDir: at(), onTrouble: (_, aside) => void troubles.push(aside) });
   return open;
 };
-const oldFile = (): string => join(stateDir, "checks.db");
+const oldFile = (): string => at("checks.db");
 
 /** The file of version 0.2: `a` fails in the second hour, `b` passes all the time, and the service was down for an hour after three. */
 function writeOld(): void {
@@ -85,7 +83,7 @@ function expectMigrated(store: SqliteCheckHistory): void {
   expect(store.runs("a", 0)).toHaveLength(60);
 }
 
-describe("runs that version 0.2 stored one by one", () => {
+describe("runs of checks that version 0.2 stored one by one", () => {
   it("become transitions and hours once, and are removed", async () => {
     writeOld();
     const store = openNew();
@@ -116,10 +114,9 @@ describe("runs that version 0.2 stored one by one", () => {
 
   it("are migrated from the start after a kill at any point, and never twice", async () => {
     writeOld();
-    const module = (path: string): string => JSON.stringify(new URL(`../../src/${path}`, import.meta.url).href);
     const program = (point: string) => `
-      const { openCheckHistory } = await import(${module("adapters/check-history/index.ts")});
-      const { migrateRuns } = await import(${module("domain/health/history/migrate.ts")});
+      const { openCheckHistory } = await import(${sourceOf("adapters/check-history/index.ts")});
+      const { migrateRuns } = await import(${sourceOf("domain/health/history/migrate.ts")});
       const store = openCheckHistory({ stateDir: process.argv[1], onTrouble: (error) => { throw error; } });
       const kill = () => process.kill(process.pid, "SIGKILL");
       const old = store.oldRuns();
@@ -128,16 +125,12 @@ describe("runs that version 0.2 stored one by one", () => {
         old: { ...old, replaceBy(changes) { ${point === "before" ? "kill();" : ""} old.replaceBy(changes); kill(); } },
         clock: { sleep }, signal: new AbortController().signal,
       });`;
-    const killedAt = (point: string) =>
-      exec([process.execPath, "--input-type=module", "-e", program(point), stateDir], { timeoutMs: 60_000 }).catch(
-        () => undefined,
-      );
+    const killedAt = (point: string) => runUntilKilled(program(point), at());
     for (const point of ["reading", "before"]) {
       await killedAt(point);
       const store = openNew();
       expect([point, store.transitions("a").length, existsSync(oldFile())]).toEqual([point, 0, true]);
-      store.dispose();
-      open = undefined;
+      close();
     }
     await killedAt("after");
     expect(existsSync(oldFile())).toBe(false);
@@ -147,10 +140,9 @@ describe("runs that version 0.2 stored one by one", () => {
   it("are removed without another migration where only that was missing", async () => {
     writeOld();
     await migrate(openNew());
-    open?.dispose();
-    open = undefined;
+    close();
     // As a kill between both leaves it.
-    const database = new DatabaseSync(join(stateDir, "check-history.db"));
+    const database = new DatabaseSync(at("check-history.db"));
     database.exec("INSERT INTO facts VALUES ('migrated', 1)");
     database.close();
     writeOld();
@@ -169,8 +161,8 @@ describe("runs that version 0.2 stored one by one", () => {
 
   it("stay where the new file cannot be written", async () => {
     writeOld();
-    writeFileSync(join(stateDir, "check-history.db"), "");
-    const database = new DatabaseSync(join(stateDir, "check-history.db"));
+    writeFileSync(at("check-history.db"), "");
+    const database = new DatabaseSync(at("check-history.db"));
     database.exec("BEGIN EXCLUSIVE");
     const store = openNew();
     await expect(migrate(store)).rejects.toThrow("could not be opened");

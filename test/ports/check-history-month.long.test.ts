@@ -1,22 +1,12 @@
-import { mkdtempSync, rmSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, expect, it } from "vitest";
-import { checks, dayMs, hourMs, type Simulated, simulateHistory } from "./support/check-history-days.ts";
+import { expect, it } from "vitest";
+import { checks, dayMs, hourMs, simulateHistory } from "./support/check-history-days.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
-let stateDir: string;
-let simulated: Simulated | undefined;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-history-"));
-});
-afterEach(() => {
-  simulated?.dispose();
-  rmSync(stateDir, { recursive: true, force: true });
-});
+const at = directoryPerTest();
 
+// It writes 1.8 million runs.
 it("a month of 40 checks takes less than 5 MB, restarts included", async () => {
-  simulated = await simulateHistory(stateDir, 31);
-  const { bytes, rows, history, now } = simulated;
+  const { bytes, rows, history, now, dispose } = await simulateHistory(at(), 31);
   expect(bytes).toBeLessThan(5e6);
   expect(rows.runs).toBeLessThanOrEqual(checks * 62);
   // Three of them change at every run.
@@ -32,4 +22,5 @@ it("a month of 40 checks takes less than 5 MB, restarts included", async () => {
   // Six minutes a week are missing by the restarts, and ten without the service.
   const [figures] = history.minutes({ checkId: "check_0", since: now - dayMs, until: now });
   expect(figures?.points.length).toBeGreaterThan(1400);
+  dispose();
 }, 3_600_000);

@@ -1,20 +1,18 @@
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { createServer, type Server } from "node:http";
-import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, describe, expect, it } from "vitest";
 import { createContainers } from "#adapters/containers/index.ts";
-import type { Containers } from "#domain/ports/containers.ts";
-import { createFakeContainers, fakeContainer, fakeContainerState } from "../fakes/containers.ts";
+import { fakeContainer, fakeContainerState } from "../fakes/containers.ts";
 import { containerInspected, containerListed } from "../host/support/recorded.ts";
+import { directoryWith } from "./support/directories.ts";
 
 const { signal } = new AbortController();
-const dir = mkdtempSync(join(tmpdir(), "steward-run-"));
+const dir = directoryWith();
 const servers: Server[] = [];
 afterAll(() => {
   for (const server of servers) server.close();
-  rmSync(dir, { recursive: true });
 });
 
 const ids = { web: "a".repeat(64), crashed: "b".repeat(64), gone: "c".repeat(64) };
@@ -78,28 +76,18 @@ const expected = (engine: "docker" | "podman") => [
   fakeContainer({ engine, name: "gone", state: "exited" }),
 ];
 
-describe.each<["docker" | "podman", string, Containers]>([
-  ["docker", "fake", createFakeContainers(expected("docker"))],
-  ["docker", "API over a socket", createContainers({ runDir: docker.runDir })],
-  ["podman", "API over a socket", createContainers({ runDir: podman.runDir })],
-])("containers of %s: %s", (engine, _, containers) => {
+describe.each([
+  ["docker", docker.runDir],
+  ["podman", podman.runDir],
+] as const)("containers of %s, by its socket", (engine, runDir) => {
   it("are those of the engine, with the state of all that do not simply run", async () => {
+    const containers = createContainers({ runDir });
     expect(await containers.engines()).toEqual([engine]);
     expect(await containers.list(signal)).toEqual(expected(engine));
   });
 });
 
-describe.each<[string, Containers]>([
-  ["fake", createFakeContainers()],
-  ["API over a socket", createContainers({ runDir: join(dir, "nothing") })],
-])("containers without an engine: %s", (_, containers) => {
-  it("are none", async () => {
-    expect(await containers.engines()).toEqual([]);
-    expect(await containers.list(signal)).toEqual([]);
-  });
-});
-
-describe("containers: API over a socket", () => {
+describe("containers by the API of an engine", () => {
   it("are asked for by reading alone, and only by ids that the engine may have", () => {
     expect(docker.requests).toEqual([
       "GET /containers/json?all=1",
@@ -109,7 +97,9 @@ describe("containers: API over a socket", () => {
     ]);
   });
 
-  it("are not asked for where that would start Docker", async () => {
+  it("are none where there is no engine, and are not asked for where that would start Docker", async () => {
+    const without = createContainers({ runDir: join(dir, "nothing") });
+    expect([await without.engines(), await without.list(signal)]).toEqual([[], []]);
     const { runDir, requests } = await serve("stopped", "docker.sock", likeDocker);
     // As where systemd, process 1, is who listens.
     const procDir = join(dir, "proc");
@@ -159,16 +149,13 @@ describe("containers: API over a socket", () => {
     await expect(containers.list(signal)).rejects.toThrow("cannot ask podman: its answer is not JSON");
   });
 
-  it.each([
-    ["refuses", { status: 500, body: '{"message":"broken"}' }, "cannot ask podman: it answers 500"],
-    ["does not speak JSON", { body: "<html>" }, "cannot ask podman: its answer is not JSON"],
-    [
-      "answers without end",
-      { body: " ".repeat(17 * 1024 * 1024) },
-      "cannot ask podman: its answer is larger than 16 MiB",
-    ],
-  ])("throw what is wrong with an engine that %s", async (name, answer, message) => {
+  const large = " ".repeat(17 * 1024 * 1024);
+  it.each<[string, { readonly status?: number; readonly body: string }, string]>([
+    ["refuses", { status: 500, body: '{"message":"broken"}' }, "it answers 500"],
+    ["does not speak JSON", { body: "<html>" }, "its answer is not JSON"],
+    ["answers without end", { body: large }, "its answer is larger than 16 MiB"],
+  ])("fail with what is wrong where an engine %s", async (name, answer, message) => {
     const { runDir } = await serve(name, "podman/podman.sock", () => answer);
-    await expect(createContainers({ runDir }).list(signal)).rejects.toThrow(message);
+    await expect(createContainers({ runDir }).list(signal)).rejects.toThrow(`cannot ask podman: ${message}`);
   });
 });

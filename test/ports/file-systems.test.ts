@@ -1,23 +1,19 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
-import { type FileSystems, FileSystemsUnseen } from "#domain/ports/storage.ts";
+import { createMountTable, parseSwaps } from "#adapters/procfs/mount-table.ts";
+import { FileSystemsUnseen } from "#domain/ports/storage.ts";
 import { createFakeClock } from "../fakes/clock.ts";
-import { createFakeFileSystems } from "../fakes/file-systems.ts";
+import { directoryPerTest, directoryWith, writeFiles } from "./support/directories.ts";
 
 const { signal } = new AbortController();
+const at = directoryPerTest();
 const real = createFileSystems({ clock: systemClock });
 
-describe.each([
-  ["fake", createFakeFileSystems()],
-  ["procfs", real],
-] as const)("file systems: %s", (_, fileSystems: FileSystems) => {
-  it("hold the root, each place once, with figures that agree with each other", async () => {
-    const mounted = await fileSystems.list(signal);
+describe("file systems of this machine", () => {
+  it("have the root and each place once, with figures that agree with each other, and hold paths", async () => {
+    const mounted = await real.list(signal);
     const paths = mounted.map(({ path }) => path);
     expect(paths).toContain("/");
     expect(new Set(paths).size).toBe(paths.length);
@@ -26,50 +22,37 @@ describe.each([
       expect(each.freeBytes).toBeLessThanOrEqual(each.totalBytes);
       expect(each.freeInodes).toBeLessThanOrEqual(each.totalInodes);
     }
+    expect(await real.holding("/")).toBe("/");
+    expect(paths).toContain(await real.holding("/etc"));
   });
 
-  it("tell which of them a path lies on", async () => {
-    expect(await fileSystems.holding("/")).toBe("/");
-    const paths = (await fileSystems.list(signal)).map(({ path }) => path);
-    expect(paths).toContain(await fileSystems.holding("/etc"));
+  it("are as large as df says", async () => {
+    const root = (await real.list(signal)).find(({ path }) => path === "/");
+    const columns = (options: readonly string[]) =>
+      execFileSync("df", [...options, "/"], { encoding: "utf8" })
+        .split("\n")[1]
+        ?.trim()
+        .split(/\s+/)
+        .map(Number) ?? [];
+    const [size = 0, available = 0] = columns(["-B1", "--output=size,avail"]);
+    const [inodes] = columns(["--output=itotal"]);
+    expect([root?.totalBytes, root?.totalInodes]).toEqual([size, inodes]);
+    // Other programs write while this test runs.
+    expect(Math.abs((root?.availableBytes ?? 0) - available)).toBeLessThan(size / 100);
   });
-
-  it("are not asked once the caller has given up", async () => {
-    await expect(fileSystems.list(AbortSignal.abort(new Error("given up")))).rejects.toThrow("given up");
-  });
-});
-
-it("file systems of this machine are as df says", async () => {
-  const root = (await real.list(signal)).find(({ path }) => path === "/");
-  const columns = (options: readonly string[]) =>
-    execFileSync("df", [...options, "/"], { encoding: "utf8" })
-      .split("\n")[1]
-      ?.trim()
-      .split(/\s+/)
-      .map(Number) ?? [];
-  const [size = 0, available = 0] = columns(["-B1", "--output=size,avail"]);
-  const [inodes] = columns(["--output=itotal"]);
-  expect([root?.totalBytes, root?.totalInodes]).toEqual([size, inodes]);
-  // Other programs write while this test runs.
-  expect(Math.abs((root?.availableBytes ?? 0) - available)).toBeLessThan(size / 100);
 });
 
 describe("file systems of a mount table", () => {
-  let procDir: string;
-  beforeEach(() => {
-    procDir = mkdtempSync(join(tmpdir(), "steward-proc-"));
-    mkdirSync(join(procDir, "self"));
-  });
-  afterEach(() => rmSync(procDir, { recursive: true }));
+  const on = (more: Partial<Parameters<typeof createFileSystems>[0]> = {}) =>
+    createFileSystems({ clock: systemClock, procDir: at(), ...more });
   const writeMounts = (...paths: readonly string[]): void => {
     const lines = paths.map((path, at) => `${at + 1} ${Math.min(at, 1)} 8:${at} / ${path} rw - ext4 /dev/sd${at} rw`);
-    writeFileSync(join(procDir, "self/mountinfo"), `${lines.join("\n")}\n`);
+    writeFiles(at(), { "self/mountinfo": `${lines.join("\n")}\n` });
   };
 
   /** Those of process 1, whose root this process may not follow. */
   const writeHost = (...lines: readonly string[]): void => {
-    mkdirSync(join(procDir, "1"));
-    writeFileSync(join(procDir, "1/mountinfo"), `${lines.join("\n")}\n`);
+    writeFiles(at(), { "1/mountinfo": `${lines.join("\n")}\n` });
   };
   const disk = (id: number, at: number, path: string, options = "rw") =>
     `${id} ${at === 0 ? 0 : 1} 8:${at} / ${path} ${options} - ext4 /dev/sd${at} rw`;
@@ -77,21 +60,16 @@ describe("file systems of a mount table", () => {
   it("are those of the host where this process finds them, and said to be unseen or left out where it does not", async () => {
     writeHost(disk(1, 0, "/"), disk(2, 1, "/usr"), disk(3, 2, "/tmp"));
     // As a sandbox has it: the root read-only, a folder bound over, and another file system in the place of one.
-    writeFileSync(
-      join(procDir, "self/mountinfo"),
-      [disk(11, 0, "/", "ro"), "12 11 8:1 / /usr rw - ext4 /dev/sd1 rw", "13 11 0:9 / /tmp rw - tmpfs tmpfs rw"].join(
-        "\n",
-      ),
-    );
-    const mounted = await createFileSystems({ clock: systemClock, procDir }).list(signal);
+    const own = ["12 11 8:1 / /usr rw - ext4 /dev/sd1 rw", "13 11 0:9 / /tmp rw - tmpfs tmpfs rw"];
+    writeFiles(at(), { "self/mountinfo": [disk(11, 0, "/", "ro"), ...own].join("\n") });
+    const mounted = await on().list(signal);
     expect(mounted.map(({ path, isReadOnly }) => [path, isReadOnly])).toEqual([
       ["/", false],
       ["/usr", false],
     ]);
-    const whole = createFileSystems({ clock: systemClock, procDir, isWhole: true });
+    const whole = on({ isWhole: true });
     await expect(whole.list(signal)).rejects.toThrow(FileSystemsUnseen);
     await expect(whole.list(signal)).rejects.toThrow("/tmp");
-    rmSync(join(procDir, "1"), { recursive: true });
     writeHost(disk(1, 0, "/"), disk(2, 1, "/usr"));
     expect(await whole.list(signal)).toHaveLength(2);
   });
@@ -103,22 +81,20 @@ describe("file systems of a mount table", () => {
   ])("are those of this process where %s, which are not all", async (_, lines) => {
     writeMounts("/");
     if (lines.length > 0) writeHost(...lines);
-    const mounted = await createFileSystems({ clock: systemClock, procDir }).list(signal);
+    const mounted = await on().list(signal);
     expect(mounted.map(({ device }) => device)).toEqual(["/dev/sd0"]);
-    await expect(createFileSystems({ clock: systemClock, procDir, isWhole: true }).list(signal)).rejects.toThrow(
-      FileSystemsUnseen,
-    );
+    await expect(on({ isWhole: true }).list(signal)).rejects.toThrow(FileSystemsUnseen);
   });
 
   it("leave out one that has been unmounted since", async () => {
     writeMounts("/", "/nonexistent/since");
-    const mounted = await createFileSystems({ clock: systemClock, procDir }).list(signal);
+    const mounted = await on().list(signal);
     expect(mounted.map(({ path }) => path)).toEqual(["/"]);
   });
 
   it("tell which one a path lies on, links followed, and of none for a path that is not there", async () => {
     writeMounts("/", "/usr", "/var/log");
-    const fileSystems = createFileSystems({ clock: systemClock, procDir });
+    const fileSystems = on();
     expect(await fileSystems.holding("/usr/bin")).toBe("/usr");
     expect(await fileSystems.holding("/var")).toBe("/");
     expect(await fileSystems.holding("/var/log/apt")).toBe("/var/log");
@@ -131,7 +107,7 @@ describe("file systems of a mount table", () => {
   it("name the disk that does not answer, and answer again when it does", async () => {
     writeMounts("/");
     const clock = createFakeClock();
-    const fileSystems = createFileSystems({ clock, procDir });
+    const fileSystems = on({ clock });
     const late = fileSystems.list(signal);
     // All its time passes before the disk can have answered.
     await Promise.all([
@@ -143,16 +119,80 @@ describe("file systems of a mount table", () => {
 
   it("name the disk that answers with an error", async () => {
     writeMounts("/", "/etc/passwd/below");
-    await expect(createFileSystems({ clock: systemClock, procDir }).list(signal)).rejects.toThrow(
-      "cannot look at /etc/passwd/below: ENOTDIR",
-    );
+    await expect(on().list(signal)).rejects.toThrow("cannot look at /etc/passwd/below: ENOTDIR");
   });
 
   it("say that the caller gave up, not that the disk was slow", async () => {
     writeMounts("/");
     const caller = new AbortController();
-    const given = createFileSystems({ clock: createFakeClock(), procDir }).list(caller.signal);
+    const given = on({ clock: createFakeClock() }).list(caller.signal);
     caller.abort(new Error("given up"));
     await expect(given).rejects.toThrow("given up");
+  });
+});
+
+describe("the table of mounts", () => {
+  const odd = String.raw`/tmp/a\040b\012c\134d`;
+  const lines = [
+    "22 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,errors=remount-ro",
+    "23 22 0:5 / /dev rw - devtmpfs udev rw",
+    "24 22 0:6 / /proc rw - proc proc rw",
+    "25 22 0:22 / /run rw,nosuid - tmpfs tmpfs rw,size=100k",
+    "26 25 0:23 / /run/user/1000 rw - tmpfs tmpfs rw",
+    "27 22 0:40 / /mnt/dead rw - nfs4 server:/export rw,addr=192.0.2.1",
+    "28 22 0:41 / /mnt/also ro - fuse.sshfs user@host: rw",
+    `29 22 8:1 /srv /nowhere${odd} rw - ext4 /dev/sda1 rw`,
+    "30 22 0:50 / /var/lib/docker/overlay2/x/merged rw - overlay overlay rw",
+    "31 22 8:2 / /gone rw - xfs /dev/sda2 rw",
+    "32 22 8:3 / /tmp ro - ext4 /dev/sda3 rw",
+    "33 32 8:4 / /tmp rw - ext4 /dev/sda4 rw",
+    "broken line",
+  ];
+  const swaps = [
+    "Filename\t\t\t\tType\t\tSize\t\tUsed\t\tPriority",
+    "/swap\\040file                             file\t\t2048\t\t1024\t\t-2",
+    "odd\n",
+  ].join("\n");
+  const procDir = directoryWith({ "self/mountinfo": lines.join("\n"), swaps });
+
+  it("of this machine has the root, with sizes that fit each other, and is given up with its signal", async () => {
+    const { volumes } = await createMountTable({ clock: systemClock }).read(signal);
+    const root = volumes.find(({ mounts }) => mounts.some(({ path }) => path === "/"));
+    const sizes = root?.sizes;
+    if (sizes === undefined || typeof sizes === "string") throw new Error(sizes);
+    expect(sizes.totalBytes).toBeGreaterThan(0);
+    expect(sizes.freeBytes).toBeLessThanOrEqual(sizes.totalBytes);
+    expect(sizes.availableBytes).toBeLessThanOrEqual(sizes.freeBytes);
+    const given = createMountTable({ clock: systemClock }).read(AbortSignal.abort(new Error("gone")));
+    await expect(given).rejects.toThrow("gone");
+  });
+
+  it("leaves out what holds no data, asks no server, and says what it does not know", async () => {
+    const { volumes, isOwnView, leftOut } = await createMountTable({ clock: systemClock, procDir }).read(signal);
+    expect([isOwnView, leftOut]).toEqual([true, 0]);
+    const seen = volumes.map(({ source, mounts, sizes }) => [
+      source,
+      mounts.map(({ path, root, options }) => [path, root, options]),
+      typeof sizes === "string" ? sizes : "known",
+    ]);
+    const root = [
+      ["/", null, "rw,relatime,errors=remount-ro"],
+      ["/nowhere/tmp/a b\nc\\d", "/srv", "rw"],
+    ];
+    expect(seen).toEqual([
+      ["/dev/sda1", root, "known"],
+      ["tmpfs", [["/run", null, "rw,nosuid,size=100k"]], "known"],
+      ["server:/export", [["/mnt/dead", null, "rw,addr=192.0.2.1"]], expect.stringContaining("server")],
+      ["user@host:", [["/mnt/also", null, "ro"]], expect.stringContaining("server")],
+      ["/dev/sda2", [["/gone", null, "rw"]], "the kernel says ENOENT"],
+      ["/dev/sda3", [["/tmp", null, "ro"]], expect.stringContaining("mounted over it")],
+      ["/dev/sda4", [["/tmp", null, "rw"]], "known"],
+    ]);
+  });
+
+  it("has swaps", async () => {
+    const { swaps: found } = await createMountTable({ clock: systemClock, procDir }).read(signal);
+    expect(found).toEqual([{ path: "/swap file", type: "file", sizeBytes: 2 ** 21, usedBytes: 2 ** 20, priority: -2 }]);
+    expect(parseSwaps("")).toEqual([]);
   });
 });

@@ -1,30 +1,17 @@
-import { mkdtempSync, rmSync, statSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { chmodSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { openKeyStore, type SqliteKeyStore } from "#adapters/keystore/index.ts";
-import type { KeyRecord, KeyStore, TokenRecord } from "#domain/ports/access.ts";
-import { createFakeKeyStore } from "../fakes/key-store.ts";
+import type { KeyRecord, TokenRecord } from "#domain/ports/access.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
 const key = (id: string, changes: Partial<KeyRecord> = {}): KeyRecord => ({
-  id,
-  name: `key ${id}`,
-  scopes: ["system:read", "services:restart:a*.service"],
-  digest: "07".repeat(32),
-  createdAt: 1_700_000_000_000,
-  expiresAt: null,
-  lastUsedAt: null,
-  revokedAt: null,
-  clientCert: null,
+  ...{ id, name: `key ${id}`, scopes: ["system:read", "services:restart:a*.service"], digest: "07".repeat(32) },
+  ...{ createdAt: 1_700_000_000_000, expiresAt: null, lastUsedAt: null, revokedAt: null, clientCert: null },
   ...changes,
 });
 const token = (id: string, keyId: string): TokenRecord => ({
-  id,
-  keyId,
-  scopes: [],
-  digest: "09".repeat(32),
-  expiresAt: 1_800_000_000_000,
+  ...{ id, keyId, scopes: [], digest: "09".repeat(32), expiresAt: 1_800_000_000_000 },
 });
 /** A store as it was before keys had client certificates. */
 const firstFormat = `
@@ -40,102 +27,72 @@ const firstFormat = `
   INSERT INTO tokens VALUES ('t1', 'aaaaaaaa', '', '${"09".repeat(32)}', 1800000000000);
   PRAGMA user_version = 1;
 `;
-let stateDir: string;
-let open: SqliteKeyStore | undefined;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-keys-"));
-});
+const at = directoryPerTest();
+let opened: SqliteKeyStore | undefined;
 afterEach(() => {
-  open?.dispose();
-  open = undefined;
-  rmSync(stateDir, { recursive: true, force: true });
+  opened?.dispose();
+  opened = undefined;
 });
-const openReal = (): SqliteKeyStore => {
-  open?.dispose();
-  open = openKeyStore({ stateDir });
-  return open;
+const open = (): SqliteKeyStore => {
+  opened?.dispose();
+  opened = openKeyStore({ stateDir: at() });
+  return opened;
+};
+const writeFile = (sql: string): void => {
+  const database = new DatabaseSync(at("keys.db"));
+  database.exec(sql);
+  database.close();
 };
 
-describe.each([
-  ["fake", createFakeKeyStore],
-  ["sqlite", openReal],
-] as const)("key store: %s", (_, make: () => KeyStore) => {
-  it("starts empty", () => {
-    const store = make();
-    expect([store.keys(), store.tokens()]).toEqual([[], []]);
-  });
-
-  it("gives back what was put in, oldest first", () => {
-    const store = make();
+describe("the key store", () => {
+  it("has every key that was put in, oldest first, also when it is opened again", () => {
     const records = [
       key("bbbbbbbb", { createdAt: 2 }),
       key("aaaaaaaa", { createdAt: 1, expiresAt: 5, scopes: [], name: 'odd "name" ü', clientCert: "ab".repeat(32) }),
     ];
+    const store = open();
+    expect([store.keys(), store.tokens()]).toEqual([[], []]);
     for (const record of records) store.insertKey(record);
-    expect(store.keys()).toEqual([...records].reverse());
-  });
-
-  it("refuses a second key of the same id", () => {
-    const store = make();
-    store.insertKey(key("aaaaaaaa"));
     expect(() => store.insertKey(key("aaaaaaaa"))).toThrow();
-    expect(store.keys()).toHaveLength(1);
+    expect(open().keys()).toEqual([...records].reverse());
   });
 
-  it("keeps revocations, uses and tokens", () => {
-    const store = make();
+  it("records revocations, uses and tokens", () => {
+    const store = open();
     store.insertKey(key("aaaaaaaa"));
-    store.insertToken(token("t1", "aaaaaaaa"));
-    store.insertToken(token("t2", "aaaaaaaa"));
+    for (const id of ["t1", "t2"]) store.insertToken(token(id, "aaaaaaaa"));
     store.revokeKey("aaaaaaaa", 11);
     store.touchKeys(new Map([["aaaaaaaa", 12]]));
     store.deleteTokens(["t1", "nobody"]);
-    expect(store.keys()).toEqual([key("aaaaaaaa", { revokedAt: 11, lastUsedAt: 12 })]);
-    expect(store.tokens()).toEqual([token("t2", "aaaaaaaa")]);
-  });
-});
-
-describe("key store on disk", () => {
-  it("is private, and there again when it is opened again", () => {
-    openReal().insertKey(key("aaaaaaaa"));
-    const again = openReal();
-    expect(again.keys()).toEqual([key("aaaaaaaa")]);
-    again.insertToken(token("t1", "aaaaaaaa"));
-    expect(openReal().tokens()).toEqual([token("t1", "aaaaaaaa")]);
+    const again = open();
+    expect(again.keys()).toEqual([key("aaaaaaaa", { revokedAt: 11, lastUsedAt: 12 })]);
+    expect(again.tokens()).toEqual([token("t2", "aaaaaaaa")]);
   });
 
-  it("takes over what the version before this one has left", () => {
-    const database = new DatabaseSync(join(stateDir, "keys.db"));
-    database.exec(firstFormat);
-    database.close();
-    const store = openReal();
+  it("migrates what the version before this one has written", () => {
+    writeFile(firstFormat);
+    const store = open();
     expect(store.keys()).toEqual([key("aaaaaaaa", { scopes: ["system:read"], revokedAt: 7 })]);
     expect(store.tokens()).toEqual([token("t1", "aaaaaaaa")]);
     store.insertKey(key("bbbbbbbb", { createdAt: 1_700_000_000_001, clientCert: "ab".repeat(32) }));
-    expect(openReal().keys()).toHaveLength(2);
+    expect(open().keys()).toHaveLength(2);
   });
 
-  it("leaves a store alone that a later version has written", () => {
-    const database = new DatabaseSync(join(stateDir, "keys.db"));
-    database.exec("PRAGMA user_version = 3");
-    database.close();
-    expect(() => openKeyStore({ stateDir })).toThrow(/its format 3 is of another version of Steward/);
+  it("is not opened where a later version has written it, another service has it, or its directory is missing", () => {
+    writeFile("PRAGMA user_version = 3");
+    expect(open).toThrow(/its format 3 is of another version of Steward/);
+    writeFile("PRAGMA user_version = 0");
+    open();
+    expect(() => openKeyStore({ stateDir: at() })).toThrow(/another Steward runs with this state folder/);
+    expect(() => openKeyStore({ stateDir: at("nowhere") })).toThrow(/cannot open the key store .*nowhere/);
   });
 
-  it("reports when others can read it", () => {
+  it("reports when others can read its file", () => {
     const mask = process.umask(0o077);
-    const store = openReal();
+    const store = open();
     process.umask(mask);
     expect(store.check()).toBeUndefined();
-    expect(statSync(join(stateDir, "keys.db")).mode & 0o777).toBe(0o600);
-  });
-
-  it("belongs to one service at a time", () => {
-    openReal();
-    expect(() => openKeyStore({ stateDir })).toThrow(/another Steward runs with this state folder/);
-  });
-
-  it("says so when it cannot be opened", () => {
-    expect(() => openKeyStore({ stateDir: join(stateDir, "nowhere") })).toThrow(/cannot open the key store .*nowhere/);
+    chmodSync(at("keys.db"), 0o644);
+    expect(store.check()).toMatch(/mode 644 \(chmod 600 it\)$/);
   });
 });

@@ -1,51 +1,34 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
-import { closeSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { closeSync, mkdirSync, readdirSync, readlinkSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
 import { createProcesses, readOwners } from "#adapters/procfs/processes.ts";
-import { type Processes, ProcessGone } from "#domain/ports/processes.ts";
+import { ProcessGone } from "#domain/ports/processes.ts";
 import { createFakeClock } from "../fakes/clock.ts";
-import { createFakeProcesses, fakeProcess } from "../fakes/processes.ts";
+import { fakeProcess } from "../fakes/processes.ts";
+import { directoryWith, writeFiles } from "./support/directories.ts";
 import { holdFifo } from "./support/fifo.ts";
-
-interface Subject {
-  readonly processes: Processes;
-  readonly pid: number;
-  /** The signal that has ended it. */
-  readonly ended: () => Promise<unknown>;
-}
 
 const children: ChildProcess[] = [];
 afterEach(() => {
   for (const child of children.splice(0)) child.kill("SIGKILL");
 });
 
-async function realSubject(): Promise<Subject> {
+async function startSleep() {
   const child = spawn("sleep", ["1000"], { stdio: "ignore" });
   children.push(child);
   const exit = once(child, "exit");
   await once(child, "spawn");
-  return {
-    processes: createProcesses({ clock: systemClock }),
-    pid: child.pid ?? 0,
-    ended: async () => ((await exit) as unknown[])[1],
-  };
+  return { pid: child.pid ?? 0, ended: async () => ((await exit) as unknown[])[1] };
 }
 
-function fakeSubject(): Promise<Subject> {
-  const processes = createFakeProcesses([fakeProcess(42, { name: "sleep", command: "sleep 1000" })]);
-  return Promise.resolve({ processes, pid: 42, ended: () => Promise.resolve(`SIG${processes.sent[0]?.[1]}`) });
-}
+describe("processes of this machine", () => {
+  const processes = createProcesses({ clock: systemClock });
 
-describe.each([
-  ["fake", fakeSubject],
-  ["procfs", realSubject],
-] as const)("processes: %s", (_, subject) => {
   it("are sampled and read alike", async () => {
-    const { processes, pid } = await subject();
+    const { pid } = await startSleep();
     const { processes: all, spanMs } = await processes.sample();
     const sampled = all.find((each) => each.pid === pid);
     expect(sampled).toMatchObject({ name: "sleep", state: "sleeping", threads: 1, isKernelThread: false });
@@ -60,37 +43,42 @@ describe.each([
   });
 
   it("get signals, each the one that was meant", async () => {
-    const { processes, pid, ended } = await subject();
+    const { pid, ended } = await startSleep();
     const startTicks = (await processes.read(pid))?.startTicks ?? 0;
-    await expect(processes.signal({ pid, startTicks: startTicks + 1 }, "KILL")).rejects.toThrow(ProcessGone);
-    await expect(processes.signal({ pid: 4_194_304, startTicks }, "KILL")).rejects.toThrow(ProcessGone);
+    for (const other of [
+      { pid, startTicks: startTicks + 1 },
+      { pid: 4_194_304, startTicks },
+    ])
+      await expect(processes.signal(other, "KILL")).rejects.toThrow(ProcessGone);
     await processes.signal({ pid, startTicks }, "TERM");
     expect(await ended()).toBe("SIGTERM");
     await expect(processes.signal({ pid, startTicks }, "TERM")).rejects.toThrow(ProcessGone);
   });
+
+  it("have users by the directories in /proc, as root's side tells the service", async () => {
+    const owners = await readOwners();
+    const uid = process.getuid?.() ?? 0;
+    // Root's are left out.
+    expect(owners.get(uid)?.some(({ pid }) => pid === process.pid) ?? false).toBe(uid !== 0);
+  });
 });
 
-const procDir = mkdtempSync(join(tmpdir(), "steward-proc-"));
+const procDir = directoryWith({
+  passwd: "root:x:0:0::/root:/bin/sh\n",
+  "self/uid_map": "         0          0          1\n       998        998          1\n",
+  "sys/kernel/overflowuid": "0\n",
+  stat: "cpu 1 2 3\nbtime 1700000000\n",
+});
 const passwd = join(procDir, "passwd");
-afterAll(() => rmSync(procDir, { recursive: true }));
-writeFileSync(passwd, "root:x:0:0::/root:/bin/sh\n");
-mkdirSync(join(procDir, "self"));
-mkdirSync(join(procDir, "sys/kernel"), { recursive: true });
-writeFileSync(join(procDir, "self/uid_map"), "         0          0          1\n       998        998          1\n");
-writeFileSync(join(procDir, "sys/kernel/overflowuid"), "0\n");
-writeFileSync(join(procDir, "stat"), "cpu 1 2 3\nbtime 1700000000\n");
 
 /** A process of the user who runs the tests. */
 function put(pid: number, { start = 100, ticks = 0, flags = 0, cgroup = "0::/\n", cmdline = "" } = {}): void {
-  const dir = join(procDir, String(pid));
-  mkdirSync(dir, { recursive: true });
   const rest = `S 1 1 1 0 -1 ${flags} 0 0 0 0 ${ticks} 0 0 0 20 0 1 0 ${start} 0 10 0`;
-  writeFileSync(join(dir, "stat"), `${pid} (worker) ${rest}\n`);
-  writeFileSync(join(dir, "cgroup"), cgroup);
-  writeFileSync(join(dir, "cmdline"), cmdline);
+  const stat = `${pid} (worker) ${rest}\n`;
+  writeFiles(procDir, { [`${pid}/stat`]: stat, [`${pid}/cgroup`]: cgroup, [`${pid}/cmdline`]: cmdline });
 }
 
-describe("processes: samples", () => {
+describe("samples of processes", () => {
   const clock = createFakeClock();
   const known = new Map([[7, 33]]);
   const processes = createProcesses({ clock, procDir, passwd, owners: () => Promise.resolve(known) });
@@ -104,7 +92,7 @@ describe("processes: samples", () => {
     put(7, { ticks: 100, cgroup: "0::/system.slice/worker.service\n" });
     const first = percents();
     // The second one is taken after half a second.
-    await new Promise((resolve) => setTimeout(resolve, 50));
+    await expect.poll(clock.isSleptBy).toBe(true);
     put(7, { ticks: 125, cgroup: "0::/system.slice/worker.service\n" });
     await clock.advance(500);
     expect(await first).toEqual({ 1: 0, 7: 50 });
@@ -170,28 +158,29 @@ describe("processes: samples", () => {
   });
 });
 
-it("processes: those that cannot be read in time take no more than two reads from all others", async () => {
+it("command lines that cannot be read in time take no more than two reads from those of all other processes", async () => {
   const clock = createFakeClock();
-  const writers = [70, 71, 72].map((pid) => {
+  const pids = [70, 71, 72];
+  const pathOf = (pid: number): string => join(procDir, `${pid}/cmdline`);
+  const writers = pids.map((pid) => {
     put(pid);
-    return holdFifo(join(procDir, `${pid}/cmdline`));
+    return holdFifo(pathOf(pid));
   });
-  const hanging = [70, 71, 72].map((pid) => fakeProcess(pid));
   put(73, { cmdline: "sh\0" });
   const processes = createProcesses({ clock, procDir, passwd });
-  const shown = processes.commands([fakeProcess(73), ...hanging]);
-  await new Promise((resolve) => setTimeout(resolve, 100));
+  const shown = processes.commands([fakeProcess(73), ...pids.map((pid) => fakeProcess(pid))]);
+  /** Once the second pipe is read, 73 has been. The test itself has each open, too. */
+  const readersOf = (pid: number): number =>
+    readdirSync("/proc/self/fd").filter((fd) => {
+      try {
+        return readlinkSync(`/proc/self/fd/${fd}`) === pathOf(pid);
+      } catch {
+        return false;
+      }
+    }).length - 1;
+  await expect.poll(() => pids.map(readersOf)).toEqual([1, 1, 0]);
   await clock.advance(2_000);
   expect([...(await shown)]).toEqual([[73, "sh"]]);
   for (const writer of writers) closeSync(writer);
-  const again = processes.commands([fakeProcess(73)]);
-  expect([...(await again)]).toEqual([[73, "sh"]]);
-});
-
-it("processes: users are those of the directories in /proc, as root's side tells the service", async () => {
-  const owners = await readOwners();
-  const uid = process.getuid?.() ?? 0;
-  const own = owners.get(uid)?.some(({ pid }) => pid === process.pid) ?? false;
-  // Root's are left out.
-  expect(own).toBe(uid !== 0);
+  expect([...(await processes.commands([fakeProcess(73)]))]).toEqual([[73, "sh"]]);
 });

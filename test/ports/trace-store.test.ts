@@ -1,6 +1,4 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { readdirSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
@@ -14,16 +12,16 @@ import {
   type TraceStore,
   TracesUnavailable,
 } from "#domain/ports/traces.ts";
-import { createFakeTraceStore } from "../fakes/trace-store.ts";
 import { byBreadth } from "../support/breadth.ts";
+import { directoryPerTest } from "./support/directories.ts";
+import { sourceOf } from "./support/programs.ts";
 
 const mib = 1024 * 1024;
-let stateDir: string;
+const at = directoryPerTest();
 let open: SqliteTraces | undefined;
 let thread: HostTraces | undefined;
 let troubles: (string | undefined)[];
 beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-traces-"));
   troubles = [];
 });
 afterEach(async () => {
@@ -31,17 +29,11 @@ afterEach(async () => {
   open = undefined;
   await thread?.close();
   thread = undefined;
-  rmSync(stateDir, { recursive: true, force: true });
 });
-const file = (): string => join(stateDir, "traces.db");
 
-const openReal = (keepBytes = 8 * mib, folder = stateDir): SqliteTraces => {
+const openReal = (keepBytes = 8 * mib): SqliteTraces => {
   open?.dispose();
-  open = openTraces({
-    stateDir: folder,
-    keepBytes,
-    onTrouble: (_, aside) => void troubles.push(aside ?? "memory"),
-  });
+  open = openTraces({ stateDir: at(), keepBytes, onTrouble: (_, aside) => void troubles.push(aside) });
   return open;
 };
 const openReally = (): TraceStore => {
@@ -53,13 +45,8 @@ const openReally = (): TraceStore => {
   };
 };
 const openThread = (options: { idleMs?: number } = {}): HostTraces => {
-  thread = createHostTraces({
-    stateDir,
-    keepBytes: 8 * mib,
-    forwards: false,
-    onTrouble: (message) => void troubles.push(message),
-    ...options,
-  });
+  const onTrouble = (message: string): void => void troubles.push(message);
+  thread = createHostTraces({ stateDir: at(), keepBytes: 8 * mib, forwards: false, onTrouble, ...options });
   return thread;
 };
 
@@ -91,10 +78,9 @@ const read = async (store: Pick<TraceStore, "trace">, trace: number): Promise<un
 };
 
 describe.each([
-  ["fake", createFakeTraceStore],
-  ["sqlite", openReally],
-  ["thread", openThread],
-] as const)("trace store: %s", (_, make: () => TraceStore) => {
+  ["in this thread", openReally],
+  ["in a thread of its own", openThread],
+] as const)("the trace store %s", (_, make: () => TraceStore) => {
   it("starts empty", async () => {
     const store = make();
     expect(await store.list(all)).toEqual([]);
@@ -218,14 +204,6 @@ describe.each([
   });
 });
 
-describe("fake trace store", () => {
-  it("fails on request", async () => {
-    const store = createFakeTraceStore();
-    store.available = false;
-    await expect(store.list(all)).rejects.toThrow(TracesUnavailable);
-  });
-});
-
 /** Spans of traces that no other batch has, 1 KiB each. */
 const batch = (number: number, traces = 100): SpanGroup =>
   group(
@@ -249,8 +227,8 @@ describe("traces on disk", () => {
     const expected = Array.from({ length: 4000 }, (_, at) => Math.floor(at / 100) * 1000 + (at % 100) + 1);
     expect(ids.toSorted((a, b) => a - b)).toEqual(expected.slice(-ids.length));
     for (const [path, most] of [
-      [file(), 1.5 * mib],
-      [`${file()}-wal`, 8 * mib],
+      [at("traces.db"), 1.5 * mib],
+      [at("traces.db-wal"), 8 * mib],
     ] as const)
       expect(statSync(path).size).toBeLessThan(most);
   });
@@ -308,57 +286,19 @@ describe("traces on disk", () => {
 
   it("give room back when there may be less", () => {
     for (let number = 0; number < 60; number += 1) openReal(8 * mib).add([batch(number)], user);
-    expect(statSync(file()).size).toBeGreaterThan(6 * mib);
+    expect(statSync(at("traces.db")).size).toBeGreaterThan(6 * mib);
     expect(openReal(mib).usedBytes()).toBeLessThanOrEqual(mib);
-    expect(statSync(file()).size).toBeLessThan(1.5 * mib);
+    expect(statSync(at("traces.db")).size).toBeLessThan(1.5 * mib);
     expect(openReal(mib).list(all)[0]?.trace_id).toBe(traceId(59_100));
   });
 
-  it("are private, and there again when they are opened again", () => {
-    openReal().add([batch(0)], user);
-    for (const path of [file(), `${file()}-wal`]) expect(statSync(path).mode & 0o777).toBe(0o600);
-    expect(openReal().list({ ...all, limit: 1000 })).toHaveLength(100);
-    expect(troubles).toEqual([]);
-  });
-
-  it("are there when their process is killed", async () => {
-    const module = new URL("../../src/adapters/trace-store/index.ts", import.meta.url).href;
-    const program = `
-      const { openTraces } = await import(${JSON.stringify(module)});
-      const traces = openTraces({ stateDir: process.argv[1], keepBytes: 8e6, onTrouble: (error) => { throw error; } });
-      const [group] = JSON.parse(process.argv[2]);
-      traces.add([group], 1000);
-      process.kill(process.pid, "SIGKILL");`;
-    const groups = JSON.stringify([group("shop", span(7, 1))]);
-    await exec([process.execPath, "--input-type=module", "-e", program, stateDir, groups], { timeoutMs: 60_000 }).catch(
-      () => undefined,
-    );
-    expect(openReal().list(all)).toMatchObject([{ trace_id: traceId(7), spans: 1 }]);
-    expect(troubles).toEqual([]);
-  });
-
   it("of an earlier version make way for new ones", () => {
-    const database = new DatabaseSync(file());
+    const database = new DatabaseSync(at("traces.db"));
     database.exec("CREATE TABLE traces (id); PRAGMA user_version = 1");
     database.close();
     openReal().add([group("shop", span(1, 1))], user);
     expect(openReal().list(all)).toHaveLength(1);
-    expect([troubles, readdirSync(stateDir).filter((name) => name.includes("damaged"))]).toEqual([[], []]);
-  });
-
-  it("are moved aside when they are damaged, and reset", () => {
-    writeFileSync(file(), "this is no database, and was never one");
-    openReal().add([group("shop", span(1, 1))], user);
-    expect(troubles).toEqual([`${file()}.damaged`]);
-    expect(readFileSync(`${file()}.damaged`, "latin1")).toContain("never one");
-    expect(openReal().list(all)).toHaveLength(1);
-  });
-
-  it("are kept in memory where no file can be made", () => {
-    const traces = openReal(mib, join(stateDir, "nowhere"));
-    traces.add([group("shop", span(1, 1))], user);
-    expect(traces.list(all)).toHaveLength(1);
-    expect(troubles).toEqual(["memory"]);
+    expect([troubles, readdirSync(at()).filter((name) => name.includes("damaged"))]).toEqual([[], []]);
   });
 });
 
@@ -388,17 +328,16 @@ describe("the thread of the traces", () => {
 
   it("keeps the process running until it has answered and is closed, and no longer", async () => {
     const program = `
-      import { createHostTraces } from ${JSON.stringify(new URL("../../src/app/tracing/traces.ts", import.meta.url).href)};
+      import { createHostTraces } from ${sourceOf("app/tracing/traces.ts")};
       const [stateDir, end] = process.argv.slice(2);
       const traces = createHostTraces({ stateDir, keepBytes: 1e6, forwards: false, onTrouble: console.error });
       await traces.list({ service: undefined, origin: undefined, minDurationUs: 0, sinceUs: 0, limit: 1 });
       if (end === "close") await traces.close();
       console.log("done");
     `;
-    const script = join(stateDir, "program.mjs");
+    const script = at("program.mjs");
     writeFileSync(script, program);
-    const run = (...argv: readonly string[]) =>
-      exec([process.execPath, script, stateDir, ...argv], { timeoutMs: 60_000 });
+    const run = (...argv: readonly string[]) => exec([process.execPath, script, at(), ...argv], { timeoutMs: 60_000 });
     expect(await run("close")).toMatchObject({ exitCode: 0, stdout: "done\n" });
     // An idle thread ends with the process.
     expect(await run()).toMatchObject({ exitCode: 0, stdout: "done\n" });

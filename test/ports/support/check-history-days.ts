@@ -77,12 +77,6 @@ function runAll({ states, clock }: ReturnType<typeof open>, minute: number): voi
 
 const megabytes = (bytes: number): string => `${(bytes / 1e6).toFixed(2)} MB`;
 
-function timed(work: () => unknown): number {
-  const begun = performance.now();
-  work();
-  return Number((performance.now() - begun).toFixed(1));
-}
-
 export interface Simulated {
   /** Bytes of all files, at most. */
   readonly bytes: number;
@@ -94,7 +88,7 @@ export interface Simulated {
 
 /**
  * Has 40 checks run each minute for days, by a clock that is set. The service is started anew every three days, and is gone for ten
- * minutes each week. Prints size, rows and times of queries.
+ * minutes each week. Prints size and rows.
  */
 export async function simulateHistory(stateDir: string, days: number): Promise<Simulated> {
   let service = open(stateDir);
@@ -129,15 +123,8 @@ export async function simulateHistory(stateDir: string, days: number): Promise<S
 
   const { history, store } = open(stateDir);
   const now = start + days * dayMs;
-  const times = {
-    flapping: timed(() => history.runs("check_0", now - 30 * dayMs, 10_000)),
-    quiet: timed(() => history.runs("check_30", now - dayMs, 1000)),
-    daily: timed(() => [history.days("check_0", now - 30 * dayMs, now), history.uptime("check_0", now)]),
-    minutes: timed(() => history.minutes({ checkId: "check_0", since: now - 2 * dayMs, until: now })),
-    hours: timed(() => history.hours({ checkId: "check_0", since: now - 90 * dayMs, until: now })),
-  };
   process.stdout.write(
-    `${checks} checks over ${days} days: ${megabytes(size())}, ${megabytes(bytes)} at most with its log; rows ${JSON.stringify(rows)}; queries in ms ${JSON.stringify(times)}\n`,
+    `${checks} checks over ${days} days: ${megabytes(size())}, ${megabytes(bytes)} at most with its log; rows ${JSON.stringify(rows)}\n`,
   );
   return { bytes, rows, history, now, dispose: store.dispose };
 }

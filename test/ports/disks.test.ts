@@ -1,0 +1,277 @@
+import { mkdirSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it } from "vitest";
+import { createBlockDevices } from "#adapters/block-devices/index.ts";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import { type Exec, exec } from "#adapters/exec/index.ts";
+import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
+import { createThinPools } from "#adapters/lvm/index.ts";
+import { createSmartDisks } from "#adapters/smartctl/index.ts";
+import { isRecord, isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
+import { fakeDevice } from "../fakes/block-devices.ts";
+import { fakeRecord } from "../fakes/file-system-health.ts";
+import { fakeSmartDisk } from "../fakes/smart-disks.ts";
+import { fakeThinPool } from "../fakes/thin-pools.ts";
+import { smartReports, smartScan, thinPoolReport, zpoolStatus } from "../host/support/recorded.ts";
+import { type KernelDevice, writeBlockDevices } from "./support/block-device-tree.ts";
+import { directoryWith } from "./support/directories.ts";
+import { notInstalled, printing } from "./support/programs.ts";
+
+const { signal } = new AbortController();
+
+let minor = 0;
+const disk = (name: string, more: Partial<KernelDevice> = {}): KernelDevice => {
+  minor += 1;
+  return { name, number: `8:${minor}`, sectors: 2 ** 21, ...more };
+};
+const mapped = (name: string, uuid: string, dmName: string, madeOf: readonly string[], udev = {}): KernelDevice =>
+  disk(name, { madeOf, udev, files: { "dm/name": dmName, "dm/uuid": uuid } });
+const member = (type: string) => ({ udev: { ID_FS_TYPE: type } });
+const array = (name: string, level: string, madeOf: readonly string[], more: Partial<KernelDevice> = {}) =>
+  disk(name, { madeOf, ...more, files: { "md/level": level, "md/metadata_version": "1.2" } });
+
+const trees: Readonly<Record<string, readonly KernelDevice[]>> = {
+  "a mirror of two partitions with logical volumes, one of them encrypted": [
+    disk("sda"),
+    disk("sda1", { partitionOf: "sda", ...member("linux_raid_member") }),
+    disk("sdb"),
+    disk("sdb1", { partitionOf: "sdb", ...member("linux_raid_member") }),
+    array("md0", "raid1", ["sda1", "sdb1"], member("LVM2_member")),
+    mapped("dm-0", "LVM-vgroot", "vg-root", ["md0"], { ID_FS_TYPE: "ext4", ID_FS_UUID: "1-2", ID_FS_LABEL: "root" }),
+    mapped("dm-1", "LVM-vghome", "vg-home", ["md0"], { ID_FS_TYPE: "crypto_LUKS" }),
+    mapped("dm-2", "CRYPT-LUKS2-12-home", "home", ["dm-1"]),
+  ],
+  "a partitioned array of whole disks": [
+    ...["sda", "sdb", "sdc"].map((name) => disk(name, member("linux_raid_member"))),
+    array("md127", "raid5", ["sda", "sdb", "sdc"]),
+    ...["md127p1", "md127p2"].map((name) => disk(name, { partitionOf: "md127" })),
+  ],
+  "a thin pool over two disks": [
+    ...["sda", "sdb"].map((name) => disk(name, member("LVM2_member"))),
+    mapped("dm-0", "LVM-vgmeta-tmeta", "vg-pool_tmeta", ["sda"]),
+    mapped("dm-1", "LVM-vgdata-tdata", "vg-pool_tdata", ["sda", "sdb"]),
+    mapped("dm-2", "LVM-vgpool-tpool", "vg-pool-tpool", ["dm-0", "dm-1"]),
+    ...["one", "two", "three"].map((name, at) => mapped(`dm-${at + 3}`, `LVM-vg${name}`, `vg-${name}`, ["dm-2"])),
+  ],
+  "two paths to one disk, with a partition": [
+    ...["sda", "sdb"].map((name) => disk(name)),
+    mapped("dm-0", "mpath-3600", "mpatha", ["sda", "sdb"]),
+    mapped("dm-1", "part1-mpath-3600", "mpatha-part1", ["dm-0"]),
+  ],
+};
+
+/** The kind of a mapped device begins its identifier. */
+function typeOf({ partitionOf, files = {} }: KernelDevice): string {
+  const { "dm/uuid": uuid, "md/level": level = "disk" } = files;
+  if (partitionOf !== undefined || uuid?.startsWith("part") === true) return "part";
+  return uuid === undefined ? level : uuid.replace(/-.*/, "").toLowerCase();
+}
+
+type Rows = readonly Readonly<Record<string, unknown>>[];
+const sorted = (pairs: Iterable<string>): readonly string[] => [...new Set(pairs)].toSorted();
+/** What stands on what in the tree that lsblk itself prints. */
+const pairsOf = (rows: Rows, parent?: string): readonly string[] =>
+  rows.flatMap(({ kname, children }) => {
+    if (!isString(kname)) throw new Error("lsblk names no device");
+    return [...(parent === undefined ? [] : [`${kname} on ${parent}`]), ...pairsOf(recordsIn(children), kname)];
+  });
+const allOf = (rows: Rows): Rows => rows.flatMap((row) => [row, ...allOf(recordsIn(row["children"]))]);
+
+describe.each(Object.entries(trees))("block devices by lsblk on %s", (_, tree) => {
+  const root = directoryWith();
+  writeBlockDevices(root, tree);
+  const onTree: Exec = ([program, ...words], options) => exec([program, `--sysroot=${root}`, ...words], options);
+  const list = () => createBlockDevices({ exec: onTree, sysDir: join(root, "sys") }).list(signal);
+
+  it("are listed once each, after all that they are part or made of", async () => {
+    const devices = await list();
+    expect(devices.map(({ name }) => name).toSorted()).toEqual(tree.map(({ name }) => name).toSorted());
+    const seen = new Set<string>();
+    for (const { name, type, parents, number, sizeBytes, content } of devices) {
+      const kernel = tree.find((each) => each.name === name);
+      if (kernel === undefined) throw new Error(`there is no ${name}`);
+      const of = kernel.partitionOf === undefined ? (kernel.madeOf ?? []) : [kernel.partitionOf];
+      expect([name, type, parents.toSorted()]).toEqual([name, typeOf(kernel), of.toSorted()]);
+      expect([number, sizeBytes]).toEqual([kernel.number, 512 * kernel.sectors]);
+      expect(content?.type).toBe(kernel.udev?.["ID_FS_TYPE"]);
+      expect([...seen]).toEqual(expect.arrayContaining([...parents]));
+      seen.add(name);
+    }
+  });
+
+  it("stand on each other as in the tree that it prints by itself", async () => {
+    const answer = parseJsonObject((await onTree(["lsblk", "--json", "--output=NAME,KNAME,PATH,TYPE"])).stdout);
+    const rows = recordsIn(isRecord(answer) ? answer["blockdevices"] : []);
+    const devices = await list();
+    const ours = devices.flatMap(({ name, parents }) => parents.map((parent) => `${name} on ${parent}`));
+    expect(sorted(ours)).toEqual(sorted(pairsOf(rows)));
+    expect(ours.length).toBeGreaterThan(0);
+    for (const { kname, path, type } of allOf(rows))
+      expect(devices.find(({ name }) => name === kname)).toMatchObject({ path, type });
+  });
+});
+
+describe("block devices", () => {
+  const row = { kname: "sda", path: "/dev/sda", "maj:min": "8:0", type: "disk", size: 1e9, ro: false, rm: false };
+  const one = JSON.stringify({ blockdevices: [{ ...row, rota: false }] });
+  const failing = printing("", { exitCode: 1, stderr: "lsblk: failed\nmore" });
+  const hanging: Exec = () => Promise.reject(new CommandFailed("no end after 10000 ms"));
+
+  it("are those that lsblk prints, and none where it prints nothing", async () => {
+    expect(await createBlockDevices({ exec: printing(one) }).list(signal)).toEqual([fakeDevice("sda")]);
+    expect(await createBlockDevices({ exec: printing("\n") }).list(signal)).toEqual([]);
+  });
+
+  it.each<[string, Exec, object]>([
+    ["is not installed", notInstalled, { missing: "lsblk", retryable: false }],
+    ["does not end", hanging, { missing: "lsblk", retryable: true }],
+    ["fails", failing, { missing: "lsblk", retryable: true }],
+    ["prints something else", printing("sda 8:0"), { missing: "lsblk", retryable: true }],
+    ["prints too much", printing(one, { truncated: true }), { missing: "lsblk", retryable: true }],
+  ])("are unavailable where lsblk %s", async (_, exec, details) => {
+    await expect(createBlockDevices({ exec, sysDir: "/sys" }).list(signal)).rejects.toMatchObject({ details });
+  });
+
+  it("are unavailable where the kernel does not show them", async () => {
+    const listed = createBlockDevices({ exec: printing(one), sysDir: "/nothing" }).list(signal);
+    const details = { missing: "/nothing/block", retryable: false };
+    await expect(listed).rejects.toMatchObject({ name: "DisksUnavailable", details });
+  });
+});
+
+describe("thin pools", () => {
+  const sysWith = (uuid: string): string => directoryWith({ "block/dm-3/dm/uuid": `${uuid}\n` });
+  const report = thinPoolReport({ data: "81.25", metadata: "14.16" });
+  const present = createThinPools({ exec: printing(report), sysDir: sysWith("LVM-kbDXqmHXtKVm-tpool") });
+  const none = createThinPools({ exec: printing('{"report": [{"lv": []}]}'), sysDir: sysWith("LVM-kbDXqmHXtKVm") });
+
+  it("are those that lvs lists, and undefined where it is not installed", async () => {
+    expect(await present.arePresent()).toBe(true);
+    expect(await present.list(signal)).toEqual([fakeThinPool({ dataPercent: 81.25, metadataPercent: 14.16 })]);
+    expect([await none.arePresent(), await none.list(signal)]).toEqual([false, []]);
+    const missing: Exec = (_, options) => exec(["/nonexistent/lvs"], options);
+    expect(await createThinPools({ exec: missing }).list(signal)).toBeUndefined();
+  });
+
+  it("throw what lvs says where it fails", async () => {
+    const refusing = printing("", { exitCode: 5, stderr: "No permission\n" });
+    await expect(createThinPools({ exec: refusing }).list(signal)).rejects.toThrow("cannot ask lvs: No permission");
+  });
+});
+
+describe("disks with SMART", () => {
+  const dir = directoryWith({ smartctl: "" });
+  for (const path of ["disks/block/sda", "virtual/block/vda"]) mkdirSync(join(dir, path), { recursive: true });
+  const program = join(dir, "smartctl");
+  const reports: Readonly<Record<string, { readonly smartctl: { readonly exit_status: number } }>> = smartReports;
+  const smartctl: Exec = (argv) => {
+    const report = reports[argv.at(-1) ?? ""];
+    const stdout = report === undefined ? smartScan : JSON.stringify(report);
+    return printing(stdout, { exitCode: report?.smartctl.exit_status ?? 0 })(argv);
+  };
+
+  it("are listed with what smartctl says of each", async () => {
+    const none = { pendingSectors: null, uncorrectableErrors: null };
+    const disks = createSmartDisks({ exec: smartctl, program, sysDir: join(dir, "disks") });
+    expect(await disks.canList()).toBe(true);
+    expect(await disks.list(signal)).toEqual([
+      fakeSmartDisk({
+        ...{ model: "ST16000NM001G-2KK103", reallocatedSectors: 16, pendingSectors: 8, uncorrectableErrors: 8 },
+        ...{ celsius: 41, powerOnHours: 30_000, selfTest: { hasPassed: false, ageHours: 100 } },
+      }),
+      fakeSmartDisk({
+        ...{ name: "/dev/sdb", model: "Samsung SSD 870 EVO 1TB", kind: "ssd", reallocatedSectors: 1, ...none },
+        ...{ wearPercent: 93, celsius: 33, powerOnHours: 20_000 },
+      }),
+      fakeSmartDisk({
+        ...{ name: "/dev/nvme0", model: "WDC PC SN730 SDBQNTY-512G", kind: "nvme", isHealthy: false },
+        ...{ criticalWarning: 4, reallocatedSectors: null, ...none, uncorrectableErrors: 3, wearPercent: 12 },
+        ...{ celsius: 45, powerOnHours: 9000, selfTest: { hasPassed: true, ageHours: 1000 } },
+      }),
+      fakeSmartDisk({
+        ...{ name: "/dev/sdc", model: "HGST HUS726040AL5210", pendingSectors: null, celsius: 36, powerOnHours: 50_000 },
+      }),
+      { name: "/dev/sdd", unread: "without SMART" },
+    ]);
+  });
+
+  it("cannot be listed where all are virtual, or smartctl is not installed", async () => {
+    for (const missing of [{ sysDir: join(dir, "virtual") }, { program: join(dir, "missing") }]) {
+      const disks = createSmartDisks({ exec: smartctl, program, sysDir: join(dir, "disks"), ...missing });
+      expect(await disks.canList()).toBe(false);
+    }
+  });
+
+  it("throw what smartctl says where it fails, and name a disk that sleeps", async () => {
+    const refusing = printing("", { exitCode: 2, stderr: "no rights\n" });
+    await expect(createSmartDisks({ exec: refusing, program }).list(signal)).rejects.toThrow(
+      "cannot ask smartctl: no rights",
+    );
+    const asleep: Exec = (argv) =>
+      argv.includes("--scan") ? smartctl(argv) : printing('{"power_mode": {"ata_value": 0}}')(argv);
+    expect(await createSmartDisks({ exec: asleep, program }).list(signal)).toEqual(
+      ["/dev/sda", "/dev/sdb", "/dev/nvme0", "/dev/sdc", "/dev/sdd"].map((name) => ({ name, unread: "in standby" })),
+    );
+  });
+});
+
+describe("the health of file systems", () => {
+  const uuid = "8d9a1f0e-0000-4000-8000-000000000001";
+  const scrub = "t_start:1767250000|t_resumed:0";
+  const stats = (write: number, corruption: number): string =>
+    `write_errs ${write}\nread_errs 0\nflush_errs 0\ncorruption_errs ${corruption}\n`;
+  const dir = directoryWith({
+    "fs/ext4/sda1/errors_count": "3\n",
+    "fs/ext4/sda1/last_error_time": "1767258000\n",
+    "fs/ext4/sda2/errors_count": "0\n",
+    [`fs/btrfs/${uuid}/devices/sdb`]: "",
+    [`fs/btrfs/${uuid}/devices/sdc`]: "",
+    [`fs/btrfs/${uuid}/devinfo/1/error_stats`]: stats(2, 5),
+    [`fs/btrfs/${uuid}/devinfo/1/missing`]: "0\n",
+    [`fs/btrfs/${uuid}/devinfo/2/error_stats`]: stats(1, 0),
+    [`fs/btrfs/${uuid}/devinfo/2/missing`]: "1\n",
+    [`scrub.status.${uuid}`]: `scrub status:1
+${uuid}:1|data_extents_scrubbed:7|uncorrectable_errors:1|corrected_errors:0|${scrub}|duration:60|canceled:0|finished:1
+${uuid}:2|data_extents_scrubbed:7|uncorrectable_errors:2|corrected_errors:0|${scrub}|duration:90|canceled:0|finished:1
+`,
+    "spl/kstat/zfs/tank/state": "DEGRADED\n",
+    "spl/kstat/zfs/arcstats": "",
+  });
+  const places = { sysDir: dir, procDir: dir, scrubDir: dir };
+  const health = createFileSystemHealth({ exec: printing(zpoolStatus), ...places });
+
+  it("is what ext4, Btrfs and ZFS record of their errors", async () => {
+    const ext4 = fakeRecord({ errors: { errors: 3 }, lastErrorAt: 1_767_258_000_000 });
+    expect(await health.of({ device: "/dev/sda1", type: "ext4" })).toEqual(ext4);
+    expect(await health.of({ device: "/dev/sda2", type: "ext4" })).toEqual(fakeRecord());
+    expect(await health.of({ device: "/dev/sdc", type: "btrfs" })).toEqual(
+      fakeRecord({
+        errors: { write_errs: 3, corruption_errs: 5 },
+        missingDevices: 1,
+        scrub: { endedAt: 1_767_250_090_000, unrepaired: 3 },
+      }),
+    );
+    const pool = fakeRecord({
+      errors: { read_errors: 4, checksum_errors: 2 },
+      missingDevices: 1,
+      scrub: { endedAt: 1_767_250_000_000, unrepaired: 0 },
+    });
+    expect(await health.pools(signal)).toEqual([{ ...pool, name: "tank", state: "DEGRADED" }]);
+  });
+
+  it("is undefined for what records none", async () => {
+    expect(await health.of({ device: "tmpfs", type: "tmpfs" })).toBeUndefined();
+    const nowhere = { sysDir: "/nonexistent", procDir: "/nonexistent", scrubDir: "/nonexistent" };
+    const absent = createFileSystemHealth({ exec: printing(zpoolStatus), ...nowhere });
+    for (const type of ["ext4", "btrfs"]) expect(await absent.of({ device: "/dev/sda1", type })).toBeUndefined();
+    expect(await absent.pools(signal)).toEqual([]);
+  });
+
+  it("of a pool is its state alone where zpool is not installed or too old to say more", async () => {
+    const missing: Exec = (_, options) => exec(["/nonexistent/zpool"], options);
+    for (const each of [missing, printing("", { exitCode: 2, stderr: "invalid option" })])
+      expect(await createFileSystemHealth({ exec: each, ...places }).pools(signal)).toEqual([
+        { ...fakeRecord(), name: "tank", state: "DEGRADED" },
+      ]);
+  });
+});
