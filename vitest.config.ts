@@ -62,13 +62,13 @@ export default defineConfig({
           // These do more here than in `npm test`.
           include: [
             long,
-            "test/ports/journal-{copies,differential,export,paging}.test.ts",
+            "test/ports/journal-{differential,paging}.test.ts",
             "test/ports/{operation-store,snapshot-backend,trace-store}.test.ts",
             "test/security/hostile-texts.test.ts",
             "test/api/replays.api.test.ts",
             "test/host/logs.host.test.ts",
           ],
-          env: { STEWARD_TESTS: "all", STEWARD_JOURNAL_TESTS: process.env["STEWARD_JOURNAL_TESTS"] ?? "more" },
+          env: { STEWARD_TESTS: "all" },
           exclude: configDefaults.exclude,
           maxWorkers: 2,
         },

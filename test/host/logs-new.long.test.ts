@@ -20,7 +20,7 @@ const at = (version: string, says: string): PackageRecipe => ({
 });
 const recipes = [at("1.0", ":"), at("1.1", `for n in 3 4; do echo "<3>cannot open table $$n"; done`)];
 
-describeOnHost("what a host's programs write", (session) => {
+describeOnHost("what the programs of a host log", (session) => {
   const { shell } = session;
   const { inPipe } = commandLineOn(session);
   const steward = async (...words: readonly string[]): Promise<string> => {
@@ -37,7 +37,7 @@ describeOnHost("what a host's programs write", (session) => {
     await reported("row 7 is late");
   });
 
-  it("after an update of a package is new as far as it was not there before: that error alone", async () => {
+  it("is new after an update of a package where it was not there before: that error alone", async () => {
     const result = await session.api.applyUpdates({ body: { packages: ["reporter"] } });
     expect([await shell(`dpkg-query -W -f '\${Version}' reporter`), result]).toEqual(["1.1", result]);
     await reported("cannot open table 4");
@@ -67,10 +67,12 @@ describeOnHost("what a host's programs write", (session) => {
     expect(Number(await shell("grep -ac ^__CURSOR= /root/reporter.export"))).toBeGreaterThan(6);
   });
 
-  it("is in a report without secrets, beside what else a support case needs", async () => {
+  it("is in a report without secrets, with the failed services, checks and warnings", async () => {
     await shell("logger -p user.warning -t planted 'login with password=hunter2-of-test'");
     await session.writeUnits({ "failing.service": ["[Service]", "ExecStart=/bin/false"] });
-    await shell("systemctl start failing; sleep 1; journalctl --sync");
+    await shell("systemctl start failing");
+    await eventually(() => shell("systemctl is-failed failing"));
+    await synced(session);
     await steward("report", "-O", "/root/report.json");
     expect(await shell("stat -c '%a %U' /root/report.json")).toBe("600 root\n");
     const text = await shell("cat /root/report.json");

@@ -39,11 +39,11 @@ const isAlive = async (stream: LogStreamClient): Promise<void> => {
   await eventually(() => expect(stream.others.slice(before)).toMatchObject([{ error: { code: "VALIDATION_ERROR" } }]));
 };
 
-describeOnHost("logs of a host", (session) => {
+describeOnHost("logs of a host whose journal moves", (session) => {
   const open = (query?: Readonly<Record<string, string>>) =>
     openLogStream(session.service, session.service.adminKey, query);
 
-  describe("whose journal is in memory only", () => {
+  describe("in memory only", () => {
     let stream: LogStreamClient;
     beforeAll(async () => {
       stream = await open();
@@ -52,7 +52,7 @@ describeOnHost("logs of a host", (session) => {
       await store(session, "volatile", [onDisk]);
     });
 
-    it("are what is in memory", async () => {
+    it("are what is in memory, and no more what was on the disk", async () => {
       await log(session, "in memory");
       await stream.until("in memory");
       const { logs } = await askLogs(session, { limit: 10_000 });
@@ -61,7 +61,7 @@ describeOnHost("logs of a host", (session) => {
       await holdsNoDeletedFile(session);
     });
 
-    it("come once when it moves to the disk meanwhile", async () => {
+    it("come once when journald moves them to the disk meanwhile", async () => {
       const [from] = (await askLogs(session, { order: "desc", limit: 1 })).logs;
       // So many that copying them takes a while, in which the same entries are in two files.
       await session.shell("seq 12000 | systemd-cat -t filler");
@@ -99,8 +99,8 @@ describeOnHost("logs of a host", (session) => {
     });
   });
 
-  describe("whose journald is killed", () => {
-    it("are in the stream what they are in the journal", async () => {
+  describe("with a journald that is killed", () => {
+    it("are the same in the stream as in the journal", async () => {
       await session.writeUnits({ "systemd-journald.service.d/test.conf": ["[Unit]", "StartLimitIntervalSec=0"] });
       const stream = await open();
       const count = 4_000;
@@ -126,14 +126,14 @@ describeOnHost("logs of a host", (session) => {
     });
   });
 
-  describe("that has no journal", () => {
+  describe("without a journal", () => {
     let stream: LogStreamClient;
     beforeAll(async () => {
       stream = await open();
       await store(session, "none", [onDisk, inMemory]);
     });
 
-    it("are none, and the stream stays open", async () => {
+    it("are an empty list, and the stream stays open", async () => {
       await log(session, "to nobody");
       await eventually(async () => {
         expect(await session.api.listLogs()).toEqual({ logs: [], total: 0, next_cursor: null });
@@ -145,7 +145,7 @@ describeOnHost("logs of a host", (session) => {
       await holdsNoDeletedFile(session);
     });
 
-    it("come once there is one", async () => {
+    it("come as soon as there is a journal, or the remedy where it is not readable", async () => {
       await store(session, "persistent");
       await log(session, "there is one");
       // journald makes the folder without the group that may read it.

@@ -51,7 +51,7 @@ const isPrintable = (byte: number): boolean => byte > 0x20 && byte < 0x7f;
  * A text with the hash of another one, as anybody can make it for files without keyed hashes: it begins as is wanted, and ends in
  * twelve characters that bring the hash about.
  */
-export function collidingWith(target: string, beginning: string): string {
+function collidingWith(target: string, beginning: string): string {
   const hash = jenkinsHash(Buffer.from(target));
   const start = Buffer.from(beginning.padEnd(Math.ceil(beginning.length / blockSize) * blockSize, "-"));
   const bytes = Buffer.concat([start, Buffer.alloc(blockSize)]);
@@ -61,7 +61,10 @@ export function collidingWith(target: string, beginning: string): string {
     bytes.writeInt32LE((wantedA - a) | 0, start.length);
     bytes.writeInt32LE((wantedB - b) | 0, start.length + 4);
     bytes.writeInt32LE((wantedC - c) | 0, start.length + 8);
-    if (bytes.subarray(start.length).every(isPrintable)) return bytes.toString("latin1");
+    if (!bytes.subarray(start.length).every(isPrintable)) continue;
+    const made = jenkinsHash(bytes);
+    if (made.high !== hash.high || made.low !== hash.low) throw new Error(`the hash of ${bytes.toString()} is another`);
+    return bytes.toString("latin1");
   }
   throw new Error(`no text that begins with ${beginning} has the hash of ${target}`);
 }
@@ -70,7 +73,7 @@ export function collidingWith(target: string, beginning: string): string {
 export const collidingName = "CLAIM_XQHNB8L3FTU8PT7RGGGNGC_7GH5BS1";
 
 /** `_SYSTEMD_UNIT=` with one has the hash of that with the other. */
-export const collidingUnits = ["app-hys3d1gbzy40ezt97z.service", "app-3gck4v0hj_xzqdoeca.service"] as const;
+const collidingUnits = ["app-hys3d1gbzy40ezt97z.service", "app-3gck4v0hj_xzqdoeca.service"] as const;
 
 const fieldOf = (payload: string): Field => {
   const at = payload.indexOf("=");

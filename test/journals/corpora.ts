@@ -1,13 +1,15 @@
-import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { copyFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { zstdDecompressSync } from "node:zlib";
 import { createRandom, type Random } from "../support/random.ts";
 import { collidingEntries } from "./collisions.ts";
 import { boots, everyday, machines, messageEntries, specialEntries, start, timed } from "./entries.ts";
-import { encodeEntry, type NewEntry } from "./export-format.ts";
+import { encodeEntry, type Field, type NewEntry } from "./export-format.ts";
 import { readHeaderField, stateOnline, writeHeaderField } from "./file-header.ts";
-import { appendToJournal, type FileKind } from "./programs.ts";
+import { fixtures, hostFixtures, readFixture } from "./fixture-files.ts";
+import { packedMessages } from "./packed-messages.ts";
+import { appendToJournal, type FileKind, runJournalctl } from "./programs.ts";
+import { type Packing, smallJournal } from "./small-journal.ts";
 
 const [firstBoot = "", secondBoot = "", thirdBoot = "", fourthBoot = ""] = boots;
 const [firstMachine = "", secondMachine = ""] = machines;
@@ -48,27 +50,58 @@ function everyKind(random: Random): readonly NewEntry[] {
   ];
 }
 
-/** Files that the writer of this host cannot make: see README.md for how they were made. */
-export const fixtures = ["lz4", "lz4-compact", "xz", "xz-compact"] as const;
+/** Entries that have most fields in common, and some that differ from the others in one. */
+const alikeEntries: readonly NewEntry[] = Array.from({ length: 300 }, (_, at) => {
+  const said = `said ${at} `.padEnd(120, at % 5 === 0 ? '"' : "x");
+  const isAbout = at % 13 === 0;
+  const fields: readonly Field[] = [
+    ["_SYSTEMD_UNIT", `a-${at % 3}.service`],
+    ["PRIORITY", at % 2 === 0 ? "6" : "3"],
+    ["_HOSTNAME", "here"],
+    ["SYSLOG_IDENTIFIER", `a-${at % 3}`],
+    ...(isAbout ? ([["_PID", "1"]] as const) : []),
+    ...(at % 7 === 0 ? [] : ([["MESSAGE", said]] as const)),
+    ...(at % 11 === 0 && at % 7 !== 0 ? ([["MESSAGE", `and ${said}`]] as const) : []),
+    ["_SOURCE_REALTIME_TIMESTAMP", String(at)],
+    ...(at % 10 === 0 && !isAbout ? ([["_PID", String(1_000 + at)]] as const) : []),
+    ...(isAbout ? ([["UNIT", `about-${at}.service`]] as const) : []),
+  ];
+  return { bootId: firstBoot, realtime: start + at, monotonic: at + 1, fields };
+});
 
-/** Journals of several hosts as systemd 257 writes them, in every kind of file: `make-fixtures.ts` has made them. */
-export const hostFixtures = ["LZ4", "XZ", "ZSTD"].flatMap((compression, host) =>
-  [true, false].flatMap((compact) =>
-    [true, false].map((keyedHash) => ({
-      name: `hosts-${compression.toLowerCase()}-${compact ? "compact" : "regular"}-${keyedHash ? "keyed" : "jenkins"}`,
-      compression,
-      compact,
-      keyedHash,
-      host: `host-${host}`,
-      machine: String(host + 7).repeat(32),
-    })),
-  ),
-);
+/** Pieces of values that a terminal, a line or JSON takes for something else. */
+const pieces = [
+  ...["plain", "\t", "\n", "\r", "\r\n", "\0", "\u001b", "\u001b[", "\u001b[31m", "\u001b[1;2m", "\u001b[2J"],
+  ...["\u001b]0;t", "\u0007", "\u001b\\", "\u007f", "\u0085", "\u2028", "\u202e", "\ufdd0", "\ufffe", "\u{1f600}"],
+  ...["\u{10ffff}", '"\\', " ", "="],
+];
+const brokenUtf8 = [[0xff], [0xe2, 0x82], [0xed, 0xa0, 0x80], [0xc0, 0xaf]].map((bytes) => Buffer.from(bytes));
+/** Values about the lengths at which journalctl shows something else. */
+const lengths = [299, 300, 301, 4087, 4088, 4089, 4096, 5000];
 
-export const fixturesFolder = join(import.meta.dirname, "fixtures");
-
-export const readFixture = (name: string): Buffer =>
-  zstdDecompressSync(readFileSync(join(fixturesFolder, `${name}.journal.zst`)));
+function hostileEntries(random: Random, count: number): readonly NewEntry[] {
+  const value = (): string | Buffer => {
+    if (random.chance(0.1)) return "x".repeat(random.pick(lengths));
+    const parts = Array.from({ length: random.integer(6) }, () =>
+      random.chance(0.1) ? random.pick(brokenUtf8) : Buffer.from(random.pick(pieces)),
+    );
+    return Buffer.concat(parts);
+  };
+  const names = ["_HOSTNAME", "SYSLOG_IDENTIFIER", "_COMM", "_PID", "SYSLOG_PID", "OTHER", "MESSAGE"];
+  return Array.from({ length: count }, (_, at) => ({
+    bootId: at < count / 2 ? firstBoot : secondBoot,
+    realtime: start + at * 1_000_003,
+    monotonic: 1_000 + at,
+    fields: [
+      ["POSITION", String(at)],
+      ...(random.chance(0.9) ? [["MESSAGE", value()] as const] : []),
+      ...names.flatMap((name): readonly Field[] => (random.chance(0.3) ? [[name, value()]] : [])),
+      ...(random.chance(0.2)
+        ? [["_SOURCE_REALTIME_TIMESTAMP", random.pick(["0", "x", "1600000000000000", "-1", ""])] as const]
+        : []),
+    ],
+  }));
+}
 
 export const corpora: readonly Corpus[] = [
   {
@@ -104,7 +137,7 @@ export const corpora: readonly Corpus[] = [
     },
   },
   {
-    name: "two machines below one folder",
+    name: "two machines below one directory",
     soundClocks: true,
     write({ random, append, rotate }) {
       for (const [position, machine] of machines.entries()) {
@@ -117,7 +150,7 @@ export const corpora: readonly Corpus[] = [
     },
   },
   {
-    name: "folders of machines named in capitals and as UUID",
+    name: "directories of machines named in capitals and as UUID",
     soundClocks: true,
     write({ random, append }) {
       const names = [firstMachine.toUpperCase(), secondMachine.replace(/^(.{8})(.{4})(.{4})(.{4})/, "$1-$2-$3-$4-")];
@@ -214,7 +247,40 @@ export const corpora: readonly Corpus[] = [
       );
     },
   },
-  { name: "a folder without journals", soundClocks: true, write: () => undefined },
+  {
+    name: "entries that are alike but for one field",
+    soundClocks: true,
+    write: ({ append }) => append("system.journal", alikeEntries),
+  },
+  {
+    name: "hostile values in every field",
+    soundClocks: true,
+    write: ({ random, append }) => append("system.journal", hostileEntries(random, 1_000)),
+  },
+  {
+    // As the tests write them themselves, which the fuzzer and others do.
+    name: "small files of each kind, with crowded hash tables",
+    soundClocks: true,
+    write({ random, folder }) {
+      let at = 0;
+      const add = (entries: readonly (readonly Field[])[], kind: FileKind, packing?: Packing): void => {
+        const clock = { bootId: firstBoot, realtime: start + at * hourMicros, monotonic: 1 + at * hourMicros };
+        const [fileId, seqnumId] = [0xf0, 0x50].map((byte) => Buffer.alloc(16, byte + at));
+        const options = { fileId, seqnumId, ...(packing && { packing }) };
+        const path = join(folder, `system@${at}.journal`);
+        writeFileSync(path, smallJournal(timed(random, clock, entries), kind, options));
+        const { status, stderr } = runJournalctl(["--verify", "--file", path]);
+        if (status !== 0) throw new Error(`journalctl finds faults in ${path}: ${stderr}`);
+        at += 1;
+      };
+      for (const kind of allKinds) add(messageEntries, kind);
+      for (const { messages, ...packing } of (["LZ4", "XZ"] as const).map(packedMessages)) {
+        const entries = messages.map((message) => [["MESSAGE", message] as const]);
+        add(entries, { compact: true, keyedHash: true, compress: true }, packing);
+      }
+    },
+  },
+  { name: "a directory without journals", soundClocks: true, write: () => undefined },
   {
     name: "a clock that jumps back, and files rotated at the jumps",
     soundClocks: false,
@@ -254,23 +320,46 @@ export const corpora: readonly Corpus[] = [
   },
 ];
 
-/** Which of several copies journalctl shows is its own affair, so this one is compared but for that. */
-export const copiesCorpus: Corpus = {
-  name: "entries that several files of other sequences hold too",
-  soundClocks: true,
-  write({ random, append, rotate }) {
-    const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
-    append("system.journal", entries.slice(0, 120));
-    rotate("system.journal", entries.slice(120));
-    append("partly.journal", entries.slice(60, 180));
-    append(
-      `${firstMachine}/system.journal`,
-      entries.filter((_, at) => at % 3 === 0),
-    );
-    append("few.journal", entries.slice(100, 102));
-    append("later.journal", everyday(random, { bootId: secondBoot, realtime: start, monotonic: 1 }, 40));
+/** Which of several copies journalctl shows is its own affair, so these are compared but for that. */
+export const copiesCorpora: readonly (Corpus & { readonly isMixed: boolean })[] = [
+  {
+    name: "entries that several files of other sequences hold too",
+    soundClocks: true,
+    isMixed: false,
+    write({ random, append, rotate }) {
+      const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
+      append("system.journal", entries.slice(0, 120));
+      rotate("system.journal", entries.slice(120));
+      append("partly.journal", entries.slice(60, 180));
+      append(
+        `${firstMachine}/system.journal`,
+        entries.filter((_, at) => at % 3 === 0),
+      );
+      append("few.journal", entries.slice(100, 102));
+      append("later.journal", everyday(random, { bootId: secondBoot, realtime: start, monotonic: 1 }, 40));
+    },
   },
-};
+  {
+    name: "entries that files hold of which only journalctl reads some",
+    soundClocks: true,
+    isMixed: true,
+    write({ random, append, rotate, folder }) {
+      const entries = everyday(random, { bootId: firstBoot, realtime: start, monotonic: 1 }, 240);
+      const twice = entries.flatMap((each, at) => (at % 7 === 0 ? [each, each] : [each]));
+      const compact = { compact: true, keyedHash: true, compress: false };
+      const appendCompact = (file: string, some: readonly NewEntry[]): void =>
+        appendToJournal(join(folder, file), compact, some.map(encodeEntry));
+      append("system.journal", twice.slice(0, 90));
+      rotate("system.journal", twice.slice(90, 150));
+      appendCompact("part.journal", twice.slice(50, 220));
+      appendCompact("other.journal", twice.slice(200));
+      appendCompact(
+        "few.journal",
+        twice.filter((_, at) => at % 3 === 0),
+      );
+    },
+  },
+];
 
 /** The kinds of file that journald writes or has written; the first is what it writes by default. */
 type NamedKind = FileKind & { readonly name: string };
@@ -282,6 +371,10 @@ export const fileKinds: readonly [NamedKind, ...NamedKind[]] = [
   { name: "compact, Jenkins, zstd", compact: true, keyedHash: false, compress: true },
   { name: "compact, keyed, not compressed", compact: true, keyedHash: true, compress: false },
 ];
+
+const allKinds: readonly FileKind[] = [true, false].flatMap((compact) =>
+  [true, false].flatMap((keyedHash) => [true, false].map((compress) => ({ compact, keyedHash, compress }))),
+);
 
 export interface JournalFolder {
   readonly path: string;

@@ -1,16 +1,8 @@
 import { expect } from "vitest";
-import type { Engine } from "#adapters/journald/engine.ts";
 import { type LogFacet, logFacets } from "#contract/log-exploration.ts";
-import type {
-  FacetQuery,
-  HistogramQuery,
-  LogCounts,
-  LogFacetCounts,
-  LogQuery,
-  LogTemplateCounts,
-  TemplateQuery,
-} from "#domain/ports/journal.ts";
+import type { Journal, LogCounts, LogFacetCounts, LogQuery } from "#domain/ports/journal.ts";
 import { always, type KnownEntry, matchingEntries, namedUnits } from "./oracle.ts";
+import { never } from "./reader.ts";
 import { expectTemplates } from "./template-counts.ts";
 
 /** The most severe one that an entry has. */
@@ -47,30 +39,8 @@ function facetOf(found: readonly KnownEntry[], field: LogFacet): LogFacetCounts[
   return { field, values, distinct: counts.size };
 }
 
-/** Counts in the files of a journal. */
-export interface Counter {
-  readonly histogram: (query: HistogramQuery) => Promise<LogCounts>;
-  readonly facets: (query: FacetQuery) => Promise<LogFacetCounts>;
-  readonly templates: (query: TemplateQuery) => Promise<LogTemplateCounts>;
-}
-
-export const counterOf = (engine: Engine): Counter => ({
-  async histogram(query) {
-    const answer = await Promise.resolve(engine.count({ what: "histogram", query }));
-    if (answer.what !== "histogram") throw new Error(`answered ${answer.what}`);
-    return answer.counts;
-  },
-  async facets(query) {
-    const answer = await Promise.resolve(engine.count({ what: "facets", query }));
-    if (answer.what !== "facets") throw new Error(`answered ${answer.what}`);
-    return answer.counts;
-  },
-  async templates(query) {
-    const answer = await Promise.resolve(engine.count({ what: "templates", query }));
-    if (answer.what !== "templates") throw new Error(`answered ${answer.what}`);
-    return answer.counts;
-  },
-});
+/** Counts entries of a journal. */
+export type Counter = Pick<Journal, "histogram" | "facets" | "templates">;
 
 /** A histogram holds what is found of its window; without one, of all of its boot. */
 async function expectHistogram(
@@ -80,7 +50,7 @@ async function expectHistogram(
 ): Promise<void> {
   const { query, buckets, isFitted } = asked;
   const found = matchingEntries(all, query);
-  const counted = await counter.histogram({ ...query, buckets, isFitted: { since: isFitted, until: isFitted } });
+  const counted = await counter.histogram({ ...query, buckets, isFitted: { since: isFitted, until: isFitted } }, never);
   expect([asked, counted.buckets]).toEqual([asked, bucketsOf(found, counted)]);
   expect([asked, counted.buckets.reduce((sum, { total }) => sum + total, 0)]).toEqual([asked, found.length]);
   expect(counted.buckets.length).toBeLessThanOrEqual(buckets);
@@ -97,7 +67,7 @@ export async function expectCounts(
   if (query.boot !== undefined)
     await expectHistogram(counter, all, { query: { ...query, ...always }, buckets, isFitted: true });
   const found = matchingEntries(all, query);
-  const { total, facets } = await counter.facets({ ...query, fields: logFacets, limit: 100_000 });
+  const { total, facets } = await counter.facets({ ...query, fields: logFacets, limit: 100_000 }, never);
   expect([query, total]).toEqual([query, found.length]);
   for (const facet of facets) expect([query, facet]).toEqual([query, facetOf(found, facet.field)]);
   await expectTemplates(counter, all, query);

@@ -1,6 +1,6 @@
-import type { Engine } from "#adapters/journald/engine.ts";
 import type { ExportFormat, ExportPart, ExportQuery } from "#domain/ports/journal.ts";
 import { everything } from "./known.ts";
+import { never, type Reader } from "./reader.ts";
 
 /** All of a journal in a format. */
 export const exportOf = (format: ExportFormat, given: Partial<ExportQuery> = {}): ExportQuery => {
@@ -9,25 +9,21 @@ export const exportOf = (format: ExportFormat, given: Partial<ExportQuery> = {})
   return { ...filters, format, all: false, cursor: undefined, position: undefined, ...given };
 };
 
-/** @throws Error where there is a file that only journalctl reads. */
-export function partOf(engine: Engine, query: ExportQuery): ExportPart {
-  const part = engine.export(query);
-  if (part === undefined) throw new Error("there are files that only journalctl reads");
-  return part;
-}
-
 /** The parts of an export, one after the other. */
-export function* partsOf(engine: Engine, query: ExportQuery): Generator<ExportPart> {
+export async function* partsOf({ journal }: Pick<Reader, "journal">, query: ExportQuery): AsyncGenerator<ExportPart> {
   for (let position = query.position; ; ) {
-    const part = partOf(engine, { ...query, position });
+    const part = await journal.export({ ...query, position }, never);
     yield part;
     if (part.next === undefined) return;
     position = part.next;
   }
 }
 
-export const exported = (engine: Engine, query: ExportQuery): Buffer =>
-  Buffer.concat([...partsOf(engine, query)].map(({ bytes }) => bytes));
+export async function exported(reader: Pick<Reader, "journal">, query: ExportQuery): Promise<Buffer> {
+  const parts: Uint8Array[] = [];
+  for await (const { bytes } of partsOf(reader, query)) parts.push(bytes);
+  return Buffer.concat(parts);
+}
 
 const lineFeed = 0x0a;
 

@@ -1,16 +1,11 @@
+import { readdirSync } from "node:fs";
+import { join } from "node:path";
 import type { Engine } from "#adapters/journald/engine.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LogQuery } from "#domain/ports/journal.ts";
 import type { JournalFolder } from "./corpora.ts";
 import { always, type CursorPosition, dumpJournal, type KnownEntry, positionOf, type Source } from "./oracle.ts";
-
-const size = process.env["STEWARD_JOURNAL_TESTS"];
-/** Takes many minutes, see README.md. */
-export const isLong = size === "long";
-/** How much is tried: in `npm test`, in the project `long`, and with `STEWARD_JOURNAL_TESTS=long`. */
-export const bySize = <T>(short: T, more: T, long: T): T => (isLong ? long : size === "more" ? more : short);
-/** The same of what runs in the project `long` alone. */
-export const byLength = <T>(usual: T, long: T): T => (isLong ? long : usual);
+import { decoded } from "./reader.ts";
 
 /** All of a journal, up to the greatest limit. */
 export const everything: LogQuery = {
@@ -25,12 +20,8 @@ export const everything: LogQuery = {
   limit: 10_000,
 };
 
-const decoder = new TextDecoder("utf-8", { fatal: true, ignoreBOM: true });
-
 /** @throws TypeError when the answer is not valid UTF-8. */
-export function answerOf(engine: Engine, query: LogQuery): LogList {
-  return JSON.parse(decoder.decode(engine.query(query))) as LogList;
-}
+export const answerOf = (engine: Engine, query: LogQuery): LogList => decoded(engine.query(query));
 
 /** A folder of journals, and all that journalctl knows of it. */
 export interface Known {
@@ -55,6 +46,28 @@ export function known(folder: JournalFolder): Known {
       return position;
     },
   };
+}
+
+/** What names an entry in whichever file it is. */
+export const identityOf = (cursor: string): string => cursor.replace(/^s=[^;]*;i=[^;]*;/, "");
+
+/**
+ * The entries of files that hold copies of others' entries, in the order of time: each as often as the file that has most of it.
+ * journalctl, asked for all files at once, gives some twice and loses others.
+ */
+export function knownOfCopies(folder: string): readonly KnownEntry[] {
+  const all = new Map<string, KnownEntry>();
+  for (const name of readdirSync(folder, { recursive: true, encoding: "utf8" })) {
+    if (!name.endsWith(".journal")) continue;
+    const seen = new Map<string, number>();
+    for (const each of dumpJournal(["--file", join(folder, name)])) {
+      const identity = identityOf(each.entry.cursor);
+      const number = (seen.get(identity) ?? 0) + 1;
+      seen.set(identity, number);
+      all.set(`${identity} ${number}`, each);
+    }
+  }
+  return [...all.values()].toSorted((left, right) => left.realtime - right.realtime);
 }
 
 export const cursorsOf = (entries: readonly KnownEntry[]): readonly string[] =>

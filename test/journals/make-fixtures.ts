@@ -5,9 +5,9 @@ import { join } from "node:path";
 import { constants, zstdCompressSync } from "node:zlib";
 import { downloadEnvironment, findMirror } from "../host/mirror.ts";
 import { createRandom } from "../support/random.ts";
-import { fixturesFolder, hostFixtures } from "./corpora.ts";
 import { everyday, start } from "./entries.ts";
 import { encodeEntry, type Field, type NewEntry } from "./export-format.ts";
+import { fixturesFolder, hostFixtures } from "./fixture-files.ts";
 
 /*
  * Writes the files of `hostFixtures` anew, with the systemd-journal-remote of Debian 13: see README.md. It needs root and mmdebstrap,

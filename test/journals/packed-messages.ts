@@ -1,6 +1,6 @@
 import { unpack } from "#adapters/journald/journal-file/data.ts";
-import { hostFixtures, readFixture } from "./corpora.ts";
 import { incompatible } from "./file-header.ts";
+import { hostFixtures, readFixture } from "./fixture-files.ts";
 import { anatomyOf } from "./mutations.ts";
 import type { Packing } from "./small-journal.ts";
 

@@ -3,8 +3,9 @@ import { expect } from "vitest";
 import { groupClasses } from "#domain/logs/templates/group.ts";
 import { createMasking } from "#domain/logs/templates/mask.ts";
 import { identifierPattern, unitPattern } from "#domain/logs/templates/names.ts";
-import type { LogQuery, LogTemplateCounts, MessageClass, TemplateQuery } from "#domain/ports/journal.ts";
+import type { Journal, LogQuery, MessageClass } from "#domain/ports/journal.ts";
 import { type KnownEntry, matchingEntries, namedUnits } from "./oracle.ts";
+import { never } from "./reader.ts";
 
 const masking = createMasking(1);
 const grouped = new WeakMap<readonly KnownEntry[], ReadonlyMap<KnownEntry, string>>();
@@ -41,13 +42,13 @@ const recordOf = (counts: Iterable<readonly [string, number]>): Readonly<Record<
 
 /** Each entry that is found is of one template, the same that its fields give. */
 export async function expectTemplates(
-  counter: { readonly templates: (query: TemplateQuery) => Promise<LogTemplateCounts> },
+  { templates: count }: Pick<Journal, "templates">,
   all: readonly KnownEntry[],
   query: LogQuery,
 ): Promise<void> {
   const found = matchingEntries(all, query);
   const asked = { ...query, limit: 100_000, splitAt: undefined, status: undefined };
-  const { templates, total, other, distinct } = await counter.templates(asked);
+  const { templates, total, other, distinct } = await count(asked, never);
   expect([query, total, distinct]).toEqual([query, found.length, templates.length]);
   const sum = templates.reduce((counted, { count }) => counted + count, other);
   expect([query, sum]).toEqual([query, total]);

@@ -1,4 +1,4 @@
-import { describe, expect, it } from "vitest";
+import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createHostJournal } from "#adapters/journald/index.ts";
 import type { Grep } from "#domain/ports/journal.ts";
 import { createFakeGrep } from "../fakes/grep.ts";
@@ -8,11 +8,18 @@ import { unpredictableText } from "../journals/unpredictable-text.ts";
 const slowExpression = "[ab]*a[ab]{1000}c";
 const slowText = unpredictableText(1_000_000);
 
-function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => void }): void {
-  const using = async (work: (grep: Grep) => Promise<void>): Promise<void> => {
-    const { grep, dispose } = make();
+interface GrepUnderTest {
+  readonly grep: Grep;
+  /** Lets the time be over that the running search has. */
+  readonly expire: () => Promise<void>;
+  readonly dispose: () => void;
+}
+
+function grepSuite(make: () => GrepUnderTest): void {
+  const using = async (work: (grep: Grep, expire: GrepUnderTest["expire"]) => Promise<void>): Promise<void> => {
+    const { grep, expire, dispose } = make();
     try {
-      await work(grep);
+      await work(grep, expire);
     } finally {
       dispose();
     }
@@ -34,7 +41,7 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
       expect(await grep.matching([])).toEqual([]);
     }));
 
-  it("does many searches in one pass, and distinguishes those that failed from the others", () =>
+  it("does many searches in one pass, of which some fail", () =>
     using(async (grep) => {
       const messages = ["a", "b", "ab"];
       const searches = ["a", "(", "b$", "c"].map((pattern) => ({ pattern, messages }));
@@ -43,7 +50,7 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
       expect(found.toSpliced(1, 1)).toEqual([new Set([0, 2]), new Set([1, 2]), new Set(), new Set([0])]);
     }));
 
-  it("refuses what is no expression, naming the field", () =>
+  it("refuses a malformed expression, naming the field", () =>
     using(async (grep) => {
       for (const pattern of ["(", "[a", "a**"]) {
         expect(await one(grep, pattern, [])).toMatchObject({ name: "LogQueryRefused", field: "grep" });
@@ -51,37 +58,47 @@ function grepSuite(make: () => { readonly grep: Grep; readonly dispose: () => vo
     }));
 
   it("refuses what takes too long, and serves the others", () =>
-    using(async (grep) => {
-      const refused = {
-        name: "LogQueryRefused",
-        field: "grep",
-        message: expect.stringMatching(/too long/i),
-      };
+    using(async (grep, expire) => {
+      const refused = { name: "LogQueryRefused", field: "grep", message: expect.stringMatching(/too long/i) };
       const slow = one(grep, slowExpression, ["b", slowText]);
       const behind = Promise.all(Array.from({ length: 20 }, () => one(grep, "b$", ["ab", "ba"])));
+      await expire();
       expect(await slow).toMatchObject(refused);
       expect(await behind).toEqual(Array.from({ length: 20 }, () => [0]));
-      const beside = [
-        { pattern: "b$", messages: ["ab"] },
+      const found = grep.matching([
         { pattern: slowExpression, messages: [slowText] },
-      ];
-      const found = await grep.matching([...beside, { pattern: "a", messages: ["ab", "a"] }]);
-      expect(found[1]).toMatchObject(refused);
-      expect([found[0], found[2]]).toEqual([new Set([0]), new Set([0, 1])]);
+        { pattern: "b$", messages: ["ab"] },
+        { pattern: "a", messages: ["ab", "a"] },
+      ]);
+      // All of them together, and then the slow one alone.
+      await expire();
+      await expire();
+      expect((await found)[0]).toMatchObject(refused);
+      expect((await found).slice(1)).toEqual([new Set([0]), new Set([0, 1])]);
       expect(await one(grep, "b$", ["ab"])).toEqual([0]);
     }));
 }
 
-describe("grep: fake", () => {
+describe("grep on its fake", () => {
   grepSuite(() => {
     const grep = createFakeGrep();
     grep.slow.add(slowExpression);
-    return { grep, dispose: () => undefined };
+    return { grep, expire: () => Promise.resolve(), dispose: () => undefined };
   });
 });
 
-describe("grep: thread", () => {
-  const make = () => createHostJournal({ dir: "/nonexistent", onUnreadable: () => undefined });
+describe("grep in its thread", () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] }));
+  afterEach(() => void vi.useRealTimers());
+  const make = (): GrepUnderTest => ({
+    ...createHostJournal({ dir: "/nonexistent", onUnreadable: () => undefined }),
+    async expire() {
+      // The time of a search begins once its thread is up. A thread that does not give up then is ended.
+      await expect.poll(() => vi.getTimerCount()).toBe(1);
+      await vi.advanceTimersByTimeAsync(1_000);
+      await vi.advanceTimersByTimeAsync(200);
+    },
+  });
   grepSuite(make);
 
   it("answers what takes other engines exponential time", async () => {

@@ -1,15 +1,33 @@
-import { readdirSync, renameSync, rmSync } from "node:fs";
-import { join } from "node:path";
+import { mkdtempDisposableSync, readdirSync, renameSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { basename, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createJournalFormat, fieldsOf, type JournalOutput, journalOutputs } from "#adapters/journal-format/output.ts";
+import { valueBytes, wholeEntry } from "#adapters/journal-format/whole-entry.ts";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
+import { readableFlags } from "#adapters/journald/journal-file/layout.ts";
+import type { LogEntry } from "#contract/log-entry.ts";
+import type { LogContext } from "#contract/log-exploration.ts";
+import { compileExpression } from "#domain/logs/expression.ts";
+import { ExpressionUnsupported } from "#domain/logs/expression-tree.ts";
 import { type LogQuery, LogQueryRefused } from "#domain/ports/journal.ts";
+import { collidingName } from "../journals/collisions.ts";
 import { firstDifference } from "../journals/compare.ts";
-import { type Corpus, corpora, fileKinds, type JournalFolder, writeCorpus } from "../journals/corpora.ts";
-import { counterOf, expectCounts } from "../journals/counts.ts";
-import { boots, machines } from "../journals/entries.ts";
+import {
+  type Corpus,
+  copiesCorpora,
+  corpora,
+  createFolder,
+  fileKinds,
+  type JournalFolder,
+  writeCorpus,
+} from "../journals/corpora.ts";
+import { expectCounts } from "../journals/counts.ts";
+import { boots, machines, start } from "../journals/entries.ts";
+import { canonicalLine, exported, exportOf, splitExport } from "../journals/exported.ts";
 import { incompatible, readHeaderField, writeHeaderField } from "../journals/file-header.ts";
-import { answerOf, bySize, cursorsOf, everything, isLong, type Known, known } from "../journals/known.ts";
+import { answerOf, cursorsOf, everything, identityOf, type Known, known, knownOfCopies } from "../journals/known.ts";
 import {
   always,
   askForMatching,
@@ -21,24 +39,69 @@ import {
   matchingEntries,
   pageOf,
 } from "../journals/oracle.ts";
-import { canMakeJournals } from "../journals/programs.ts";
+import { appendToJournal, canMakeJournals, runJournalctl } from "../journals/programs.ts";
 import { queriesOn } from "../journals/queries.ts";
+import { asciiTexts, expressions } from "../journals/random-expressions.ts";
+import { decoded, never, openJournal, type Reader } from "../journals/reader.ts";
+import { byBreadth } from "../support/breadth.ts";
 import { seed } from "../support/seed.ts";
 
-const queriesPerFolder = bySize(10, 100, 5_000);
-const asksPerFolder = bySize(1, 8, 200);
-const timeoutMs = isLong ? 1_800_000 : 120_000;
+interface Case {
+  readonly name: string;
+  readonly corpus: Corpus;
+  readonly kind: (typeof fileKinds)[number];
+  /** Incompatible flags of files that are read natively; others are left to journalctl. */
+  readonly readable: number;
+}
 
-/**
- * Every corpus in one kind of file, each kind in turn; where more is tried in the default kind and in one that shares no flag with it
- * but compression, and the first in all kinds.
- */
-const cases = corpora.flatMap((corpus, position) => {
-  const fitting = fileKinds.filter(({ keyedHash }) => corpus.isForUnkeyed !== true || !keyedHash);
-  const inTurn = fitting.filter((_, at) => at === position % fitting.length);
-  const kinds = bySize(inTurn, position === 0 ? fitting : fitting.slice(0, 2), fitting);
-  return kinds.map((kind) => ({ name: `${corpus.name} (${kind.name})`, corpus, kind }));
+const corpusNamed = (name: string): Corpus => {
+  const corpus = corpora.find((each) => each.name.startsWith(name));
+  if (corpus === undefined) throw new Error(`no corpus is called ${name}`);
+  return corpus;
+};
+const [usual, regular = usual] = fileKinds;
+const native = (corpus: Corpus, kind: Case["kind"]): Case => ({
+  name: `${corpus.name} (${kind.name})`,
+  corpus,
+  kind,
+  readable: readableFlags,
 });
+const kindsFor = ({ isForUnkeyed }: Corpus): readonly Case["kind"][] =>
+  fileKinds.filter(({ keyedHash }) => isForUnkeyed !== true || !keyedHash);
+/** Files that are left to journalctl: all of them, and those with LZ4 and XZ. */
+const foreign = (corpus: Corpus, readable: number, which: string): Case => ({
+  name: `${corpus.name} (${which} by journalctl)`,
+  corpus,
+  kind: kindsFor(corpus)[0] ?? usual,
+  readable,
+});
+const withoutOlder = readableFlags & ~(incompatible.lz4 | incompatible.xz);
+
+const foreignCorpora = [
+  ...["every kind", "one boot", "system and user journals", "two machines", "the same entries", "odd files"],
+  ...[
+    "values and a field with",
+    "hostile values",
+    "small files",
+    "a directory without",
+    "a clock that jumps back between",
+  ],
+];
+
+/** Two corpora in `npm test`; in the project `long` all, in two kinds of file or more, and by journalctl. */
+const cases = byBreadth(
+  [native(corpusNamed("every kind"), usual), native(corpusNamed("system and user journals"), regular)],
+  [
+    ...corpora.flatMap((corpus, at) => {
+      const kinds = kindsFor(corpus);
+      return (at === 0 ? kinds : kinds.slice(0, 2)).map((kind) => native(corpus, kind));
+    }),
+    ...["payloads packed", "hosts with systemd 257"].map((name) =>
+      foreign(corpusNamed(name), withoutOlder, "LZ4 and XZ"),
+    ),
+    ...foreignCorpora.map((name) => foreign(corpusNamed(name), 0, "all")),
+  ],
+);
 
 /**
  * Whether an entry that journalctl gave for the query's cursor belongs to the page: it knows no window beside a cursor, and
@@ -53,13 +116,12 @@ function isWithin(all: readonly KnownEntry[], { since, until, cursor, order }: L
   return from === -1 || (order === "asc" ? at > from : at < from);
 }
 
-/** Cursors of a journal that the folder under test never had. */
-function foreignCursors(corpus: Corpus): readonly string[] {
+/** Cursors of a journal that the directory under test never had. */
+function otherCursors(corpus: Corpus): readonly string[] {
   if (!corpus.soundClocks) return [];
   const other = corpora[corpora.indexOf(corpus) === 1 ? 2 : 1];
-  const kind = fileKinds[0];
-  if (other === undefined || kind === undefined) return [];
-  const folder = writeCorpus(other, kind, 99);
+  if (other === undefined) return [];
+  const folder = writeCorpus(other, usual, 99);
   try {
     return cursorsOf(dumpJournal(["-D", folder.path])).filter((_, position) => position % 40 === 0);
   } finally {
@@ -67,112 +129,327 @@ function foreignCursors(corpus: Corpus): readonly string[] {
   }
 }
 
+/** The cursors that paging gives, those of each page as long as it may be. */
+async function paged(reader: Reader, query: LogQuery, from?: string): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (let cursor = from; ; ) {
+    const { logs, next_cursor: next } = await reader.ask({ ...query, cursor });
+    found.push(...logs.map((entry) => entry.cursor));
+    if (logs.length === 0 || next === null) return found;
+    cursor = next;
+  }
+}
+
+const linesOf = (bytes: Buffer): readonly string[] => bytes.toString("latin1").split("\n").slice(0, -1);
+const cursorOf = (entry: Buffer): string => /^__CURSOR=(.*)\n/.exec(entry.toString("latin1"))?.[1] ?? "";
+
+/** The first two that differ: they may have megabytes. */
+function difference(ours: readonly string[], theirs: readonly string[]): object | undefined {
+  const at = Array.from({ length: Math.max(ours.length, theirs.length) }).findIndex((_, i) => ours[i] !== theirs[i]);
+  return at < 0 ? undefined : { at, ours: ours[at]?.slice(0, 2_000), theirs: theirs[at]?.slice(0, 2_000) };
+}
+
+/** Of an empty journal journalctl says so. */
+const withoutNote = (printed: Buffer): Buffer =>
+  printed.toString("latin1") === "-- No entries --\n" ? Buffer.alloc(0) : printed;
+
+/** journalctl has the members of JSON in no order: they are compared sorted. */
+function canonical(output: JournalOutput, written: Buffer): readonly string[] {
+  if (output === "json") {
+    return linesOf(written).map((line) =>
+      line
+        .slice(1, -1)
+        .split(/,(?="[A-Z_0-9]+":)/)
+        .sort()
+        .join("\n"),
+    );
+  }
+  if (output !== "json-pretty") return linesOf(written);
+  const entries = written.toString("latin1").split("\n}\n");
+  return entries.map((each) =>
+    each
+      .split(/,?\n(?=\t"|\{)/)
+      .sort()
+      .join("\n"),
+  );
+}
+
+/** The clock times of an entry are local. */
+const zone = process.env["TZ"];
+beforeAll(() => {
+  process.env["TZ"] = "UTC";
+});
+afterAll(() => {
+  if (zone === undefined) delete process.env["TZ"];
+  else process.env["TZ"] = zone;
+});
+
 const canRun = canMakeJournals();
 
-describe.skipIf(!canRun)("journal: engine against journalctl", () => {
-  describe.each(cases)("$name", ({ corpus, kind }) => {
-    let journal: Known;
-    let engine: Engine;
-    let queries: fc.Arbitrary<LogQuery>;
-    const damaged: string[] = [];
+/** Their names come first: what a title takes out of an object is cut. */
+const byName = <T extends { readonly name: string }>(all: readonly T[]) =>
+  all.map((each) => [each.name, each] as const);
 
-    beforeAll(() => {
-      journal = known(writeCorpus(corpus, kind));
-      engine = createEngine({
-        roots: [{ path: journal.folder.path }],
-        onDamage: ({ path }) => damaged.push(path.slice(journal.folder.path.length + 1)),
-      });
-      queries = queriesOn(journal.all, foreignCursors(corpus));
-    });
+describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s", (_, { corpus, kind, readable }) => {
+  const isNative = readable === readableFlags;
+  // Each query of what journalctl reads starts it once for each file.
+  const queryCount = isNative ? byBreadth(60, 100) : 30;
+  let journal: Known;
+  let reader: Reader;
+  let queries: fc.Arbitrary<LogQuery>;
+  /** Whether journalctl has the entries in our order: of one microsecond in several files it has them in no total one. */
+  let isSameOrder: boolean;
+  const journalctl = (...options: readonly string[]): Buffer =>
+    withoutNote(runJournalctl(["-D", journal.folder.path, ...options]).stdout);
 
-    afterAll(() => {
-      engine?.dispose();
-      journal?.folder.remove();
-    });
+  beforeAll(() => {
+    journal = known(writeCorpus(corpus, kind));
+    reader = openJournal(journal.folder.path, readable);
+    // Where clocks jump, journalctl loses entries of a window, and boots have no order that time gives.
+    const isTimeless = !isNative && !corpus.soundClocks;
+    queries = queriesOn(journal.all, otherCursors(corpus)).map((query) =>
+      isTimeless ? { ...query, ...always, boot: query.boot?.length === 32 ? query.boot : undefined } : query,
+    );
+    const order = splitExport(journalctl("-o", "export")).map(cursorOf);
+    isSameOrder = journal.all.every(({ entry }, at) => entry.cursor === order[at]);
+  });
 
-    it("gives the whole journal, and takes no sound file for a damaged one", () => {
-      const expected = pageOf(journal.all, everything, undefined);
-      expect(firstDifference(answerOf(engine, everything), expected)).toBeUndefined();
-      expect(damaged.filter((path) => !/^(short|nothing|text|folder)\.journal$/.test(path))).toEqual([]);
-    });
+  afterAll(() => {
+    reader?.dispose();
+    journal?.folder.remove();
+  });
 
-    it("finds each entry by its unit", () => {
-      const { logs } = answerOf(engine, everything);
-      for (const [unit, entries] of Map.groupBy(logs, (entry) => entry.unit)) {
-        if (unit === "") continue;
-        const found = new Set(answerOf(engine, { ...everything, units: [unit] }).logs.map(({ cursor }) => cursor));
-        expect([unit, entries.filter(({ cursor }) => !found.has(cursor))]).toEqual([unit, []]);
-      }
-    });
+  it("all entries are listed, each is found by its unit, and no intact file is reported", async () => {
+    const answer = await reader.ask(everything);
+    expect(firstDifference(answer, pageOf(journal.all, everything, undefined))).toBeUndefined();
+    for (const [unit, entries] of Map.groupBy(answer.logs, (entry) => entry.unit)) {
+      if (unit === "") continue;
+      const { logs } = await reader.ask({ ...everything, units: [unit] });
+      const found = new Set(logs.map(({ cursor }) => cursor));
+      expect([unit, entries.filter(({ cursor }) => !found.has(cursor))]).toEqual([unit, []]);
+    }
+    const odd = /^(short|nothing|text|folder)\.journal$/;
+    expect(reader.unreadable.filter((path) => !odd.test(basename(path)))).toEqual([]);
+  });
 
-    it("answers any query as journalctl's entries say", { timeout: timeoutMs }, () => {
-      fc.assert(
-        fc.property(queries, (query) => {
-          const expected = pageOf(journal.all, query, journal.positionOf(query.cursor));
-          const difference = firstDifference(answerOf(engine, query), expected);
-          if (difference !== undefined) throw new Error(difference);
-        }),
-        { numRuns: queriesPerFolder, seed },
-      );
+  it("random queries answer what the entries say", async () => {
+    const property = fc.asyncProperty(queries, async (query) => {
+      const expected = pageOf(journal.all, query, journal.positionOf(query.cursor));
+      const different = firstDifference(await reader.ask(query), expected);
+      if (different !== undefined) throw new Error(different);
     });
+    await fc.assert(property, { numRuns: queryCount });
+  });
 
-    it("counts what any query finds, over time and by value", { timeout: timeoutMs }, async () => {
-      const most = fc.constantFrom(1, 2, 7, 60, 1000);
-      await fc.assert(
-        fc.asyncProperty(queries, most, (query, buckets) =>
-          expectCounts(counterOf(engine), journal.all, query, buckets),
-        ),
-        { numRuns: queriesPerFolder, seed },
-      );
-    });
+  it("histograms, facets and templates of random queries count what they find", async () => {
+    const most = fc.constantFrom(1, 2, 7, 60, 1000);
+    const property = fc.asyncProperty(queries, most, (query, buckets) =>
+      expectCounts(reader.journal, journal.all, query, buckets),
+    );
+    await fc.assert(property, { numRuns: Math.ceil(queryCount / 2) });
+  });
 
-    it("is judged by what journalctl's own filters give", { timeout: timeoutMs }, () => {
-      const asked = fc
-        .sample(queries, { numRuns: asksPerFolder, seed: seed + 1 })
-        .map((query) => (corpus.soundClocks ? query : { ...query, ...always }))
-        .filter(canAskJournalctl);
-      for (const query of asked) {
-        const matching = matchingEntries(journal.all, query);
-        expect([query, askForMatching(journal.source, query)]).toEqual([query, cursorsOf(matching)]);
-        const within = (cursor: string): boolean => isWithin(journal.all, query, cursor);
-        const answer = answerOf(engine, query);
-        expect([query, answer.logs.map(({ cursor }) => cursor)]).toEqual([
-          query,
-          askForPage(journal.source, query, within),
-        ]);
-        expect([query, answer.total]).toEqual([query, matching.length]);
-      }
-    });
+  it("random queries answer what journalctl's own filters give", async () => {
+    const asked = fc
+      .sample(queries, { numRuns: 8, seed: seed + 1 })
+      .map((query) => (corpus.soundClocks ? query : { ...query, ...always }))
+      .filter(canAskJournalctl);
+    for (const query of asked) {
+      const matching = matchingEntries(journal.all, query);
+      expect([query, askForMatching(journal.source, query)]).toEqual([query, cursorsOf(matching)]);
+      const within = (cursor: string): boolean => isWithin(journal.all, query, cursor);
+      const { logs, total } = await reader.ask(query);
+      const expected = askForPage(journal.source, query, within);
+      expect([query, logs.map(({ cursor }) => cursor), total]).toEqual([query, expected, matching.length]);
+    }
+  });
 
-    it.each(["asc", "desc"] as const)("pages through everything by next_cursor, %s", (order) => {
-      const pages: string[] = [];
-      let cursor = order === "asc" ? journal.all[0]?.entry.cursor : undefined;
-      if (order === "asc" && cursor !== undefined) pages.push(cursor);
-      for (let more = true; more; ) {
-        const { logs, next_cursor: next } = answerOf(engine, { ...everything, cursor, order, limit: 97 });
-        pages.push(...logs.map((entry) => entry.cursor));
-        more = logs.length > 0 && next !== null;
-        cursor = next ?? undefined;
-      }
-      const expected = cursorsOf(journal.all);
-      expect(pages).toEqual(order === "asc" ? expected : [...expected].reverse());
-    });
+  it("paging by next_cursor gives every entry once, in both directions", async () => {
+    const all = cursorsOf(journal.all);
+    const query = { ...everything, limit: 97 };
+    expect(await paged(reader, { ...query, order: "desc" })).toEqual(all.toReversed());
+    const [first] = all;
+    if (first !== undefined) expect([first, ...(await paged(reader, query, first))]).toEqual(all);
+  });
+
+  it("the context of an entry is the entries around it", async () => {
+    for (const at of [0, 1, Math.floor(journal.all.length / 2), journal.all.length - 1]) {
+      const cursor = journal.all[at]?.entry.cursor;
+      if (cursor === undefined) continue;
+      const found = await reader.journal.context({ cursor, units: undefined, before: 3, after: 2 }, never);
+      const { entries, index } = decoded<LogContext>(found?.bytes ?? Buffer.from("{}"));
+      const expected = cursorsOf(journal.all.slice(Math.max(0, at - 3), at + 3));
+      expect([entries.map((entry) => entry.cursor), index]).toEqual([expected, Math.min(at, 3)]);
+    }
+    const gone = (journal.all[0]?.entry.cursor ?? `s=${"0".repeat(32)};i=1;b=${boots[0]};m=1;t=1;x=1`).replace(
+      /x=.*/,
+      "x=1",
+    );
+    const none = { cursor: gone, units: undefined, before: 3, after: 2 };
+    expect(await reader.journal.context(none, never)).toBeUndefined();
+  });
+
+  it("exports have each entry as journalctl writes it", async () => {
+    const { logs } = await reader.ask({ ...everything, isFromOldest: true });
+    const inOurOrder = (entries: readonly string[], cursors: readonly string[]): readonly string[] => {
+      const byCursor = new Map(cursors.map((cursor, at) => [cursor, entries[at] ?? ""]));
+      return logs.map(({ cursor }) => byCursor.get(cursor) ?? "");
+    };
+    // What is read from the JSON of journalctl has its fields in another order: they have none.
+    const ofExport = (entries: readonly Buffer[]): readonly string[] =>
+      entries
+        .map((each) => each.toString("latin1"))
+        .map((each) => (isNative ? each : each.split("\n").sort().join("\n")));
+    const theirs = splitExport(journalctl("-o", "export"));
+    const cursors = theirs.map(cursorOf);
+    expect(cursors.toSorted()).toEqual(logs.map(({ cursor }) => cursor).sort());
+    const ours = splitExport(await exported(reader, exportOf("journal")));
+    expect(difference(ofExport(ours), inOurOrder(ofExport(theirs), cursors))).toBeUndefined();
+    for (const all of [false, true]) {
+      const option = all ? ["-a"] : [];
+      const json = linesOf(journalctl("-o", "json", ...option)).map(canonicalLine);
+      const ourJson = linesOf(await exported(reader, exportOf("json", { all }))).map(canonicalLine);
+      expect([all, difference(ourJson, inOurOrder(json, cursors))]).toEqual([all, undefined]);
+      // Another order has other boots next to each other.
+      const comparable = (lines: readonly string[]): readonly string[] =>
+        isSameOrder ? lines : lines.filter((line) => !line.startsWith("-- Boot ")).toSorted();
+      const text = comparable(linesOf(journalctl("-o", "short-iso", ...option)));
+      const ourText = comparable(linesOf(await exported(reader, exportOf("text", { all }))));
+      expect([all, difference(ourText, text)]).toEqual([all, undefined]);
+    }
+  });
+
+  it("exports resume after any entry, and have what a query finds", async () => {
+    const cursors = async (given: Parameters<typeof exportOf>[1]): Promise<readonly string[]> =>
+      splitExport(await exported(reader, exportOf("journal", given))).map(cursorOf);
+    const all = cursorsOf(journal.all);
+    for (const at of [0, Math.floor(all.length / 2), all.length - 1]) {
+      const cursor = all[at];
+      if (cursor !== undefined) expect([at, await cursors({ cursor })]).toEqual([at, all.slice(at + 1)]);
+    }
+    const filters = [{ grep: "e" }, { grep: "FAILED|timed" }, { units: ["*.service"] }, { priority: 4 }, { boot: "0" }];
+    for (const given of [...filters, { boot: "-1", grep: "[a-f]" }]) {
+      const { logs } = await reader.ask({ ...everything, ...given, isFromOldest: true });
+      expect([given, await cursors(given)]).toEqual([given, logs.map(({ cursor }) => cursor)]);
+    }
+  });
+
+  it("boots, names of fields and their values are listed", async () => {
+    const ids = [...new Set(journal.all.map(({ entry }) => entry.boot_id))];
+    const found = await reader.journal.boots(undefined, never);
+    expect(found.map(({ id }) => id).sort()).toEqual(ids.toSorted());
+    expect(found.map(({ index }) => index)).toEqual(ids.map((_, at) => at - ids.length + 1));
+    if (isNative || corpus.soundClocks) expect(found.map(({ id }) => id)).toEqual(ids);
+    expect(await reader.journal.fieldNames(undefined, never)).toEqual(linesOf(journalctl("-N")).toSorted());
+    for (const name of ["PRIORITY", "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", collidingName]) {
+      const { values } = await reader.journal.fieldValues(name, undefined, never);
+      // journalctl prints a value up to its first NUL.
+      const printed = values.map((value) => valueBytes(value).toString("latin1").split("\0", 1)[0] ?? "");
+      const lines = printed.flatMap((text) => text.split("\n"));
+      expect([name, lines.sort()]).toEqual([name, linesOf(journalctl("-F", name)).toSorted()]);
+    }
+    const units = ["a.service"];
+    const { logs } = await reader.ask({ ...everything, units, fields: "all" });
+    const names = new Set(logs.flatMap(({ fields = [] }) => fields.map((field) => field.name)));
+    expect(await reader.journal.fieldNames(units, never)).toEqual([...names].sort());
+    const listed = await reader.journal.boots(units, never);
+    expect(new Set(listed.map(({ id }) => id))).toEqual(new Set(logs.map((entry) => entry.boot_id)));
+  });
+
+  it.runIf(isNative)("every output format writes what journalctl writes", async () => {
+    const answers = new Map<string, readonly LogEntry[]>();
+    const compare = async (output: JournalOutput, all: boolean, fields?: readonly string[]): Promise<void> => {
+      const options = { all, fields };
+      const wanted = fieldsOf(output, options);
+      const query: LogQuery = { ...everything, isFromOldest: true, fields: wanted === "*" ? "all" : wanted.split(",") };
+      const logs = answers.get(wanted) ?? (await reader.ask(query)).logs;
+      answers.set(wanted, logs);
+      const format = createJournalFormat(output, options);
+      const parts: Buffer[] = [];
+      for (const entry of logs)
+        parts.push(format(await wholeEntry(entry, () => Promise.reject(new Error("an entry was cut")))));
+      const shown = fields === undefined ? [] : [`--output-fields=${fields.join(",")}`];
+      const theirs = canonical(output, journalctl("-o", output, ...shown, ...(all ? ["-a"] : [])));
+      const ours = canonical(output, Buffer.concat(parts));
+      const comparable = (lines: readonly string[]): readonly string[] =>
+        isSameOrder ? lines : lines.filter((line) => !line.startsWith("-- Boot ")).toSorted();
+      expect([output, all, fields, difference(comparable(ours), comparable(theirs))]).toEqual([
+        output,
+        all,
+        fields,
+        undefined,
+      ]);
+    };
+    for (const output of journalOutputs) for (const all of [false, true]) await compare(output, all);
+    for (const output of ["export", "json", "verbose"] as const)
+      await compare(output, false, ["PRIORITY", "MESSAGE", "OTHER"]);
+    // Of several fields cat has no order.
+    await compare("cat", false, ["OTHER"]);
+  });
+
+  it.runIf(isNative)("an export that systemd-journal-remote has taken has the same entries", async () => {
+    const entries = splitExport(await exported(reader, exportOf("journal")));
+    if (entries.length === 0) return;
+    using target = mkdtempDisposableSync(join(tmpdir(), "steward-imported-"));
+    const written = entries.map((entry) => Buffer.concat([entry, Buffer.from("\n")]));
+    appendToJournal(join(target.path, "imported.journal"), kind, written);
+    const read = splitExport(runJournalctl(["-D", target.path, "-q", "-o", "export"]).stdout);
+    const fieldsOfAll = (all: readonly Buffer[]): readonly string[] =>
+      all
+        .map((entry) =>
+          entry
+            .toString("latin1")
+            .replace(/^__CURSOR=.*\n/, "")
+            .split("\n")
+            .sort()
+            .join("\n"),
+        )
+        .sort();
+    expect(difference(fieldsOfAll(read), fieldsOfAll(entries))).toBeUndefined();
   });
 });
 
-describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
-  const [kind] = fileKinds;
+describe.skipIf(!canRun).each(byName(byBreadth([], copiesCorpora)))("the journal with copies: %s", (_, corpus) => {
+  it("every entry is listed, counted and paged once", async () => {
+    const folder = writeCorpus(corpus, corpus.isMixed ? regular : usual, seed);
+    const reader = openJournal(folder.path, corpus.isMixed ? readableFlags & ~incompatible.compact : readableFlags);
+    try {
+      const all = knownOfCopies(folder.path);
+      const questions = fc.tuple(queriesOn(all, []), fc.integer({ min: corpus.isMixed ? 20 : 1, max: 60 }));
+      const property = fc.asyncProperty(questions, async ([asked, limit]) => {
+        const boot = corpus.isMixed ? undefined : asked.boot;
+        const query: LogQuery = { ...asked, boot, cursor: undefined, order: "desc", limit: everything.limit };
+        const expected = cursorsOf(matchingEntries(all, query)).map(identityOf);
+        const { logs, total } = await reader.ask(query);
+        expect(logs.map(({ cursor }) => identityOf(cursor)).sort()).toEqual(expected.toSorted());
+        expect(total).toBe(expected.length);
+        await expectCounts(reader.journal, all, query, limit);
+        const listed = logs.map(({ cursor }) => cursor);
+        expect(await paged(reader, { ...query, limit })).toEqual(listed);
+        const oldest = listed.at(-1);
+        if (oldest === undefined) return;
+        const after = await paged(reader, { ...query, order: "asc", limit }, oldest);
+        expect([oldest, ...after]).toEqual(listed.toReversed());
+      });
+      await fc.assert(property, { numRuns: corpus.isMixed ? 12 : 40 });
+      expect(reader.unreadable).toEqual([]);
+    } finally {
+      reader.dispose();
+      folder.remove();
+    }
+  });
+});
+
+describe.skipIf(!canRun)("the journal's cursors, directories and file formats", () => {
   const open: { readonly folder: JournalFolder; readonly engine: Engine }[] = [];
-  const write = (name: string): JournalFolder => {
-    const corpus = corpora.find((each) => each.name === name);
-    if (corpus === undefined || kind === undefined) throw new Error(`no corpus is called ${name}`);
-    return writeCorpus(corpus, kind);
-  };
+  const write = (name: string): JournalFolder => writeCorpus(corpusNamed(name), usual);
   const use = (folder: JournalFolder, machineId?: string): Engine => {
     const engine = createEngine({ roots: [{ path: folder.path, ...(machineId === undefined ? {} : { machineId }) }] });
     open.push({ folder, engine });
     return engine;
   };
+  const setFlag = (path: string, flag: number): void =>
+    writeHeaderField(path, "incompatibleFlags", readHeaderField(path, "incompatibleFlags") | BigInt(flag));
 
   afterAll(() => {
     for (const { folder, engine } of open) {
@@ -181,34 +458,34 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
     }
   });
 
-  it.each([0, 1, 2])("goes on where the entries of archived file %i were, once they are vacuumed", (position) => {
-    const folder = write("one boot in files that were rotated");
-    const before = cursorsOf(dumpJournal(["-D", folder.path]));
-    const archived = readdirSync(folder.path)
-      .filter((name) => name.includes("@"))
-      .sort();
-    rmSync(join(folder.path, archived[position] ?? ""));
-    const journal = known(folder);
-    const present = new Set(cursorsOf(journal.all));
-    const gone = before.filter((cursor) => !present.has(cursor));
-    expect(gone.length).toBeGreaterThan(0);
-    const engine = use(folder);
-    // For each journalctl says where it was, a process each time.
-    for (const cursor of gone.filter((_, at) => at % bySize(8, 1, 1) === 0)) {
-      for (const order of ["asc", "desc"] as const) {
-        const query = { ...everything, cursor, order, limit: 7, priority: 5 };
-        const expected = pageOf(journal.all, query, journal.positionOf(cursor));
-        expect([query, firstDifference(answerOf(engine, query), expected)]).toEqual([query, undefined]);
+  it("a cursor whose archived file was vacuumed continues where its entry was", () => {
+    for (const position of byBreadth([1], [0, 1, 2])) {
+      const folder = write("one boot in files that were rotated");
+      const before = cursorsOf(dumpJournal(["-D", folder.path]));
+      const archived = readdirSync(folder.path).filter((name) => name.includes("@"));
+      rmSync(join(folder.path, archived.sort()[position] ?? ""));
+      const journal = known(folder);
+      const present = new Set(cursorsOf(journal.all));
+      const gone = before.filter((cursor) => !present.has(cursor));
+      expect(gone.length).toBeGreaterThan(0);
+      const engine = use(folder);
+      // For each journalctl says where it was, a process each time.
+      for (const cursor of gone.filter((_, at) => at % byBreadth(8, 1) === 0)) {
+        for (const order of ["asc", "desc"] as const) {
+          const query = { ...everything, cursor, order, limit: 7, priority: 5 };
+          const expected = pageOf(journal.all, query, journal.positionOf(cursor));
+          expect([query, firstDifference(answerOf(engine, query), expected)]).toEqual([query, undefined]);
+        }
       }
     }
   });
 
-  it("believes only systemd and root about the unit of another's entry", () => {
+  it("the journal believes only systemd and root about the unit of another's entry", () => {
+    const engine = use(write("every kind of entry in one file"));
     const messagesOf = (unit: string): readonly string[] => {
       const { logs } = answerOf(engine, { ...everything, units: [unit] });
       return logs.filter((entry) => entry.unit === unit && entry.message.length < 100).map(({ message }) => message);
     };
-    const engine = use(write("every kind of entry in one file"));
     const claims = ["forged", "forged as ten", "not dumped", "no id", "claims b", "forged by c", "claimed by c"];
     const believed = ["Started a.", "dumped core", "about b", "of a and about b"];
     const ofBoth = [...messagesOf("a.service"), ...messagesOf("b.service")];
@@ -218,8 +495,8 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
     expect(messagesOf("init.scope")).toContain("Failed.");
   });
 
-  it("refuses what is no cursor, naming the field", () => {
-    const engine = use(write("a folder without journals"));
+  it("a malformed cursor is refused, naming the field", () => {
+    const engine = use(write("a directory without journals"));
     for (const cursor of ["", "x", "s=1", "i=5", `b=${"1".repeat(32)}`, "s=\u0000;i=;b=;m=;t=;x="]) {
       const refused = (): unknown => engine.query({ ...everything, cursor });
       expect(refused).toThrow(LogQueryRefused);
@@ -227,9 +504,9 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
     }
   });
 
-  it("leaves out the folders of other machines on request", () => {
+  it("directories of other machines are left out on request", () => {
     const [machine = "", other = ""] = machines;
-    const folder = write("two machines below one folder");
+    const folder = write("two machines below one directory");
     const [moved, back] = [join(folder.path, other), join(folder.path, "set-aside")];
     renameSync(moved, back);
     const all = dumpJournal(["-D", folder.path]);
@@ -238,33 +515,16 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
     expect(firstDifference(answer, pageOf(all, everything, undefined))).toBeUndefined();
   });
 
-  it("takes a folder that is not there for an empty journal", () => {
-    const folder = { path: "/nonexistent/journal", remove: () => undefined };
-    expect(answerOf(use(folder), everything)).toEqual({ logs: [], total: 0, next_cursor: null });
-  });
-
-  it("knows boots by id and by offset, and none by another", () => {
-    const folder = write("system and user journals side by side over four boots");
-    const journal = known(folder);
-    const engine = use(folder);
-    for (const boot of [...boots, "0", "-1", "-3", "1", "4"]) {
-      const query = { ...everything, boot };
-      expect([boot, firstDifference(answerOf(engine, query), pageOf(journal.all, query, undefined))]).toEqual([
-        boot,
-        undefined,
-      ]);
-      expect(answerOf(engine, query).total).toBe(askForMatching(journal.source, query).length);
+  it("a file is read that names another compression than its payloads have", () => {
+    for (const flag of [incompatible.xz, incompatible.lz4]) {
+      const folder = write("every kind of entry in one file");
+      const expected = pageOf(dumpJournal(["-D", folder.path]), everything, undefined);
+      setFlag(join(folder.path, "system.journal"), flag);
+      expect([flag, firstDifference(answerOf(use(folder), everything), expected)]).toEqual([flag, undefined]);
     }
   });
 
-  it.each(["xz", "lz4"] as const)("answers where a file says %s and has payloads of another kind", (flag) => {
-    const folder = write("every kind of entry in one file");
-    const expected = pageOf(dumpJournal(["-D", folder.path]), everything, undefined);
-    setFlag(join(folder.path, "system.journal"), incompatible[flag]);
-    expect(firstDifference(answerOf(use(folder), everything), expected)).toBeUndefined();
-  });
-
-  it("never guesses at a file with a flag that it does not know", () => {
+  it("a file with an unknown flag is left to journalctl, never guessed at", () => {
     const folder = write("every kind of entry in one file");
     setFlag(join(folder.path, "system.journal"), 1 << 30);
     const engine = use(folder);
@@ -273,6 +533,74 @@ describe.skipIf(!canRun)("journal: cursors, folders and formats", () => {
   });
 });
 
-function setFlag(path: string, flag: number): void {
-  writeHeaderField(path, "incompatibleFlags", readHeaderField(path, "incompatibleFlags") | BigInt(flag));
-}
+describe.skipIf(!canRun)("searches of messages against journalctl -g", () => {
+  const messages = [
+    ...fc.sample(asciiTexts, { numRuns: 400, seed: 1 }),
+    ..."abc ABC digit [:d] a.b axb Q.E ab ab\n ab\n\n xab ahb RN pL Lu Serror terror ERROR 5".split(" "),
+  ];
+  let folder: ReturnType<typeof createFolder>;
+
+  beforeAll(() => {
+    folder = createFolder(usual);
+    const entries = messages.map((message, at) => ({
+      bootId: boots[0] ?? "",
+      realtime: start + at,
+      monotonic: 1 + at,
+      fields: [["MESSAGE", message] as const],
+    }));
+    folder.writer.append("system.journal", entries);
+  });
+  afterAll(() => folder?.remove());
+
+  /** Messages that the expression finds, by position; undefined where it is refused. */
+  function found(expression: string): readonly number[] | undefined {
+    try {
+      const { test } = compileExpression(expression);
+      return messages.flatMap((message, at) => (test(message) ? [at] : []));
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof ExpressionUnsupported) return undefined;
+      throw error;
+    }
+  }
+
+  /** The same of `journalctl -g`; undefined where it refuses the expression. */
+  function foundByJournalctl(expression: string): readonly number[] | undefined {
+    const args = ["-D", folder.path, "-q", "-o", "json", "--output-fields=__CURSOR", `--grep=${expression}`];
+    const { status, stdout, stderr } = runJournalctl(args);
+    if (status !== 0 && stderr !== "") return undefined;
+    return linesOf(stdout).map(
+      (line) => Number((JSON.parse(line) as Record<string, string>)["__REALTIME_TIMESTAMP"]) - start,
+    );
+  }
+
+  it("random expressions find the same messages, or are refused", () => {
+    const numRuns = byBreadth(20, 150);
+    let compared = 0;
+    fc.assert(
+      fc.property(expressions, (expression) => {
+        const own = found(expression);
+        if (own === undefined || expression === "") return;
+        const theirs = foundByJournalctl(expression);
+        if (theirs === undefined) return;
+        expect([expression, own]).toEqual([expression, theirs]);
+        compared += 1;
+      }),
+      { numRuns },
+    );
+    expect(compared).toBeGreaterThan(numRuns / 10);
+  });
+
+  it("expressions of each construct of PCRE2 find the same messages", () => {
+    const constructs = [
+      ..."[[:digit:]] \\Qa.b\\E \\Aab \\ab\\z a\\hb ab$ ab\\Z \\H \\R \\N a\\Kb \\Gab \\e \\o{101} \\pL \\p{Lu}".split(
+        " ",
+      ),
+      ..."\\Serror \\Bb \\Qab ^ab$ (?i)ERROR (?s)a.b [^[:alpha:]] a{2} x{ {a} [\\w.-]+ \\cJ \\x0a \\012 \\D{3}".split(
+        " ",
+      ),
+      ..."(a|B)+$ \\s\\S \\v\\V".split(" "),
+    ];
+    for (const expression of constructs)
+      expect([expression, found(expression)]).toEqual([expression, foundByJournalctl(expression)]);
+  });
+});

@@ -1,13 +1,20 @@
-import { rmSync } from "node:fs";
+import { mkdtempDisposableSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { createFollower, type Follower } from "#adapters/journald/follower.ts";
 import { createRegistry } from "#adapters/journald/registry.ts";
 import type { LogList } from "#contract/logs.ts";
+import { fileKinds } from "../journals/corpora.ts";
+import { boots, everyday, start } from "../journals/entries.ts";
 import type { NewEntry } from "../journals/export-format.ts";
+import { answerOf, everything } from "../journals/known.ts";
 import { createLiveFolder, entriesOfNow, type LiveFolder } from "../journals/live-folder.ts";
+import { anatomyOf } from "../journals/mutations.ts";
 import { canMakeJournals } from "../journals/programs.ts";
+import { smallJournal } from "../journals/small-journal.ts";
+import { createRandom } from "../support/random.ts";
 
 /** Called after the header of a file was read, with the name of the file. */
 let onHeader: ((file: string) => void) | undefined;
@@ -22,7 +29,7 @@ vi.mock("node:fs", async (importActual) => {
   return { ...actual, readSync };
 });
 
-describe.skipIf(!canMakeJournals())("journal: entries written between reads of two files", () => {
+describe.skipIf(!canMakeJournals())("journal entries that are written between the reads of two files", () => {
   let folder: LiveFolder;
   let engine: Engine;
   const files = ["system.journal", "user-1000.journal"];
@@ -48,21 +55,8 @@ describe.skipIf(!canMakeJournals())("journal: entries written between reads of t
     };
   };
 
-  const everything = {
-    units: undefined,
-    since: 0,
-    until: 4e15,
-    priority: undefined,
-    identifier: undefined,
-    boot: undefined,
-    grep: undefined,
-    order: "asc",
-    limit: 100,
-  } as const;
-
-  it("is not skipped by one who goes on by next_cursor", () => {
-    const ask = (cursor: string | undefined): LogList =>
-      JSON.parse(Buffer.from(engine.query({ ...everything, cursor })).toString()) as LogList;
+  it("are not skipped by paging on by next_cursor", () => {
+    const ask = (cursor: string | undefined): LogList => answerOf(engine, { ...everything, cursor });
     let { next_cursor: cursor } = ask(undefined);
     writeAtNextLook();
     const found: string[] = [];
@@ -74,7 +68,7 @@ describe.skipIf(!canMakeJournals())("journal: entries written between reads of t
     expect(found).toEqual(["first", "second"]);
   });
 
-  it("comes in its order to a follower", () => {
+  it("reach a follower in their order", () => {
     const registry = createRegistry([{ path: folder.path }], () => undefined);
     const [last] = entriesOfNow([[]]);
     if (last === undefined) throw new Error("no moment");
@@ -87,7 +81,7 @@ describe.skipIf(!canMakeJournals())("journal: entries written between reads of t
     registry.dispose();
   });
 
-  describe("and is copied to a file on the disk, whose original is then deleted", () => {
+  describe("and copied to a file on the disk before their own is deleted", () => {
     const inMemory = "in-memory.journal";
     const onDisk = "on-disk.journal";
     /** Follows until there is nothing new, and does something after the first time. */
@@ -120,7 +114,7 @@ describe.skipIf(!canMakeJournals())("journal: entries written between reads of t
     });
     const remove = (): void => rmSync(join(folder.path, inMemory));
 
-    it("comes once to a follower who is in the middle of entries of one microsecond", () => {
+    it("reach a follower once that is in the middle of entries of one microsecond", () => {
       const [first] = entries;
       const atOnce = entries.map((entry) => ({
         ...entry,
@@ -136,7 +130,7 @@ describe.skipIf(!canMakeJournals())("journal: entries written between reads of t
       expect(new Set(found)).toEqual(new Set(texts));
     });
 
-    it("comes once to a follower who did not look meanwhile", () => {
+    it("reach a follower once that did not read meanwhile", () => {
       write = () => {
         folder.append(inMemory, entries);
         folder.append(onDisk, entries.slice(0, 1));
@@ -148,4 +142,45 @@ describe.skipIf(!canMakeJournals())("journal: entries written between reads of t
       expect(found).toEqual(texts);
     });
   });
+});
+
+const halfWrittenEntries = everyday(createRandom(1), { bootId: boots[0] ?? "", realtime: start, monotonic: 1 }, 40);
+
+/** The journal as it is while journald writes its last entry: it is counted, and only the first of its fields know of it. */
+function halfWritten(journal: Buffer, linked: number): Buffer {
+  const { bytes, objects, isCompact } = anatomyOf(Buffer.from(journal));
+  const last = objects.findLast(({ type }) => type === 3);
+  if (last === undefined) throw new Error("no entry");
+  const itemSize = isCompact ? 4 : 16;
+  for (let at = last.offset + 64 + linked * itemSize; at < last.offset + last.size; at += itemSize) {
+    const data = isCompact ? bytes.readUInt32LE(at) : Number(bytes.readBigUInt64LE(at));
+    const count = bytes.readBigUInt64LE(data + 56) - 1n;
+    bytes.writeBigUInt64LE(count, data + 56);
+    if (count === 0n) bytes.writeBigUInt64LE(0n, data + 40);
+  }
+  return bytes;
+}
+
+it.each(fileKinds)("a journal entry that was read half written is found by all of its fields later: $name", (kind) => {
+  using folder = mkdtempDisposableSync(join(tmpdir(), "steward-half-"));
+  const path = join(folder.path, "system.journal");
+  const journal = smallJournal(halfWrittenEntries, kind);
+  const roots = [{ path: folder.path }];
+  const totals = (engine: Engine): readonly number[] => {
+    const { unit = "", identifier = "" } = answerOf(engine, everything).logs.at(-1) ?? {};
+    const filters = [{ units: [unit] }, { identifier }, { priority: 6 }, { grep: "request|x" }];
+    return filters.map((filter) => answerOf(engine, { ...everything, ...filter }).total);
+  };
+  for (const linked of [0, 3]) {
+    const engine = createEngine({ roots });
+    writeFileSync(path, halfWritten(journal, linked));
+    const before = totals(engine);
+    writeFileSync(path, journal);
+    const fresh = createEngine({ roots });
+    const expected = totals(fresh);
+    expect(before).not.toEqual(expected);
+    expect(totals(engine)).toEqual(expected);
+    engine.dispose();
+    fresh.dispose();
+  }
 });

@@ -57,27 +57,27 @@ const refusing = (): JournalFiles => {
 
 describe.each([
   [
-    "fake",
+    "its fake",
     () => createFakeJournalStorage(fakeJournalSize(expected)),
     () => createFakeJournalStorage(undefined),
     refusing,
   ],
   [
-    "journald's folders",
+    "journald's directories",
     () => at("disk", "memory"),
     () => at("none", "none"),
     () => at("disk", "memory", journalctl("x\nFailed to rotate\n")),
   ],
-])("journal storage: %s", (_, make, makeAbsent, makeRefusing) => {
-  it("counts the journal files of all machines and nothing else, and what can be vacuumed of this one's", async () => {
+])("the journal's storage on %s", (_, make, makeAbsent, makeRefusing) => {
+  it("counts the journal files of all machines, and what can be vacuumed of this one's", async () => {
     expect(await make().size(signal)).toMatchObject(expected);
   });
 
-  it("knows when there is no journal", async () => {
+  it("has no size where there is no journal", async () => {
     expect(await makeAbsent().size(signal)).toBeUndefined();
   });
 
-  it("rotates and vacuums, or says why not", async () => {
+  it("is rotated and vacuumed, or the reason is given", async () => {
     const storage = make();
     expect(storage.canRotate).toBe(true);
     await storage.rotate(signal);
@@ -87,7 +87,7 @@ describe.each([
   });
 });
 
-describe("journal storage: the folder that settings name", () => {
+describe("the journal's directory that settings name", () => {
   it("is inspected and vacuumed alone, of whatever machine its files are", async () => {
     const storage = createJournalStorage({ exec: journalctl(), dir: `${root}/disk/` });
     expect(storage.canRotate).toBe(false);
@@ -110,7 +110,7 @@ describe("journal storage: the folder that settings name", () => {
   });
 });
 
-describe("journal storage: journalctl", () => {
+describe("a vacuum of the journal by journalctl", () => {
   it.each([
     [1, "No journal files were found.\n", "journalctl says: No journal files were found."],
     [1, "", "journalctl says: exit code 1"],
@@ -119,7 +119,7 @@ describe("journal storage: journalctl", () => {
     await expect(createJournalStorage({ exec }).vacuum(1, signal)).rejects.toThrow(message);
   });
 
-  it("does not fail for files that it cannot read, and removes none the less", async () => {
+  it("does not fail for files that journalctl cannot read", async () => {
     await at("disk", "memory", journalctl("Journal file x is truncated, ignoring file.\n")).vacuum(1, signal);
   });
 });

@@ -2,6 +2,8 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { Journal, LiveEntry, LogQuery } from "#domain/ports/journal.ts";
+import { everything } from "../journals/known.ts";
+import { decoded, never } from "../journals/reader.ts";
 
 /** An entry that the suite wants to find; what is left out is as in {@link usual}. */
 export interface SuiteEntry {
@@ -38,20 +40,6 @@ export const usual = {
   bootId: firstBoot,
 } as const;
 
-const everything: LogQuery = {
-  units: undefined,
-  since: 0,
-  until: 4_102_444_800_000_000,
-  priority: undefined,
-  identifier: undefined,
-  boot: undefined,
-  grep: undefined,
-  cursor: undefined,
-  order: "asc",
-  limit: 10_000,
-};
-
-const never = new AbortController().signal;
 const numbered = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
 const numberedEntries = (count: number): readonly SuiteEntry[] =>
@@ -77,13 +65,11 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
   });
   const asker =
     ({ journal }: JournalUnderTest) =>
-    async (query: Partial<LogQuery> = {}): Promise<LogList> => {
-      const { bytes } = await journal.query({ ...everything, ...query }, never);
-      return JSON.parse(Buffer.from(bytes).toString("utf8")) as LogList;
-    };
+    async (query: Partial<LogQuery> = {}): Promise<LogList> =>
+      decoded((await journal.query({ ...everything, ...query }, never)).bytes);
 
-  describe("a query", () => {
-    it("gives the newest, oldest first or newest first, and counts all", async () => {
+  describe("a query of the journal", () => {
+    it("has the newest entries, oldest first or newest first, and counts all", async () => {
       const ask = asker(open(numberedEntries(10)));
       expect(messagesOf(await ask())).toEqual(numbered(0, 10));
       const oldestFirst = await ask({ limit: 3 });
@@ -92,7 +78,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       expect([messagesOf(newestFirst), newestFirst.total]).toEqual([[...numbered(7, 10)].reverse(), 10]);
     });
 
-    it("gives all that an entry says", async () => {
+    it("has all members of an entry", async () => {
       const ask = asker(open([{ message: "two\nlines", time: start + 42, priority: 3 }]));
       const { logs } = await ask();
       expect(logs).toEqual([
@@ -110,7 +96,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       ]);
     });
 
-    it("takes an empty journal for what it is", async () => {
+    it("has an empty page of an empty journal", async () => {
       const ask = asker(open([]));
       expect(await ask()).toEqual({ logs: [], total: 0, next_cursor: null });
       const cursor = `s=${"a".repeat(32)};i=1;b=${firstBoot};m=1;t=1;x=1`;
@@ -118,7 +104,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       expect(await ask({ cursor, order: "desc" })).toEqual({ logs: [], total: 0, next_cursor: null });
     });
 
-    it("goes back by next_cursor until there is nothing more", async () => {
+    it("pages back by next_cursor to the oldest entry", async () => {
       const ask = asker(open(numberedEntries(11)));
       const found: string[] = [];
       let cursor: string | undefined;
@@ -133,7 +119,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       expect(found).toEqual([...numbered(0, 11)].reverse());
     });
 
-    it("goes on by next_cursor, and polls where nothing is new", async () => {
+    it("pages on by next_cursor, and polls where nothing is new", async () => {
       const under = open(numberedEntries(7));
       const ask = asker(under);
       const first = (await ask()).logs[0]?.cursor;
@@ -148,7 +134,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       expect(messagesOf(await ask({ cursor: nothing.next_cursor ?? undefined }))).toEqual(["new"]);
     });
 
-    it("goes on where an entry stood that is gone", async () => {
+    it("continues where an entry was that is gone", async () => {
       const ask = asker(open(numberedEntries(6)));
       const { logs } = await ask();
       const [, , third] = logs;
@@ -158,91 +144,79 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       expect(messagesOf(await ask({ cursor, order: "desc" }))).toEqual([...numbered(0, 3)].reverse());
     });
 
-    it("finds units by name and by pattern, and the kernel", async () => {
-      const units = ["a-1.service", "a-2.service", "b.timer", "kernel", ""];
-      const ask = asker(open(units.map((unit, index) => ({ message: `of ${unit}`, unit, time: start + index }))));
-      const find = async (...names: readonly string[]): Promise<unknown> => {
-        const list = await ask({ units: names });
-        expect(list.total).toBe(list.logs.length);
-        return list.logs.map(({ unit }) => unit);
-      };
-      expect(await find("a-2.service")).toEqual(["a-2.service"]);
-      expect(await find("a-?.service")).toEqual(["a-1.service", "a-2.service"]);
-      expect(await find("*.timer", "a-[1]*", "kernel")).toEqual(["a-1.service", "b.timer", "kernel"]);
-      expect(await find("absent.service", "a-3*")).toEqual([]);
-      expect(await find()).toEqual([]);
-      expect((await ask()).logs.map(({ unit }) => unit)).toEqual(units);
+    const units = ["a-1.service", "a-2.service", "b.timer", "kernel", ""];
+    const severities = [0, 3, 4, 6, null];
+    const bootIds = [firstBoot, firstBoot, secondBoot, thirdBoot];
+    const texts = ["Started a", "started b", "two\nstarted"];
+    const at = (index: number): number => start + index * 1000;
+    const mixed: readonly SuiteEntry[] = [
+      { message: "one", identifier: "su", uid: 0, unit: "b@1.service", time: at(0) },
+      { message: "two", identifier: "sudo", unit: "b@1.service", time: at(1) },
+      { message: "three", identifier: "su", uid: 0, time: at(2) },
+      { message: "four", identifier: "su", uid: 0, unit: "b@2.service", priority: 2, time: at(3) },
+    ];
+    it.each<[what: string, entries: readonly SuiteEntry[], found: readonly [Partial<LogQuery>, readonly string[]][]]>([
+      [
+        "units by name and by pattern, and the kernel",
+        units.map((unit, index) => ({ message: unit, unit, time: at(index) })),
+        [
+          [{ units: ["a-2.service"] }, ["a-2.service"]],
+          [{ units: ["a-?.service"] }, ["a-1.service", "a-2.service"]],
+          [{ units: ["*.timer", "a-[1]*", "kernel"] }, ["a-1.service", "b.timer", "kernel"]],
+          [{ units: ["absent.service", "a-3*"] }, []],
+          [{ units: [] }, []],
+          [{}, units],
+        ],
+      ],
+      [
+        "a severity and worse ones, and not what states none",
+        severities.map((priority, index) => ({ message: `${priority}`, priority, time: at(index) })),
+        [
+          [{ priority: 4 }, ["0", "3", "4"]],
+          [{ priority: 6 }, ["0", "3", "4", "6"]],
+        ],
+      ],
+      [
+        "an identifier, a user, and what passes all filters",
+        mixed,
+        [
+          [{ identifier: "su" }, ["one", "three", "four"]],
+          [{ identifier: "su", units: ["b@*"], priority: 5 }, ["four"]],
+          [{ uid: 0 }, ["one", "three", "four"]],
+          [{ uid: 1000 }, ["two"]],
+          [{ uid: 0, units: ["b@*.service"] }, ["one", "four"]],
+        ],
+      ],
+      [
+        "boots by id and by offset",
+        bootIds.map((bootId, index) => ({ message: `line ${index}`, bootId, time: at(index) })),
+        [
+          [{ boot: "0" }, ["line 3"]],
+          [{ boot: "-1" }, ["line 2"]],
+          [{ boot: "1" }, ["line 0", "line 1"]],
+          [{ boot: secondBoot }, ["line 2"]],
+          ...["-3", "4", "9".repeat(32)].map((boot): [Partial<LogQuery>, string[]] => [{ boot }, []]),
+        ],
+      ],
+      [
+        "messages, case counting where the expression has a capital letter",
+        texts.map((message, index) => ({ message, time: at(index) })),
+        [
+          [{ grep: "started" }, texts],
+          [{ grep: "Started" }, ["Started a"]],
+          [{ grep: "^started [b-z]$" }, ["started b"]],
+          [{ grep: "stopped" }, []],
+        ],
+      ],
+    ])("finds %s", async (_, entries, found) => {
+      const ask = asker(open(entries));
+      for (const [query, messages] of found) {
+        const list = await ask(query);
+        expect([query, messagesOf(list), list.total]).toEqual([query, messages, messages.length]);
+      }
     });
 
-    it("finds a severity and worse ones, and not what states none", async () => {
-      const stated = [0, 3, 4, 6, null];
-      const ask = asker(
-        open(stated.map((priority, index) => ({ message: `${priority}`, priority, time: start + index }))),
-      );
-      expect(messagesOf(await ask({ priority: 4 }))).toEqual(["0", "3", "4"]);
-      expect(messagesOf(await ask({ priority: 6 }))).toEqual(["0", "3", "4", "6"]);
-      expect((await ask()).logs.map(({ priority }) => priority)).toEqual([0, 3, 4, 6, 6]);
-    });
-
-    it("finds an identifier, and what passes all filters", async () => {
-      const ask = asker(
-        open([
-          { message: "one", identifier: "su", time: start },
-          { message: "two", identifier: "sudo", time: start + 1 },
-          { message: "three", identifier: "su", unit: "b.service", time: start + 2 },
-          { message: "four", identifier: "su", unit: "b.service", priority: 2, time: start + 3 },
-        ]),
-      );
-      expect(messagesOf(await ask({ identifier: "su" }))).toEqual(["one", "three", "four"]);
-      const list = await ask({ identifier: "su", units: ["b.*"], priority: 5 });
-      expect([messagesOf(list), list.total]).toEqual([["four"], 1]);
-    });
-
-    it("finds what processes of a user wrote, with the other filters", async () => {
-      const ask = asker(
-        open([
-          { message: "one", uid: 0, unit: "b@1.service", time: start },
-          { message: "two", unit: "b@1.service", time: start + 1 },
-          { message: "three", uid: 0, time: start + 2 },
-          { message: "four", uid: 0, unit: "b@2.service", time: start + 3 },
-        ]),
-      );
-      expect(messagesOf(await ask({ uid: 0 }))).toEqual(["one", "three", "four"]);
-      expect(messagesOf(await ask({ uid: 1000 }))).toEqual(["two"]);
-      const list = await ask({ uid: 0, units: ["b@*.service"] });
-      expect([messagesOf(list), list.total]).toEqual([["one", "four"], 2]);
-    });
-
-    it("knows boots by id and by offset", async () => {
-      const ask = asker(
-        open(
-          [firstBoot, firstBoot, secondBoot, thirdBoot].map((bootId, index) => ({
-            message: `line ${index}`,
-            bootId,
-            time: start + index * 1000,
-          })),
-        ),
-      );
-      const ofBoot = async (boot: string): Promise<unknown> => messagesOf(await ask({ boot }));
-      expect(await ofBoot("0")).toEqual(["line 3"]);
-      expect(await ofBoot("-1")).toEqual(["line 2"]);
-      expect(await ofBoot("1")).toEqual(["line 0", "line 1"]);
-      expect(await ofBoot(secondBoot)).toEqual(["line 2"]);
-      expect([await ofBoot("-3"), await ofBoot("4"), await ofBoot("9".repeat(32))]).toEqual([[], [], []]);
-    });
-
-    it("searches messages, case counting where the expression has a capital letter", async () => {
-      const ask = asker(
-        open(["Started a", "started b", "two\nstarted"].map((message, index) => ({ message, time: start + index }))),
-      );
-      const list = await ask({ grep: "started", limit: 2 });
-      expect([messagesOf(list), list.total]).toEqual([["started b", "two\nstarted"], 3]);
-      expect(messagesOf(await ask({ grep: "Started" }))).toEqual(["Started a"]);
-      expect(messagesOf(await ask({ grep: "^started [b-z]$" }))).toEqual(["started b"]);
-      expect(await ask({ grep: "stopped" })).toEqual({ logs: [], total: 0, next_cursor: null });
-    });
-
-    it("counts both ends of the window in", async () => {
+    it("includes both ends of its window", async () => {
       const ask = asker(open(numberedEntries(5)));
       const [since, until] = [start + 1000, start + 3000];
       expect(messagesOf(await ask({ since, until }))).toEqual(numbered(1, 4));
@@ -255,7 +229,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
     });
   });
 
-  describe("a follower", () => {
+  describe("a follower of the journal", () => {
     const following = (
       { journal }: JournalUnderTest,
       { cursor }: { cursor?: string | undefined } = {},
@@ -284,7 +258,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
     };
     const texts = (entries: readonly LiveEntry[]): readonly string[] => entries.map(({ entry }) => entry.message);
 
-    it("gives what is written after it was asked for, though its thread is not up", async () => {
+    it("gets what is written after it was asked for, though its thread is not up", async () => {
       const under = open(numberedEntries(3));
       const follower = following(under);
       await under.write(["at once"]);
@@ -295,7 +269,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       await follower.end();
     });
 
-    it("begins after a cursor, and gives each entry once", async () => {
+    it("begins after a cursor, and gets each entry once", async () => {
       const under = open(numberedEntries(600));
       const { logs } = await asker(under)();
       const follower = following(under, { cursor: logs[9]?.cursor });
@@ -310,7 +284,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       await Promise.all([follower.end(), behindLast.end()]);
     });
 
-    it("begins where an entry stood that is gone", async () => {
+    it("begins where an entry was that is gone", async () => {
       const under = open(numberedEntries(6));
       const fourth = (await asker(under)()).logs[3];
       if (fourth === undefined) throw new Error("the fourth entry is missing");
@@ -319,7 +293,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       await follower.end();
     });
 
-    it("does not take from the others", async () => {
+    it("gets the same as others beside it", async () => {
       const under = open(numberedEntries(3));
       const followers = [following(under), following(under), following(under)];
       await under.write(numbered(3, 6));
@@ -344,7 +318,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       await Promise.all([slow.end(), quick.end()]);
     });
 
-    it("tells the units and the severity as it was written", async () => {
+    it("gets the units, and the severity as it was written", async () => {
       const under = open([
         { message: "before", time: start },
         { message: "stated", time: start + 1, priority: 2, unit: "a.service" },
@@ -360,7 +334,7 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       await follower.end();
     });
 
-    it("ends with its signal, and is not begun after it", async () => {
+    it("ends with its signal, and does not begin after it", async () => {
       const under = open(numberedEntries(2));
       const follower = following(under);
       await under.write(["seen"]);

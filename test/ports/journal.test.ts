@@ -6,7 +6,7 @@ import { createLiveFolder, entriesOfNow } from "../journals/live-folder.ts";
 import { canMakeJournals } from "../journals/programs.ts";
 import { journalSuite, type SuiteEntry, usual } from "./journal.suite.ts";
 
-describe("journal: fake", () => {
+describe("the journal port on its fake", () => {
   journalSuite((entries) => {
     const journal = createFakeJournal(entries.map((entry) => ({ ...usual, ...entry })));
     return {
@@ -34,7 +34,7 @@ function fieldsOf(entry: Omit<SuiteEntry, "time">): readonly Field[] {
   ];
 }
 
-describe.skipIf(!canMakeJournals())("journal: files", () => {
+describe.skipIf(!canMakeJournals())("the journal port on files", () => {
   journalSuite((entries) => {
     const folder = createLiveFolder();
     const [first] = entries;

@@ -6,14 +6,19 @@ import type { ExecLines } from "#adapters/exec/index.ts";
 import { execLines } from "#adapters/exec/index.ts";
 import { createJournalctl, type Journalctl } from "#adapters/journald/journalctl.ts";
 import { JournalUnavailable, type LiveEntry, LogQueryRefused } from "#domain/ports/journal.ts";
+import { fileKinds } from "../journals/corpora.ts";
 import { boots, everyday, machines, start } from "../journals/entries.ts";
 import { encodeEntry } from "../journals/export-format.ts";
-import { all, ask, kind, never, readerOf } from "../journals/journalctl-reader.ts";
+import { everything } from "../journals/known.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
+import { decoded, never } from "../journals/reader.ts";
 import { createRandom } from "../support/random.ts";
 
-describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
+const [kind] = fileKinds;
+const readerOf = (directory: string) => createJournalctl({ execLines, directories: [directory], restartDelayMs: 50 });
+
+describe.runIf(canMakeJournals())("journalctl as a reader of the journal", () => {
   const folders: string[] = [];
   const newFolder = (): string => {
     const folder = mkdtempSync(join(tmpdir(), "steward-journalctl-"));
@@ -67,46 +72,47 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     return { exec, follows };
   }
 
-  it("takes an absent folder and an empty one for an empty journal", async () => {
+  it("takes an absent directory and an empty one for an empty journal", async () => {
     const empty = { logs: [], total: 0, next_cursor: null };
-    expect(await ask(readerOf("/nonexistent/journal"), all)).toEqual(empty);
-    expect(await ask(readerOf(newFolder()), { ...all, units: ["a*"], boot: "0" })).toEqual(empty);
+    expect(decoded(await readerOf("/nonexistent/journal").query(everything, never))).toEqual(empty);
+    const query = { ...everything, units: ["a*"], boot: "0" };
+    expect(decoded(await readerOf(newFolder()).query(query, never))).toEqual(empty);
   });
 
   it("refuses a malformed cursor and a malformed expression", async () => {
     const reader = readerOf(newFolder());
-    await expect(reader.query({ ...all, cursor: "x" }, never)).rejects.toMatchObject({ field: "cursor" });
-    await expect(reader.query({ ...all, grep: "(" }, never)).rejects.toMatchObject({ field: "grep" });
+    await expect(reader.query({ ...everything, cursor: "x" }, never)).rejects.toMatchObject({ field: "cursor" });
+    await expect(reader.query({ ...everything, grep: "(" }, never)).rejects.toMatchObject({ field: "grep" });
     await expect(reader.follow({ cursor: "x" }, never).next()).rejects.toThrow(LogQueryRefused);
   });
 
-  it("says what is missing, and what failed", async () => {
+  it("fails with what is missing or what journalctl reports", async () => {
     const missing = createJournalctl({ execLines: () => execLines(["/nonexistent/journalctl"]), restartDelayMs: 1 });
     const failing = createJournalctl({
       execLines: () => execLines([process.execPath, "-e", "console.error('out of order'); process.exit(4)"]),
       restartDelayMs: 1,
     });
-    await expect(missing.query(all, never)).rejects.toThrow(/journalctl is not there \(install/);
+    await expect(missing.query(everything, never)).rejects.toThrow(/journalctl is not there \(install/);
     await expect(missing.follow({ cursor: undefined }, never).next()).rejects.toThrow(JournalUnavailable);
-    await expect(failing.query(all, never)).rejects.toThrow(JournalUnavailable);
-    await expect(failing.query(all, never)).rejects.toThrow(/out of order/);
+    await expect(failing.query(everything, never)).rejects.toThrow(JournalUnavailable);
+    await expect(failing.query(everything, never)).rejects.toThrow(/out of order/);
     await expect(failing.follow({ cursor: undefined }, never).next()).rejects.toThrow(/out of order/);
   });
 
-  it("gives up a query with its signal", async () => {
+  it("ends a query with its signal, or when its time is over", async () => {
     const abort = new AbortController();
     const stuck = createJournalctl({ execLines: (_, options) => execLines(["sleep", "1000"], options) });
-    const answer = stuck.query(all, abort.signal);
+    const answer = stuck.query(everything, abort.signal);
     abort.abort(new Error("client has gone"));
     await expect(answer).rejects.toThrow("client has gone");
     const slow = createJournalctl({
       execLines: (_, options) => execLines(["sleep", "1000"], options),
       queryTimeoutMs: 100,
     });
-    await expect(slow.query(all, never)).rejects.toThrow(JournalUnavailable);
+    await expect(slow.query(everything, never)).rejects.toThrow(JournalUnavailable);
   });
 
-  it("follows from now on, over boots, files that appear and a journalctl that ends", async () => {
+  it("follows across boots, new files and a journalctl that ends", async () => {
     const folder = newFolder();
     append(folder, 5);
     const { exec, follows } = watched();
@@ -143,7 +149,7 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     await ended;
   });
 
-  it("follows on a folder in which there is nothing yet", async () => {
+  it("follows a directory in which there is nothing yet", async () => {
     const folder = newFolder();
     const { exec, follows } = watched();
     const reader = createJournalctl({ execLines: exec, directories: [folder], restartDelayMs: 50 });
@@ -155,7 +161,7 @@ describe.runIf(canMakeJournals())("journalctl on a journal of its own", () => {
     await ended;
   });
 
-  it("follows from a cursor, and on a journal that appears later", async () => {
+  it("follows a journal that appears later, and from a cursor", async () => {
     const parent = newFolder();
     const folder = join(parent, "journal");
     const { messages, ended, stop } = collect(readerOf(folder));

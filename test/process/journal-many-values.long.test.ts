@@ -36,82 +36,89 @@ const attacks: readonly (ManyValues & { readonly name: string })[] = [
 
 type Case = readonly [query: Partial<LogQuery>, total: number, identifiers: number];
 
-describe.skipIf(!canMakeJournals()).each(attacks)("30 files with $identifiers identifiers, $name", (attack) => {
-  const workspace = createWorkspace();
-  const folder = workspace.path("journal");
-  const crowded = files * (attack.identifiers / attack.inEntry) * attack.times;
-  let entries = 0;
+describe.skipIf(!canMakeJournals()).each(attacks)(
+  "a journal of 30 files with $identifiers identifiers, $name",
+  (attack) => {
+    const workspace = createWorkspace();
+    const folder = workspace.path("journal");
+    const crowded = files * (attack.identifiers / attack.inEntry) * attack.times;
+    let entries = 0;
 
-  beforeAll(() => {
-    entries = files * writeManyValues(folder, attack);
-  }, 600_000);
-  afterAll(() => workspace.dispose());
-
-  it(`are searched, filtered and counted in a heap of ${heapMebibytes} MiB`, { timeout: 900_000 }, async () => {
-    const { identifiers, inEntry, areWords = false } = attack;
-    const numbered: readonly Case[] = [
-      [{ grep: "said at last 1[0-9]$", priority: 3 }, files * 10, 10 * inEntry],
-      [{ grep: "last 5$", units: ["a.*"] }, files, inEntry],
-      [{ identifier: "forged-63999" }, files * attack.times, inEntry],
-    ];
-    const cases: readonly Case[] = [
-      [{ grep: "said at last" }, crowded, identifiers],
-      [{ grep: "nothing like it" }, 0, 0],
-      ...(areWords ? [] : numbered),
-      [{ units: ["*"] }, crowded, identifiers],
-      [{ priority: 6, order: "desc" }, entries, identifiers],
-    ];
-    const run: BoundedRun = { folder, queries: cases.map(([query]) => query) };
-    const argv = [`--max-old-space-size=${heapMebibytes}`, program, JSON.stringify(run)];
-    const { stdout } = await promisify(execFile)(process.execPath, argv);
-    const answers = stdout
-      .trim()
-      .split("\n")
-      .map((line) => JSON.parse(line) as BoundedAnswer);
-    expect(answers.map(({ total }) => total)).toEqual(cases.map(([, total]) => total));
-    expect(answers.map(({ ofTemplates }) => ofTemplates)).toEqual(cases.map(([, total]) => total));
-    expect(answers.map(({ counted }) => counted)).toEqual(cases.map(([, total]) => total));
-    expect(answers.map(({ identifiers }) => identifiers)).toEqual(cases.map(([, , identifiers]) => identifiers));
-    expect(answers.map(({ listed }) => listed)).toEqual(cases.map(([, total]) => Math.min(total, 1000)));
-    for (const answer of answers) {
-      expect(answer.keptBytes).toBeLessThanOrEqual(keptBytes);
-      expect(answer.bufferBytes).toBeLessThanOrEqual(bufferBytes);
-    }
-  });
-
-  it("end no search of the service, in all its threads", { timeout: 900_000 }, async () => {
-    const service = await startService(workspace, {
-      settings: "updates: { enabled: false }\nconnectors: { discover: false }\n",
-      environment: { STEWARD_JOURNAL_DIR: folder },
+    beforeAll(() => {
+      entries = files * writeManyValues(folder, attack);
     });
-    const ask = async (query: Readonly<Record<string, string>>, path = "") => {
-      const wanted = new URLSearchParams({ since: "1970-01-01T00:00:00Z", ...query }).toString();
-      const headers = { "X-API-Key": service.adminKey };
-      const reply = await fetch(`${service.url}/api/v1/system/logs${path}?${wanted}`, { headers });
-      return { status: reply.status, body: await reply.text() };
-    };
-    // On a busy machine the time of a search may be over.
-    const expectAnswered = (replies: readonly { readonly status: number; readonly body: string }[]): void => {
-      for (const { status, body } of replies) expect([200, 429, 503], body.slice(0, 500)).toContain(status);
-    };
-    const peakBytes = (): number =>
-      1024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${service.pid}/status`, "latin1"))?.[1]);
-    const searches = [{ grep: "said at last" }, { grep: "last 7", priority: "3" }, { unit: "*" }];
-    const search = () => searches.map((query) => ask({ limit: "1000", ...query }));
-    for (let round = 0; round < 3; round += 1) expectAnswered(await Promise.all(search()));
-    expect((await ask({ limit: "1" })).status).toBe(200);
-    expect(peakBytes()).toBeLessThan(residentBytes);
-    const counting = [() => ask({}, "/histogram"), () => ask({}, "/facets"), () => ask({ grep: "at last" }, "/facets")];
-    for (const count of counting) expectAnswered([await count()]);
-    expect(peakBytes()).toBeLessThan(residentBytes);
-    expectAnswered([await ask({}, "/templates")]);
-    expect(peakBytes()).toBeLessThan(withTemplatesBytes);
-    // With all of its threads at work, each of which holds some eighty megabytes.
-    expectAnswered(await Promise.all([...search(), ask({}, "/templates"), ...counting.map((count) => count())]));
-    expect(peakBytes()).toBeLessThan(allAtOnceBytes);
-    expect((await ask({ limit: "1" })).status).toBe(200);
-    expect(service.lines().filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
-    service.kill("SIGTERM");
-    await service.exit;
-  });
-});
+    afterAll(() => workspace.dispose());
+
+    it(`is searched, filtered and counted in a heap of ${heapMebibytes} MiB`, async () => {
+      const { identifiers, inEntry, areWords = false } = attack;
+      const numbered: readonly Case[] = [
+        [{ grep: "said at last 1[0-9]$", priority: 3 }, files * 10, 10 * inEntry],
+        [{ grep: "last 5$", units: ["a.*"] }, files, inEntry],
+        [{ identifier: "forged-63999" }, files * attack.times, inEntry],
+      ];
+      const cases: readonly Case[] = [
+        [{ grep: "said at last" }, crowded, identifiers],
+        [{ grep: "nothing like it" }, 0, 0],
+        ...(areWords ? [] : numbered),
+        [{ units: ["*"] }, crowded, identifiers],
+        [{ priority: 6, order: "desc" }, entries, identifiers],
+      ];
+      const run: BoundedRun = { folder, queries: cases.map(([query]) => query) };
+      const argv = [`--max-old-space-size=${heapMebibytes}`, program, JSON.stringify(run)];
+      const { stdout } = await promisify(execFile)(process.execPath, argv);
+      const answers = stdout
+        .trim()
+        .split("\n")
+        .map((line) => JSON.parse(line) as BoundedAnswer);
+      expect(answers.map(({ total }) => total)).toEqual(cases.map(([, total]) => total));
+      expect(answers.map(({ ofTemplates }) => ofTemplates)).toEqual(cases.map(([, total]) => total));
+      expect(answers.map(({ counted }) => counted)).toEqual(cases.map(([, total]) => total));
+      expect(answers.map(({ identifiers }) => identifiers)).toEqual(cases.map(([, , identifiers]) => identifiers));
+      expect(answers.map(({ listed }) => listed)).toEqual(cases.map(([, total]) => Math.min(total, 1000)));
+      for (const answer of answers) {
+        expect(answer.keptBytes).toBeLessThanOrEqual(keptBytes);
+        expect(answer.bufferBytes).toBeLessThanOrEqual(bufferBytes);
+      }
+    });
+
+    it("is searched by all threads of the service within its memory", async () => {
+      const service = await startService(workspace, {
+        settings: "updates: { enabled: false }\nconnectors: { discover: false }\n",
+        environment: { STEWARD_JOURNAL_DIR: folder },
+      });
+      const ask = async (query: Readonly<Record<string, string>>, path = "") => {
+        const wanted = new URLSearchParams({ since: "1970-01-01T00:00:00Z", ...query }).toString();
+        const headers = { "X-API-Key": service.adminKey };
+        const reply = await fetch(`${service.url}/api/v1/system/logs${path}?${wanted}`, { headers });
+        return { status: reply.status, body: await reply.text() };
+      };
+      // On a busy machine the time of a search may be over.
+      const expectAnswered = (replies: readonly { readonly status: number; readonly body: string }[]): void => {
+        for (const { status, body } of replies) expect([200, 429, 503], body.slice(0, 500)).toContain(status);
+      };
+      const peakBytes = (): number =>
+        1024 * Number(/^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${service.pid}/status`, "latin1"))?.[1]);
+      const searches = [{ grep: "said at last" }, { grep: "last 7", priority: "3" }, { unit: "*" }];
+      const search = () => searches.map((query) => ask({ limit: "1000", ...query }));
+      for (let round = 0; round < 3; round += 1) expectAnswered(await Promise.all(search()));
+      expect((await ask({ limit: "1" })).status).toBe(200);
+      expect(peakBytes()).toBeLessThan(residentBytes);
+      const counting = [
+        () => ask({}, "/histogram"),
+        () => ask({}, "/facets"),
+        () => ask({ grep: "at last" }, "/facets"),
+      ];
+      for (const count of counting) expectAnswered([await count()]);
+      expect(peakBytes()).toBeLessThan(residentBytes);
+      expectAnswered([await ask({}, "/templates")]);
+      expect(peakBytes()).toBeLessThan(withTemplatesBytes);
+      // With all of its threads at work, each of which holds some eighty megabytes.
+      expectAnswered(await Promise.all([...search(), ask({}, "/templates"), ...counting.map((count) => count())]));
+      expect(peakBytes()).toBeLessThan(allAtOnceBytes);
+      expect((await ask({ limit: "1" })).status).toBe(200);
+      expect(service.lines().filter(({ level }) => level === "error" || level === "fatal")).toEqual([]);
+      service.kill("SIGTERM");
+      await service.exit;
+    });
+  },
+);

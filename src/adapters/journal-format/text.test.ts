@@ -3,7 +3,7 @@ import { fieldValue, sizeText, withoutStyles } from "./text.ts";
 
 const plain = (text: string): string => withoutStyles(Buffer.from(text)).toString();
 
-describe("a message as journalctl shows it", () => {
+describe("text of the journal's output formats", () => {
   it.each([
     ["a\tb", "a        b"],
     ["\u001b[1;31mred\u001b[0m", "red"],
@@ -13,11 +13,11 @@ describe("a message as journalctl shows it", () => {
     ["\u001b[31", "\u001b[31"],
     ["a\r\r\nb\r", "a\nb"],
     ["a\rb", "a\rb"],
-  ])("%j", (given, shown) => {
+  ])("%j is shown as %j", (given, shown) => {
     expect(plain(given)).toBe(shown);
   });
 
-  it("has text that is printable, and other text that is not", () => {
+  it("tells printable from other values", () => {
     const isPrintable = (bytes: Buffer): boolean => fieldValue("MESSAGE", bytes).isPrintable;
     for (const text of ["", "é\t\n", "\u00ad", "\u{1f600}"])
       expect([text, isPrintable(Buffer.from(text))]).toEqual([text, true]);
@@ -26,7 +26,7 @@ describe("a message as journalctl shows it", () => {
     expect(isPrintable(Buffer.from([0xff]))).toBe(false);
   });
 
-  it("has sizes in the words of systemd", () => {
+  it("writes sizes as systemd does", () => {
     expect([0, 1023, 1024, 1_200_000, 8 * 2 ** 20, 3 * 2 ** 30].map(sizeText)).toEqual([
       "0B",
       "1023B",

@@ -25,7 +25,7 @@ const pattern = fc
   })
   .map((pieces) => pieces.join(""));
 
-it("finds for each of many expressions what it finds alone", () => {
+it("a batch of searches finds for each expression what it finds alone", () => {
   fc.assert(
     fc.property(fc.array(pattern, { maxLength: 20 }), fc.array(text, { maxLength: 20 }), (patterns, messages) => {
       const expressions = patterns.map((each) => compileExpression(each));
@@ -36,7 +36,7 @@ it("finds for each of many expressions what it finds alone", () => {
   );
 });
 
-it("tries expressions with a word only on the messages that have it", () => {
+it("a batch of searches tries an expression with a word only on messages that have it", () => {
   const tried: string[] = [];
   const expressions = Array.from({ length: 200 }, (_, number) => {
     const { words, test } = compileExpression(`client ${number} .*\\d+`);
@@ -49,7 +49,7 @@ it("tries expressions with a word only on the messages that have it", () => {
   expect(tried).toHaveLength(50);
 });
 
-it("ends on request", () => {
+it("a batch of searches ends on request", () => {
   const stop = (): never => {
     throw new Error("stop");
   };

@@ -4,7 +4,7 @@ import { type Budget, createBudget } from "./budget.ts";
 
 const alone = (maxBytes: number): Budget => createBudget({ maxBytes, ownBytes: 0, usage: new Int32Array(1), place: 0 });
 
-it("lets all files together keep no more than it has", () => {
+it("the memory budget lets all files together keep no more than it has", () => {
   const actions = fc.array(fc.record({ file: fc.nat({ max: 4 }), bytes: fc.integer({ min: 1, max: 40 }) }));
   fc.assert(
     fc.property(actions, (taken) => {
@@ -24,7 +24,7 @@ it("lets all files together keep no more than it has", () => {
   );
 });
 
-it("forgets what a file has kept when it is closed", () => {
+it("the memory budget forgets what a closed file has kept", () => {
   let kept = true;
   const share = alone(100).share(() => {
     kept = false;
@@ -33,7 +33,7 @@ it("forgets what a file has kept when it is closed", () => {
   expect(kept).toBe(false);
 });
 
-it("leaves to each thread what is its own, and to one alone all that there is", () => {
+it("the memory budget leaves each thread its own share, and one thread alone everything", () => {
   const usage = new Int32Array(2);
   const [first, second] = [0, 1].map((place) => createBudget({ maxBytes: 100, ownBytes: 20, usage, place }));
   let forgotten = 0;

@@ -9,7 +9,7 @@ const written = (write: (page: ReturnType<typeof createByteWriter>) => void): st
 };
 
 describe("a page of bytes", () => {
-  it("has any bytes as a JSON string, as if they were decoded first", () => {
+  it("writes any bytes as a JSON string, as if they were decoded first", () => {
     const text = fc
       .oneof(fc.string({ unit: "binary" }), fc.stringMatching(/^[ -~]*$/))
       .map((each) => Buffer.from(each));
@@ -31,7 +31,7 @@ describe("a page of bytes", () => {
     );
   });
 
-  it("has texts, numbers and what was encoded, of any length", () => {
+  it("writes strings, numbers and encoded bytes of any length", () => {
     const word = fc.integer({ min: 0, max: 2 ** 32 - 1 });
     const texts = fc.array(fc.string({ unit: "grapheme", maxLength: 600 }));
     fc.assert(
@@ -48,7 +48,7 @@ describe("a page of bytes", () => {
     );
   });
 
-  it("can be cut, and given in parts, where it is in many pieces of memory", () => {
+  it("can be cut and read in parts where it spans many buffers", () => {
     const lengths = fc.array(fc.integer({ min: 1, max: 700_000 }), { minLength: 1, maxLength: 6 });
     fc.assert(
       fc.property(lengths, fc.nat(), (all, some) => {

@@ -12,7 +12,7 @@ const parse = (fields: Record<string, unknown>) =>
 const coredump = "fc2e22bc6ee647b6b90729ab34a250b1";
 
 describe("a line of journalctl", () => {
-  it("becomes an entry", () => {
+  it("becomes an entry with its units and severity", () => {
     const line = {
       MESSAGE: "hello",
       PRIORITY: "3",
@@ -40,7 +40,7 @@ describe("a line of journalctl", () => {
     });
   });
 
-  it("says what is not there in the contract's words", () => {
+  it("has the defaults of the contract for absent fields", () => {
     expect(parse({})?.live).toEqual({
       entry: {
         timestamp: "2023-11-14T22:13:20.000042Z",
@@ -68,7 +68,7 @@ describe("a line of journalctl", () => {
     ["repeated bytes and text", [[0x42], "two"], "B"],
     ["too long to be shown", null, ""],
     ["nothing known", { a: 1 }, ""],
-  ])("takes a message of %s", (_, value, message) => {
+  ])("has a message of %s", (_, value, message) => {
     expect(parse({ MESSAGE: value })?.live.entry.message).toBe(message);
   });
 
@@ -78,7 +78,7 @@ describe("a line of journalctl", () => {
     ["03", 6, null],
     ["7", 7, 7],
     [["2", "5"], 2, 2],
-  ])("takes the priority %j", (value, shown, written) => {
+  ])("has the priority %j as shown and as written", (value, shown, written) => {
     const live = parse({ PRIORITY: value })?.live;
     expect([live?.entry.priority, live?.priority]).toEqual([shown, written]);
   });
@@ -89,7 +89,7 @@ describe("a line of journalctl", () => {
     [{ _PID: "x" }, null],
     [{ _PID: "99999999999999999999" }, null],
     [{ _PID: ["5", "6"] }, 5],
-  ])("takes the process of %j", (fields, pid) => {
+  ])("has the process of %j", (fields, pid) => {
     expect(parse(fields)?.live.entry.pid).toBe(pid);
   });
 
@@ -103,11 +103,11 @@ describe("a line of journalctl", () => {
     [{ OBJECT_SYSTEMD_UNIT: "a.service", _UID: "1000" }, []],
     [{ _TRANSPORT: "kernel" }, ["kernel"]],
     [{ _SYSTEMD_UNIT: ["a.service", "b.service"] }, ["a.service", "b.service"]],
-  ])("knows the units of %j", (fields, units) => {
+  ])("has the units of %j", (fields, units) => {
     expect([...(parse(fields)?.live.units ?? [])].sort()).toEqual(units);
   });
 
-  it("names the kernel", () => {
+  it("has the kernel as its unit rather than a service", () => {
     expect(parse({ _TRANSPORT: "kernel", _SYSTEMD_UNIT: "a.service" })?.live.entry.unit).toBe("kernel");
   });
 
@@ -119,11 +119,11 @@ describe("a line of journalctl", () => {
     ["no cursor", '{"__REALTIME_TIMESTAMP":"1"}'],
     ["no moment", JSON.stringify({ __CURSOR: base.__CURSOR })],
     ["a moment beyond all calendars", JSON.stringify({ ...base, __REALTIME_TIMESTAMP: "9999999999999999999" })],
-  ])("is nothing when it is %s", (_, line) => {
+  ])("is no entry when it is %s", (_, line) => {
     expect(parseJournalctlLine(Buffer.from(line))).toBeUndefined();
   });
 
-  it("never throws, whatever the bytes", () => {
+  it("never throws, whatever its bytes", () => {
     const names = [
       "MESSAGE",
       "PRIORITY",

@@ -23,7 +23,7 @@ function pageOf(query: { limit: number; order: "asc" | "desc"; cursor?: string }
   return { cursors: logs.map(({ cursor }) => cursor), total, next: next_cursor };
 }
 
-describe("page", () => {
+describe("a page of what journalctl reads", () => {
   it.each([
     [{ limit: 3, order: "asc" }, 1000, ["c998", "c999", "c1000"], "c1000"],
     [{ limit: 3, order: "asc" }, 0, [], null],
@@ -33,11 +33,11 @@ describe("page", () => {
     [{ limit: 3, order: "asc", cursor: "c0" }, 0, [], "c0"],
     [{ limit: 1, order: "desc", cursor: "c9" }, 2, ["c2"], "c2"],
     [{ limit: 1, order: "desc", cursor: "c9" }, 0, [], null],
-  ] as const)("%j of %i entries", (query, count, cursors, next) => {
+  ] as const)("has the right end for %j of %i entries", (query, count, cursors, next) => {
     expect(pageOf(query, count)).toEqual({ cursors, total: 99, next });
   });
 
-  it("has fewer entries when it would be too large, those that come first", () => {
+  it("has fewer entries where it would be too large, those that come first", () => {
     const big = "x".repeat(40 * 1024 * 1024);
     const write = (query: { limit: number; order: "asc" | "desc"; cursor?: string }, messages: readonly string[]) => {
       const page = createPage({ cursor: undefined, ...query });

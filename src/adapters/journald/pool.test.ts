@@ -45,7 +45,7 @@ function start(limits: Partial<PoolLimits> = {}) {
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 
-it("has a thread give up what nobody waits for, and goes on with the same thread", async () => {
+it("the pool has a thread give up a job whose caller has gone, and reuses the thread", async () => {
   const { pool, threads, asked } = start();
   const gone = new AbortController();
   const first = pool.run(job(1), gone.signal);
@@ -62,7 +62,7 @@ it("has a thread give up what nobody waits for, and goes on with the same thread
   expect([threads.length, threads[0]?.isEnded]).toEqual([1, false]);
 });
 
-it("ends a thread that does not give up, and goes on with a new one", async () => {
+it("the pool ends a thread that does not give up, and continues with a new one", async () => {
   const { pool, threads, asked } = start();
   const gone = new AbortController();
   const first = pool.run(job(1), gone.signal).catch(() => "refused");
@@ -76,7 +76,7 @@ it("ends a thread that does not give up, and goes on with a new one", async () =
   expect(await second).toEqual(answer(2));
 });
 
-it("gives a thread that is starting the time to start before it has to give up", async () => {
+it("the pool ends no thread for not giving up while it still starts", async () => {
   const { pool, threads } = start();
   const gone = new AbortController();
   const first = pool.run(job(1), gone.signal).catch(() => "refused");
@@ -89,7 +89,7 @@ it("gives a thread that is starting the time to start before it has to give up",
   expect(threads[0]?.isEnded).toBe(true);
 });
 
-it("cancels what takes too long", async () => {
+it("the pool cancels a job that takes too long", async () => {
   const { pool, threads, asked } = start({ jobMs: 3_000 });
   const late = pool.run(job(1), never).catch((error: unknown) => error);
   threads[0]?.events.onReady?.();
@@ -98,7 +98,7 @@ it("cancels what takes too long", async () => {
   expect([asked(), threads[0]?.isEnded]).toEqual([["query 1", "cancel 1"], false]);
 });
 
-it("starts nothing for a caller that has gone before, and forgets one that goes while it waits", async () => {
+it("the pool starts no job for a caller that has gone, before or in the queue", async () => {
   const { pool, threads, asked } = start();
   await expect(pool.run(job(1), AbortSignal.abort())).rejects.toMatchObject({ name: "JournalUnavailable" });
   expect(threads).toEqual([]);
@@ -111,7 +111,7 @@ it("starts nothing for a caller that has gone before, and forgets one that goes 
   expect([await first, asked()]).toEqual([answer(2), ["query 2"]]);
 });
 
-it("keeps as many threads as it is told when nothing is asked", async () => {
+it("the pool keeps as many idle threads as it is told", async () => {
   const { pool, threads } = start({ threads: 2, keptThreads: 1 });
   const both = [pool.run(job(1), never), pool.run(job(2), never)];
   threads[0]?.events.onReply(answer(1));
@@ -125,7 +125,7 @@ it("keeps as many threads as it is told when nothing is asked", async () => {
   expect(await third).toEqual(answer(3));
 });
 
-it("runs a job aside only where a thread is free, and has it give up for one that would wait", async () => {
+it("the pool runs a job aside only in a free thread, and cancels it for one that would wait", async () => {
   const { pool, asked, threads } = start({ threads: 2 });
   const first = pool.run(job(1), never);
   const aside = pool.runAside(job(2), never);

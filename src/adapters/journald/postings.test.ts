@@ -26,7 +26,7 @@ describe("postings", () => {
   it.each([
     ["that may overlap", lists],
     ["apart", apart],
-  ])("of parts are the same as merged ones, of lists %s", (_, arbitrary) => {
+  ])("of parts answer as merged ones do, of lists %s", (_, arbitrary) => {
     fc.assert(
       fc.property(arbitrary, offset, offset, fc.array(offset), fc.nat(), fc.nat(), (all, a, b, other, x, y) => {
         const [merged, parts] = [union(all.map(postings)), unionOfParts(all.map(postings))];
@@ -52,7 +52,7 @@ describe("postings", () => {
   it.each([
     ["beside one another", 8],
     ["far apart", 80_000],
-  ])("are not merged where they have nothing in common, or where one has all: entries %s", (_, gap) => {
+  ])("are not merged where they are disjoint or one has all: entries %s", (_, gap) => {
     fc.assert(
       fc.property(fc.array(fc.nat({ max: 4 }), { minLength: 2, maxLength: 3000, size: "max" }), (owners) => {
         const listOf = (owner?: number): Postings =>

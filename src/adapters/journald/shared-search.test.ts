@@ -27,7 +27,7 @@ function together(help: (Omit<Help, "whileWaiting"> & Partial<Help>) | undefined
 
 const searchFile = ({ path }: SearchedFile): Float64Array => Float64Array.of(Number(path));
 
-it("uses the results of a helper, and searches the remaining files", () => {
+it("a shared search uses the results of its helper, and searches the remaining files", () => {
   expect(together({ ask: (search, port) => helpSearch(search, sources, { searchFile, port }) })).toEqual({
     results: all,
     searched: "",
@@ -36,7 +36,7 @@ it("uses the results of a helper, and searches the remaining files", () => {
   expect(together(undefined)).toEqual({ results: all, searched: "012345" });
 });
 
-it("searches what a helper does not find, has not grown as far, or fails at", () => {
+it("a shared search searches files that its helper lacks, has in an older state, or fails at", () => {
   const older = sources
     .slice(2)
     .map((source) => ({ ...source, file: { ...source.file, header: { entries: source.path === "2" ? 9 : 10 } } }));
@@ -51,7 +51,7 @@ it("searches what a helper does not find, has not grown as far, or fails at", ()
   expect(together({ ask })).toEqual({ results: all, searched: "01245" });
 });
 
-it("ends while it waits for a helper when nobody waits for it any more, and then leaves nothing to do", () => {
+it("a shared search whose caller has gone ends, and leaves its helper nothing to do", () => {
   let asked: SharedSearch | undefined;
   const ask: Help["ask"] = (search) => {
     asked = search;
@@ -64,7 +64,7 @@ it("ends while it waits for a helper when nobody waits for it any more, and then
   expect(asked?.taken.includes(0)).toBe(false);
 });
 
-it("asks nobody where there is little to search", () => {
+it("a small search asks no helper", () => {
   const small = sources.map((source) => ({ ...source, file: { ...source.file, size: 1000 } }));
   expect(together({ ask: () => expect.fail("asked") }, small).results).toEqual(all);
 });

@@ -45,7 +45,7 @@ function timelineOf(times: readonly number[], isReadable: (position: number) => 
 
 const edges = fc.tuple(fc.nat({ max: length - 1 }), fc.nat({ max: length - 1 }), fc.integer({ min: -1, max: 1 }));
 
-it("finds exactly the entries of a window, however unevenly they were written", () => {
+it("a time window has exactly its entries, however unevenly they were written", () => {
   fc.assert(
     fc.property(bursts, fc.array(edges, { minLength: 1, maxLength: 8 }), (times, windows) => {
       const timeline = timelineOf(times, () => true);
@@ -58,7 +58,7 @@ it("finds exactly the entries of a window, however unevenly they were written", 
   );
 });
 
-it("ends where an entry cannot be read, and finds the others", () => {
+it("a time window has the readable entries beside unreadable ones", () => {
   fc.assert(
     fc.property(bursts, fc.nat({ max: 40 }), edges, (times, every, [from, to]) => {
       const isReadable = (position: number): boolean => position % (every + 2) !== 1;

@@ -18,7 +18,7 @@ function treeOf(text: string): ReturnType<typeof readExpression> | undefined {
   }
 }
 
-describe("an expression", () => {
+describe("a search expression", () => {
   it("matches the same by the automaton and by the engine of the language", () => {
     let compared = 0;
     fc.assert(
@@ -41,7 +41,7 @@ describe("an expression", () => {
     expect(compared).toBeGreaterThan(1_000);
   });
 
-  // journal-expressions.long.test.ts compares with journalctl itself.
+  // journal-differential.test.ts compares with journalctl itself.
   it.each([
     ["[[:digit:]]", ["5"], ["d", ":]"]],
     ["a[[:^digit:]]b", ["a-b"], ["a5b"]],
@@ -130,7 +130,7 @@ describe("an expression", () => {
     },
   );
 
-  it("is remembered within bounds, however many states and classes of characters there are", () => {
+  it("matches right with more states and classes of characters than are cached", () => {
     const { test } = compileExpression(
       `[ab]*a[ab]{200}c|${Array.from({ length: 60 }, (_, at) => `\\x{${(0x4e00 + at).toString(16)}}+x`).join("|")}`,
     );

@@ -48,8 +48,8 @@ function start() {
   return { clock, held, ask, asked: () => held.map(({ grep }) => grep) };
 }
 
-describe("readers of the journal", () => {
-  it("take turns: what one key asks for holds up no other, and queries that search nothing wait for no search", async () => {
+describe("queries of the journal", () => {
+  it("of one key hold up no other key, and wait for no search where they search nothing", async () => {
     const { held, ask, asked } = start();
     const all = Array.from({ length: 10 }, (_, at) => ask("a", `a${at}`));
     all.push(ask("b", "b0"), ask("a"), ask("b"));
@@ -62,7 +62,7 @@ describe("readers of the journal", () => {
     await Promise.all(all);
   });
 
-  it("are refused beyond their share, with the time after which to try again", async () => {
+  it("beyond the share of a key are refused, with the time after which to retry", async () => {
     const { clock, held, ask } = start();
     for (let at = 0; at < 10; at += 1) void ask("a", "x");
     await expect(ask("a", "x")).rejects.toMatchObject({
@@ -80,7 +80,7 @@ describe("readers of the journal", () => {
     expect(held.length).toBe(4);
   });
 
-  it("are answered in time, the wait for their turn included, and what runs is ended", async () => {
+  it("are ended after 45 s, the wait for their turn included", async () => {
     const { clock, held, ask } = start();
     const all = Array.from({ length: 5 }, () => ask("a", "x"));
     await settle();
@@ -98,7 +98,7 @@ describe("readers of the journal", () => {
     expect(held.every(({ signal }) => signal.aborted)).toBe(true);
   });
 
-  it("are forgotten when they go, in the queue or not", async () => {
+  it("are dropped when their caller goes, in the queue or running", async () => {
     const { held, ask, asked } = start();
     const gone = new AbortController();
     const left = [ask("a", "run", gone.signal), ask("a", "run"), ask("a", "wait", gone.signal), ask("a", "last")];
@@ -110,7 +110,7 @@ describe("readers of the journal", () => {
     for (const at of [0, 2]) await expect(left[at]).rejects.toMatchObject({ code: "UNAVAILABLE" });
   });
 
-  it("are told what the journal refuses, and that it cannot be read", async () => {
+  it("report what the journal refuses, and that it cannot be read", async () => {
     const { held, ask } = start();
     const [refused, unreadable, failed] = [ask("a"), ask("b"), ask("c")];
     await settle();

@@ -31,8 +31,8 @@ const codeOf = (work: () => unknown): unknown => {
   return undefined;
 };
 
-describe("a change", () => {
-  it("sets what it names, clears what is null and leaves the rest", () => {
+describe("a change of a stream's filter", () => {
+  it("sets the given members, clears those that are null and keeps the rest", () => {
     const first = changeFilter(noFilter, { unit: "nginx", priority: "warn", grep: "x" }, all);
     expect(first).toEqual({ unit: "nginx.service", priority: 4, grep: "x" });
     expect(changeFilter(first, { priority: null }, all)).toEqual({
@@ -48,7 +48,7 @@ describe("a change", () => {
     expect(changeFilter(first, {}, all)).toEqual(first);
   });
 
-  it("may name no unit that the key does not see", () => {
+  it("is forbidden for units outside the key's scopes", () => {
     for (const unit of ["nginx", "app-1", "app-*", "app-[12]", "app-?-*"]) {
       expect([unit, codeOf(() => changeFilter(noFilter, { unit }, some))]).toEqual([unit, undefined]);
     }
@@ -58,14 +58,14 @@ describe("a change", () => {
   });
 
   it.each([{ priority: "7.0" }, { priority: -1 }, { priority: 3.5 }, { priority: "ERR" }, { priority: true }])(
-    "refuses %j",
+    "is refused: %j",
     (change) => {
       expect(codeOf(() => changeFilter(noFilter, change, all))).toEqual(["VALIDATION_ERROR", "priority"]);
     },
   );
 });
 
-it("is read from a message of its type alone", () => {
+it("a change of a stream's filter is read from messages of its type alone", () => {
   expect(readFilterMessage({ type: "filter", unit: null, more: 1 })).toEqual({ unit: null });
   for (const message of [undefined, null, 1, "filter", [], {}, { type: "Filter" }, { type: ["filter"] }]) {
     expect([message, codeOf(() => readFilterMessage(message))]).toEqual([
@@ -75,8 +75,8 @@ it("is read from a message of its type alone", () => {
   }
 });
 
-describe("a matcher", () => {
-  it("inspects every unit of an entry, and needs one that is wanted and one that is seen", () => {
+describe("the filter of a log stream", () => {
+  it("needs a unit of the entry that is asked for and one in the key's scopes", () => {
     const matches = createLogMatcher({ unit: "cron.service", priority: undefined }, ["app-*"]);
     expect(matches(live(["cron.service", "app-1.service"], 6))).toBe(true);
     expect(matches(live(["cron.service"], 6))).toBe(false);
@@ -84,7 +84,7 @@ describe("a matcher", () => {
     expect(matches(live([], 6))).toBe(false);
   });
 
-  it("answers the same however many units there are", () => {
+  it("gives the same answers however many units there are", () => {
     const matches = createLogMatcher({ unit: "*7.service", priority: undefined }, "all");
     for (const round of [0, 1]) {
       for (let at = 0; at < 10_000; at += 1) {
@@ -93,7 +93,7 @@ describe("a matcher", () => {
     }
   });
 
-  it("takes an entry without a severity only where none is asked for", () => {
+  it("passes an entry without a severity only where none is asked for", () => {
     expect(createLogMatcher({ unit: undefined, priority: 6 }, "all")(live([], null))).toBe(false);
     expect(createLogMatcher({ unit: undefined, priority: undefined }, "all")(live([], null))).toBe(true);
   });

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { DomainError } from "#domain/common/error.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
 
-describe("canonical names", () => {
+describe("canonical unit names", () => {
   // What journalctl of systemd 252 looks for when it is given the text, but for `kernel`.
   it.each([
     ["nginx", "nginx.service"],
@@ -32,7 +32,7 @@ describe("canonical names", () => {
     ["app-?.s[a-e]rvice", "app-?.s[a-e]rvice"],
     ["kernel", "kernel"],
     ["kernel.service", "kernel.service"],
-  ])("%j is %j", (text, name) => {
+  ])("%j becomes %j", (text, name) => {
     expect(canonicalUnit(text)).toBe(name);
     expect(canonicalUnit(name)).toBe(name);
   });
@@ -62,7 +62,7 @@ describe("canonical names", () => {
     "x*;id",
     "x".repeat(300),
     `/${"ü".repeat(100)}`,
-  ])("refuses %j", (text) => {
+  ])("are refused for %j", (text) => {
     expect(() => canonicalUnit(text)).toThrow(DomainError);
   });
 

@@ -6,15 +6,15 @@ const nowMs = Date.parse("2026-01-01T12:00:00Z");
 const at = (text: string): number => Date.parse(text) * 1000;
 const hour = 3_600_000_000;
 
-describe("the window", () => {
-  it("is the last hour, or all that there is up to now after a cursor or in a boot", () => {
+describe("the time window of a query", () => {
+  it("is the last hour; after a cursor or in a boot, everything up to now", () => {
     const until = nowMs * 1000 + 999;
     expect(logWindow({}, nowMs)).toEqual({ since: nowMs * 1000 - hour, until });
     expect(logWindow({ cursor: "x" }, nowMs)).toEqual({ since: 0, until });
     expect(logWindow({ boot: "0" }, nowMs)).toEqual({ since: 0, until });
   });
 
-  it("keeps microseconds, and beyond them holds no time that was not asked for", () => {
+  it("keeps microseconds, and is rounded inwards beyond them", () => {
     const window = (since: string, until: string) => logWindow({ since, until }, nowMs);
     const second = at("2025-06-01T00:00:00Z");
     expect(window("2025-06-01T00:00:00.123456Z", "2025-06-01T00:00:00.123456Z")).toEqual({
@@ -49,13 +49,13 @@ describe("the window", () => {
     [{ since: "2026-01-01T11:00:00.0000002Z", until: "2026-01-01T11:00:00.0000001Z" }, "Must not lie after until"],
     [{ since: "2026-01-01T12:00:01Z" }, "Must not lie after until"],
     [{ until: "2026-01-01T10:00:00Z" }, "One hour ago, the default, lies after until: give since"],
-  ])("refuses %j", (query, issue) => {
+  ])("is refused: %j", (query, issue) => {
     expect(() => logWindow(query, nowMs)).toThrow(
       expect.objectContaining({ code: "VALIDATION_ERROR", details: { field: "since", issue } }),
     );
   });
 
-  it("reads what the contract writes", () => {
+  it("reads timestamps as the contract writes them", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: nowMs * 1000 }), (micros) => {
         const seconds = new Date(Math.floor(micros / 1_000_000) * 1000).toISOString().slice(0, 19);

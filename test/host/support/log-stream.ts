@@ -7,8 +7,6 @@ export interface LogStreamClient {
   readonly entries: readonly LogEntry[];
   /** Frames that are no entries: errors, and counts of what was dropped. */
   readonly others: readonly unknown[];
-  /** When the entry with this message came, by `performance.now()`. */
-  readonly arrival: (message: string) => number | undefined;
   /** Resolves once the entry with this message is there. */
   readonly until: (message: string, timeoutMs?: number) => Promise<void>;
   readonly send: (frame: unknown) => void;
@@ -30,11 +28,11 @@ export async function openLogStream(
   const socket = new WebSocket(address);
   const entries: LogEntry[] = [];
   const others: unknown[] = [];
-  const arrivals = new Map<string, number>();
+  const arrived = new Set<string>();
   socket.addEventListener("message", ({ data }) => {
     const frame: unknown = JSON.parse(String(data));
     if (!isEntry(frame)) return void others.push(frame);
-    arrivals.set(frame.message, performance.now());
+    arrived.add(frame.message);
     entries.push(frame);
   });
   const closed = new Promise<{ code: number; reason: string }>((resolve) => {
@@ -47,10 +45,9 @@ export async function openLogStream(
   return {
     entries,
     others,
-    arrival: (message) => arrivals.get(message),
     until: (message, timeoutMs) =>
       eventually(() => {
-        if (arrivals.has(message)) return;
+        if (arrived.has(message)) return;
         const last = JSON.stringify(entries.at(-1))?.slice(0, 300);
         throw new Error(`${JSON.stringify(message)} did not come; the last of ${entries.length} entries is ${last}`);
       }, timeoutMs),

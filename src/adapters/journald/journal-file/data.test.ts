@@ -6,12 +6,12 @@ const texts = [1, 40, 255, 256, 700, 5_000, 32_768].map((size) =>
   Buffer.from("MESSAGE=a text".repeat(size)).subarray(0, size),
 );
 
-describe("unpackTogether", () => {
-  it("gives the same as each for itself", () => {
+describe("payloads that are unpacked together", () => {
+  it("are the same as unpacked one by one", () => {
     expect(unpackTogether(texts.map((text) => zstdCompressSync(text)))).toEqual(texts);
   });
 
-  it("leaves alone what does not look as journald writes it, and what is damaged", () => {
+  it("are left to be unpacked one by one where one is damaged or not as journald writes it", () => {
     const [frame, other] = [zstdCompressSync(texts[4] ?? ""), zstdCompressSync(texts[5] ?? "")];
     const summed = zstdCompressSync(texts[5] ?? "", { params: { [constants.ZSTD_c_checksumFlag]: 1 } });
     const cut = other.subarray(0, -1);

@@ -64,7 +64,7 @@ afterEach(() => {
 });
 
 describe("a list of entries in a file that is being written", () => {
-  it("is found where its chain has grown since a part of it was read", () => {
+  it("has the items of arrays that were added to its chain", () => {
     expect(listOf(1).at(0)).toBe(1000);
     put(arrayOf([3000, 0], 0), second);
     put(arrayOf([1000, 2000], second), first);
@@ -74,7 +74,7 @@ describe("a list of entries in a file that is being written", () => {
     expect(damages).toEqual([]);
   });
 
-  it("has an item that was not there when its block was read", () => {
+  it("has an item that was written after its block was read", () => {
     expect(listOf(1).at(0)).toBe(1000);
     put(arrayOf([1000, 2000], 0), first);
     writeCount(2);
@@ -82,7 +82,7 @@ describe("a list of entries in a file that is being written", () => {
     expect(damages).toEqual([]);
   });
 
-  it("ends where its chain does, and is reported as damaged", () => {
+  it("ends where its chain ends too soon, and is reported as damaged", () => {
     expect(listOf(5).length).toBe(2);
     expect(damages).toHaveLength(1);
     expect(damages[0]).toContain("entry array that ends too soon");

@@ -32,7 +32,7 @@ function writeFile(length: number): string {
   return path;
 }
 
-it("takes any bytes for a header or for none", () => {
+it("any bytes are a journal header or are refused as none", () => {
   fc.assert(
     fc.property(fc.uint8Array({ maxLength: 300 }), fc.boolean(), (bytes, isSigned) => {
       const buffer = Buffer.from(bytes);
@@ -46,8 +46,8 @@ it("takes any bytes for a header or for none", () => {
   );
 });
 
-describe("an open file", () => {
-  it("gives any bytes, through blocks or around them", () => {
+describe("an open journal file", () => {
+  it("gives any of its bytes, through blocks or around them", () => {
     const length = 300_000;
     // Room for two blocks only, so that they take each other's place.
     const file = openJournalFile(writeFile(length), createBlockPool(2));
@@ -65,10 +65,16 @@ describe("an open file", () => {
     file.close();
   });
 
-  it("gives the same bytes when they were read ahead", () => {
+  it.each([
+    ["no limit", Number.POSITIVE_INFINITY],
+    ["no room", -1],
+  ])("gives the same bytes after reading ahead with %s", (_, room) => {
     const length = 300_000;
     const path = writeFile(length);
-    const file = openJournalFile(path, createBlockPool(24));
+    const file = openJournalFile(
+      path,
+      createBlockPool(24, () => {}, { room: () => room, count: () => {} }),
+    );
     const bytes = readFileSync(path);
     const place = fc.tuple(fc.boolean(), fc.nat({ max: length - 1 }), fc.integer({ min: 1, max: 150_000 }));
     fc.assert(
@@ -86,7 +92,7 @@ describe("an open file", () => {
     file.close();
   });
 
-  it("keeps files apart that share their blocks", () => {
+  it("does not mix its bytes with those of a file that shares its blocks", () => {
     const pool = createBlockPool(1);
     const [left, right] = [openJournalFile(writeFile(100_000), pool), openJournalFile(writeFile(200_000), pool)];
     const at = left.blocks.seek(50_000, 4);
@@ -98,7 +104,7 @@ describe("an open file", () => {
     right.close();
   });
 
-  it("finds an object only where one is, and whole", () => {
+  it("gives an object only where a complete one is", () => {
     const file = openJournalFile(writeFile(20_000), createBlockPool(4));
     expect(file.object(4096, layout.objectType.data, 64)).toBe(64);
     for (const [offset, type] of [
@@ -114,7 +120,7 @@ describe("an open file", () => {
     file.close();
   });
 
-  it("calls it damage when the file has become shorter than it was", () => {
+  it("is damaged where it has become shorter than it was", () => {
     const path = writeFile(200_000);
     const file = openJournalFile(path, createBlockPool(4));
     truncateSync(path, 10_000);
@@ -122,7 +128,7 @@ describe("an open file", () => {
     file.close();
   });
 
-  it("sees what was added once it is refreshed", () => {
+  it("has what was added once it is refreshed", () => {
     const path = writeFile(10_000);
     const file = openJournalFile(path, createBlockPool(4));
     expect(file.refresh()).toBe(false);
@@ -131,7 +137,7 @@ describe("an open file", () => {
     file.close();
   });
 
-  it("reports when it has no name any more", () => {
+  it("reports when it was deleted", () => {
     const path = writeFile(10_000);
     const file = openJournalFile(path, createBlockPool(4));
     expect(file.isLinked()).toBe(true);
@@ -141,7 +147,7 @@ describe("an open file", () => {
   });
 });
 
-it("is not held up by a pipe that has the name of a journal", () => {
+it("a pipe with the name of a journal blocks no reader", () => {
   const path = join(folder, "pipe.journal");
   execFileSync("mkfifo", [path]);
   expect(() => openJournalFile(path, createBlockPool(1))).toThrow();

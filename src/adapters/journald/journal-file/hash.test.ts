@@ -23,6 +23,6 @@ it.each([
   expect(hex(jenkinsHash(Buffer.from(text)))).toBe(expected);
 });
 
-it("takes the remainder of the whole 64 bits", () => {
+it("computes the remainder of a hash of 64 bits", () => {
   expect(remainder({ high: 0xffff_ffff, low: 0xffff_ffff }, 233_016)).toBe(Number((2n ** 64n - 1n) % 233_016n));
 });

@@ -48,7 +48,7 @@ const sequences = fc
   )
   .map(([some, last]): readonly Sequence[] => [...some, { literals: last, match: undefined }]);
 
-it("unpacks literals and matches of any length and distance", () => {
+it("LZ4: unpacks literals and matches of any length and distance", () => {
   fc.assert(
     fc.property(sequences, (all) => {
       const { block, content } = written(all);
@@ -58,7 +58,7 @@ it("unpacks literals and matches of any length and distance", () => {
   );
 });
 
-it("refuses a size that is not that of the content", () => {
+it("LZ4: refuses a size that is not that of the content", () => {
   fc.assert(
     fc.property(sequences, fc.integer({ min: -3, max: 3 }), (all, more) => {
       fc.pre(more !== 0);
@@ -70,7 +70,7 @@ it("refuses a size that is not that of the content", () => {
   );
 });
 
-it("reserves no memory for a size that no block of that length can hold", () => {
+it("LZ4: reserves no memory for a size that no block of that length can hold", () => {
   const before = process.memoryUsage().arrayBuffers;
   for (const size of [2 ** 28, 2 ** 31, 2 ** 52]) {
     expect(() => unpackLz4(sized(size, [0x10, 0x41]), 2 ** 53)).toThrow(RangeError);
@@ -78,7 +78,7 @@ it("reserves no memory for a size that no block of that length can hold", () => 
   expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(2 ** 20);
 });
 
-it("refuses content over the bound", () => {
+it("LZ4: refuses content over the bound", () => {
   const { block, content } = written([
     { literals: [65], match: { distance: 0, length: 5_000 } },
     { literals: [66], match: undefined },
@@ -96,11 +96,11 @@ it.each([
   ["a match at distance 0", sized(9, [0x10, 65, 0, 0, 0x40, 1, 2, 3, 4])],
   ["half a distance", sized(9, [0x10, 65, 1])],
   ["no last literals", sized(5, [0x10, 65, 1, 0])],
-])("refuses %s", (_, packed) => {
+])("LZ4: refuses %s", (_, packed) => {
   expect(() => unpackLz4(packed, limit)).toThrow(RangeError);
 });
 
-it("throws nothing else whatever the bytes are, and ends", () => {
+it("LZ4: throws nothing but RangeError for any bytes", () => {
   fc.assert(
     fc.property(fc.nat({ max: 5000 }), fc.array(byte, { maxLength: 200 }), (size, block) => {
       try {

@@ -4,7 +4,7 @@ import { createOffsetTable } from "./offset-table.ts";
 
 const offsets = fc.nat({ max: 4000 }).map((number) => (number + 1) * 8);
 
-it("knows what a map knows, as long as it has room", () => {
+it("a table of offsets holds what a map holds, as long as it has room", () => {
   fc.assert(
     fc.property(fc.array(fc.tuple(offsets, fc.nat()), { maxLength: 3000 }), (pairs) => {
       const table = createOffsetTable(14);
@@ -19,7 +19,7 @@ it("knows what a map knows, as long as it has room", () => {
   );
 });
 
-it("starts again when it is full, and says so", () => {
+it("a full table of offsets starts again, and reports it", () => {
   const table = createOffsetTable(4);
   const kept = Array.from({ length: 9 }, (_, index) => table.set((index + 1) * 8, index));
   expect(kept).toEqual([true, true, true, true, true, true, true, true, false]);
@@ -27,7 +27,7 @@ it("starts again when it is full, and says so", () => {
   expect(table.get(72)).toBe(8);
 });
 
-it("remembers nothing of offsets that it cannot hold", () => {
+it("a table of offsets ignores offsets that it cannot hold", () => {
   const table = createOffsetTable(4);
   table.set(2 ** 35, 1);
   expect([table.get(2 ** 35), table.get(2 ** 35 + 8), table.get(8)]).toEqual([-1, -1, -1]);

@@ -21,7 +21,7 @@ const program = `
       open.add(gate);
       const worker = new Worker(process.argv[1], { workerData: gate });
       await new Promise((resolve) => worker.once("message", resolve));
-      await new Promise((resolve) => setTimeout(resolve, Math.random() * 5));
+      await new Promise((resolve) => setTimeout(resolve, round % 6));
       if (round === 29) break;
       const ended = new Promise((resolve) => worker.once("exit", resolve));
       endOutsideUnpacking(gate, () => worker.terminate());
@@ -39,7 +39,7 @@ const program = `
   }
 `;
 
-it("lets no thread be ended while it unpacks, also at the end of the process", async () => {
+it("no thread is terminated while it decompresses, also at the end of the process", async () => {
   const folder = mkdtempSync(join(tmpdir(), "steward-gate-"));
   const file = join(folder, "program.mjs");
   writeFileSync(file, program);

@@ -26,7 +26,7 @@ it.each([
   ["literals told apart by their position", byPosition, lines],
   ["literals told apart by what is before them", byLiterals, lines],
   ["several chunks", long, Buffer.alloc(3_000_000, "abc")],
-])("unpacks %s", (_, packed, content) => {
+])("XZ: unpacks %s", (_, packed, content) => {
   expect(unpackXz(packed, limit).equals(content)).toBe(true);
 });
 
@@ -40,7 +40,7 @@ const plain = (control: number, bytes: readonly number[]): readonly number[] => 
 const stream = (...chunks: readonly (readonly number[])[]): Buffer =>
   Buffer.concat([header, Buffer.from([...chunks.flat(), 0])]);
 
-it("unpacks chunks that are not packed", () => {
+it("XZ: unpacks chunks that are not packed", () => {
   fc.assert(
     fc.property(
       fc.array(fc.array(fc.nat({ max: 255 }), { minLength: 1, maxLength: 600 }), { minLength: 1, maxLength: 5 }),
@@ -53,7 +53,7 @@ it("unpacks chunks that are not packed", () => {
   );
 });
 
-it("knows what the chunks hold before it reserves memory", () => {
+it("XZ: knows the size of the content before it reserves memory", () => {
   const claim = [0x9f, 0xff, 0xff, 0, 4, 0, 0, 0, 0, 0];
   const first = [0xff, 0xff, 0xff, 0, 4, 0x5d, 0, 0, 0, 0, 0];
   const bomb = stream(first, ...Array.from({ length: 200 }, () => claim));
@@ -68,17 +68,17 @@ it.each([
   ["nothing", Buffer.alloc(0)],
   ["a header alone", header],
   ["another filter", Buffer.concat([bySystemd.subarray(0, 14), Buffer.from([0x03]), bySystemd.subarray(15)])],
-  ["a first chunk that goes on in what is before it", stream(plain(2, [1]))],
+  ["a first chunk that continues an earlier one", stream(plain(2, [1]))],
   ["a chunk without properties", stream(plain(1, [1]), [0x80, 0, 0, 0, 5, 0, 0, 0, 0, 0, 0])],
   ["a chunk of another kind", stream(plain(1, [1]), [3, 0, 0, 1])],
   ["properties beyond the bound", stream([0xe0, 0, 0, 0, 5, 0xe0, 0, 0, 0, 0, 0, 0])],
   ["a chunk that is cut off", bySystemd.subarray(0, 90)],
   ["no end", Buffer.concat([header, Buffer.from(plain(1, [1, 2]))])],
-])("refuses %s", (_, packed) => {
+])("XZ: refuses %s", (_, packed) => {
   expect(() => unpackXz(packed, limit)).toThrow(RangeError);
 });
 
-it("throws nothing else whatever the bytes are, and ends", () => {
+it("XZ: throws nothing but RangeError for any bytes", () => {
   const damage = fc.array(fc.tuple(fc.nat(), fc.nat({ max: 255 })), { minLength: 1, maxLength: 4 });
   fc.assert(
     fc.property(fc.constantFrom(bySystemd, byPosition, byLiterals, long), damage, (sound, changes) => {

@@ -14,8 +14,8 @@ const textsOf = (classes: readonly MessageClass[]): readonly string[] =>
 
 const users = ["alice", "bob", "carol", "dave", "erin", "frank", "grace"];
 
-describe("messages of the same words", () => {
-  it("are one template where many words stand in one place", () => {
+describe("templates of messages with the same words", () => {
+  it("are one where many words stand in one place", () => {
     expect(textsOf(classesOf(users.map((user) => `session opened for ${user} now`)))).toEqual([
       "session opened for <*> now",
     ]);
@@ -28,11 +28,11 @@ describe("messages of the same words", () => {
     expect(textsOf(classesOf(verbs))).toEqual(verbs.toSorted());
   });
 
-  it("join a template that has a wildcard in that place already", () => {
+  it("are one where a wildcard stands in that place already", () => {
     expect(textsOf(classesOf(["port <*> is open", "port http is open"]))).toEqual(["port <*> is open"]);
   });
 
-  it("are one template where two places have many words each", () => {
+  it("are one where two places have many words each", () => {
     const pairs = users.map((user, at) => `user ${user} left group ${users[(at * 3) % 7] ?? ""} today`);
     expect(textsOf(classesOf(pairs))).toEqual(["user <*> left group <*> today"]);
   });
@@ -49,8 +49,8 @@ describe("messages of the same words", () => {
   });
 });
 
-describe("what programs say of their messages", () => {
-  it("has the same text and id for those of one place in the source, in whichever order they come", () => {
+describe("templates of messages with an origin", () => {
+  it("have the same text and id for one place in the source, in whichever order messages come", () => {
     const texts = ["job done", "job one done", "job two lost"];
     const orders = [texts, texts.toReversed(), texts.toSorted(), [...texts.slice(2), ...texts.slice(0, 2)]];
     const found = orders.map((each) => groupClasses(classesOf(each, { origin: "job.c:3" }), digest).templates);
@@ -58,7 +58,7 @@ describe("what programs say of their messages", () => {
     expect(found[0]).toHaveLength(1);
   });
 
-  it("joins those of one MESSAGE_ID whatever they say, of one unit", () => {
+  it("join messages of one MESSAGE_ID and unit, whatever they say", () => {
     const messageId = "0123456789abcdef0123456789abcdef";
     const classes = [
       ...classesOf(["Started this", "Begun that at once"], { origin: messageId }),
@@ -69,20 +69,20 @@ describe("what programs say of their messages", () => {
     expect(groupClasses(classes, digest).templates[0]?.id).toBe(`a.service\0${messageId}`);
   });
 
-  it("joins those of one place in the source that have words in common", () => {
+  it("join messages of one place in the source that have words in common", () => {
     expect(textsOf(classesOf(["Reloading this unit", "Reloading that other unit"], { origin: "x.c:7" }))).toEqual([
       "Reloading <*> unit",
     ]);
   });
 
-  it("does not join what a place in the source writes for others", () => {
+  it("do not join messages of one place in the source without words in common", () => {
     const texts = ["disk is full", "user came"];
     expect(textsOf(classesOf(texts, { origin: "log.c:7" }))).toEqual(texts);
   });
 });
 
-describe("a program that writes too many different messages", () => {
-  it("has one template for each word that they begin with", () => {
+describe("templates of a program with too many different messages", () => {
+  it("are one for each first word", () => {
     const texts = [anythingAfter("GET"), "GET this and that", "GET", "PUT this"];
     expect(textsOf(classesOf(texts))).toEqual(["GET <*>", "PUT this"]);
   });
@@ -107,7 +107,7 @@ describe("templates of any messages", () => {
     );
   });
 
-  it("only generalise: what was one template stays one as more messages come", () => {
+  it("only generalize: what was one template stays one as more messages come", () => {
     fc.assert(
       fc.property(texts, texts, (some, more) => {
         const before = groupsOf(some);

@@ -44,11 +44,11 @@ describe("a masked message", () => {
     ['ts=1 msg="request done" status=200', 'ts=<*> msg="request done" status=<*>'],
     ["Grüße aus Köln", "Grüße aus Köln"],
     ["", ""],
-  ])("%j is %j", (message, masked) => {
+  ])("of %j is %j", (message, masked) => {
     expect(maskedOf(message)).toBe(masked);
   });
 
-  it("is bounded", () => {
+  it("has a bounded length", () => {
     for (const message of [
       "word ".repeat(10_000),
       '"'.repeat(10_000),
@@ -75,7 +75,7 @@ describe("a masked message", () => {
     );
   });
 
-  it("reads any bytes, has no control characters, and the same number for the same", () => {
+  it("has no control characters for any bytes, and the same number for the same bytes", () => {
     fc.assert(
       fc.property(fc.uint8Array({ maxLength: 3000 }), fc.nat({ max: 50 }), (bytes, start) => {
         const from = Math.min(start, bytes.length);
@@ -92,7 +92,7 @@ describe("a masked message", () => {
 });
 
 describe("the number of a masked message", () => {
-  it("is that of its origin, and of what is written alone", () => {
+  it("depends on its origin and its constant words alone", () => {
     expect(numberOf("user 1 came")).toBe(numberOf("user 2 came"));
     expect(numberOf("user 1 came")).not.toBe(numberOf("user 1 went"));
     expect(numberOf("user 1 came")).not.toBe(numberOf("user 1 came", 2));
@@ -101,7 +101,7 @@ describe("the number of a masked message", () => {
     );
   });
 
-  it("says of the first word what it says of any message that begins with it", () => {
+  it("of the first word is the same for every message that begins with it", () => {
     numberOf("GET something");
     const first = masking.firstWord();
     numberOf("GET another thing");
@@ -110,7 +110,7 @@ describe("the number of a masked message", () => {
     expect(masking.firstWord()).not.toBe(first);
   });
 
-  it("is the same where the first word alone is read, or more has to be read", () => {
+  it("of the first word is the same read alone or with the message", () => {
     const starts = fc.constantFrom(
       "GET",
       "10.0.0.1",

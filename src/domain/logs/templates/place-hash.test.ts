@@ -4,7 +4,7 @@ import { createPlaceHash } from "./place-hash.ts";
 
 const texts = ["session opened for alice now", "session opened for <*> now", "a b a b a", "now"];
 
-it("has for a message with the wildcard in places the number of that text", () => {
+it("the hash of a message with wildcards is that of the text with them", () => {
   const hash = createPlaceHash(4711);
   for (const words of texts.map(wordsOf))
     for (const places of [[], [0], [words.length - 1], [0, words.length - 1]].map((all) => [...new Set(all)])) {
@@ -14,7 +14,7 @@ it("has for a message with the wildcard in places the number of that text", () =
     }
 });
 
-it("has other numbers for other words, for the same ones in another order, and for those of another program", () => {
+it("the hash of words depends on the words, their order and their program", () => {
   const hash = createPlaceHash(4711);
   const numbers = [...texts, "alice session opened for now", "a b a a b"].flatMap((text) => [
     hash.read(wordsOf(text)),
