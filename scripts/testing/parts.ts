@@ -168,14 +168,7 @@ export const parts: readonly Part[] = [
     proves: "each command on a host and in terminals, completion in each shell, contexts, hostile answers",
     directories: ["src/cli"],
     minutes: 0,
-    commands: [
-      long(
-        "host/cli",
-        "host/searches",
-        "security/cli-answers",
-        "security/terminal",
-      ),
-    ],
+    commands: [long("host/cli", "host/searches", "security/cli-answers", "security/terminal")],
   },
   {
     name: "observability",

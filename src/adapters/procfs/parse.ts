@@ -75,7 +75,7 @@ export function parseMemory(text: string, arcstats = ""): Memory {
 }
 
 /** /proc/spl/kstat/zfs/arcstats: what the cache of ZFS gives back where memory is wanted, all but its minimum. */
-export function parseShrinkable(arcstats: string): number {
+function parseShrinkable(arcstats: string): number {
   const value = (name: string): number =>
     Number(new RegExp(`^${name}\\s+\\d+\\s+(\\d+)$`, "m").exec(arcstats)?.[1] ?? 0);
   return Math.max(0, value("size") - value("c_min"));
