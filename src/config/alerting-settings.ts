@@ -79,6 +79,14 @@ const mailServer = {
     ),
   ),
   ca_file: Type.Optional(text("Certificates to trust besides those that come with the program, PEM.")),
+  ehlo_name: Type.Optional(
+    Type.String({
+      pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
+      examples: ["web1.example.org"],
+      description:
+        "Name with which the mail server is greeted. Unless given that of the host, and where that has no dot, the domain of `from` behind it.",
+    }),
+  ),
 };
 const smtp = text("Mail server: `smtp://127.0.0.1:25`, `smtps://mail.example.org:465`.");
 const to = Type.Array(MailAddress, { minItems: 1, maxItems: 20, description: "Whom to tell." });

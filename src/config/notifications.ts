@@ -19,12 +19,12 @@ const isLocal = ({ hostname }: URL): boolean =>
   hostname === "localhost" || isLoopbackAddress(hostname.replace(/^\[(.*)\]$/, "$1"));
 
 function mailServer(settings: EmailSettings | PagingEmailSettings, text: string) {
-  const { user, password_file: passwordFile, starttls, ca_file: caFile } = settings;
+  const { user, password_file: passwordFile, starttls, ca_file: caFile, ehlo_name: ehloName } = settings;
   const url = new URL(text);
   return {
     url,
     startTls: starttls ?? (isLocal(url) ? ("off" as const) : ("required" as const)),
-    ...defined({ caFile }),
+    ...defined({ caFile, ehloName }),
     ...(user !== undefined && passwordFile !== undefined && { login: { user, passwordFile } }),
   };
 }
@@ -97,12 +97,12 @@ function smtpFault(text: string): string | undefined {
 const isRelative = (path: string | undefined): boolean => path !== undefined && !isAbsolute(path);
 
 function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFaults {
-  const { smtp, user, password_file: passwordFile, starttls, ca_file: caFile } = settings;
+  const { smtp, user, password_file: passwordFile, starttls, ca_file: caFile, ehlo_name: ehloName } = settings;
   const fault = smtp === undefined ? undefined : smtpFault(smtp);
   if (fault !== undefined) return [["smtp", fault]];
   const url = smtp === undefined ? null : URL.parse(smtp);
   const isClear = url?.protocol === "smtp:" && starttls === "off" && !isLocal(url);
-  const own = { user, password_file: passwordFile, starttls, ca_file: caFile };
+  const own = { user, password_file: passwordFile, starttls, ca_file: caFile, ehlo_name: ehloName };
   const hasUser = user !== undefined;
   const hasPassword = passwordFile !== undefined;
   return [

@@ -1,4 +1,5 @@
 import { isIP, type LookupFunction } from "node:net";
+import { hostname } from "node:os";
 import { guardedLookup, isLinkLocal } from "#adapters/link-local/index.ts";
 import { type Message, NotificationFailed, type Notifier } from "#domain/ports/notifications.ts";
 import { failureWords, forbidden, hostOf, readCaFile, readSecret, resolveHost } from "./settings.ts";
@@ -14,6 +15,8 @@ export interface MailServer {
   /** Of `smtp:`: whether the connection has to become a TLS one, or is to stay as it is. */
   readonly startTls: "required" | "off";
   readonly caFile?: string;
+  /** With which it is greeted. */
+  readonly ehloName?: string;
   readonly login?: { readonly user: string; readonly passwordFile: string };
 }
 
@@ -21,6 +24,14 @@ export interface MailSettings {
   readonly server: MailServer;
   readonly from: string;
   readonly to: readonly string[];
+}
+
+const domainOf = (address: string): string => address.slice(address.lastIndexOf("@") + 1);
+
+/** Relays refuse who greets them without a domain. */
+function greetingOf({ server, from }: MailSettings): string {
+  const name = hostname();
+  return server.ehloName ?? (name.includes(".") ? name : `${name}.${domainOf(from)}`);
 }
 
 function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettings, "from" | "to">) {
@@ -31,7 +42,7 @@ function toMail({ id, title, facts, at }: Message, { from, to }: Pick<MailSettin
     subject: title,
     date: new Date(at),
     // The same with each attempt, so that a mail that was taken twice is known to be one.
-    messageId: `<${plain(id)}.steward@${plain(from.slice(from.lastIndexOf("@") + 1))}>`,
+    messageId: `<${plain(id)}.steward@${plain(domainOf(from))}>`,
     text: `${title}\n\n${facts.map(([name, text]) => `${name}: ${text}`).join("\n")}\n`,
     headers: { "Auto-Submitted": "auto-generated", "X-Auto-Response-Suppress": "All" },
     disableFileAccess: true,
@@ -66,6 +77,7 @@ async function sendMail(
   const { createTransport } = await import("nodemailer");
   const transport = createTransport({
     host: address,
+    name: greetingOf(settings),
     ...(isIP(host) === 0 && { servername: host }),
     port: Number(url.port) || defaultPort[isTls ? "smtps:" : "smtp:"],
     secure: isTls,
@@ -84,6 +96,26 @@ async function sendMail(
   }
 }
 
+/** Whether nobody answered at an address, so that another one may. */
+function wasNotReached(error: unknown): boolean {
+  const { responseCode, command, code } = error as { responseCode?: unknown; command?: unknown; code?: unknown };
+  return (
+    responseCode === undefined && command === "CONN" && ["ESOCKET", "ECONNECTION", "ETIMEDOUT"].includes(String(code))
+  );
+}
+
+/** Tries one address after the other until somebody answers. */
+async function firstReached<T>(addresses: readonly string[], send: (address: string) => Promise<T>): Promise<T> {
+  for (const [at, address] of addresses.entries()) {
+    try {
+      return await send(address);
+    } catch (error) {
+      if (at === addresses.length - 1 || !wasNotReached(error)) throw error;
+    }
+  }
+  throw forbidden();
+}
+
 export function createEmailNotifier(ports: {
   readonly settings: MailSettings;
   readonly resolve?: LookupFunction;
@@ -99,8 +131,10 @@ export function createEmailNotifier(ports: {
       if (isLinkLocal(host)) throw forbidden();
       const password = server.login === undefined ? undefined : readSecret(server.login.passwordFile);
       try {
-        const address = await resolveHost(host, lookup);
-        const { rejected } = await sendMail(settings, message, { address, password, signal });
+        const addresses = await resolveHost(host, lookup);
+        const { rejected } = await firstReached(addresses, (address) =>
+          sendMail(settings, message, { address, password, signal }),
+        );
         // Not again: whoever has it already would get it twice.
         if (rejected.length > 0)
           throw new NotificationFailed(`refused for ${rejected.length} of ${to.length} addresses`, false);

@@ -8,14 +8,15 @@ export const forbidden = (): NotificationFailed =>
 
 export const hostOf = ({ hostname }: URL): string => hostname.replace(/^\[(.*)\]$/, "$1");
 
-export function resolveHost(host: string, lookUp: LookupFunction): Promise<string> {
-  if (isIP(host) !== 0) return Promise.resolve(host);
+/** All addresses of a host, in the order in which they are to be tried. */
+export function resolveHost(host: string, lookUp: LookupFunction): Promise<readonly [string, ...string[]]> {
+  if (isIP(host) !== 0) return Promise.resolve([host]);
   return new Promise((resolve, reject) => {
     lookUp(host, { all: true }, (error, found) => {
       if (error !== null) return reject(error);
-      const [first] = typeof found === "string" ? [{ address: found }] : found;
+      const [first, ...others] = typeof found === "string" ? [{ address: found }] : found;
       if (first === undefined) reject(forbidden());
-      else resolve(first.address);
+      else resolve([first.address, ...others.map(({ address }) => address)]);
     });
   });
 }

@@ -17,7 +17,3 @@ export function parseMetrics(text: string): readonly Sample[] {
     };
   });
 }
-
-/** All values that a label has in the samples of a metric. */
-const labelValues = (samples: readonly Sample[], name: string, label: string): ReadonlySet<string> =>
-  new Set(samples.filter((sample) => sample.name === name).map(({ labels }) => labels[label] ?? ""));
