@@ -8,7 +8,13 @@ interface Shown {
   readonly ifname: string;
   readonly mtu: number;
   readonly flags: readonly string[];
-  readonly addr_info: readonly { readonly local: string; readonly prefixlen: number }[];
+  readonly addr_info: readonly {
+    readonly local: string;
+    readonly prefixlen: number;
+    readonly scope: string;
+    readonly address?: string;
+    readonly label?: string;
+  }[];
 }
 
 describeOnHost("the network", { privateNetwork: true }, (session) => {
@@ -28,6 +34,9 @@ describeOnHost("the network", { privateNetwork: true }, (session) => {
       [
         "ip link set lo up && ip link add steward0 type veth peer name peer0 && ip link set peer0 up && ip link set steward0 mtu 1400 up",
         "ip addr add 192.0.2.7/24 dev steward0 && ip addr add 2001:db8::7/64 dev steward0 nodad",
+        "ip addr add 192.0.2.8/24 dev steward0 label steward0:web scope link && ip addr add 10.0.0.1 peer 10.0.0.2/32 dev steward0",
+        // Neither has a carrier, and one is down.
+        "ip addr add 198.51.100.9/24 dev peer0 && ip link add down0 type veth peer name down1 && ip addr add 203.0.113.9/32 dev down0",
         "ip link add br7 type bridge && ip link set steward0 master br7",
         "ip route add blackhole 198.51.100.0/24 metric 7 && ip route add 203.0.113.0/24 via 192.0.2.1",
       ].join(" && "),
@@ -37,14 +46,23 @@ describeOnHost("the network", { privateNetwork: true }, (session) => {
     expect(
       links.map(({ name, mtu, is_up: isUp, addresses }) => [
         ...[name, mtu, isUp],
-        addresses.map((each) => `${each.address}/${each.prefix_length}`),
+        addresses.map(({ address, prefix_length: length, scope, peer, label }) => [
+          address,
+          length,
+          scope,
+          peer,
+          label,
+        ]),
       ]),
     ).toEqual(
       theirs
         .toSorted((a, b) => (a.ifname < b.ifname ? -1 : 1))
         .map(({ ifname, mtu, flags, addr_info: addresses }) => [
           ...[ifname, mtu, flags.includes("UP")],
-          addresses.map((each) => `${each.local}/${each.prefixlen}`),
+          addresses.map(({ local, prefixlen, scope, address, label }) => [
+            ...[local, prefixlen, scope, address],
+            label === ifname ? undefined : label,
+          ]),
         ]),
     );
     expect(links.find(({ name }) => name === "steward0")).toMatchObject({ kind: "ether", master: "br7", mtu: 1400 });
