@@ -1,7 +1,15 @@
 import { availableParallelism } from "node:os";
 import { errorMessage } from "#kernel/errors.ts";
 import { defaultSuite } from "../test/host/recipe.ts";
-import { countText, failedFiles, failureText, timeText, unstableText } from "./testing/report.ts";
+import {
+  countText,
+  failedFiles,
+  failureText,
+  outcomeOf,
+  type Repetition,
+  timeText,
+  unstableText,
+} from "./testing/report.ts";
 import type { FileResult } from "./testing/results.ts";
 import { type Argv, Interrupted, run, runVitest } from "./testing/run.ts";
 
@@ -71,16 +79,14 @@ async function passes({ name, commands }: Step): Promise<boolean> {
   return failed.length === 0;
 }
 
-/** Runs files that have failed once more, each alone. @returns those that failed again. */
-async function runAgain(files: readonly FileResult[]): Promise<readonly FileResult[]> {
-  const again: FileResult[] = [];
-  for (const { project, file } of files) {
-    console.log(`once more, alone: ${file}`);
-    const { code, files: results } = await runVitest(["--project", project, file]);
-    const failed = failedFiles(results);
-    if (code !== 0) again.push(...(failed.length > 0 ? failed : files.filter((each) => each.file === file)));
+/** Runs files that have failed once more, each alone. */
+async function runAgain(files: readonly FileResult[]): Promise<readonly Repetition[]> {
+  const repetitions: Repetition[] = [];
+  for (const first of files) {
+    console.log(`once more, alone: ${first.file}`);
+    repetitions.push({ first, ...(await runVitest(["--project", first.project, first.file])) });
   }
-  return again;
+  return repetitions;
 }
 
 /** Runs all lanes. @returns whether they pass. */
@@ -91,27 +97,24 @@ async function runLanes(): Promise<boolean> {
     const startedAt = performance.now();
     const { code, files } = await runVitest(args);
     const failed = failedFiles(files);
-    // Without a file to blame vitest itself has failed, or a file hung and the others were not run.
+    // Without a file to blame vitest itself has failed, or a file hung or lost its process and others were not run.
     if (code !== 0 && (failed.length === 0 || failed.some(({ project }) => project === ""))) isComplete = false;
     results.push(...files);
     console.log(`${code === 0 ? "ok" : `${failed.length} files failed`}: ${name} (${seconds(startedAt)})`);
   }
-  const failed = failedFiles(results);
-  const isRepeated = isComplete && failed.length > 0 && failed.length <= maxRepeated;
-  const again = isRepeated ? await runAgain(failed) : failed;
-  const unstable = failed.filter(({ file }) => !again.some((each) => each.file === file));
+  const first = failedFiles(results);
+  const repetitions = isComplete && first.length <= maxRepeated ? await runAgain(first) : [];
+  const { failed, unstable, files } = outcomeOf(results, repetitions);
 
   console.log(`\n${timeText(results)}\n`);
-  if (again.length > 0) console.log(`${failureText(again)}\n`);
-  if (!isComplete) console.log("FAILED: not all files were run\n");
-  if (failed.length > maxRepeated) console.log(`${failed.length} files failed: none was run again\n`);
-  const stable = results.filter((each) => !unstable.includes(each));
-  const passed = unstable.map((each) => ({ ...each, passed: each.passed + each.failed.length, failed: [] }));
-  console.log(countText([...stable, ...passed]));
+  if (failed.length > 0) console.log(`${failureText(failed)}\n`);
+  if (!isComplete) console.log("FAILED: something failed outside of tests, and others may not have run\n");
+  if (first.length > maxRepeated) console.log(`${first.length} files failed: none was run again\n`);
+  console.log(countText(files));
   console.log(`${unstable.length} unstable`);
   if (unstable.length > 0) console.log(unstableText(unstable));
   if (unstable.length > maxUnstable) console.log(`FAILED: more than ${maxUnstable} files are unstable`);
-  return isComplete && again.length === 0 && unstable.length <= maxUnstable;
+  return isComplete && failed.length === 0 && unstable.length <= maxUnstable;
 }
 
 async function main(args: readonly string[]): Promise<number> {

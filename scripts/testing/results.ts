@@ -15,9 +15,9 @@ export interface FailedTest {
 
 /** What came of one file of tests. */
 export interface FileResult {
-  /** The vitest project; empty for errors that no file can be blamed for. */
+  /** The vitest project; empty for errors outside of the tests and hooks of a file. */
   readonly project: string;
-  /** Relative to the checkout. */
+  /** Relative to the checkout; of errors outside of tests, which file ran meanwhile, or empty. */
   readonly file: string;
   readonly seconds: number;
   readonly passed: number;
@@ -29,6 +29,9 @@ interface Failure {
   readonly message: string;
   readonly stack?: string | undefined;
   readonly diff?: string | undefined;
+  /** Which file and test ran when nobody handled it. */
+  readonly VITEST_TEST_PATH?: string | undefined;
+  readonly VITEST_TEST_NAME?: string | undefined;
   /** Why it failed, where the message says little: of a property, what is wrong with the counterexample. */
   readonly cause?: unknown;
 }
@@ -47,10 +50,12 @@ function linesOf({ message, stack, diff, cause }: Failure): readonly string[] {
   return isFailure(cause) ? [...own, "caused by", ...linesOf(cause)] : own;
 }
 
-const failedTest = (title: string | undefined, failure: Failure): FailedTest => ({
+const failedTest = (title: string | undefined, ...failures: readonly Failure[]): FailedTest => ({
   title,
-  failure: linesOf(failure).join("\n"),
+  failure: failures.flatMap(linesOf).join("\n"),
 });
+
+const fileOf = (path: string): string => relative(process.cwd(), path);
 
 function resultOf(module: TestModule): FileResult {
   const tests = [...module.children.allTests()];
@@ -58,7 +63,7 @@ function resultOf(module: TestModule): FileResult {
   const { collectDuration, setupDuration, duration } = module.diagnostic();
   return {
     project: module.project.name,
-    file: relative(process.cwd(), module.moduleId),
+    file: fileOf(module.moduleId),
     seconds: (collectDuration + setupDuration + duration) / 1000,
     passed: states.filter((state) => state === "passed").length,
     skipped: states.filter((state) => state === "skipped").length,
@@ -66,7 +71,9 @@ function resultOf(module: TestModule): FileResult {
       ...[module, ...module.children.allSuites()].flatMap((suite) =>
         suite.errors().map((error) => failedTest(undefined, error)),
       ),
-      ...tests.flatMap((test) => (test.result().errors ?? []).map((error) => failedTest(test.fullName, error))),
+      ...tests
+        .filter((test) => test.result().state === "failed")
+        .map((test) => failedTest(test.fullName, ...(test.result().errors ?? []))),
     ],
   };
 }
@@ -90,8 +97,17 @@ export default class Results implements Reporter {
     addResult(resultOf(module));
   }
 
-  onTestRunEnd(_: readonly TestModule[], unhandled: readonly Failure[]): void {
-    const failed = unhandled.map((error) => failedTest(undefined, error));
-    if (failed.length > 0) addResult({ project: "", file: "", seconds: 0, passed: 0, skipped: 0, failed });
+  onTestRunEnd(modules: readonly TestModule[], unhandled: readonly Failure[]): void {
+    const none = { project: "", seconds: 0, passed: 0, skipped: 0 };
+    for (const error of unhandled) {
+      const { VITEST_TEST_PATH: path, VITEST_TEST_NAME: name } = error;
+      addResult({ ...none, file: path === undefined ? "" : fileOf(path), failed: [failedTest(name, error)] });
+    }
+    for (const module of modules.filter((each) => each.state() === "pending"))
+      addResult({
+        ...none,
+        file: fileOf(module.moduleId),
+        failed: [{ title: undefined, failure: "its process ended" }],
+      });
   }
 }
