@@ -65,14 +65,6 @@ it("completion takes names from lists of operations, by members that these have"
   }
 });
 
-it("each command, and each argument and option of it, has a description", () => {
-  for (const { path, description, options, arguments: words } of allCommands(root)) {
-    // What the contract leaves without a word is the contract's to say.
-    const parts = path[0] === "api" ? [] : [...options, ...words].map((each) => each.description);
-    expect([path, [description, ...parts].filter((text) => !/\S/.test(text))]).toEqual([path, []]);
-  }
-});
-
 it("each command that shows something has --json", () => {
   const silent = ["serve", "completion", "help", "context", "api", "plugins new", "plugins validate", "config egress"];
   for (const node of allCommands(root)) {

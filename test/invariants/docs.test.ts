@@ -3,8 +3,6 @@ import { dirname, join, normalize } from "node:path";
 import { expect, it } from "vitest";
 import { filesBelow, read, root } from "./project.ts";
 
-const index = "docs/adr/README.md";
-const records = filesBelow("docs/adr").filter((path) => path !== index);
 const pages = [
   ...filesBelow("docs").filter((path) => path.endsWith(".md")),
   ...["src", "test"].flatMap(filesBelow).filter((path) => /^(?!.*plugin-templates).*\/README\.md$/.test(path)),
@@ -28,16 +26,6 @@ const targets = (path: string): readonly string[] =>
   [...prose(path).matchAll(/\]\(([^)\s]+)[^)]*\)|(?:src|href)="([^"]+)"/g)]
     .map(([, link, attribute]) => link ?? attribute ?? "")
     .filter((target) => !/^[a-z]+:/.test(target));
-
-it("docs/adr/README.md lists each record with its number, title and status", () => {
-  const rows = [...read(index).matchAll(/^\| \[(\d+)\]\(([^)]+)\) +\| (.+?) +\| (.+?) +\|$/gm)];
-  const expected = records.map((path) => {
-    const [, number, title] = /^# ADR (\d+): (.+)$/m.exec(read(path)) ?? [];
-    const [, status] = /^Status: ([^;\n]+)/m.exec(read(path)) ?? [];
-    return [number, path.replace("docs/adr/", ""), title, status];
-  });
-  expect(rows.map((row) => row.slice(1))).toEqual(expected);
-});
 
 it.each(pages)("links of %s lead to files and headings that exist", (page) => {
   const broken = targets(page).filter((target) => {
