@@ -1,5 +1,15 @@
 import { createHash } from "node:crypto";
-import { mkdirSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { join, relative } from "node:path";
 import { createRandom, type Random } from "../support/random.ts";
 import { type Coverage, startCoverage } from "./coverage.ts";
@@ -140,22 +150,13 @@ function wordsOf(target: FuzzTarget, coverage: Coverage): readonly Buffer[] {
   return [...fromCode, ...Array.from({ length: times }, () => own).flat()];
 }
 
-const inputsAt = (path: string): readonly { readonly bytes: Buffer; readonly isFound: boolean }[] => {
-  const names = readdirSync(join(path, ".")).toSorted();
-  return names.map((name) => ({ bytes: readFileSync(join(path, name)), isFound: name.startsWith(foundPrefix) }));
-};
-
-function readInputs(paths: readonly string[]) {
-  return paths.flatMap((path) => {
-    try {
-      return inputsAt(path);
-    } catch (error) {
-      if (!(error instanceof Error && "code" in error)) throw error;
-      if (error.code === "ENOENT") return [];
-      return [{ bytes: readFileSync(path), isFound: true }];
-    }
+const readInputs = (paths: readonly string[]): readonly { readonly bytes: Buffer; readonly isFound: boolean }[] =>
+  paths.flatMap((path) => {
+    if (!existsSync(path)) return [];
+    if (!statSync(path).isDirectory()) return [{ bytes: readFileSync(path), isFound: true }];
+    const names = readdirSync(path).toSorted();
+    return names.map((name) => ({ bytes: readFileSync(join(path, name)), isFound: name.startsWith(foundPrefix) }));
   });
-}
 
 /** Leaves the smallest inputs in a folder that together reach every edge, and former findings. */
 function keep(folder: string, inputs: readonly Buffer[]): void {

@@ -26,9 +26,7 @@ export interface Coverage {
 /** How often an edge was taken, as one of eight bits: 1, 2, 3, 4–7, 8–15, 16–31, 32–127, more. */
 function bucketOf(count: number): number {
   if (count < 4) return 1 << (count - 1);
-  if (count < 8) return 8;
-  if (count < 16) return 16;
-  if (count < 32) return 32;
+  if (count < 32) return count < 8 ? 8 : count < 16 ? 16 : 32;
   return count < 128 ? 64 : 128;
 }
 

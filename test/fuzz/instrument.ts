@@ -39,6 +39,15 @@ function walk(node: Node, visit: (node: Node) => void): void {
   }
 }
 
+/** Parts of nodes at which control flow parts. */
+const countedIn: Readonly<Record<string, readonly string[]>> = {
+  ...{ FunctionDeclaration: ["body"], FunctionExpression: ["body"], ArrowFunctionExpression: ["body"] },
+  ...{ ForStatement: ["body"], ForInStatement: ["body"], ForOfStatement: ["body"], WhileStatement: ["body"] },
+  ...{ DoWhileStatement: ["body"], CatchClause: ["body"] },
+  ...{ LogicalExpression: ["right"], AssignmentPattern: ["right"] },
+  ...{ IfStatement: ["consequent", "alternate"], ConditionalExpression: ["consequent", "alternate"] },
+};
+
 /**
  * Puts a counter at each place where control flow can part: functions, branches, loops, cases, the right sides of `&&`, `||`, `??`
  * and `?:`, handlers and default values. Lines stay where they are, so that stacks tell the truth.
@@ -55,79 +64,38 @@ export function instrument(path: string, source: string, firstCounter: number): 
   const insert = (at: number, text: string): void => {
     insertions.push({ at, text, order: insertions.length });
   };
+  /** An end stands before a beginning at the same place, and an inner end before an outer one. */
+  const end = (node: Node, text: string, order = 0): void => {
+    insertions.push({ at: node.end, text, order: -node.start - order });
+  };
   const next = (): string => {
     counters += 1;
     return `${countersGlobal}[${firstCounter + counters - 1}]++`;
   };
-  const countExpression = (node: Node | undefined): void => {
+  /** Counts a block, a statement or an expression. */
+  const count = (node: Node | undefined): void => {
     if (node === undefined) return;
-    insert(node.start, `(${next()},`);
-    // An end stands before a beginning at the same place, and an inner end before an outer one.
-    insertions.push({ at: node.end, text: ")", order: -node.start });
-  };
-  const countBlock = (block: Node): void => {
-    const statements = nodesAt(block, "body");
-    const directive = statements.findLast((statement) => typeof statement["directive"] === "string");
-    insert(directive?.end ?? block.start + 1, `${next()};`);
-  };
-  const countStatement = (node: Node | undefined): void => {
-    if (node === undefined) return;
-    if (node.type === "BlockStatement") countBlock(node);
-    else {
+    if (node.type === "BlockStatement" || node.type === "FunctionBody") {
+      const directive = nodesAt(node, "body").findLast((statement) => typeof statement["directive"] === "string");
+      insert(directive?.end ?? node.start + 1, `${next()};`);
+    } else if (node.type.endsWith("Statement") || node.type.endsWith("Declaration")) {
       insert(node.start, `{${next()};`);
-      insertions.push({ at: node.end, text: "}", order: -node.start });
+      end(node, "}");
+    } else {
+      insert(node.start, `(${next()},`);
+      end(node, ")");
     }
   };
 
   walk(program as unknown as Node, (node) => {
-    switch (node.type) {
-      case "FunctionDeclaration":
-      case "FunctionExpression":
-      case "ArrowFunctionExpression": {
-        const body = nodeAt(node, "body");
-        if (body === undefined) return;
-        if (body.type === "BlockStatement" || body.type === "FunctionBody") countBlock(body);
-        else countExpression(body);
-        return;
-      }
-      case "IfStatement": {
-        const consequent = nodeAt(node, "consequent");
-        const alternate = nodeAt(node, "alternate");
-        countStatement(consequent);
-        if (alternate !== undefined) countStatement(alternate);
-        else insertions.push({ at: node.end, text: `else{${next()};}`, order: -node.start - 0.5 });
-        return;
-      }
-      case "ForStatement":
-      case "ForInStatement":
-      case "ForOfStatement":
-      case "WhileStatement":
-      case "DoWhileStatement":
-        countStatement(nodeAt(node, "body"));
-        return;
-      case "SwitchCase": {
-        const [first] = nodesAt(node, "consequent");
-        if (first !== undefined) insert(first.start, `${next()};`);
-        return;
-      }
-      case "CatchClause": {
-        const body = nodeAt(node, "body");
-        if (body !== undefined) countBlock(body);
-        return;
-      }
-      case "ConditionalExpression":
-        countExpression(nodeAt(node, "consequent"));
-        countExpression(nodeAt(node, "alternate"));
-        return;
-      case "LogicalExpression":
-      case "AssignmentPattern":
-        countExpression(nodeAt(node, "right"));
-        return;
-      case "Literal": {
-        const { value } = node;
-        if (typeof value === "string" || typeof value === "number") literals.add(value);
-      }
+    for (const key of countedIn[node.type] ?? []) count(nodeAt(node, key));
+    if (node.type === "IfStatement" && nodeAt(node, "alternate") === undefined) end(node, `else{${next()};}`, 0.5);
+    if (node.type === "SwitchCase") {
+      const [first] = nodesAt(node, "consequent");
+      if (first !== undefined) insert(first.start, `${next()};`);
     }
+    const { value } = node;
+    if (node.type === "Literal" && (typeof value === "string" || typeof value === "number")) literals.add(value);
   });
 
   // At one place: ends first, the inner ones before the outer ones, then beginnings, the outer ones first.

@@ -12,10 +12,8 @@ export interface OpenTarget {
   readonly close?: () => void | Promise<void>;
 }
 
-/** Something that takes bytes from outside, and what it promises about them. */
+/** Something that takes bytes from outside. What it promises about them is in README.md. */
 export interface FuzzTarget {
-  /** What is fuzzed, and what has to hold whatever comes in. */
-  readonly promises: readonly string[];
   readonly maxBytes: number;
   /** Edges that one run may go over: more is a loop, or work out of all proportion. */
   readonly maxSteps: number;

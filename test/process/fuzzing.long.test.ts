@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runInNewContext } from "node:vm";
@@ -7,7 +7,6 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { root } from "../fuzz/child.ts";
 import { countersGlobal, instrument } from "../fuzz/instrument.ts";
 import { replay, supervise, type Task } from "../fuzz/supervise.ts";
-import type { FuzzTarget } from "../fuzz/target.ts";
 import { targets } from "../fuzz/targets/index.ts";
 
 const folder = join(root, "test/fuzz");
@@ -19,15 +18,6 @@ describe("what is fuzzed", () => {
     const modules = readdirSync(join(folder, "targets")).filter((name) => name !== "index.ts");
     expect(modules.toSorted()).toEqual(names.map((name) => `${name}.ts`).toSorted());
     expect(readdirSync(join(folder, "corpus")).toSorted()).toEqual(names.toSorted());
-  });
-
-  it("promises what the documentation says", async () => {
-    const page = readFileSync(join(folder, "README.md"), "utf8").replaceAll(/\s+/g, " ");
-    for (const name of names) {
-      const { target } = (await import(join(folder, "targets", `${name}.ts`))) as { readonly target: FuzzTarget };
-      expect(target.promises.length).toBeGreaterThan(0);
-      for (const promise of target.promises) expect(page).toContain(promise);
-    }
   });
 
   it("has a corpus that is no burden to a checkout", () => {

@@ -220,11 +220,6 @@ async function answerOf({ service }: Session, request: InjectOptions & { readonl
 }
 
 export const target: FuzzTarget = {
-  promises: [
-    "Every request gets an answer that the OpenAPI document allows, in bounded time, and never status 500.",
-    "An error has the body of the contract, its status is that of its code, and it shows nothing of the program's inside.",
-    "Without a key nothing is done but what is public; with a key nothing but what its scopes allow.",
-  ],
   maxBytes: 8 * 1024,
   maxSteps: 3_000_000,
   dictionary,

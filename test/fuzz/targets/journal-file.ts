@@ -103,12 +103,6 @@ function mutate(input: Buffer, random: Random): Buffer | undefined {
 }
 
 export const target: FuzzTarget = {
-  promises: [
-    "A reader of journal files throws nothing but what it documents, whatever a file holds.",
-    "It ends after work that the size of the file bounds, and answers twice the same.",
-    "Answers have the form of the contract, and no more entries than were asked for.",
-    "A sound file beside a damaged one is given whole.",
-  ],
   maxBytes,
   maxSteps: 3_000_000,
   dictionary: () =>

@@ -50,10 +50,6 @@ function mutate(input: Buffer, random: Random): Buffer {
 }
 
 export const target: FuzzTarget = {
-  promises: [
-    "An expression is refused with a reason, or matches what the engine of the language matches once it is written for that.",
-    "To match takes work that the lengths of expression and text bound.",
-  ],
   maxBytes: 512,
   maxSteps: 100_000_000,
   dictionary: () => pieces,

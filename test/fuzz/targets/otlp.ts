@@ -149,12 +149,6 @@ function mutate(input: Buffer, random: Random): Buffer | undefined {
 }
 
 export const target: FuzzTarget = {
-  promises: [
-    "A body of traces is read or refused, and nothing else is thrown.",
-    "Spans that are kept have the form of the contract and bounded length; all spans are either accepted or rejected.",
-    "What is passed on reads as what was received.",
-    "What another implementation of protobuf reads, written as JSON, reads as the same.",
-  ],
   maxBytes: 16 * 1024,
   maxSteps: 5_000_000,
   dictionary: () => [

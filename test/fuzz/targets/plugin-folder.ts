@@ -154,12 +154,6 @@ function mutate(input: Buffer, random: Random): Buffer {
 }
 
 export const target: FuzzTarget = {
-  promises: [
-    "Whatever is in a folder of plugins, each is found or refused with a fault, and nothing is thrown.",
-    "What is found has nothing in it that leads out of it or that others may change, and its program is a file of its own.",
-    "The digest changes with what is in the folder, and with nothing else.",
-    "Nothing outside of the folder is read as a part of it.",
-  ],
   maxBytes: 4 * 1024,
   maxSteps: 2_000_000,
   dictionary: () => [

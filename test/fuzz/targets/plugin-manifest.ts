@@ -13,11 +13,6 @@ const unprintable = /[\p{Cc}\p{Cf}\p{Cs}\u2028\u2029]/u;
 const closed = ["/proc", "/sys", "/dev", "/run", "/var/run", "/tmp", "/var/tmp"];
 
 export const target: FuzzTarget = {
-  promises: [
-    "A manifest is read or refused with faults, each one printable line; nothing is thrown.",
-    "What it runs is in its folder; its limits are those of the documentation; its paths are plain, and none is in a place that no permission opens.",
-    "What may write where root's programs are asks for root.",
-  ],
   maxBytes: 16 * 1024,
   maxSteps: 20_000_000,
   dictionary: () => [

@@ -16,10 +16,6 @@ const documented = (): string =>
   /```yaml\n(.*?)```/s.exec(readFileSync(join(project, "docs/settings.md"), "utf8"))?.[1] ?? "";
 
 export const target: FuzzTarget = {
-  promises: [
-    "A settings file gives settings, or faults, each with a line and column of the file.",
-    "Settings that are accepted are accepted again, as the same, when they are written out.",
-  ],
   maxBytes: 16 * 1024,
   maxSteps: 20_000_000,
   dictionary: () => [

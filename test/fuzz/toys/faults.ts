@@ -4,7 +4,6 @@ const held: Buffer[] = [];
 
 /** Fails in every way in which a target can, by the word that it is given. */
 export const target: FuzzTarget = {
-  promises: [],
   maxBytes: 64,
   maxSteps: 1_000,
   dictionary: () => [],
