@@ -19,9 +19,12 @@ it.each([
   expect(run?.text).toHaveLength(text.length);
 });
 
-it("the tour puts runs of text at their columns", () => {
+it("the tour puts runs of text at their columns, and names the first changed line", () => {
   const runs = [...line("ab"), ...line("c").map((run) => ({ ...run, column: 5 }))];
   expect(textOf(runs)).toBe("ab   c");
+  expect(differenceOf("one 1\ntwo\nthree", "one 2\ntwo\nthree")).toBeUndefined();
+  expect(differenceOf("one 1\ntwo", "one 2\n2 two")).toEqual({ before: "two", now: "0 two" });
+  expect(differenceOf("one", "one\ntwo")).toEqual({ before: "(it ends)", now: "two" });
 });
 
 it.each([
@@ -33,10 +36,4 @@ it.each([
   ["a line", "one\ntwo", "one", false],
 ])("the shape of tour output ignores %s, or not", (_, before, after, isSame) => {
   expect(shapeOf(before) === shapeOf(after)).toBe(isSame);
-});
-
-it("a difference of tour output is its first changed line", () => {
-  expect(differenceOf("one 1\ntwo\nthree", "one 2\ntwo\nthree")).toBeUndefined();
-  expect(differenceOf("one 1\ntwo", "one 2\n2 two")).toEqual({ before: "two", now: "0 two" });
-  expect(differenceOf("one", "one\ntwo")).toEqual({ before: "(it ends)", now: "two" });
 });

@@ -30,11 +30,7 @@ describe("settings of the digest", () => {
 });
 
 describe("settings of chat and email", () => {
-  it("have no targets by default", () => {
-    expect(notificationTargets({})).toEqual({ http: [], email: [] });
-  });
-
-  it("have a target for each channel", () => {
+  it("have a target for each channel, and none by default", () => {
     const paging = { chat: { webhook_url_file: "/etc/page" }, email: { to: ["night@example.org"] } };
     const given = { chat: { webhook_url_file: "/etc/chat" }, email, paging };
     expect(faultsOf(given)).toEqual([]);
@@ -49,14 +45,21 @@ describe("settings of chat and email", () => {
         { channel: "paging_email", settings: { server, from: "steward@example.org", to: ["night@example.org"] } },
       ],
     });
+    expect(notificationTargets({})).toEqual({ http: [], email: [] });
   });
 
-  it("have a mail server of their own for paging", () => {
+  it("have a mail server of their own for paging, and a login with a password file", () => {
     const own = { ...email, smtp: "smtps://mail.example.org", to: ["night@example.org"] };
     const { email: targets } = notificationTargets({ notifications: { paging: { email: own } } });
     expect(targets).toMatchObject([
       { channel: "paging_email", settings: { server: { url: new URL("smtps://mail.example.org") } } },
     ]);
+    const given = { ...email, smtp: "smtps://mail.example.org", user: "steward", password_file: "/etc/pw" };
+    expect(faultsOf({ email: given })).toEqual([]);
+    expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.login).toEqual({
+      user: "steward",
+      passwordFile: "/etc/pw",
+    });
   });
 
   it.each([
@@ -70,15 +73,6 @@ describe("settings of chat and email", () => {
   ] as const)("use STARTTLS for %s with starttls %s: %s", (smtp, starttls, expected) => {
     const given = { ...email, smtp, ...(starttls !== undefined && { starttls }) };
     expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.startTls).toBe(expected);
-  });
-
-  it("have a login with a password file", () => {
-    const given = { ...email, smtp: "smtps://mail.example.org", user: "steward", password_file: "/etc/pw" };
-    expect(faultsOf({ email: given })).toEqual([]);
-    expect(notificationTargets({ notifications: { email: given } }).email[0]?.settings.server.login).toEqual({
-      user: "steward",
-      passwordFile: "/etc/pw",
-    });
   });
 
   it.each<[Notifications, string]>([

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { isRecord, parseJsonObject, recordsIn } from "./values.ts";
 
-it("records are told from other values", () => {
+it("records are told from other values, and parsed from JSON", () => {
   expect([{}, { a: 1 }, [], null, undefined, "text", 1].map(isRecord)).toEqual([
     true,
     true,
@@ -13,9 +13,6 @@ it("records are told from other values", () => {
   ]);
   expect(recordsIn([{ a: 1 }, null, [], { b: 2 }])).toEqual([{ a: 1 }, { b: 2 }]);
   expect(recordsIn({ a: 1 })).toEqual([]);
-});
-
-it("a JSON object is parsed, and nothing else", () => {
   expect(['{"a":1}', "[1]", "null", "{", ""].map(parseJsonObject)).toEqual([
     { a: 1 },
     undefined,

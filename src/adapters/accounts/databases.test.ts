@@ -3,16 +3,13 @@ import { expect, it } from "vitest";
 import { parseUsers } from "../files/users.ts";
 import { parseGroups, parsePasswd, parseShadow } from "./databases.ts";
 
-it("passwd: users are read, and malformed lines ignored", () => {
+it("passwd: users are read with their names, and malformed lines ignored", () => {
   expect(
     parsePasswd("root:x:0:0:root:/root:/usr/bin/zsh\n+::::::\nbad:x:-1:0::/:/bin/sh\nshort:x:1\na:x:7:8:A B,1,:/a:\n"),
   ).toEqual([
     { name: "root", uid: 0, gid: 0, comment: "root", home: "/root", shell: "/usr/bin/zsh" },
     { name: "a", uid: 7, gid: 8, comment: "A B,1", home: "/a", shell: "" },
   ]);
-});
-
-it("passwd: a uid has the name of its first line", () => {
   expect([...parseUsers("root:x:0:0::/root:/bin/sh\ntoor:x:0:0::/:/\n+::::::\nbad:x:a:\nwww:x:33:33")]).toEqual([
     [0, "root"],
     [33, "www"],

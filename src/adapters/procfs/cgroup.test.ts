@@ -25,9 +25,13 @@ it("cgroup limits: a host has none", () => {
   expect(createContainerLimits(root).memory(host)).toEqual(host);
 });
 
-it("cgroup limits: memory is that of the container, without its cache", () => {
+it("cgroup limits: memory is that of the container without its cache, and at most that of the host", () => {
   write({ "memory.max": "400\n", "memory.current": "300\n", "memory.stat": "anon 1\ninactive_file 120\n" });
   expect(createContainerLimits(root).memory(host)).toEqual({ totalBytes: 400, availableBytes: 220 });
+  write({ "memory.max": "800\n", "memory.current": "0\n", "cpu.max": "max 100000\n", "cpu.stat": "usage_usec 5\n" });
+  const limits = createContainerLimits(root);
+  expect(limits.memory({ totalBytes: 1000, availableBytes: 100 })).toEqual({ totalBytes: 800, availableBytes: 100 });
+  expect([limits.cpus(), limits.cpuTimeMicros()]).toEqual([undefined, 5]);
 });
 
 it("cgroup limits: files of v1 are read", () => {
@@ -42,11 +46,4 @@ it("cgroup limits: files of v1 are read", () => {
   const limits = createContainerLimits(root);
   expect(limits.memory(host)).toEqual({ totalBytes: 400, availableBytes: 150 });
   expect([limits.cpus(), limits.cpuTimeMicros()]).toEqual([0.5, 7000]);
-});
-
-it("cgroup limits: memory is at most that of the host", () => {
-  write({ "memory.max": "800\n", "memory.current": "0\n", "cpu.max": "max 100000\n", "cpu.stat": "usage_usec 5\n" });
-  const limits = createContainerLimits(root);
-  expect(limits.memory({ totalBytes: 1000, availableBytes: 100 })).toEqual({ totalBytes: 800, availableBytes: 100 });
-  expect([limits.cpus(), limits.cpuTimeMicros()]).toEqual([undefined, 5]);
 });

@@ -36,19 +36,16 @@ describe("cpuinfo", () => {
   const block = (processor: number, physical: number, core: number) =>
     `processor\t: ${processor}\nmodel name\t: Fast CPU @ 3.00GHz\nphysical id\t: ${physical}\ncore id\t\t: ${core}\n`;
 
-  it("counts cores once, whatever their threads", () => {
+  it("counts cores once, whatever their threads, and is empty for an empty file", () => {
     const text = [block(0, 0, 0), block(1, 0, 1), block(2, 0, 0), block(3, 0, 1), block(4, 1, 0)].join("\n");
     expect(parseCpuInfo(text)).toEqual({ model: "Fast CPU @ 3.00GHz", cores: 3, threads: 5 });
+    expect(parseCpuInfo("")).toEqual({ model: "", cores: 0, threads: 0 });
   });
 
   it("reads ARM boards, which name the machine at the end and no core ids", () => {
     const text =
       "processor\t: 0\nBogoMIPS\t: 108.00\n\nprocessor\t: 1\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n";
     expect(parseCpuInfo(text)).toEqual({ model: "Raspberry Pi 4 Model B Rev 1.4", cores: 2, threads: 2 });
-  });
-
-  it("is empty for an empty file", () => {
-    expect(parseCpuInfo("")).toEqual({ model: "", cores: 0, threads: 0 });
   });
 });
 
@@ -57,14 +54,11 @@ it("/proc/stat counts waiting for the disk as idle and guests once", () => {
 });
 
 describe("meminfo", () => {
-  it("takes the kernel's estimate of what is available", () => {
+  it("has the available memory of the kernel, or an estimate on old kernels", () => {
     expect(parseMemory("MemTotal:       1000 kB\nMemFree:         100 kB\nMemAvailable:    700 kB\n")).toEqual({
       totalBytes: 1_024_000,
       availableBytes: 716_800,
     });
-  });
-
-  it("estimates available memory on old kernels", () => {
     const text = "MemTotal:       1000 kB\nMemFree:         100 kB\nBuffers:          50 kB\nCached:          200 kB\n";
     expect(parseMemory(text).availableBytes).toBe(350 * 1024);
   });

@@ -97,20 +97,14 @@ describe("/proc/PID/stat", () => {
   });
 });
 
-it("the states of a process have names, and unknown letters one too", () => {
+it("the state, command line and I/O of a process are read", () => {
   expect("RSDTtZXIPQ".split("").map((letter) => processState(letter))).toEqual([
     ...["running", "sleeping", "disk_sleep", "stopped", "traced", "zombie", "dead", "idle", "parked", "unknown"],
   ]);
-});
-
-it("/proc/PID/cmdline is joined to a command line", () => {
   expect(parseCommand("/bin/sh\0-c\0echo a\0")).toBe("/bin/sh -c echo a");
   expect(parseCommand("nginx: worker process\0\0\0\0")).toBe("nginx: worker process");
   expect(parseCommand("a\0\0b\0")).toBe("a  b");
   expect(parseCommand("")).toBe("");
-});
-
-it("/proc/PID/io has the bytes of disks", () => {
   const text = "rchar: 1\nwchar: 2\nsyscr: 3\nsyscw: 4\nread_bytes: 5\nwrite_bytes: 6\ncancelled_write_bytes: 7\n";
   expect(parseIo(text)).toEqual({ readBytes: 5, writtenBytes: 6 });
   expect(parseIo("")).toBeUndefined();

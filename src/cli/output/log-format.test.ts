@@ -19,7 +19,7 @@ const entry = (rest: Partial<LogEntry> = {}): LogEntry => ({
 });
 
 describe("a log entry on a terminal", () => {
-  it("has the line of journalctl", () => {
+  it("has the line of journalctl, with further lines indented", () => {
     expect(formatEntry(entry(), "short", plainScreen)).toBe("Jan 03 04:05:06 web1 nginx[12]: started\n");
     expect(formatEntry(entry({ pid: null, identifier: "" }), "short", plainScreen)).toBe(
       "Jan 03 04:05:06 web1 nginx.service: started\n",
@@ -27,9 +27,6 @@ describe("a log entry on a terminal", () => {
     expect(formatEntry(entry(), "short-iso", plainScreen)).toMatch(
       /^2026-01-03T04:05:06[+-]\d{4} web1 nginx\[12\]: started\n$/,
     );
-  });
-
-  it("has further lines indented", () => {
     expect(formatEntry(entry({ message: "one\ntwo\n" }), "short", plainScreen)).toBe(
       `Jan 03 04:05:06 web1 nginx[12]: one\n${" ".repeat(32)}two\n`,
     );

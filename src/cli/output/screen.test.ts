@@ -19,7 +19,7 @@ it.each([
   expect(paint(screen, "red", "x")).toBe(hasColours ? "\u001b[31mx\u001b[39m" : "x");
 });
 
-it("lines are cut at the width of a terminal, and not in a pipe", () => {
+it("output is cut at the width of its own terminal, and not in a pipe", () => {
   const on = (stdout: object) => screenOfProcess({ stdout, stderr: pipe, environment: {} }).columns();
   expect([on(terminal), on({ isTTY: true, columns: 0 }), on({ isTTY: true, columns: 3 }), on(pipe)]).toEqual([
     90,
@@ -27,9 +27,6 @@ it("lines are cut at the width of a terminal, and not in a pipe", () => {
     20,
     undefined,
   ]);
-});
-
-it("standard error has its own colours and width", () => {
   const screen = (stdout: object, stderr: object) => screenOfProcess({ stdout, stderr, environment: {} });
   const file = screen(terminal, pipe);
   expect([file.hasColours, file.hasErrorColours, file.errorColumns()]).toEqual([true, false, undefined]);

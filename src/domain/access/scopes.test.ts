@@ -53,13 +53,10 @@ describe("scopes", () => {
     expect(allows(["nonsense", "services:restart:"], "services:restart", "")).toBe(false);
   });
 
-  it("expand roles, once each, and name what is unknown", () => {
+  it("expand roles and sets, once each, whole or narrowed", () => {
     expect(expandScopes(["admin", "system:read"])).toEqual({ scopes });
     expect(expandScopes(["viewer", "root"])).toEqual({ unknown: "root" });
     expect(expandScopes(["toString"])).toEqual({ unknown: "toString" });
-  });
-
-  it("expand a set, whole or narrowed", () => {
     const verbs = ["restart", "start", "stop", "reload", "enable", "mask"];
     expect(expandScopes(["services:control"])).toEqual({ scopes: verbs.map((verb) => `services:${verb}`) });
     expect(expandScopes(["services:control:nginx"])).toEqual({
@@ -129,16 +126,13 @@ describe("scopes of hosts", () => {
     expect(knownScopes([text])).toEqual([]);
   });
 
-  it("hold on hosts of that name, whole or up to the first dot, in any case", () => {
+  it("allow nothing until resolved for a host, and then hold up to the first dot, in any case", () => {
     const granted = ["services:restart:nginx.service@web-*", "system:reboot@db"];
     expect(on("web-1", granted)).toEqual(["services:restart:nginx.service"]);
     expect(on("WEB-1.example.org.", granted)).toEqual(["services:restart:nginx.service"]);
     expect(on("db.example.org", granted)).toEqual(["system:reboot"]);
     expect(on("db-2", granted)).toEqual([]);
     expect(on("", granted)).toEqual([]);
-  });
-
-  it("allow nothing until they are resolved for a host", () => {
     expect(allows(["system:reboot@*"], "system:reboot")).toBe(false);
     expect(resourcesOf(["logs:read:a.service@*"], "logs:read")).toEqual([]);
   });

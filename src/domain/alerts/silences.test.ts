@@ -29,20 +29,6 @@ const wanted = (forMs: number) => ({
 });
 
 describe("a silence", () => {
-  it("holds for its alert until it ends, and is removed then", async () => {
-    const silences = open();
-    silences.add(wanted(60_000));
-    expect([silences.isSilenced({ alert: "DiskSpaceLow" }), silences.isSilenced({ alert: "HighCPUUsage" })]).toEqual([
-      true,
-      false,
-    ]);
-    await clock.advance(59_999);
-    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(true);
-    await clock.advance(1);
-    expect(silences.isSilenced({ alert: "DiskSpaceLow" })).toBe(false);
-    expect([silences.list(), store.silences()]).toEqual([[], []]);
-  });
-
   it("of a check does not hold for alerts and other checks", () => {
     const silences = open();
     const { alert, ...rest } = wanted(60_000);

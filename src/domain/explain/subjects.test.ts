@@ -19,7 +19,7 @@ const resultOf = (given: Partial<HealthCheckResult>): HealthCheckResult => ({
 });
 
 describe("subjectsOf", () => {
-  it("finds units anywhere in the details", () => {
+  it("finds units in the details, and those of the check", () => {
     const details = {
       units: [{ name: "nginx.service", result: "exit-code" }, { name: "srv-data.mount" }],
       output: "CRITICAL: app@1.service, (backup.timer) dev-disk\\x2dby.swap are down",
@@ -31,15 +31,12 @@ describe("subjectsOf", () => {
       "backup.timer",
       "dev-disk\\x2dby.swap",
     ]);
+    expect(subjectsOf(resultOf({ check_id: "raid_status" })).units).toEqual(["kernel", "mdmonitor.service"]);
   });
 
   it("finds programs by the names of fields", () => {
     const details = { kills: [{ process: "java", pid: 7 }], changed_by: { program: "apt" }, note: "cat", process: "" };
     expect(subjectsOf(resultOf({ details }))).toEqual({ units: [], identifiers: ["java", "apt"] });
-  });
-
-  it("adds the units that belong to the check", () => {
-    expect(subjectsOf(resultOf({ check_id: "raid_status" })).units).toEqual(["kernel", "mdmonitor.service"]);
   });
 
   it("ignores patterns and paths, and is bounded", () => {

@@ -44,13 +44,6 @@ const run = (hard: CheckLevel, status: CheckStatus = hard) => ({
 const told = () => news.map(({ before, hard, changes }) => `${before} to ${hard}, ${changes}`);
 
 describe("notifications of a check", () => {
-  it("come once for a hard failure, and once for its end", () => {
-    const watch = start();
-    for (const hard of ["pass", "fail", "fail", "pass", "pass"] as const) watch.ran(run(hard));
-    expect(told()).toEqual(["pass to fail, 1", "fail to pass, 1"]);
-    expect(news[0]?.result.message).toBe("it is fail");
-  });
-
   it("come for warnings if settings ask for them, and else only for failures and their end", async () => {
     const watch = start();
     watch.ran(run("warn"));
@@ -186,16 +179,6 @@ describe("notifications of a check", () => {
     watch.ran(run("fail"));
     watch.ran(run("pass"));
     expect(told()).toEqual([]);
-  });
-
-  it("do not come while the check is silenced, and come for a failure that outlasts the silence", () => {
-    silenced = true;
-    const watch = start();
-    watch.ran(run("fail"));
-    expect(told()).toEqual([]);
-    silenced = false;
-    watch.ran(run("fail"));
-    expect(told()).toEqual(["pass to fail, 1"]);
   });
 
   it("of a check that flaps are two within an hour, and the next one says how often it changed", async () => {

@@ -31,15 +31,12 @@ it.each([0, 1, 125, 126, 127, 128, 65_535, 65_536, 65_537, 1_000_000])(
   },
 );
 
-it("WebSocket frames can be concatenated", () => {
+it("WebSocket frames can be concatenated, and report errors and dropped frames", () => {
   expect(read(Buffer.concat([encodeTextFrame("a"), encodeTextFrame(""), encodeTextFrame("b")]))).toEqual([
     "a",
     "",
     "b",
   ]);
-});
-
-it("WebSocket frames report errors and dropped frames", () => {
   const details = { field: "unit" };
   expect(read(encodeErrorFrame({ code: "FORBIDDEN", message: "no", details })).map((text) => JSON.parse(text))).toEqual(
     [{ type: "error", message: "no", error: { code: "FORBIDDEN", message: "no", details } }],
