@@ -27,7 +27,7 @@ it("the protocol of the privileged side reads the same messages, wherever what a
     }),
   ));
 
-it("the protocol of the privileged side reads nothing but whole lines of JSON, or says what is wrong", () =>
+it("the protocol of the privileged side reads complete lines of JSON, or fails with a reason", () =>
   fc.assert(
     fc.asyncProperty(fc.uint8Array({ maxLength: 200 }), fc.nat(100), async (bytes, maxBytes) => {
       const error = await readAll(bytes, maxBytes, []).then(
@@ -47,7 +47,7 @@ it.each([
   await expect(read(text)).rejects.toThrow(why);
 });
 
-it("the protocol of the privileged side gives each message before the next has arrived", async () => {
+it("the protocol of the privileged side yields each message before the next has arrived", async () => {
   const messages = readMessages(arriving(Buffer.from("1\n2\nx"), [2, 4]), 10);
   expect([await messages.next(), await messages.next()]).toMatchObject([{ value: 1 }, { value: 2 }]);
   await expect(messages.next()).rejects.toThrow(/closed in the middle/);

@@ -15,7 +15,7 @@ function fakeFd(behaviour: { takes?: number; fails?: string } = {}) {
   return { behaviour, calls, write };
 }
 
-it("the line writer writes the lines of one turn with one call, in order", async () => {
+it("the line writer writes the lines of one turn with one call", async () => {
   const { calls, write } = fakeFd();
   const writer = createLineWriter(1, write);
   writer.write("a\n");
@@ -27,7 +27,7 @@ it("the line writer writes the lines of one turn with one call, in order", async
   expect(calls).toEqual(["a\nü\n", "c\n"]);
 });
 
-it("the line writer writes at once when told to, and goes on after a short write", () => {
+it("the line writer flushes at once on request, and continues a short write", () => {
   const { calls, write } = fakeFd({ takes: 3 });
   const writer = createLineWriter(1, write);
   writer.write("abcdefgh\n");
@@ -35,7 +35,7 @@ it("the line writer writes at once when told to, and goes on after a short write
   expect(calls).toEqual(["abc", "def", "gh\n"]);
 });
 
-it("the line writer keeps what a full pipe does not take, and loses nothing", async () => {
+it("the line writer buffers lines while the pipe is full", async () => {
   const fd = fakeFd({ fails: "EAGAIN" });
   const writer = createLineWriter(1, fd.write);
   writer.write("a\n");
@@ -47,7 +47,7 @@ it("the line writer keeps what a full pipe does not take, and loses nothing", as
   expect(writer.dropped()).toBe(0);
 });
 
-it("the line writer keeps no more than it can, and goes on when the reader is gone", () => {
+it("the line writer drops lines beyond its bound, and after the reader is gone", () => {
   const fd = fakeFd({ fails: "EAGAIN" });
   const writer = createLineWriter(1, fd.write);
   for (let count = 0; count < 100; count += 1) {
@@ -61,7 +61,7 @@ it("the line writer keeps no more than it can, and goes on when the reader is go
   expect(gone.dropped()).toBe(1);
 });
 
-it("the line writer writes a line that has to be out behind those that wait, before it returns, and throws where nobody takes it", () => {
+it("the line writer writes an urgent line behind the waiting ones before it returns, or throws", () => {
   const { calls, write } = fakeFd({ takes: 4 });
   const writer = createLineWriter(1, write);
   writer.write("before\n");

@@ -24,11 +24,11 @@ const server = [
   "45 26 0:45 / /run/credentials/x.service ro - tmpfs tmpfs rw,size=1024k",
 ];
 
-it("data mounts: leaves out pseudo file systems, images, and the parts of memory that are the system's own", () => {
+it("data mounts exclude pseudo file systems, images and memory of the system", () => {
   expect(pathsOf(server)).toEqual(["/run", "/", "/dev/shm", "/run/lock", "/boot/efi"]);
 });
 
-it("data mounts: leaves out what another machine or a program answers for", () => {
+it("data mounts exclude network and FUSE file systems", () => {
   expect(
     pathsOf([
       "28 1 254:1 / / rw - ext4 /dev/vda1 rw",
@@ -43,7 +43,7 @@ it("data mounts: leaves out what another machine or a program answers for", () =
   ).toEqual(["/", "/mnt/d", "/tank"]);
 });
 
-it("data mounts: takes each device once, at the shortest path where all of it is, else at that of a bind mount", () => {
+it("data mounts have each device once, at the shortest path of its root or of a bind mount", () => {
   expect(
     pathsOf([
       "28 1 0:30 /@ / rw - btrfs /dev/vda1 rw,subvolid=256,subvol=/@",
@@ -56,7 +56,7 @@ it("data mounts: takes each device once, at the shortest path where all of it is
   ).toEqual(["/", "/data", "/mnt/bound", "/mnt/part"]);
 });
 
-it("data mounts: always takes the root: a directory of another file system, a share, an ostree deployment", () => {
+it("data mounts always include the root: of another file system, a share, or an ostree deployment", () => {
   expect(pathsOf(["500 480 254:0 /var/lib/machines/web / rw - ext4 /dev/vda rw"])).toEqual(["/"]);
   expect(pathsOf(["500 480 0:50 / / rw - nfs4 server:/root rw"])).toEqual(["/"]);
   expect(pathsOf(["500 480 0:51 / / rw - virtiofs root rw"])).toEqual(["/"]);
@@ -70,7 +70,7 @@ it("data mounts: always takes the root: a directory of another file system, a sh
   ).toEqual(["/", "/boot"]);
 });
 
-it("data mounts: leaves out files that are bound into a container, and takes the directory beside them", () => {
+it("data mounts exclude files bound into a container, and include directories", () => {
   const container = parseMountinfo(
     [
       "60 1 0:60 / / rw - overlay overlay rw,lowerdir=/l",
@@ -83,13 +83,13 @@ it("data mounts: leaves out files that are bound into a container, and takes the
   expect(chosen.map(({ path }) => path)).toEqual(["/", "/srv/application"]);
 });
 
-it("data mounts: counts the overlay of a container as its root, and those of its guests not", () => {
+it("data mounts include the overlay of a container as its root, not those of its guests", () => {
   const overlay = (id: number, path: string) => `${id} 1 0:${id} / ${path} rw - overlay overlay rw,lowerdir=/l`;
   expect(pathsOf([overlay(60, "/")])).toEqual(["/"]);
   expect(pathsOf([overlay(61, "/var/lib/containers/1/merged")])).toEqual([]);
 });
 
-it("data mounts: leaves out a mount that lies hidden below another", () => {
+it("data mounts exclude a mount hidden by another", () => {
   expect(
     choose([
       "28 1 254:1 / / rw - ext4 /dev/vda1 rw",
@@ -99,7 +99,7 @@ it("data mounts: leaves out a mount that lies hidden below another", () => {
   ).toMatchObject([{ path: "/" }, { path: "/mnt", source: "/dev/sdb1" }]);
 });
 
-it("data mounts: tells a file system that became read-only from one that was made so", () => {
+it("data mounts that became read-only differ from those mounted so", () => {
   expect(
     choose(
       [
@@ -129,7 +129,7 @@ it("data mounts: tells a file system that became read-only from one that was mad
   ]);
 });
 
-it("data mounts: reports which of them a path lies on, through bind mounts and subvolumes, and none for pseudo file systems", () => {
+it("the data mount of a path is found through bind mounts and subvolumes", () => {
   const mounts = parseMountinfo(
     [
       ...server,

@@ -74,7 +74,7 @@ it.each([
   // What is read of a service for one connection that has ended between the list and the question.
   ["web@1-2-3.service", { ...running, ActiveState: "inactive" }, {}, false],
   ["web@1-2-3.service", { ...running, ActiveState: "deactivating" }, {}, false],
-])("%s with %j %j is to stay active: %s", (name, properties, ofKind, stays) => {
+])("the unit %s with %j %j is to stay active: %s", (name, properties, ofKind, stays) => {
   expect(staysActive(name, properties, ofKind)).toBe(stays);
 });
 
