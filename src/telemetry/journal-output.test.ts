@@ -15,28 +15,10 @@ it("a log line has the priority of its level, also from child loggers", () => {
   log.child({ a: 1 }).error("m");
   log.info("m");
   expect(lines.map((line) => line.slice(0, line.indexOf("{")))).toEqual([
-    "<7>",
-    "<7>",
-    "",
-    "<4>",
-    "<3>",
-    "<2>",
-    "",
-    "<4>",
-    "<3>",
-    "",
+    ...["<7>", "<7>", "", "<4>", "<3>", "<2>", "", "<4>", "<3>", ""],
   ]);
   expect(lines.map((line) => (JSON.parse(line.slice(line.indexOf("{"))) as { level: string }).level)).toEqual([
-    "trace",
-    "debug",
-    "info",
-    "warn",
-    "error",
-    "fatal",
-    "info",
-    "warn",
-    "error",
-    "info",
+    ...["trace", "debug", "info", "warn", "error", "fatal", "info", "warn", "error", "info"],
   ]);
 });
 

@@ -6,42 +6,16 @@ const known = (folder: string, name: string): boolean =>
 
 describe("names of temporary files", () => {
   it.each([
-    "tmp.AbCdEf0123",
-    "tmpa1b2_3c4",
-    "ccAbCd12.o",
-    "ccAbCd12.ltrans.out",
-    "sortAbC123",
-    "phpAbC123",
-    "magick-0123456789abcdefABCDEF",
-    "apt.conf.AbC123",
-    "fileutl.message.AbC123",
+    ...["tmp.AbCdEf0123", "tmpa1b2_3c4", "ccAbCd12.o", "ccAbCd12.ltrans.out", "sortAbC123", "phpAbC123"],
+    ...["magick-0123456789abcdefABCDEF", "apt.conf.AbC123", "fileutl.message.AbC123"],
   ])("of known programs may be removed: %s", (name) => {
     expect([known("/tmp", name), known("/var/tmp", name)]).toEqual([true, true]);
   });
 
   it.each([
-    "tmp.AbCdEf012",
-    "tmp.AbCdEf01234",
-    "tmp.AbCdEf0123\n",
-    "\ntmp.AbCdEf0123",
-    "tmp.AbCd/f0123",
-    "..",
-    "-rf",
-    "",
-    ".X0-lock",
-    ".X11-unix",
-    "systemd-private-1-a.service-b",
-    "sess_0123456789",
-    "sorted.csv",
-    "sortlists",
-    "phpinfo.php",
-    "phpbackup",
-    "sortedlist",
-    "tmpdatabase",
-    "notes.txt",
-    "tmpfiles",
-    "core",
-    "ssh-AbCdEf012345",
+    ...["tmp.AbCdEf012", "tmp.AbCdEf01234", "tmp.AbCdEf0123\n", "\ntmp.AbCdEf0123", "tmp.AbCd/f0123", "..", "-rf"],
+    ...["", ".X0-lock", ".X11-unix", "systemd-private-1-a.service-b", "sess_0123456789", "sorted.csv", "sortlists"],
+    ...["phpinfo.php", "phpbackup", "sortedlist", "tmpdatabase", "notes.txt", "tmpfiles", "core", "ssh-AbCdEf012345"],
   ])("of others may not: %j", (name) => {
     expect([known("/tmp", name), known("/var/tmp", name)]).toEqual([false, false]);
   });

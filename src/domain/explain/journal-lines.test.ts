@@ -43,23 +43,7 @@ async function linesOf(entries: readonly LogEntry[], granted: "all" | readonly s
   return { ...found, searches };
 }
 
-describe("journalLines", () => {
-  it("queries warnings first, around the change and of the last hour, and only what is granted", async () => {
-    const { searches } = await linesOf([], ["kernel"]);
-    const hour = { since: (nowMs - 3_600_000) * 1000, until: nowMs * 1000 + 999 };
-    const change = { since: (nowMs - 601_000) * 1000, until: nowMs * 1000 + 999 };
-    expect(searches.map(({ since, until, priority }) => ({ since, until, priority }))).toEqual(
-      [
-        { ...change, priority: 4 },
-        { ...hour, priority: 4 },
-        { ...change, priority: undefined },
-        { ...hour, priority: undefined },
-      ].flatMap((each) => [each, each]),
-    );
-    // The units that are named and granted; for a program, all that are granted.
-    for (const { units } of searches) expect(units).toEqual(["kernel"]);
-  });
-
+describe("journal lines of an explanation", () => {
   it("queries nothing without a granted unit", async () => {
     expect((await linesOf([entryOf("secret thing", 0)], [])).searches).toEqual([]);
     const { searches, lines, omitted } = await linesOf([], ["other.service"]);

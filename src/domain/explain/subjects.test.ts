@@ -18,7 +18,7 @@ const resultOf = (given: Partial<HealthCheckResult>): HealthCheckResult => ({
   ...given,
 });
 
-describe("subjectsOf", () => {
+describe("the subjects of a check", () => {
   it("finds units in the details, and those of the check", () => {
     const details = {
       units: [{ name: "nginx.service", result: "exit-code" }, { name: "srv-data.mount" }],

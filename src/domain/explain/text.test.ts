@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { utf8Length } from "#kernel/text.ts";
 import { beginningOf, citedLines, cutTo, inert, inertLines } from "./text.ts";
 
-describe("inert", () => {
+describe("escaped text", () => {
   it.each([
     ["two\nlines\r\tmore", "two\\nlines\\r\\tmore"],
     ["\u001b[31mred\u001b[0m", "\\u{001b}[31mred\\u{001b}[0m"],
@@ -29,7 +29,7 @@ describe("inert", () => {
   });
 });
 
-describe("cutTo", () => {
+describe("a text that is cut", () => {
   it("says how much it cut off, within its bound", () => {
     expect(cutTo("short", 100)).toBe("short");
     expect(cutTo(`${"ä".repeat(40)}`, 50)).toBe(`${"ä".repeat(14)}…[52 bytes cut off]`);
@@ -43,7 +43,7 @@ describe("cutTo", () => {
   });
 });
 
-describe("beginningOf", () => {
+describe("the beginning of a text", () => {
   it.each([
     ["a short text", "one\ntwo\n", ["one", "two", ""]],
     ["nothing", "", [""]],
@@ -78,7 +78,7 @@ describe("beginningOf", () => {
   });
 });
 
-describe("citedLines", () => {
+describe("cited lines", () => {
   it.each([
     ["It failed [L3].", [3]],
     ["[L7] came before [L3], as [L7] says", [7, 3]],
