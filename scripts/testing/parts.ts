@@ -86,7 +86,6 @@ export const parts: readonly Part[] = [
         "host/checks",
         "host/fixes",
         "host/quiet-hosts",
-        "host/time-services",
         "ports/check-history-month",
         "ports/containers-real",
         "ports/folder-sizes-wide",
@@ -107,9 +106,7 @@ export const parts: readonly Part[] = [
     minutes: 0,
     commands: [
       long(
-        "host/access",
         "host/compromised",
-        "host/key-store",
         "host/privileges-hostile",
         "host/privileges-sandbox",
         "host/root-record",
@@ -168,7 +165,7 @@ export const parts: readonly Part[] = [
     proves: "each command on a host and in terminals, completion in each shell, contexts, hostile answers",
     directories: ["src/cli"],
     minutes: 0,
-    commands: [long("host/cli", "host/searches", "security/cli-answers", "security/terminal")],
+    commands: [long("host/cli", "security/cli-answers", "security/terminal")],
   },
   {
     name: "observability",
@@ -177,8 +174,6 @@ export const parts: readonly Part[] = [
     minutes: 0,
     commands: [
       long(
-        "host/alerts",
-        "host/explain",
         "host/observability",
         "host/traces-received",
         "host/tracing",

@@ -32,7 +32,7 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     expect(listed.stdout.match(/createKey +id=\w+ name=key-\d/g)).toHaveLength(3);
   });
 
-  it("is whole after requests without a key whose path, parameter or host cannot be read, and still shows a change", async () => {
+  it("is intact after requests without a key whose path, parameter or host is unreadable, and still shows a change", async () => {
     const { port } = new URL(session.service.url);
     const head = (path: string, host = "localhost"): string => `GET ${path} HTTP/1.1\r\nHost: ${host}\r\n\r\n`;
     const long = `/api/v1/auth/keys/${"x".repeat(2_000)}`;
@@ -62,7 +62,7 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     expect(await steward("verify")).toMatchObject({ exitCode: 0 });
   });
 
-  it("goes on, over a restart too, where the file system lets nobody do anything but append", async () => {
+  it("goes on, over a restart too, on files that can only be appended to", async () => {
     await session.shell(`chattr +a ${folder} ${folder}/*.log`);
     await session.service.restart();
     await makeKeys(2);
@@ -75,7 +75,7 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     await session.shell(`chattr -a ${folder} ${folder}/*.log`);
   });
 
-  it("says of a restart during which the service was killed that nobody knows what came of it", async () => {
+  it("records a restart during which the service was killed as one without a known outcome", async () => {
     await session.writeUnits({
       "slow.service": ["[Service]", "Type=notify", "NotifyAccess=all", "ExecStart=/bin/sleep infinity"],
     });
@@ -94,24 +94,5 @@ describeOnHost("the audit log on a host", { fileSystem: "ext4", checks: [] }, (s
     await session.service.restart();
     expect((await session.api.listAudit({ query: { operation: "restartService" } })).entries).toHaveLength(1);
     expect(await steward("verify")).toMatchObject({ exitCode: 0 });
-  });
-
-  it("shows that its end was cut off, or that it was made again, while the service was not there", async () => {
-    await session.shell(`systemctl stop steward.service && cp -a ${first} /root/kept`);
-    const cut = `head -n -2 /root/kept > ${first}`;
-    await session.shell(cut);
-    expect(await steward("verify", "--no-journal")).toMatchObject({ exitCode: 0 });
-    const broken = await steward("verify");
-    expect(broken).toMatchObject({
-      exitCode: 1,
-      stdout: expect.stringMatching(/broken: .*: entries after \d+ are missing: the journal \(.*\) knows entry \d+/),
-    });
-    // Going on from there does not hide it.
-    await session.service.restart();
-    await makeKeys(3);
-    expect(await steward("verify")).toMatchObject({
-      exitCode: 1,
-      stdout: expect.stringMatching(/is not the one that the journal .* knows: the log was written anew/),
-    });
   });
 });

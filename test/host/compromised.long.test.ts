@@ -31,7 +31,7 @@ describeOnHost("a compromised service", (session) => {
     await session.shell(`rm ${secretFile}`);
   });
 
-  it("has root do what the operations can do", async () => {
+  it("can have root do what the operations do", async () => {
     const operation = newOperation();
     expect(await request("packages.refresh", {})).toHaveProperty("output");
     await write(

@@ -52,12 +52,10 @@ describeOnHost("hostile text and names on a real host", (session) => {
     expect(await session.api.enablePlugin({ params: { name: "certificates" }, body: {} })).toMatchObject({
       success: true,
     });
-    await shell("touch /srv/before && sleep 1");
+    await shell("touch /srv/before");
   });
 
-  it("hostile text: runs nothing and changes nothing on a host where everything works", {
-    timeout: 600_000,
-  }, async () => {
+  it("hostile text: runs nothing and changes nothing on a host where everything works", async () => {
     const before = await stateOf(session);
     const pid = await session.service.pid();
     // What root is asked for takes the start of a process each time; a few texts are as good as all.
@@ -94,7 +92,7 @@ describeOnHost("hostile text and names on a real host", (session) => {
     expect(await leftBehind(session)).toBe("");
   });
 
-  it("hostile names: files, units and processes of others are text in every answer", { timeout: 300_000 }, async () => {
+  it("hostile names: files, units and processes of others are text in every answer", async () => {
     const { host, shell, api } = session;
     await session.writeUnits({
       "marked.service": [
@@ -127,7 +125,8 @@ b' '\`touch ${trace}\`' '<script>' "$(printf 'x\\033[2J')" "$(printf 'a\\377b')"
       const path = `${operation.base === "root" ? "" : "/api/v1"}${operation.path}`;
       const reply = await sendTo(target(session), { method: "GET", path, headers: {}, body: undefined });
       expect([name, reply.headers]).toMatchObject([name, { "x-content-type-options": "nosniff" }]);
-      if (name !== "getMetrics") JSON.parse(reply.body);
+      if (String(reply.headers["content-type"]).startsWith("application/json")) JSON.parse(reply.body);
+      else expect(["getMetrics", "exportLogs"]).toContain(name);
       expect([name, reply.status < errorStatus.INTERNAL_ERROR]).toEqual([name, true]);
     }
     const { services } = await api.listServices({ query: { limit: 1000 } });

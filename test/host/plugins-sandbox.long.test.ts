@@ -92,7 +92,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     "socket packet": "EAFNOSUPPORT",
   };
 
-  it("can do what a plugin needs, and nothing of what it should not", async () => {
+  it("can do what a plugin needs, and nothing that it should not", async () => {
     await writePlugin(session, "report", reportingPlugin);
     expect(await withTerminal(() => report("report"))).toEqual({
       ...untouchable,
@@ -147,7 +147,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     });
   });
 
-  it("is not run where another user could lead it elsewhere than it asked for", async () => {
+  it("does not run where another user could redirect a path that it asked for", async () => {
     await session.shell(
       "mkdir -p /srv/users/alice && chown 1000 /srv/users/alice && ln -sfn /etc /srv/users/alice/out",
     );
@@ -181,7 +181,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect(rooted.end?.stdout).toBe(`0\n${shadow}\n`);
   });
 
-  it("takes what it started with it, be it a daemon that is deaf to SIGTERM", async () => {
+  it("takes a daemon with it that it started and that is deaf to SIGTERM", async () => {
     await writePlugin(
       session,
       "daemon",
@@ -200,14 +200,14 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect((await callPlugin(session, "daemon")).end).toMatchObject({ exitCode: 2, stdout: "started\n" });
   });
 
-  it("is ended when its time is over, deaf or not", async () => {
+  it("is ended at its time limit, deaf to SIGTERM or not", async () => {
     await writePlugin(session, "deaf", shell("trap '' TERM INT HUP", "while :; do sleep 1; done"), ["timeout: 2s"]);
     expect(await callPlugin(session, "deaf")).toMatchObject({
       notRun: "PluginNotRun: it took longer than the 2 s that it has, and was ended with all that it had started",
     });
   });
 
-  it("loses nothing of what it wrote before its time was over, run by the service", async () => {
+  it("keeps in the answer what it wrote before its time limit", async () => {
     await writePlugin(session, "speaks", shell("echo begun; echo trouble >&2; exec sleep 1000"), ["timeout: 2s"]);
     const params = { name: "speaks" };
     await session.api.enablePlugin({ params, body: {} });
@@ -218,7 +218,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     await session.api.disablePlugin({ params });
   });
 
-  it("is ended when nobody waits for it any more", async () => {
+  it("is ended when its caller is gone", async () => {
     await writePlugin(session, "waits", shell("exec sleep 1000"));
     const line = pluginCommand({ folder: "waits" })
       .map((word) => `'${word}'`)
@@ -233,7 +233,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     });
   });
 
-  it("is ended by systemd when its service is killed", async () => {
+  it("is ended by systemd when its caller is killed", async () => {
     await writePlugin(session, "orphan", shell("trap '' TERM HUP PIPE", "while :; do sleep 1; done"), ["timeout: 1s"]);
     const line = pluginCommand({ folder: "orphan" })
       .map((word) => `'${word}'`)
@@ -277,7 +277,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect(end?.stderr).toMatch(/\/var\/tmp\/x: Read-only file system/);
   });
 
-  it("may print a gigabyte, of which the beginning is kept", async () => {
+  it("may print a gigabyte, of which the start is kept", async () => {
     await writePlugin(session, "flood", shell("head -c 1000000000 /dev/zero | tr '\\0' x", "exit 1"), [
       "timeout: 240s",
     ]);
@@ -320,7 +320,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect((await callPlugin(session, "bomb")).end).toMatchObject({ exitCode: 0, stdout: "19\n" });
   });
 
-  it("reaches the network as far as it asked for, and is not run where that cannot be kept to", async () => {
+  it("reaches the network as far as it asked for, and does not run where that cannot be enforced", async () => {
     const port = new URL(session.service.url).port;
     const program = python(
       "import errno, socket",
@@ -340,7 +340,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     else expect(local.end.stdout).toBe("connected\n");
   });
 
-  it("may lose its folder while it runs, and is noticed when it has changed", async () => {
+  it("may lose its directory while it runs, and has another digest once it changed", async () => {
     await writePlugin(session, "brief", shell('sleep 1000; echo done; ls "$STEWARD_PLUGIN_DIR"'));
     const running = callPlugin(session, "brief");
     await eventually(async () => {
@@ -367,7 +367,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     );
   });
 
-  it("says of every end what it was", async () => {
+  it("reports how it ended", async () => {
     const codes = { exit: "exit 203", word: "echo x; exit 226", crash: "kill -SEGV $$", soft: "kill -TERM $$" };
     const ends: Record<string, unknown> = {};
     for (const [name, line] of Object.entries(codes)) {
@@ -384,14 +384,14 @@ describeOnHost("plugins in their sandbox", (session) => {
     expect(await session.shell("systemctl list-units --failed --plain --no-legend")).toBe("");
   });
 
-  it("hands over arguments and input as they are", async () => {
+  it("gets arguments and input unchanged", async () => {
     await writePlugin(session, "tells", shell('printf "<%s>" "$@"', "cat"));
     const args = ["$HOME", "$$", "%n", "a b", "", "'\"\\", "\n", "--help", "ü"];
     const { end } = await callPlugin(session, "tells", { args, stdin: "in ü" });
     expect(end?.stdout).toBe(`${args.map((word) => `<${word}>`).join("")}in ü`);
   });
 
-  it("is enabled where its unit can be started on this host alone, and nothing of it runs for that", async () => {
+  it("is enabled only where its unit can be started, and does not run for that", async () => {
     await writePlugin(session, "tried", shell("touch /dev/shm/ran; echo ran"));
     const params = { name: "tried" };
     const enabled = () => session.api.enablePlugin({ params, body: {} });
@@ -429,7 +429,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     await session.api.disablePlugin({ params });
   });
 
-  it("runs in a unit that systemd itself takes for safe", async () => {
+  it("runs in a unit that systemd-analyze rates as safe", async () => {
     await writePlugin(session, "lasts", shell("exec sleep 1000"));
     const running = callPlugin(session, "lasts");
     const unit = await eventually(async () => {

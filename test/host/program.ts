@@ -10,14 +10,7 @@ const checkout = fileURLToPath(new URL("../..", import.meta.url));
 const inGuest = "/opt/steward";
 const folderBelow = "node_modules/.cache/program";
 /** What tests run inside beside the program, see `driver`. */
-const drivers = [
-  "run-check",
-  "run-operations",
-  "run-packages",
-  "run-plugin",
-  "run-receivers",
-  "run-snapshots",
-] as const;
+const drivers = ["run-check", "run-operations", "run-packages", "run-plugin", "run-snapshots"] as const;
 const driverSources = drivers.map((name) => `test/host/support/${name}.ts`);
 /** What decides what the program is. */
 const sources = [

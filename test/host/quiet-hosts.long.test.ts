@@ -4,7 +4,6 @@ import { bootHost, type Host } from "./host.ts";
 import { installedPrograms } from "./program.ts";
 import type { Suite } from "./recipe.ts";
 import { eventually } from "./support/eventually.ts";
-import { withKernelClock } from "./support/kernel-clock.ts";
 import { nameServer } from "./support/name-server.ts";
 import { makePackageSources } from "./support/package-sources.ts";
 import { missingImage } from "./support/session.ts";
@@ -18,12 +17,8 @@ type Found = Pick<HealthCheckResult, "check_id" | "status" | "message">;
 /** What a check may say of a quiet host, and why that is true. */
 type Reasons = Readonly<Record<string, { readonly says: RegExp; readonly reason: string }>>;
 
-/** The kernel is that of the machine that runs the tests, and how busy that is no test decides. */
-const ofTheMachine: Reasons = {
-  cpu_load: { says: /^The processors were/, reason: "the processors are those of the machine, which has other work" },
-  pressure: { says: /^In the last minutes/, reason: "the kernel counts what waits on the whole machine" },
-  memory: { says: /of memory is used/, reason: "the memory is that of the machine" },
-};
+/** They judge the machine that runs the tests, which has other work. */
+const ofTheMachine = ["cpu_load", "memory", "pressure"];
 
 const ofBooted: Reasons = {
   ssh_config: {
@@ -70,13 +65,14 @@ async function runAll(ask: Ask): Promise<readonly Found[]> {
  * is still needed.
  */
 function expectQuiet(name: string, results: readonly Found[], reasons: Reasons): void {
-  const bad = results.filter(({ status }) => status === "warn" || status === "fail");
-  const known = { ...ofTheMachine, ...reasons };
+  const bad = results.filter(
+    ({ check_id: id, status }) => !ofTheMachine.includes(id) && (status === "warn" || status === "fail"),
+  );
   const why = [...new Set(bad.map(({ check_id: id }) => id))].map(
-    (id) => `  ${id}: ${known[id]?.reason ?? "no reason is known"}\n`,
+    (id) => `  ${id}: ${reasons[id]?.reason ?? "no reason is known"}\n`,
   );
   process.stdout.write(`${name}:\n${table(results.slice(-results.length / rounds))}${why.join("")}`);
-  const unexpected = bad.filter(({ check_id: id, message }) => known[id]?.says.test(message) !== true);
+  const unexpected = bad.filter(({ check_id: id, message }) => reasons[id]?.says.test(message) !== true);
   expect(unexpected.map(({ check_id: id, status, message }) => [id, status, message])).toEqual([]);
   expect(bad.map(({ check_id: id }) => id)).toEqual(expect.arrayContaining(Object.keys(reasons)));
 }
@@ -101,25 +97,6 @@ async function bootQuiet(suite: Suite): Promise<Host> {
   await host.exec(["systemctl", "unmask", "ssh.service"]);
   await host.exec(["systemctl", "start", "ssh.service"]);
   return host;
-}
-
-/** What is trouble where a way out is missed. */
-const ofIsolation = ["dns_resolution", "network_connectivity", "security_updates", "time_sync"] as const;
-
-/** Takes away the way out and all that is behind it, and lets the time pass that this takes to show. */
-async function cutOff(host: Host): Promise<void> {
-  const unit = ["[Service]", "ExecStart=/bin/sleep infinity", "[Install]", "WantedBy=multi-user.target", ""];
-  await host.writeFile("/etc/systemd/system/clock-setter.service", unit.join("\n"));
-  await host.writeFile("/usr/lib/systemd/ntp-units.d/10-test.list", "clock-setter.service\n");
-  const lines = [
-    `ip link delete ${out}`,
-    `systemctl stop ${nameServerUnit} systemd-timedated.service`,
-    "systemctl daemon-reload",
-    "timedatectl set-ntp true",
-    "touch -d '9 days ago' /var/lib/apt/lists",
-    "rm -f /var/lib/apt/periodic/*",
-  ];
-  await host.exec(["sh", "-ec", lines.join("\n")]);
 }
 
 const bareRoot = "/srv/bare";
@@ -180,58 +157,16 @@ for (const [suite, name] of suites) {
     });
     afterAll(() => host?.stop());
 
-    it("has no check that warns or fails without a true reason", { timeout: 300_000 }, async () => {
+    it("has no check that warns or fails without a known reason", async () => {
       if (host === undefined) throw new Error("the host has not been booted");
       const service = await host.startService({ env: { STEWARD_RATE_LIMITS: "off" } });
       expectQuiet(name, await runAll(asker(host, service.url, service.adminKey)), ofBooted);
     });
 
-    it("nor has a container in it that runs the service alone", { timeout: 300_000 }, async () => {
+    it("has no such check in a container that runs the service alone either", async () => {
       if (host === undefined) throw new Error("the host has not been booted");
       const bare = await startContainer(host);
       expectQuiet(`a container on ${name}`, await runAll(bare), ofContainer);
-    });
-
-    it("nor, where that is what settings say, one without a way out", { timeout: 600_000 }, async () => {
-      if (host === undefined) throw new Error("the host has not been booted");
-      const env = { STEWARD_RATE_LIMITS: "off" };
-      const machine = host;
-      await cutOff(machine);
-      const start = async (config: string): Promise<Ask> => {
-        const { url, adminKey } = await machine.startService({ config, env });
-        return asker(machine, url, adminKey);
-      };
-      const ofAll = (ask: Ask) => Promise.all(ofIsolation.map((id) => ask<Found>(`/health/checks/${id}`)));
-      await withKernelClock(async ({ believe }) => {
-        await believe(false);
-        const missed = await start("");
-        await eventually(async () =>
-          expect((await ofAll(missed)).map(({ check_id: id, status }) => [id, status])).toEqual([
-            ["dns_resolution", "fail"],
-            ["network_connectivity", "fail"],
-            ["security_updates", "warn"],
-            ["time_sync", "warn"],
-          ]),
-        );
-        const meant = await start("health: { isolated: true }\n");
-        expectQuiet(`${name} without a way out`, await runAll(meant), ofBooted);
-        expect(await ofAll(meant)).toEqual(
-          ofIsolation.map((id) =>
-            expect.objectContaining({ check_id: id, status: "skip", message: expect.stringContaining("(isolated)") }),
-          ),
-        );
-        // What can be reached is checked as anywhere.
-        await machine.exec(["systemd-run", `--unit=${nameServerUnit}`, "python3", "/usr/local/lib/name-server.py"]);
-        await believe(true);
-        await eventually(async () =>
-          expect((await ofAll(meant)).map(({ check_id: id, status }) => [id, status])).toEqual([
-            ["dns_resolution", "pass"],
-            ["network_connectivity", "skip"],
-            ["security_updates", "skip"],
-            ["time_sync", "pass"],
-          ]),
-        );
-      });
     });
   });
 }

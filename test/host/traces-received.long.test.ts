@@ -33,7 +33,7 @@ describeOnHost("traces that users of the host send to the installed service", (s
     await session.service.restart();
   });
 
-  it("neither pass for the service's own nor push out others", { timeout: 120_000 }, async () => {
+  it("are marked as received, and a flood of one user pushes out no others", async () => {
     await eventually(async () => expect(await session.service.logs()).toContain("receiving traces"));
     await send("root", 5, "aa", "backup");
     await send("daemon", 5, "bb", "app");

@@ -449,8 +449,8 @@ export const incidents: readonly Incident[] = [
       ["src/adapters/exec/index.test.ts", "kills a command that takes too long, with its children"],
       ["src/adapters/exec/lines.test.ts", "cuts a line that is too long and goes on with the next"],
       ["src/adapters/exec/lines.test.ts", "ends when its time is over"],
-      ["test/host/plugins-sandbox.long.test.ts", "may print a gigabyte, of which the beginning is kept"],
-      ["test/host/plugins-sandbox.long.test.ts", "is ended when its time is over, deaf or not"],
+      ["test/host/plugins-sandbox.long.test.ts", "may print a gigabyte, of which the start is kept"],
+      ["test/host/plugins-sandbox.long.test.ts", "is ended at its time limit, deaf to SIGTERM or not"],
     ],
   },
   {
@@ -513,10 +513,13 @@ export const incidents: readonly Incident[] = [
         "test/host/installed.host.test.ts",
         "cannot write to directories of the privileged side or of root, nor read what is root's",
       ],
-      ["test/host/privileges-hostile.long.test.ts", "takes over nothing through a link in the place of all of them"],
-      ["test/host/privileges-hostile.long.test.ts", "does what it has taken over, whatever becomes of it"],
-      ["test/host/privileges-hostile.long.test.ts", "goes on from no record but its own"],
-      ["test/host/privileges-hostile.long.test.ts", "has given nothing away, and written nothing elsewhere"],
+      ["test/host/privileges-hostile.long.test.ts", "accepts nothing through a link in place of their directory"],
+      ["test/host/privileges-hostile.long.test.ts", "carries out what it accepted, whatever becomes of the request"],
+      ["test/host/privileges-hostile.long.test.ts", "resumes from no record but its own"],
+      [
+        "test/host/privileges-hostile.long.test.ts",
+        "has disclosed nothing and written nothing elsewhere after all of this",
+      ],
     ],
   },
   {
@@ -547,7 +550,7 @@ export const incidents: readonly Incident[] = [
     seen: "",
     cause: "what extends a root service is root",
     tests: [
-      ["test/host/plugins-sandbox.long.test.ts", "can do what a plugin needs, and nothing of what it should not"],
+      ["test/host/plugins-sandbox.long.test.ts", "can do what a plugin needs, and nothing that it should not"],
       [
         "test/host/plugins-sandbox.long.test.ts",
         "is root only when it asks for it, and even then does not see the keys",
