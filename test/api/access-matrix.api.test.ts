@@ -1,22 +1,16 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#contract/index.ts";
-import type { Operation, Plan } from "#contract/operation.ts";
-import type { PasskeyCreationOptions } from "#contract/passkeys.ts";
+import type { Operation } from "#contract/operation.ts";
 import { narrowableScopes, scopes } from "#contract/scopes.ts";
-import { planLifetimeMs } from "#domain/access/plan-tokens.ts";
-import { createAuthenticator } from "./authenticator.ts";
 import {
   messageOf,
   pathOf,
-  reasonOf,
   send,
   startTestService,
   type TestReply,
   type TestRequest,
   type TestService,
 } from "./harness.ts";
-import { mutations } from "./mutations.ts";
-import { elevatedSession, fromPage, pageOrigin, sessionHeaders } from "./passkeys.ts";
 
 const twoDiffer = "cannot tell who calls: two different credentials were sent (send one of them)";
 
@@ -318,105 +312,5 @@ describe("access matrix", () => {
     expect((await send(service, { path: `/api/v1/health?api_key=${service.admin}`, from: nextAddress() })).status).toBe(
       401,
     );
-  });
-});
-
-/**
- * The faults of plan tokens for what no key in a header does; for all other mutations they are in `plan-tokens.api.test.ts`.
- * `plan_changed` cannot occur: these plans say nothing but what is in the call, and the id and the name of the key, which never change.
- */
-describe("plan tokens of sign-in, elevation and passkeys", () => {
-  type Headers = Readonly<Record<string, string>>;
-  interface Call {
-    readonly path: string;
-    readonly body: object;
-    readonly headers: Headers;
-  }
-  /** A call that succeeds; made again, it is the same call of the same key. */
-  type Prepare = (service: TestService) => Promise<() => Promise<Call>>;
-
-  const readOnly = async (service: TestService, key = service.admin): Promise<Headers> =>
-    sessionHeaders(await fromPage(service, "/auth/sessions", { key }));
-  const calls: Readonly<Record<string, Prepare>> = {
-    createSession({ admin }) {
-      const call = { path: "/auth/sessions", body: { key: admin }, headers: {} };
-      return Promise.resolve(() => Promise.resolve(call));
-    },
-    // Its halves are good no more once it is elevated: another session of the key asks.
-    elevateSession: (service) =>
-      Promise.resolve(async () => ({
-        path: "/auth/sessions/elevate",
-        body: { key: service.admin },
-        headers: await readOnly(service),
-      })),
-    async createPasskey(service) {
-      const headers = await elevatedSession(service);
-      const options = await fromPage(service, "/auth/passkeys/creation-options", undefined, headers);
-      const credential = createAuthenticator(pageOrigin).create(options.json as PasskeyCreationOptions);
-      const call = { path: "/auth/passkeys", body: { name: "laptop", credential }, headers };
-      return () => Promise.resolve(call);
-    },
-  };
-
-  /** The call by another key, wherever that is. */
-  const as = async (call: Call, key: string): Promise<Call> => ({
-    ...call,
-    ...("key" in call.body && { body: { key } }),
-    ...("cookie" in call.headers && { headers: await elevatedSession(service, key) }),
-  });
-
-  let service: TestService;
-  beforeEach(async () => {
-    service = await startTestService({ rateLimits: "off" });
-  });
-  afterEach(() => service.app.close());
-
-  const done = ({ path, body, headers }: Call, token?: string, of = service): Promise<TestReply> =>
-    fromPage(of, path, body, { ...headers, ...(token !== undefined && { "x-plan-token": token }) });
-  const tokenOf = async (call: Call): Promise<string> => {
-    const { status, json, text } = await done({ ...call, path: `${call.path}?dry_run=true` });
-    expect([call.path, status, text]).toEqual([call.path, 200, text]);
-    return (json as Plan).plan_token ?? "";
-  };
-
-  it("are those of all mutations that are not in plan-tokens.api.test.ts", () => {
-    const all = Object.entries<Operation>(operations).filter(([, { effect }]) => effect !== "read");
-    const others = new Set<string>(mutations.map(([name]) => name));
-    expect(all.map(([name]) => name).filter((name) => !others.has(name))).toEqual(Object.keys(calls));
-  });
-
-  describe.each(Object.entries(calls))("plan tokens of %s", (_, prepare) => {
-    it("are accepted once, and not needed", async () => {
-      const again = await prepare(service);
-      const first = await again();
-      const token = await tokenOf(first);
-      const reply = await done(first, token);
-      expect([reply.status < 300, reply.text]).toEqual([true, reply.text]);
-      expect(reasonOf(await done(await again(), token))).toEqual([409, "plan_used"]);
-    });
-
-    it("are refused for another call, key or host, and when they were changed or have expired", async () => {
-      const again = await prepare(service);
-      const call = await again();
-      const token = await tokenOf(call);
-      const silence = { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" };
-      const stranger = await startTestService({ rateLimits: "off" });
-      const foreign = await (await prepare(stranger))();
-      const answers = {
-        "another operation": await send(service, {
-          ...{ method: "POST", path: "/api/v1/alerts/silences", body: silence, key: service.admin },
-          headers: { "x-plan-token": token },
-        }),
-        "another host": await done(foreign, token, stranger),
-        "a token that was touched": await done(await again(), `${token.slice(0, -3)}AAA`),
-        "another key": await done(await as(call, service.key([...scopes])), token),
-      };
-      for (const [what, reply] of Object.entries(answers))
-        expect([what, ...reasonOf(reply)]).toEqual([what, 409, "plan_mismatch"]);
-      expect((await done(await again(), "x")).status).toBe(400);
-      await stranger.app.close();
-      await service.clock.advance(planLifetimeMs);
-      expect(reasonOf(await done(await again(), token))).toEqual([409, "plan_expired"]);
-    });
   });
 });
