@@ -4,7 +4,7 @@ import { canWait, type Operation } from "#contract/operation.ts";
 import { isGateable, scopes } from "#contract/scopes.ts";
 import type { ApprovalPolicy } from "#domain/access/approval-rules.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
-import { reasonOf, send, type TestReply, type TestRequest } from "./harness.ts";
+import { reasonOf, send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "./mutations.ts";
 
 const services: MutableService[] = [];
@@ -343,19 +343,15 @@ describe("key, token and session of one key", () => {
 
   /** What is sent by a key, a token of it, or an elevated session of it. */
   function credentialOf(
-    { service, clock }: MutableService,
+    made: MutableService,
     kind: (typeof kinds)[number],
     key: string,
     granted: readonly string[] = all,
-  ) {
-    const keyId = key.slice(4, 12);
+  ): Pick<TestRequest, "key" | "headers"> {
     if (kind === "key") return { key };
-    if (kind === "token") {
-      const token = service.keyring.createToken(keyId, granted, clock.now() + hourMs / 2);
-      return { headers: { authorization: `Bearer ${token}` } };
-    }
-    const { cookie, secret } = service.sessions.elevate(service.sessions.begin(keyId, null).session);
-    return { headers: { origin: "http://localhost", cookie: `steward=${cookie}`, "x-steward-session": secret } };
+    if (kind === "session") return { headers: sessionOf(made, key, true) };
+    const token = made.service.keyring.createToken(key.slice(4, 12), granted, made.clock.now() + hourMs / 2);
+    return { headers: { authorization: `Bearer ${token}` } };
   }
   /** Approves as that credential does: in a session with the plan that it was shown. */
   async function approveBy(

@@ -11,6 +11,7 @@ import {
   messageOf,
   pathOf,
   send,
+  sessionOf,
   startTestService,
   type TestReply,
   type TestRequest,
@@ -175,16 +176,8 @@ describe("the judgement of a call is its answer", () => {
   });
 
   type Credential = Pick<TestRequest, "key" | "headers">;
-  interface Halves {
-    readonly cookie: string;
-    readonly secret: string;
-  }
-  const inSession = ({ cookie, secret }: Halves): Credential => ({
-    headers: { origin: "http://localhost", cookie: `steward=${cookie}`, "x-steward-session": secret },
-  });
-  const begin = ({ service: { sessions }, admin }: MutableService) => sessions.begin(admin.slice(4, 12), null);
-  const readOnly = (made: MutableService): Credential => inSession(begin(made));
-  const elevated = (made: MutableService): Credential => inSession(made.service.sessions.elevate(begin(made).session));
+  const readOnly = (made: MutableService): Credential => ({ headers: sessionOf(made, made.admin) });
+  const elevated = (made: MutableService): Credential => ({ headers: sessionOf(made, made.admin, true) });
   const token = async (made: MutableService): Promise<Credential> => {
     const { json } = await send(made, { method: "POST", path: "/api/v1/auth/tokens", key: made.admin });
     return { headers: { authorization: `Bearer ${(json as { access_token: string }).access_token}` } };

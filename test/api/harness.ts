@@ -391,6 +391,13 @@ export async function send({ app }: Pick<TestService, "app">, request: TestReque
   };
 }
 
+/** What a page of the service sends of a new session of a key. */
+export function sessionOf({ service: { sessions } }: Pick<TestService, "service">, key: string, isElevated = false) {
+  const begun = sessions.begin(key.slice(4, 12), null);
+  const { cookie, secret } = isElevated ? sessions.elevate(begun.session) : begun;
+  return { origin: "http://localhost", cookie: `steward=${cookie}`, "x-steward-session": secret };
+}
+
 /** The message of a refusal. */
 export const messageOf = ({ json }: Pick<TestReply, "json">): string => (json as ErrorBody).error.message;
 

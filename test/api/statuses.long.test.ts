@@ -86,7 +86,7 @@ async function start(...options: Parameters<typeof startMutableService>): Promis
   return service;
 }
 
-describe("successes", () => {
+describe("a success", () => {
   it.each(names)("of %s", async (name) => {
     const started = await start();
     const { status, text } = await send(started, await callOf(started, name));
@@ -102,20 +102,23 @@ describe("successes", () => {
     },
   );
 
-  it.each(rowsWith(({ versioned }) => versioned === true))("of %s for who has it", async (name) => {
-    const started = await start();
-    const request = await callOf(started, name);
-    const { etag = "" } = (await send(started, request)).headers;
-    expect((await send(started, withHeaders(request, { "if-none-match": etag }))).status).toBe(304);
-  });
+  it.each(rowsWith(({ versioned }) => versioned === true))(
+    "of %s for a client that has its tag is 304",
+    async (name) => {
+      const started = await start();
+      const request = await callOf(started, name);
+      const { etag = "" } = (await send(started, request)).headers;
+      expect((await send(started, withHeaders(request, { "if-none-match": etag }))).status).toBe(304);
+    },
+  );
 
-  it.each(rowsWith(({ outlives }) => outlives === true))("of %s that goes on", async (name) => {
+  it.each(rowsWith(({ outlives }) => outlives === true))("of %s that goes on is 202", async (name) => {
     const started = await start();
     const request = withHeaders(await callOf(started, name), { prefer: "respond-async" });
     expect((await send(started, request)).status).toBe(202);
   });
 
-  it.each(rowsWith((operation) => canWait(operation)))("of %s that waits for approval", async (name) => {
+  it.each(rowsWith((operation) => canWait(operation)))("of %s that waits for approval is 202", async (name) => {
     const started = await start();
     const { scope, alsoNeeds = [] } = row(name);
     const own = heldByProposers[name] ?? [];
@@ -124,7 +127,7 @@ describe("successes", () => {
     expect((await send(started, await callOf(started, name, key))).status).toBe(202);
   });
 
-  it.each(Object.values<Stream>(streams))("of the stream $path", async ({ path }) => {
+  it.each(Object.values<Stream>(streams))("of the stream $path is 101", async ({ path }) => {
     const started = await start();
     const url = await started.app.listen({ host: "127.0.0.1", port: 0 });
     const { socket } = await openStream(url, `${apiBase}${path}`, { headers: { "X-API-Key": started.admin } });
@@ -139,14 +142,14 @@ async function requestOf(started: MutableService, name: string, key = started.ad
   return stream === undefined ? callOf(started, name as OperationName, key) : { path: `${apiBase}${stream.path}`, key };
 }
 
-describe("refusals", () => {
+describe("a refusal", () => {
   it.each(errorCases)("of %s: %s", (...given) =>
     provokeError(given, (started) => {
       service = Object.assign(started, { provider: undefined as never });
     }).then(({ json }) => expect(json).toMatchObject({ error: { code: given[1] } })),
   );
 
-  it.each(everything)("of %s by what is wrong with any request", async (name) => {
+  it.each(everything)("of %s for a malformed request, a foreign host, and no credential", async (name) => {
     const started = await start();
     const request = await requestOf(started, name);
     const statusOf = async (headers: TestRequest["headers"], by = request) =>
@@ -158,7 +161,7 @@ describe("refusals", () => {
     await send(started, { ...anonymous(request), body: undefined, key: started.key([]) });
   });
 
-  it.each(everything)("of %s by budgets", async (name) => {
+  it.each(everything)("of %s for a used-up budget", async (name) => {
     const started = await start({ rateLimits: { perMinute: 50, perHour: 1000 }, metricsPublic: "never" });
     const key = started.key(roles.admin);
     const request = await requestOf(started, name, key);
@@ -175,13 +178,13 @@ describe("refusals", () => {
     expect(reply.json).toMatchObject({ error: { code: "CONFLICT", details: { reason: "plan_mismatch" } } });
   });
 
-  it("of a stream of an operation that does not exist", async () => {
+  it("of a stream of an unknown operation", async () => {
     const started = await start();
     await send(started, { path: `${apiBase}/ws/operations?id=nothing`, key: started.admin });
   });
 });
 
-it.each(everything)("an error of the service itself: %s", async (name) => {
+it.each(everything)("an internal error of %s is 500", async (name) => {
   let isBroken = false;
   const started = await start({}, (app) => {
     holdToDocument(app);
@@ -192,7 +195,7 @@ it.each(everything)("an error of the service itself: %s", async (name) => {
   expect((await send(started, request)).status).toBe(500);
 });
 
-describe("what is not there", () => {
+describe("UNAVAILABLE", () => {
   const fullDisk = () =>
     Object.assign(new Error("ENOSPC: no space left on device"), { code: "ENOSPC", path: "/var/x" });
   const tooManyFiles = () => Object.assign(new Error("EMFILE: too many open files"), { code: "EMFILE" });
@@ -200,7 +203,7 @@ describe("what is not there", () => {
     expect(json).toMatchObject({ error: { code: "UNAVAILABLE" } });
 
   it.each(rowsWith(({ effect, scope }) => effect === "read" && scope !== "public"))(
-    "room on the disk, for %s",
+    "without room on the disk, for %s",
     async (name) => {
       const started = await startOnPorts();
       ({ service } = started);
@@ -215,24 +218,27 @@ describe("what is not there", () => {
     },
   );
 
-  it("another file descriptor, for getOperation", async () => {
+  it("without another file descriptor, for getOperation", async () => {
     const started = await start();
     const request = await callOf(started, "getOperation");
     breakMethod({ port: started.operationStore, how: "throws" }, "read", tooManyFiles);
     expectUnavailable(await send(started, request));
   });
 
-  it.each<OperationName>(["listApprovals", "getApproval"])("room among those that wait, for %s", async (name) => {
-    const started = await start();
-    const proposal = await callOf(started, "restartService", started.key(["propose:services:restart"]));
-    const { location = "" } = (await send(started, proposal)).headers;
-    const path = name === "getApproval" ? location : `${apiBase}/approvals`;
-    const request = { path: `${path}?wait=30s`, key: started.admin };
-    const waiting = Array.from({ length: 64 }, () => send(started, request));
-    expectUnavailable(await send(started, request));
-    started.service.abort();
-    expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
-  });
+  it.each<OperationName>(["listApprovals", "getApproval"])(
+    "without room among waiting requests, for %s",
+    async (name) => {
+      const started = await start();
+      const proposal = await callOf(started, "restartService", started.key(["propose:services:restart"]));
+      const { location = "" } = (await send(started, proposal)).headers;
+      const path = name === "getApproval" ? location : `${apiBase}/approvals`;
+      const request = { path: `${path}?wait=30s`, key: started.admin };
+      const waiting = Array.from({ length: 64 }, () => send(started, request));
+      expectUnavailable(await send(started, request));
+      started.service.abort();
+      expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
+    },
+  );
 
   const never = () => new Promise<never>(() => undefined);
   type Hang = (started: MutableService) => unknown;
@@ -246,21 +252,24 @@ describe("what is not there", () => {
     ["listLogins", {}, ({ logins }) => Object.assign(logins, { sessions: never })],
     ["listProcesses", {}, ({ processes }) => Object.assign(processes, { sample: never })],
   ];
-  it.each(hanging)("an answer before the connection is idle for too long, for %s", async (name, overrides, hang) => {
-    const started = await start(overrides);
-    hang(started);
-    const { path } = await callOf(started, name);
-    const url = await started.app.listen({ host: "127.0.0.1", port: 0 });
-    started.app.server.once("request", async ({ socket }: { readonly socket: Socket }) => {
-      // It is at work by then; what Node says of a connection on which nothing has moved for a minute.
-      for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-      socket.emit("timeout");
-    });
-    const answer = await fetch(`${url}${path}`, { headers: { "X-API-Key": started.admin } });
-    expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code: "UNAVAILABLE" } }]);
-  });
+  it.each(hanging)(
+    "without an answer before the connection is idle for too long, for %s",
+    async (name, overrides, hang) => {
+      const started = await start(overrides);
+      hang(started);
+      const { path } = await callOf(started, name);
+      const url = await started.app.listen({ host: "127.0.0.1", port: 0 });
+      started.app.server.once("request", async ({ socket }: { readonly socket: Socket }) => {
+        // It is at work by then; what Node says of a connection on which nothing has moved for a minute.
+        for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+        socket.emit("timeout");
+      });
+      const answer = await fetch(`${url}${path}`, { headers: { "X-API-Key": started.admin } });
+      expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code: "UNAVAILABLE" } }]);
+    },
+  );
 
-  it.each(rowsWith(isMutation))("a service that goes on, for %s that was planned", async (name) => {
+  it.each(rowsWith(isMutation))("while the service stops, for a planned %s", async (name) => {
     const started = await start();
     const request = await callOf(started, name);
     const { plan_token: token } = (await send(started, withQuery(request, "dry_run=true"))).json as {
@@ -271,8 +280,8 @@ describe("what is not there", () => {
   });
 });
 
-describe("the ledger", () => {
-  it("has every status of every operation in the document, but for those that are listed with a reason", () => {
+describe("the statuses that were provoked", () => {
+  it("are all those of the document, but for those that are listed with a reason", () => {
     expect(documented.length).toBeGreaterThan(800);
     expect(documented.filter((each) => !met.has(each)).sort()).toEqual(Object.keys(unprovoked).sort());
   });
