@@ -1,10 +1,10 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { fakeMeasured } from "../fakes/folder-sizes.ts";
-import { runInProcess } from "./cli-run.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-beforeEach(async () => {
+const { steward, url } = useSteward(async () => {
   service = await startTestService();
   service.folderSizes.folders.set(
     "/srv",
@@ -18,8 +18,8 @@ beforeEach(async () => {
       otherFileSystems: { total: 1, paths: ["/srv/mnt"] },
     }),
   );
+  return service;
 });
-afterEach(() => service.app.close());
 
 const read = (query: string, scope: string) =>
   send(service, { path: `/api/v1/system/disk-usage?path=/srv${query}`, key: service.key([scope]) });
@@ -47,10 +47,9 @@ describe("disk usage", () => {
       await new Promise((resolve) => signal.addEventListener("abort", resolve));
       throw signal.reason;
     };
-    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
     const leaving = new AbortController();
     const headers = { "X-API-Key": service.admin };
-    const asked = fetch(`${url}/api/v1/system/disk-usage?path=/srv`, { headers, signal: leaving.signal });
+    const asked = fetch(`${url()}/api/v1/system/disk-usage?path=/srv`, { headers, signal: leaving.signal });
     await begun;
     leaving.abort();
     await expect(asked).rejects.toThrow();
@@ -59,15 +58,13 @@ describe("disk usage", () => {
   });
 
   it("is printed with bars", async () => {
-    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-    const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
-    const { code, out, err } = await runInProcess(["du", "/srv"], { environment, now: service.clock.now });
+    const { code, out, err } = await steward("du /srv");
     expect(code).toBe(0);
     expect(out).toMatch(/^≥ 2\.9 MiB +75 % +█{15}░{5} +\/srv\/a\/$/m);
     expect(out).toMatch(/^977 KiB +25 % +█{5}░{15} +\/srv\/x/m);
     expect(out + err).not.toContain("\u001b");
     expect(err).toMatch(/no time.*\n.*not read: 2 folders.*\n.*other file systems.*\/srv\/mnt/);
-    const json = await runInProcess(["du", "/srv", "--json"], { environment, now: service.clock.now });
+    const json = await steward("du /srv --json");
     expect(JSON.parse(json.out)).toMatchObject({ bytes: 4_000_000 });
   });
 });

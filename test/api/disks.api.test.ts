@@ -1,16 +1,16 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { DiskList } from "#contract/disks.ts";
 import { fakeDevice } from "../fakes/block-devices.ts";
 import { fakeVolume } from "../fakes/mount-table.ts";
 import { createFakeRaidArrays, fakeRaidArray } from "../fakes/raid-arrays.ts";
-import { runInProcess } from "./cli-run.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-beforeEach(async () => {
+const { steward } = useSteward(async () => {
   service = await startTestService({ raidArrays: createFakeRaidArrays([fakeRaidArray({ workingDevices: 1 })]) });
+  return service;
 });
-afterEach(() => service.app.close());
 
 const read = async (): Promise<DiskList> => {
   const { status, json } = await send(service, { path: "/api/v1/system/disks", key: service.key(["system:read"]) });
@@ -77,9 +77,7 @@ describe("disks", () => {
   it("are printed as a tree", async () => {
     buildHost();
     service.mountTable.swaps = [{ path: "/dev/sdb", type: "partition", sizeBytes: 1, usedBytes: 0, priority: 1 }];
-    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-    const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
-    const { code, out, err } = await runInProcess(["disks"], { environment, now: service.clock.now });
+    const { code, out, err } = await steward("disks");
     expect([code, err]).toEqual([0, "steward: not shown: usage of /mnt: it is not asked\n"]);
     const lines = out.split("\n").map((line) => line.replaceAll(/ {2,}/g, "  "));
     expect(lines[1]).toMatch(/^sda {2}disk {2}954 MiB/);
@@ -88,7 +86,7 @@ describe("disks", () => {
     expect(lines[4]).toMatch(/^ {2}└─vg-root {2}lvm {2}954 MiB {2}488 KiB {2}439 KiB {2}53 % {2}\/ {2}ext4 {2}10 %/);
     expect(lines[5]).toMatch(/^sdb .*\[swap\]/);
     expect(out).not.toContain("\u001b");
-    const json = await runInProcess(["disks", "--json"], { environment, now: service.clock.now });
+    const json = await steward("disks --json");
     expect(JSON.parse(json.out)).toEqual(await read());
   });
 });

@@ -1,11 +1,11 @@
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import type { NetworkState } from "#contract/network.ts";
 import { fakeLink, fakeRoute } from "../fakes/links.ts";
-import { runInProcess } from "./cli-run.ts";
 import { send, startTestService, type TestService } from "./harness.ts";
+import { useSteward } from "./steward.ts";
 
 let service: TestService;
-beforeEach(async () => {
+const { steward } = useSteward(async () => {
   service = await startTestService();
   service.links.found = [
     fakeLink("lo", { kind: "loopback", state: "unknown", mac: null, mtu: 65_536 }),
@@ -26,8 +26,8 @@ beforeEach(async () => {
     { protocol: "udp", address: "::", port: 53, unit: null },
     { protocol: "tcp", address: "0.0.0.0", port: 80, unit: "nginx.service" },
   ];
+  return service;
 });
-afterEach(() => service.app.close());
 
 const read = async (): Promise<NetworkState> => {
   const { status, json } = await send(service, { path: "/api/v1/system/network", key: service.key(["system:read"]) });
@@ -85,9 +85,7 @@ describe("the network", () => {
       ...service.listeners.found,
       { protocol: "tcp", address: "::1", port: 81, unit: "a\u001b[2J" },
     ];
-    const url = await service.app.listen({ host: "127.0.0.1", port: 0 });
-    const environment = { STEWARD_URL: url, STEWARD_API_KEY: service.admin };
-    const { code, out, err } = await runInProcess(["network"], { environment, now: service.clock.now });
+    const { code, out, err } = await steward("network");
     expect([code, err]).toEqual([0, ""]);
     expect(out).toMatch(/^lo +up +loopback/m);
     expect(out).toMatch(/^eth0 +up +192\.0\.2\.2\/24 +ether +1500 +1000 Mbit\/s/m);
@@ -98,7 +96,7 @@ describe("the network", () => {
     expect(out).toMatch(/^0\.0\.0\.0:80 +tcp +nginx\.service/m);
     expect(out).toContain("\nname servers: 192.0.2.53 (forwards to 192.0.2.9)\n");
     expect(out).not.toContain("\u001b");
-    const json = await runInProcess(["network", "--json"], { environment, now: service.clock.now });
+    const json = await steward("network --json");
     expect(JSON.parse(json.out)).toEqual(await read());
   });
 });
