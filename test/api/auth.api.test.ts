@@ -2,7 +2,7 @@ import * as fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CreatedKey, KeyEntry, Token } from "#contract/auth.ts";
 import { roles, scopes } from "#contract/scopes.ts";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -188,9 +188,7 @@ describe("API keys", () => {
   it("cannot be given what the giver does not have", async () => {
     const limited = service.key(["keys:admin", "services:restart:app-*"]);
     const grant = (...wanted: string[]) => post("/auth/keys", limited, { name: "x", scopes: wanted });
-    expect((await grant("system:read")).json).toMatchObject({
-      error: { code: "FORBIDDEN", details: { required_scope: "system:read" } },
-    });
+    expect((await grant("system:read")).json).toMatchObject(errorWith("FORBIDDEN", { required_scope: "system:read" }));
     expect((await grant("admin")).status).toBe(403);
     expect((await grant("services:restart")).status).toBe(403);
     expect((await grant("services:restart:nginx.service")).status).toBe(403);
@@ -223,9 +221,7 @@ describe("API keys", () => {
       ],
     });
     const refused = await make(kept, "y");
-    expect(refused.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "client_cert_sha256" } },
-    });
+    expect(refused.json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "client_cert_sha256" }));
     expect(refused.text).toContain(id);
     await send(service, { method: "DELETE", path: `/api/v1/auth/keys/${id}`, key: service.admin });
     expect((await make(kept, "y")).status).toBe(201);
@@ -259,9 +255,7 @@ describe("API keys", () => {
     [{ name: "x", scopes: [], client_cert_sha256: "xy".repeat(32) }, "client_cert_sha256"],
   ])("refuses %j", async (body, field) => {
     const reply = await post("/auth/keys", service.admin, body);
-    expect(reply.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field, issue: expect.any(String) } },
-    });
+    expect(reply.json).toMatchObject(errorWith("VALIDATION_ERROR", { field, issue: expect.any(String) }));
   });
 
   it("have the time of their last use", async () => {

@@ -8,7 +8,7 @@ import type { ChatPart, ChatProvider } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
-import { send, startTestService, type TestService, turnsUntil } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService, turnsUntil } from "./harness.ts";
 
 const messages = [{ role: "user" as const, content: "Hello" }];
 const path = "/api/v1/connectors/chat";
@@ -107,9 +107,9 @@ describe("an answer in pieces", () => {
     local.failNext(refused);
     const response = await open();
     expect([response.status, response.headers.get("content-type")]).toEqual([503, "application/json; charset=utf-8"]);
-    expect(await response.json()).toMatchObject({
-      error: { code: "UNAVAILABLE", details: { connector: "local", provider_status: 500, retryable: false } },
-    });
+    expect(await response.json()).toMatchObject(
+      errorWith("UNAVAILABLE", { connector: "local", provider_status: 500, retryable: false }),
+    );
     limit = 1;
     await (await open()).text();
     const over = await open();
@@ -133,7 +133,7 @@ describe("an answer in pieces", () => {
     for (let steps = 0; steps < 100 && attempts === 1; steps += 1) await service.clock.advance(500);
     expect(eventsIn(await (await pending).text())).toMatchObject([
       { event: "delta", data: { content: "Hel" } },
-      { event: "error", data: { error: { code: "UNAVAILABLE", details: { provider_status: 503, retryable: true } } } },
+      { event: "error", data: errorWith("UNAVAILABLE", { provider_status: 503, retryable: true }) },
     ]);
     expect(attempts).toBe(2);
     // One attempt of which nobody knows is not counted, what came of the other one is.
@@ -196,7 +196,7 @@ describe("an answer in pieces", () => {
     service.service.abort();
     expect(eventsIn(await response.text()).at(-1)).toMatchObject({
       event: "error",
-      data: { error: { code: "UNAVAILABLE", details: { connector: "local", retryable: true } } },
+      data: errorWith("UNAVAILABLE", { connector: "local", retryable: true }),
     });
     await closed;
     expect(local.aborted()).toBe(1);
@@ -330,7 +330,7 @@ describe("a client that reads an answer in pieces slowly", () => {
     const events = eventsIn(await response.text());
     expect(events.at(-1)).toMatchObject({
       event: "error",
-      data: { error: { code: "UNAVAILABLE", details: { connector: "local", provider_status: null, retryable: true } } },
+      data: errorWith("UNAVAILABLE", { connector: "local", provider_status: null, retryable: true }),
     });
     expect(JSON.stringify(events.at(-1))).toContain("was not read within 60 s");
     const { text } = await send(service, { path: "/api/v1/connectors", key: service.admin });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { CheckMetrics, HealthCheckHistory } from "#contract/checks.ts";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -188,9 +188,9 @@ describe("GET /health/metrics", () => {
     ["until=2026-02-30T00:00:00Z", "until"],
     ["since=2026-01-02T00:00:00Z&until=2026-01-01T00:00:00Z", "since"],
   ])("refuses %s", async (query, field) => {
-    expect((await get(`/health/metrics?check=plain&${query}`)).json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field } },
-    });
+    expect((await get(`/health/metrics?check=plain&${query}`)).json).toMatchObject(
+      errorWith("VALIDATION_ERROR", { field }),
+    );
   });
 });
 

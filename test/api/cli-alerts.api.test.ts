@@ -61,10 +61,7 @@ describe("steward alerts", () => {
 
 describe("steward notify", () => {
   it("sends a test to each channel, and prints the results", async () => {
-    expect(await steward("notify test")).toMatchObject({
-      code: 0,
-      out: "chat: sent\nemail (ops@example.org): sent\n",
-    });
+    expect(await steward("notify test")).toMatchObject({ code: 0, out: "chat: sent\nemail (ops@example.org): sent\n" });
     service.notifiers.chat.fault = new NotificationFailed("the webhook answers 404", false);
     expect(await steward("notify test chat")).toMatchObject({ code: 1, out: "chat: the webhook answers 404\n" });
     expect((await steward("notify test pigeon")).code).toBe(2);

@@ -70,10 +70,7 @@ describe("steward updates", () => {
     expect(out).toMatch(/snapshot from before: \S+\n/);
     expect(out).toMatch(/\n2 packages updated\n$/);
     expect([code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.1", "2.1"]);
-    expect(await steward("updates apply --yes")).toMatchObject({
-      code: 0,
-      out: expect.stringMatching(/nothing/i),
-    });
+    expect(await steward("updates apply --yes")).toMatchObject({ code: 0, out: expect.stringMatching(/nothing/i) });
   });
 
   it("changes nothing without a yes, or in a dry run", async () => {
@@ -81,9 +78,7 @@ describe("steward updates", () => {
     expect(await steward("updates apply", { answers: [""] })).toMatchObject({ code: 1 });
     expect(await steward("updates apply")).toMatchObject({ code: 2, err: expect.stringContaining("--yes") });
     expect(await steward("updates apply --dry-run")).toMatchObject({ code: 0, err: "" });
-    expect(JSON.parse((await steward("updates apply --dry-run --json")).out)).toMatchObject({
-      dry_run: true,
-    });
+    expect(JSON.parse((await steward("updates apply --dry-run --json")).out)).toMatchObject({ dry_run: true });
     expect(versionOf("editor")).toBe("1.0");
   });
 

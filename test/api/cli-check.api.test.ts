@@ -49,11 +49,7 @@ describe("steward check with an id", () => {
     ["fail", 1],
   ] as const)("for %s prints one line and exits with %i", async (status, code) => {
     service.checks.plain.finds = status;
-    expect(await steward(["check", "plain"])).toEqual({
-      code,
-      out: `plain ${status}: plain is ${status}\n`,
-      err: "",
-    });
+    expect(await steward(["check", "plain"])).toEqual({ code, out: `plain ${status}: plain is ${status}\n`, err: "" });
     const json = await steward(["check", "plain", "--json"]);
     expect(json).toMatchObject({ code, err: "" });
     expect(JSON.parse(json.out)).toMatchObject({ check_id: "plain", status, severity: "medium" });

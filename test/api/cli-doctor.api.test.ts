@@ -31,10 +31,7 @@ describe("steward doctor", () => {
       code: 2,
       err: "steward: cannot check: there is no check of category nothing\n",
     });
-    expect(JSON.parse((await steward("doctor --json")).out)).toMatchObject({
-      by: "the service",
-      results: [{}, {}],
-    });
+    expect(JSON.parse((await steward("doctor --json")).out)).toMatchObject({ by: "the service", results: [{}, {}] });
   });
 
   const mending = (): string[] => {

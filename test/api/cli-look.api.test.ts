@@ -232,11 +232,7 @@ describe("steward logs", () => {
 
   it("says at a terminal that there are no or more entries", async () => {
     expect((await steward("logs -n 1", { columns: 80 })).err).toMatch(/^-- 1 of 3 entries/);
-    expect(await steward("logs -u nobody", { columns: 80 })).toEqual({
-      code: 0,
-      out: "",
-      err: "-- No entries --\n",
-    });
+    expect(await steward("logs -u nobody", { columns: 80 })).toEqual({ code: 0, out: "", err: "-- No entries --\n" });
     expect((await steward("logs -u nobody")).err).toBe("");
   });
 

@@ -150,11 +150,7 @@ describe("steward plugins enable and disable", () => {
       fault: "writable by others: chmod go-w check.sh",
       permissions: ["runs as root"],
     });
-    const failed = {
-      code: 1,
-      out: "certs: cannot be loaded\nwritable by others: chmod go-w check.sh\n",
-      err: "",
-    };
+    const failed = { code: 1, out: "certs: cannot be loaded\nwritable by others: chmod go-w check.sh\n", err: "" };
     expect(await steward(["plugins", "enable", "certs", "--yes"])).toEqual(failed);
     expect((await steward(["plugins", "enable", "certs", "--json", "--yes"])).code).toBe(1);
     answers["POST /plugins/certs/enable?dry_run=false"] = refused(400, "VALIDATION_ERROR", "it runs as root: confirm");

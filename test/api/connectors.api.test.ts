@@ -3,7 +3,7 @@ import type { ConnectorDefinition, ConnectorDiscovery } from "#domain/ports/conn
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
-import { send, settled, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, send, settled, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 const messages = [
   { role: "system", content: "Be short." },
@@ -228,9 +228,9 @@ describe("GET /connectors", () => {
     const discovery = { find: () => Promise.resolve(found) };
     await start(usual(), { default: "ollama", discovery });
     expect((await list()).default).toBeNull();
-    expect((await chat()).json).toMatchObject({
-      error: { code: "UNAVAILABLE", details: { connector: "ollama", provider_status: null, retryable: true } },
-    });
+    expect((await chat()).json).toMatchObject(
+      errorWith("UNAVAILABLE", { connector: "ollama", provider_status: null, retryable: true }),
+    );
     expect((await get("/health")).json).toMatchObject({ status: "degraded", components: { llm: false } });
     found = [define("ollama", { provider: local })];
     await service.clock.advance(30_000);
@@ -360,9 +360,9 @@ describe("POST /connectors/chat", () => {
     await start();
     const key = service.key(["connectors:chat:keyless"]);
     const details = async (body: object) => (await chat(body, {}, key)).json;
-    expect(await details({ connector: "far" })).toMatchObject({
-      error: { code: "FORBIDDEN", details: { required_scope: "connectors:chat:far" } },
-    });
+    expect(await details({ connector: "far" })).toMatchObject(
+      errorWith("FORBIDDEN", { required_scope: "connectors:chat:far" }),
+    );
     // The default is not for this key either, and what does not exist shows no more than what does.
     expect(await details({})).toMatchObject({ error: { details: { required_scope: "connectors:chat:local" } } });
     expect(await details({ connector: "nobody" })).toMatchObject({ error: { code: "FORBIDDEN" } });
@@ -480,12 +480,9 @@ describe("a budget of tokens", () => {
     expect(refused.status).toBe(429);
     expect(refused.headers["retry-after"]).toBe("7200");
     expect(refused.headers["ratelimit"]).toBe('"tokens";r=0;t=7200');
-    expect(refused.json).toMatchObject({
-      error: {
-        code: "RATE_LIMITED",
-        details: { limit: 10, used: 14, window_seconds: 86_400, retry_after_seconds: 7_200 },
-      },
-    });
+    expect(refused.json).toMatchObject(
+      errorWith("RATE_LIMITED", { limit: 10, used: 14, window_seconds: 86_400, retry_after_seconds: 7_200 }),
+    );
     expect(local.calls).toHaveLength(2);
     await service.clock.advance(2 * hour);
     expect((await spend(key)).status).toBe(200);

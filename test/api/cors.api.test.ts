@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { operations } from "#contract/index.ts";
 import type { Operation } from "#contract/operation.ts";
 import { streams } from "#contract/streams.ts";
-import { pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+import { errorWith, pathOf, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
 const origin = "https://console.example.org";
 let service: TestService;
@@ -98,7 +98,7 @@ describe("a page of another origin", () => {
 
   it.each(others)("%j is refused, its preflight too", async (other) => {
     for (const reply of [await ask(health, { origin: other }), await preflight(health, "GET", other)]) {
-      expect(reply.json).toMatchObject({ error: { code: "FORBIDDEN", details: { field: "Origin" } } });
+      expect(reply.json).toMatchObject(errorWith("FORBIDDEN", { field: "Origin" }));
       expect(corsHeaders(reply.headers)).toEqual([]);
     }
   });

@@ -9,7 +9,7 @@ import { createFakeCheckHistory } from "../fakes/check-history.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeUnits } from "../fakes/units.ts";
-import { pathOf, send, startTestService, type TestService } from "./harness.ts";
+import { errorWith, pathOf, send, startTestService, type TestService } from "./harness.ts";
 import { errorCases, provokeError } from "./provoked-errors.ts";
 
 const secretReason = "the disk behind /dev/secret is on fire";
@@ -29,9 +29,7 @@ const broken: Partial<Record<OperationName, () => Overrides>> = {
   listConnectors: () => ({ loadConnectors: () => Promise.reject(new Error(secretReason)) }),
   listPlugins: () => ({ loadPlugins: () => Promise.reject(new Error(secretReason)) }),
   createKey: () => ({ store: failingAfterFirst("insertKey") }),
-  listAudit: () => ({
-    audit: { ...createFakeAuditLog(), list: () => Promise.reject(new Error(secretReason)) },
-  }),
+  listAudit: () => ({ audit: { ...createFakeAuditLog(), list: () => Promise.reject(new Error(secretReason)) } }),
   getMetrics: () => ({ metrics: { ...createMetrics(), text: () => Promise.reject(new Error(secretReason)) } }),
 };
 
@@ -90,10 +88,7 @@ describe("errors of each operation", () => {
     service.service.abort();
     const path = "/api/v1/updates/apply?dry_run=true";
     const reply = await send(service, { method: "POST", path, key: service.admin });
-    expect([reply.status, reply.json]).toMatchObject([
-      503,
-      { error: { code: "UNAVAILABLE", details: { retryable: true } } },
-    ]);
+    expect([reply.status, reply.json]).toMatchObject([503, errorWith("UNAVAILABLE", { retryable: true })]);
   });
 
   it("each operation lists the errors that its scope and input bring with them", () => {

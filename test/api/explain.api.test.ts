@@ -4,7 +4,7 @@ import type { Outcome } from "#domain/health/check.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeJournal, type FakeEntry, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeUnits, type FakeUnits } from "../fakes/units.ts";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 const failing: Outcome = {
   status: "fail",
@@ -164,7 +164,7 @@ describe("an explanation", () => {
     await start(" \n");
     expect(await explain()).toMatchObject({
       status: 503,
-      json: { error: { code: "UNAVAILABLE", details: { connector: "local", retryable: true } } },
+      json: errorWith("UNAVAILABLE", { connector: "local", retryable: true }),
     });
   });
 

@@ -3,7 +3,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { roles } from "#contract/scopes.ts";
 import type { FixPlan } from "#domain/health/fix.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -262,9 +262,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     service.fixes.mend.planned = { steps: [{ action: "wait", run: () => gate.promise }] };
     const first = fix("vital");
     await expect.poll(async () => (await fix("vital")).status).toBe(409);
-    expect((await fix("vital")).json).toMatchObject({
-      error: { code: "CONFLICT", details: { operation_id: "operation-1" } },
-    });
+    expect((await fix("vital")).json).toMatchObject(errorWith("CONFLICT", { operation_id: "operation-1" }));
     vital.finds = () => Promise.resolve({ status: "fail", message: "worse", details: {}, fixId: "rebuild" });
     service.fixes.rebuild.planned = planOf([], ["rebuild it"]);
     expect((await fix("vital", { body: { confirm: true } })).status).toBe(200);
@@ -402,7 +400,7 @@ describe("the scopes of a fix", () => {
   });
   const missing = (required: string) => ({
     status: 403,
-    json: { error: { code: "FORBIDDEN", details: { required_scope: required, granted: expect.any(Array) } } },
+    json: errorWith("FORBIDDEN", { required_scope: required, granted: expect.any(Array) }),
   });
   /** Both answers of a call and of its dry run, which are to be alike. */
   const bothWays = async (scopes: readonly string[]): Promise<TestReply> => {

@@ -2,6 +2,7 @@ import type { FastifyInstance } from "fastify";
 import { expect } from "vitest";
 import type { CheckStatus } from "#contract/checks.ts";
 import type { ErrorBody } from "#contract/error-body.ts";
+import type { ErrorCode } from "#contract/errors.ts";
 import { apiBase } from "#contract/limits.ts";
 import type { Operation } from "#contract/operation.ts";
 import { roles } from "#contract/scopes.ts";
@@ -397,6 +398,9 @@ export function sessionOf({ service: { sessions } }: Pick<TestService, "service"
   const { cookie, secret } = isElevated ? sessions.elevate(begun.session) : begun;
   return { origin: "http://localhost", cookie: `steward=${cookie}`, "x-steward-session": secret };
 }
+
+/** The body of an error, as far as it is said. */
+export const errorWith = (code: ErrorCode, details: object) => ({ error: { code, details } });
 
 /** The message of a refusal. */
 export const messageOf = ({ json }: Pick<TestReply, "json">): string => (json as ErrorBody).error.message;

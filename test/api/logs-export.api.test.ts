@@ -7,7 +7,7 @@ import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { type ExportPart, type ExportQuery, JournalUnavailable } from "#domain/ports/journal.ts";
-import { send, startTestService, type TestService, turnsUntil } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService, turnsUntil } from "./harness.ts";
 
 const minute = 60 * 1_000_000;
 const path = "/api/v1/system/logs/export";
@@ -111,7 +111,7 @@ describe("GET /system/logs/export", () => {
     const none = await get(`?format=text&cursor=${cursorOf(4)}`);
     expect([none.statusCode, none.payload]).toEqual([200, ""]);
     const refused = await get("?cursor=s");
-    expect(refused.json()).toMatchObject({ error: { code: "VALIDATION_ERROR", details: { field: "cursor" } } });
+    expect(refused.json()).toMatchObject(errorWith("VALIDATION_ERROR", { field: "cursor" }));
   });
 
   it("gives a narrowed key the entries of its units alone", async () => {
@@ -260,7 +260,7 @@ describe("exports at the same time", () => {
     const [one, two] = [await ask(), await ask()];
     const refused = await ask();
     expect([refused.status, refused.headers.get("Retry-After")]).toEqual([429, "5"]);
-    expect(await refused.json()).toMatchObject({ error: { code: "RATE_LIMITED", details: { running: 2 } } });
+    expect(await refused.json()).toMatchObject(errorWith("RATE_LIMITED", { running: 2 }));
     const other = await fetch(`${address}/api/v1/system/logs`, {
       headers: { "X-API-Key": service.key(["logs:read"]) },
     });

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { LogList } from "#contract/logs.ts";
-import { send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
 
 const second = 1_000_000;
 const hour = 3600 * second;
@@ -198,7 +198,7 @@ describe("GET /system/logs", () => {
     [{ cursor: cursor.replace(";x=1", "") }, "cursor", "Not the cursor of an entry"],
   ])("refuses %j", async (query, field, issue) => {
     const reply = await get(query);
-    expect(reply.json).toMatchObject({ error: { code: "VALIDATION_ERROR", details: { field, issue } } });
+    expect(reply.json).toMatchObject(errorWith("VALIDATION_ERROR", { field, issue }));
     expect([reply.status, service.journal.queries]).toEqual([400, []]);
   });
 
@@ -222,9 +222,7 @@ describe("GET /system/logs", () => {
     service.journal.refusal = { field: "grep", issue: "Takes too long" };
     const reply = await get({ grep: "(a+)+$" });
     expect(reply.status).toBe(400);
-    expect(reply.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "grep", issue: "Takes too long" } },
-    });
+    expect(reply.json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "grep", issue: "Takes too long" }));
   });
 
   it("is 503 where the journal cannot be read", async () => {
@@ -274,9 +272,7 @@ describe("a key narrowed to units", () => {
   ])("with %s may not ask for %s", async (scope, unit, required) => {
     const reply = await as([scope], { unit });
     expect(reply.status).toBe(403);
-    expect(reply.json).toMatchObject({
-      error: { code: "FORBIDDEN", details: { required_scope: required, granted: [scope] } },
-    });
+    expect(reply.json).toMatchObject(errorWith("FORBIDDEN", { required_scope: required, granted: [scope] }));
     expect(service.journal.queries).toEqual([]);
   });
 });

@@ -13,10 +13,7 @@ const { steward } = useSteward(async () => {
       speedMbps: 1000,
       master: "br0",
       addresses: [
-        {
-          ...{ family: "ipv4", address: "192.0.2.2", prefixLength: 24 },
-          scope: "global",
-        },
+        { ...{ family: "ipv4", address: "192.0.2.2", prefixLength: 24 }, scope: "global" },
         { ...{ family: "ipv6", address: "fe80::1", prefixLength: 64 }, scope: "link" },
       ],
     }),

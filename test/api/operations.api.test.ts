@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStream, refusedStream, type StreamConnection } from "../process/support/ws-client.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService } from "./harness.ts";
 
 const path = "/api/v1/ws/operations";
 let service: TestService;
@@ -53,9 +53,7 @@ describe("GET /operations/{id}?wait", () => {
 
   it.each(["61s", "x", "1s&wait=2s"])("refuses to wait for %j", async (wait) => {
     await takeSnapshot();
-    expect((await get("operation-1", wait)).json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "wait" } },
-    });
+    expect((await get("operation-1", wait)).json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "wait" }));
   });
 });
 

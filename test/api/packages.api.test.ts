@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { fakeListed, fakeLogged } from "../fakes/package-catalog.ts";
 import { fakePackage } from "../fakes/package-manager.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -62,7 +62,7 @@ describe("GET /packages", () => {
     });
     expect(await get("?search=editor")).toMatchObject({
       status: 503,
-      json: { error: { code: "UNAVAILABLE", details: { missing: "package lists" } } },
+      json: errorWith("UNAVAILABLE", { missing: "package lists" }),
     });
     Object.assign(service.packageManager, { catalog: undefined });
     expect(await get("/editor")).toMatchObject({
@@ -164,9 +164,9 @@ describe("POST /packages/install", () => {
   it("takes a key for the named packages, and removes others only for one that may remove all", async () => {
     service.packageManager.comesAlong = [along("editor", "1.0", null)];
     const narrowed = service.key(["packages:install:ide"]);
-    expect((await post("install", { packages: ["editor-doc"] }, narrowed)).json).toMatchObject({
-      error: { code: "FORBIDDEN", details: { required_scope: "packages:install:editor-doc" } },
-    });
+    expect((await post("install", { packages: ["editor-doc"] }, narrowed)).json).toMatchObject(
+      errorWith("FORBIDDEN", { required_scope: "packages:install:editor-doc" }),
+    );
     for (const key of [narrowed, service.key(["packages:install", "packages:remove:editor"])])
       expect((await post("install?dry_run=true", { packages: ["ide"] }, key)).json).toMatchObject({
         error: { code: "VALIDATION_ERROR", message: expect.stringContaining("editor would be removed as well") },
@@ -281,9 +281,9 @@ describe("POST /packages/hold and /packages/unhold", () => {
     expect((await post("hold", { packages: ["editor", "nothing"] })).json).toMatchObject({
       error: { code: "VALIDATION_ERROR", message: "cannot hold editor, nothing: nothing is not installed" },
     });
-    expect((await post("hold", { packages: ["editor", "server"] }, key)).json).toMatchObject({
-      error: { code: "FORBIDDEN", details: { required_scope: "packages:hold:server" } },
-    });
+    expect((await post("hold", { packages: ["editor", "server"] }, key)).json).toMatchObject(
+      errorWith("FORBIDDEN", { required_scope: "packages:hold:server" }),
+    );
     expect((await post("hold", { packages: ["editor"] }, service.key(["packages:install"]))).status).toBe(403);
     expect(isHeld("editor")).toBe(false);
     expect((await post("hold", { packages: ["editor:amd64"] }, key)).json).toMatchObject({ success: true });

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { ErrorBody } from "#contract/error-body.ts";
 import type { Operation, Plan } from "#contract/operation.ts";
 import { type Scope, scopes } from "#contract/scopes.ts";
-import { reasonOf, send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
+import { errorWith, reasonOf, send, sessionOf, type TestReply, type TestRequest } from "./harness.ts";
 import {
   type MutableService,
   type MutationName,
@@ -88,9 +88,9 @@ describe("a plan in an elevated session", () => {
     const service = await start();
     const request = await stop(service);
     const narrow = elevated(service, service.key(["system:read"]));
-    expect((await send(service, withHeaders(request, narrow))).json).toMatchObject({
-      error: { code: "FORBIDDEN", details: { required_scope: "services:stop:cron.service" } },
-    });
+    expect((await send(service, withHeaders(request, narrow))).json).toMatchObject(
+      errorWith("FORBIDDEN", { required_scope: "services:stop:cron.service" }),
+    );
     const readOnly = sessionOf(service, service.admin);
     expect(reasonOf(await send(service, withHeaders(request, readOnly)))).toEqual([403, "elevation_required"]);
     const can = await send(service, {

@@ -8,6 +8,7 @@ import { createFakePluginFolders, plainManifest } from "../fakes/plugin-folders.
 import { openStream } from "../process/support/ws-client.ts";
 import {
   createTestPlugins,
+  errorWith,
   send,
   settled,
   startTestService,
@@ -195,9 +196,9 @@ describe("enabling a plugin", () => {
     // As it was with another release: enabled, and not confirmed.
     confirmed.confirm({ path, digest: "other" });
     expect(await find("rooted")).toMatchObject({ enabled: true, fault: expect.stringContaining(remedy) });
-    expect((await run("rooted")).json).toMatchObject({
-      error: { code: "UNAVAILABLE", details: { reason: expect.stringContaining(remedy), retryable: false } },
-    });
+    expect((await run("rooted")).json).toMatchObject(
+      errorWith("UNAVAILABLE", { reason: expect.stringContaining(remedy), retryable: false }),
+    );
     expect(plugins.sandbox.calls.map(({ manifest }) => manifest.name)).toEqual(["rooted"]);
     confirmed.confirm({ path, digest });
     expect((await run("rooted")).status).toBe(200);
@@ -264,9 +265,7 @@ describe("enabling a plugin", () => {
     await enable("greet");
     expect(await plan("greet/enable")).toMatchObject({ steps: [], reason: "greet is enabled already" });
     expect(await plan("greet/disable")).toMatchObject({ steps: ["disable greet"] });
-    expect(await plan("greet/run")).toMatchObject({
-      steps: ['run "/etc/steward/plugins/greet/run" in its sandbox'],
-    });
+    expect(await plan("greet/run")).toMatchObject({ steps: ['run "/etc/steward/plugins/greet/run" in its sandbox'] });
     expect(plugins.sandbox.calls).toEqual([]);
     plugins.folders.touch("greet");
     expect(await plan("greet/enable")).toMatchObject({ steps: ["enable greet 1.0.0"] });
@@ -400,7 +399,7 @@ describe("POST /plugins/{name}/run", () => {
     plugins.sandbox.behave("slow", () => release.promise);
     const running = Array.from({ length: 8 }, () => run("slow"));
     await settled(service, () => plugins.sandbox.calls.length === 8);
-    expect((await run("slow")).json).toMatchObject({ error: { code: "UNAVAILABLE", details: { retryable: true } } });
+    expect((await run("slow")).json).toMatchObject(errorWith("UNAVAILABLE", { retryable: true }));
     release.resolve({ exitCode: 0, stdout: "", stderr: "", isTruncated: false });
     for (const reply of await Promise.all(running)) expect(reply.status).toBe(200);
     expect((await run("slow")).status).toBe(200);
@@ -455,9 +454,9 @@ describe("a check plugin", () => {
       details: { error: "it could not be started" },
       fixable: false,
     });
-    expect((await post("/health/checks/age/fix")).json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { issue: "there is no fix for this check" } },
-    });
+    expect((await post("/health/checks/age/fix")).json).toMatchObject(
+      errorWith("VALIDATION_ERROR", { issue: "there is no fix for this check" }),
+    );
     plugins.folders.touch("age");
     for (let count = 0; count < 2; count += 1)
       expect(await check("age")).toMatchObject({ status: "fail", details: { error: changed } });

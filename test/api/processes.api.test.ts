@@ -113,10 +113,7 @@ describe("the processes of the host", () => {
     const [whole] = (await list("?pid=12&full_command=true")).processes;
     expect(whole?.command).toMatch(/^postgres --password=hunter2 -D \/data x{600}$/);
     const plain = service.key(["processes:read"]);
-    const { status, json } = await send(service, {
-      path: "/api/v1/system/processes?full_command=true",
-      key: plain,
-    });
+    const { status, json } = await send(service, { path: "/api/v1/system/processes?full_command=true", key: plain });
     expect([status, json]).toMatchObject([403, { error: { details: { required_scope: "processes:commands" } } }]);
     const narrowed = service.key(["processes:read", "processes:commands:nginx"]);
     expect((await list("?pid=12&full_command=true", narrowed)).processes[0]?.command).not.toContain("hunter2");

@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { send, startTestService, type TestReply, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestService } from "./harness.ts";
 
 describe("rate limits", () => {
   let service: TestService;
@@ -43,9 +43,9 @@ describe("rate limits", () => {
     await service.clock.advance(20_000);
     const refused = await get(service.admin);
     expect(refused.status).toBe(429);
-    expect(refused.json).toMatchObject({
-      error: { code: "RATE_LIMITED", details: { limit: 100, window_seconds: 60, retry_after_seconds: 40 } },
-    });
+    expect(refused.json).toMatchObject(
+      errorWith("RATE_LIMITED", { limit: 100, window_seconds: 60, retry_after_seconds: 40 }),
+    );
     expect(refused.headers).toMatchObject({
       "retry-after": "40",
       "x-ratelimit-limit": "100",

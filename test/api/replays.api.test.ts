@@ -4,7 +4,7 @@ import { scopes } from "#contract/scopes.ts";
 import type { AnswerFiles, KeptAnswer } from "#transports/http/idempotency.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { partOf } from "../support/breadth.ts";
-import { send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestReply, type TestRequest, type TestService } from "./harness.ts";
 import {
   type MutableService,
   type MutationName,
@@ -141,7 +141,7 @@ describe("an answer that holds a secret", () => {
     expect(secretsIn(first)).toHaveLength(1);
     expect([second.status, replayed(second), secretsIn(second)]).toEqual([409, true, []]);
     const made = name === "createKey" ? { id: (first.json as { id: string }).id } : { expires_at: expect.any(String) };
-    expect(second.json).toMatchObject({ error: { code: "CONFLICT", details: { made, retryable: false } } });
+    expect(second.json).toMatchObject(errorWith("CONFLICT", { made, retryable: false }));
     expect(service.audit.entries.at(-1)).toMatchObject({ replayed: true, status: 409, error: "CONFLICT" });
   });
 

@@ -93,10 +93,7 @@ it("the log stream client throws when the key ends, and ends when its signal fir
 it("the log stream client throws that the key has ended, whatever went wrong before", async () => {
   const key = service.key(["logs:read"]);
   service.journal.available = false;
-  const next = stream({
-    key,
-    onNotice: () => void service.service.keyring.revoke(key.split("_")[1] ?? ""),
-  }).next();
+  const next = stream({ key, onNotice: () => void service.service.keyring.revoke(key.split("_")[1] ?? "") }).next();
   await expect(next).rejects.toMatchObject({ code: "UNAUTHORIZED", message: "key revoked", details: undefined });
 });
 

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { AlsoChanged } from "#domain/ports/units.ts";
 import { createFakeUnits, type FakeUnits, runningUnit } from "../fakes/units.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -77,9 +77,7 @@ describe("GET /system/services", () => {
   it.each(["0", "-1", "1001", "%20", "1.5", "1&limit=2", "+5"])("refuses limit=%s", async (limit) => {
     const reply = await get(`/api/v1/system/services?limit=${limit}`);
     expect(reply.status).toBe(400);
-    expect(reply.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "limit", issue: expect.any(String) } },
-    });
+    expect(reply.json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "limit", issue: expect.any(String) }));
   });
 });
 
@@ -142,9 +140,7 @@ describe("POST /system/services/{name}/restart", () => {
   it("reports why a unit did not start", async () => {
     const reply = await restart("never-starts");
     expect(reply.status).toBe(500);
-    expect(reply.json).toMatchObject({
-      error: { code: "INTERNAL_ERROR", details: { job_result: "failed", active_state: "failed" } },
-    });
+    expect(reply.json).toMatchObject(errorWith("INTERNAL_ERROR", { job_result: "failed", active_state: "failed" }));
   });
 
   it.each([
@@ -222,9 +218,9 @@ describe("POST /system/services/{name}/restart", () => {
       path: "/api/v1/system/services/manual/restart",
       key: service.admin,
     });
-    expect(reply.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "name", issue: "it may be requested by dependency only" } },
-    });
+    expect(reply.json).toMatchObject(
+      errorWith("VALIDATION_ERROR", { field: "name", issue: "it may be requested by dependency only" }),
+    );
   });
 
   it("answers before it restarts its own service", async () => {
@@ -300,10 +296,7 @@ describe("POST /system/services/{name}/start, stop and reload", () => {
     for (const name of ["dbus.service", "debug-shell.service"]) service.units.become(name, {});
     for (const query of ["", "?dry_run=true"]) {
       const reply = await change(`${path}${query}`);
-      expect(reply).toMatchObject({
-        status: 400,
-        json: { error: { code: "VALIDATION_ERROR", details: { field: "name" } } },
-      });
+      expect(reply).toMatchObject({ status: 400, json: errorWith("VALIDATION_ERROR", { field: "name" }) });
       expect(JSON.stringify(reply.json)).toContain(reason);
     }
     expect(service.units.actions).toEqual([]);

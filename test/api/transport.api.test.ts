@@ -1,6 +1,6 @@
 import type { Socket } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { send, startTestService, type TestRequest, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestRequest, type TestService } from "./harness.ts";
 
 let service: TestService;
 beforeEach(async () => {
@@ -29,11 +29,7 @@ describe("Host and Origin of other sites", () => {
     async (host) => {
       for (const path of ["/api/v1/health", "/metrics", "/livez", "/api/v1/openapi.json", "/api/v1/asyncapi.json"]) {
         const reply = await health({ host }, { path });
-        expect([path, reply.status, reply.json]).toMatchObject([
-          path,
-          403,
-          { error: { code: "FORBIDDEN", details: { field: "Host" } } },
-        ]);
+        expect([path, reply.status, reply.json]).toMatchObject([path, 403, errorWith("FORBIDDEN", { field: "Host" })]);
       }
     },
   );
@@ -41,9 +37,7 @@ describe("Host and Origin of other sites", () => {
   it.each(["a b", "localhost:port", "[::1", "http://localhost", "localhost/x", "user@localhost"])(
     "refuses the malformed Host %j",
     async (host) => {
-      expect((await health({ host })).json).toMatchObject({
-        error: { code: "VALIDATION_ERROR", details: { field: "Host" } },
-      });
+      expect((await health({ host })).json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "Host" }));
     },
   );
 
@@ -230,9 +224,7 @@ describe("request bodies", () => {
     ["very deep", `${"[".repeat(100_000)}${"]".repeat(100_000)}`],
   ])("refuses one that is %s", async (_, text) => {
     const reply = await post({ text });
-    expect(reply.json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "body", issue: expect.any(String) } },
-    });
+    expect(reply.json).toMatchObject(errorWith("VALIDATION_ERROR", { field: "body", issue: expect.any(String) }));
     expect(Object.hasOwn(Object.prototype, "admin")).toBe(false);
   });
 
@@ -245,10 +237,7 @@ describe("request bodies", () => {
       "nonsense",
     ]) {
       const reply = await post({ text: "{}", headers: { "content-type": type } });
-      expect([type, reply.json]).toMatchObject([
-        type,
-        { error: { code: "VALIDATION_ERROR", details: { field: "Content-Type" } } },
-      ]);
+      expect([type, reply.json]).toMatchObject([type, errorWith("VALIDATION_ERROR", { field: "Content-Type" })]);
     }
   });
 
@@ -258,9 +247,9 @@ describe("request bodies", () => {
     expect((await post({ body: padded(1024 * 1024) })).json).toMatchObject({
       error: { details: { field: "padding" } },
     });
-    expect((await post({ body: padded(1024 * 1024 + 1) })).json).toMatchObject({
-      error: { code: "VALIDATION_ERROR", details: { field: "body", issue: "Must be at most 1 MiB" } },
-    });
+    expect((await post({ body: padded(1024 * 1024 + 1) })).json).toMatchObject(
+      errorWith("VALIDATION_ERROR", { field: "body", issue: "Must be at most 1 MiB" }),
+    );
   });
 
   it("refuses members on a mutation that takes none, and takes an empty body", async () => {
@@ -391,7 +380,7 @@ describe("a query parameter", () => {
     const { status, json } = await send(service, { path: "/api/v1/system/logs?limit=5&limit=6", key: service.admin });
     expect([status, json]).toMatchObject([
       400,
-      { error: { code: "VALIDATION_ERROR", details: { field: "limit", issue: "Must be given once" } } },
+      errorWith("VALIDATION_ERROR", { field: "limit", issue: "Must be given once" }),
     ]);
   });
 });

@@ -61,9 +61,7 @@ beforeEach(async () => {
       },
       others,
     ),
-    unitExamination: createFakeUnitExamination({
-      listening: [{ protocol: "tcp", address: "127.0.0.1", port: 80 }],
-    }),
+    unitExamination: createFakeUnitExamination({ listening: [{ protocol: "tcp", address: "127.0.0.1", port: 80 }] }),
   });
   // Past the entries of the log.
   await service.clock.advance(180_000);

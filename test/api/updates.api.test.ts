@@ -44,20 +44,8 @@ describe("GET /updates/check", () => {
           total: 2,
           security: 1,
           updates: [
-            {
-              name: "editor",
-              architecture: "amd64",
-              current_version: "1.0",
-              new_version: "1.1",
-              is_security: false,
-            },
-            {
-              name: "library",
-              architecture: "amd64",
-              current_version: "2.0",
-              new_version: "2.1",
-              is_security: true,
-            },
+            { name: "editor", architecture: "amd64", current_version: "1.0", new_version: "1.1", is_security: false },
+            { name: "library", architecture: "amd64", current_version: "2.0", new_version: "2.1", is_security: true },
           ],
         },
         held: ["server"],

@@ -5,7 +5,7 @@ import { isGateable, scopes } from "#contract/scopes.ts";
 import type { WindowPlan } from "#domain/access/window-gate.ts";
 import type { Calendar } from "#domain/ports/calendar.ts";
 import { createFakeCalendar } from "../fakes/calendar.ts";
-import { send, type TestReply, type TestRequest } from "./harness.ts";
+import { errorWith, send, type TestReply, type TestRequest } from "./harness.ts";
 import { type MutableService, mutations, prepareMutation, startMutableService } from "./mutations.ts";
 
 const hourMs = 3_600_000;
@@ -95,12 +95,11 @@ describe.each(mutations)("windows and %s", (name, operation) => {
     };
     const call = async (held: WindowPlan, rest: Partial<TestRequest> = {}) =>
       send(service, { ...(await prepared(held)), key: service.admin, ...rest });
-    const refusal = {
-      error: {
-        code: "CONFLICT",
-        details: { reason: "outside_window", window: "freeze", next_window: "2026-01-01T01:00:00.000Z" },
-      },
-    };
+    const refusal = errorWith("CONFLICT", {
+      reason: "outside_window",
+      window: "freeze",
+      next_window: "2026-01-01T01:00:00.000Z",
+    });
 
     const freeze = window("freeze", { deny: [scope] });
     const forbidden = await call(freeze);

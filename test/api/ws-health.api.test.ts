@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { openStream, refusedStream, type StreamConnection, type StreamOptions } from "../process/support/ws-client.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService } from "./harness.ts";
 
 const path = "/api/v1/ws/health";
 let service: TestService;
@@ -111,7 +111,7 @@ describe("the upgrade to the health stream", () => {
     const headers = { "X-API-Key": service.key(["logs:read"]) };
     expect(await refusedStream(url, path, { headers })).toMatchObject({
       status: 403,
-      body: { error: { code: "FORBIDDEN", details: { required_scope: "health:read", granted: ["logs:read"] } } },
+      body: errorWith("FORBIDDEN", { required_scope: "health:read", granted: ["logs:read"] }),
     });
     const stream = await open({}, service.key(["health:read"]));
     expect(await stream.first(2)).toHaveLength(2);

@@ -4,7 +4,7 @@ import { priorityNumbers } from "#contract/streams.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
 import { openStream, refusedStream, type StreamConnection, type StreamOptions } from "../process/support/ws-client.ts";
 import type { ServiceFakes } from "./fake-service.ts";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService } from "./harness.ts";
 
 const path = "/api/v1/ws/logs";
 let service: TestService;
@@ -167,10 +167,7 @@ describe("filters of a log stream", () => {
     [{ grep: "(" }, "grep"],
     [{ cursor: "s=1;i=2" }, "cursor"],
   ])("that are invalid in the query are refused: %j", async (query, field) => {
-    expect(await refused({ query })).toMatchObject({
-      status: 400,
-      body: { error: { code: "VALIDATION_ERROR", details: { field } } },
-    });
+    expect(await refused({ query })).toMatchObject({ status: 400, body: errorWith("VALIDATION_ERROR", { field }) });
   });
 
   it("whose search takes too long are cleared with an error, and no entry is lost", async () => {
@@ -211,7 +208,7 @@ describe("a narrowed key on a log stream", () => {
     const key = narrowed();
     expect(await refused({ query: { unit: "cron" } }, key)).toMatchObject({
       status: 403,
-      body: { error: { code: "FORBIDDEN", details: { required_scope: "logs:read:cron.service" } } },
+      body: errorWith("FORBIDDEN", { required_scope: "logs:read:cron.service" }),
     });
     const stream = await open({ query: { unit: "app-1" } }, key);
     stream.send({ type: "filter", unit: "*" });
@@ -271,7 +268,7 @@ describe("the upgrade to a log stream", () => {
   it("refuses a key without the scope, and foreign origins and hosts", async () => {
     expect(await refused({}, service.key(["health:read"]))).toMatchObject({
       status: 403,
-      body: { error: { code: "FORBIDDEN", details: { required_scope: "logs:read", granted: ["health:read"] } } },
+      body: errorWith("FORBIDDEN", { required_scope: "logs:read", granted: ["health:read"] }),
     });
     for (const headers of [{ Origin: "https://evil.example" }, { Origin: "null" }, { Host: "evil.example" }]) {
       expect(await refused({ headers })).toMatchObject({ status: 403, body: { error: { code: "FORBIDDEN" } } });
