@@ -8,7 +8,7 @@ import type { ChatPart, ChatProvider } from "#domain/ports/connectors.ts";
 import { ProviderFailed } from "#domain/ports/connectors.ts";
 import { createFakeChatProvider, type FakeChatProvider } from "../fakes/chat-provider.ts";
 import { createFakeTokenLedger, type FakeTokenLedger } from "../fakes/token-ledger.ts";
-import { errorWith, send, startTestService, type TestService, turnsUntil } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService, turns, turnsUntil } from "./harness.ts";
 
 const messages = [{ role: "user" as const, content: "Hello" }];
 const path = "/api/v1/connectors/chat";
@@ -302,7 +302,7 @@ describe("a client that goes away during an answer in pieces", () => {
     // What fits into buffers on the way is made, and then nothing more.
     for (let rounds = 0; rounds < 100 && last !== made; rounds += 1) {
       last = made;
-      for (let turns = 0; turns < 500; turns += 1) await turn();
+      await turns(500);
     }
     expect(made).toBeGreaterThan(0);
     expect(made).toBeLessThan(pieces / 2);
@@ -324,7 +324,7 @@ describe("a client that reads an answer in pieces slowly", () => {
     }
     await start({ ...local, stream }, 60_000);
     const response = await open();
-    for (let turns = 0; turns < 5_000; turns += 1) await turn();
+    await turns(5_000);
     await service.clock.advance(59_000);
     await service.clock.advance(2_000);
     const events = eventsIn(await response.text());

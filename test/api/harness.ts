@@ -417,9 +417,14 @@ export async function settled({ clock }: Pick<TestService, "clock">, isSo: () =>
   expect(isSo()).toBe(true);
 }
 
+/** Lets others have so many turns of the event loop. */
+export async function turns(count: number): Promise<void> {
+  for (let turn = 0; turn < count; turn += 1) await new Promise((resolve) => setImmediate(resolve));
+}
+
 /** Waits for something that other turns of the event loop bring about. */
 export async function turnsUntil(isSo: () => boolean): Promise<void> {
-  for (let turns = 0; turns < 50_000 && !isSo(); turns += 1) await new Promise((resolve) => setImmediate(resolve));
+  for (let left = 50_000; left > 0 && !isSo(); left -= 1) await turns(1);
   expect(isSo()).toBe(true);
 }
 

@@ -1,13 +1,12 @@
 import { once } from "node:events";
 import { type ClientRequest, type IncomingMessage, request } from "node:http";
 import { connect } from "node:net";
-import { setImmediate as turn } from "node:timers/promises";
 import { promisify } from "node:util";
 import { brotliDecompress, gunzip, zstdDecompress } from "node:zlib";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { type ExportPart, type ExportQuery, JournalUnavailable } from "#domain/ports/journal.ts";
-import { errorWith, send, startTestService, type TestService, turnsUntil } from "./harness.ts";
+import { errorWith, send, startTestService, type TestService, turns, turnsUntil } from "./harness.ts";
 
 const minute = 60 * 1_000_000;
 const path = "/api/v1/system/logs/export";
@@ -235,7 +234,7 @@ describe("an export that cannot go on", () => {
     call.destroy();
     await turnsUntil(() => service.service.load.count() === 0);
     const asked = state.asked;
-    for (let turns = 0; turns < 1_000; turns += 1) await turn();
+    await turns(1_000);
     expect(state.asked).toBe(asked);
   });
 
@@ -244,7 +243,7 @@ describe("an export that cannot go on", () => {
     const state = exportOfParts(part, () => Promise.resolve(true));
     const [call, reply] = await open();
     reply.pause();
-    for (let turns = 0; turns < 5_000; turns += 1) await turn();
+    await turns(5_000);
     // What fits into the buffers of the connection is less than that.
     expect(state.asked).toBeLessThan(6);
     call.destroy();

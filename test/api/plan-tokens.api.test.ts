@@ -6,7 +6,7 @@ import { planLifetimeMs } from "#domain/access/plan-tokens.ts";
 import { isRecord } from "#kernel/values.ts";
 import { createFakePlanSeals } from "../fakes/plan-seals.ts";
 import { callOf } from "./calls.ts";
-import { reasonOf, send, type TestReply, type TestRequest } from "./harness.ts";
+import { reasonOf, send, type TestReply, type TestRequest, turns } from "./harness.ts";
 import {
   changedOf,
   type MutableService,
@@ -311,7 +311,7 @@ describe("a client that goes away while its call is planned again", () => {
     await call;
     while ((await connections(service)) > 0) await new Promise(setImmediate);
     await held.release();
-    for (let turn = 0; turn < 50; turn += 1) await new Promise(setImmediate);
+    await turns(50);
   }
 
   it("has done nothing, and its token is still accepted: for a call that ends with its request", async () => {

@@ -11,7 +11,7 @@ import { openStream } from "../process/support/ws-client.ts";
 import { breakMethod, methodsOf, type Port, portsOf, startOnPorts } from "./broken-ports.ts";
 import { callOf } from "./calls.ts";
 import { holdToDocument, onAnswer } from "./documented.ts";
-import { send, type TestReply, type TestRequest } from "./harness.ts";
+import { send, type TestReply, type TestRequest, turns } from "./harness.ts";
 import { type MutableService, startMutableService } from "./mutations.ts";
 import { errorCases, provokeError } from "./provoked-errors.ts";
 
@@ -259,12 +259,15 @@ describe("UNAVAILABLE", () => {
       hang(started);
       const { path } = await callOf(started, name);
       const url = await started.app.listen({ host: "127.0.0.1", port: 0 });
-      started.app.server.once("request", async ({ socket }: { readonly socket: Socket }) => {
-        // It is at work by then; what Node says of a connection on which nothing has moved for a minute.
-        for (let turn = 0; turn < 100; turn += 1) await new Promise((resolve) => setImmediate(resolve));
-        socket.emit("timeout");
+      const socket = new Promise<Socket>((resolve) => {
+        started.app.server.once("request", (request: { readonly socket: Socket }) => resolve(request.socket));
       });
-      const answer = await fetch(`${url}${path}`, { headers: { "X-API-Key": started.admin } });
+      const answering = fetch(`${url}${path}`, { headers: { "X-API-Key": started.admin } });
+      // It is at work by then; what Node says of a connection on which nothing has moved for a minute.
+      const busy = await socket;
+      await turns(100);
+      busy.emit("timeout");
+      const answer = await answering;
       expect([answer.status, await answer.json()]).toMatchObject([503, { error: { code: "UNAVAILABLE" } }]);
     },
   );
