@@ -1,7 +1,6 @@
 import {
   appendFileSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,20 +9,17 @@ import {
   unlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { openAuditLog, verifyAudit } from "#adapters/audit/index.ts";
 import { auditEvent } from "#domain/audit/entry.ts";
 import { type AuditEntry, type AuditLog, type AuditQuery, AuditQueryRefused } from "#domain/ports/audit.ts";
-import { createFakeAuditLog } from "../fakes/audit-log.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { until } from "../process/support/until.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
+const at = directoryPerTest();
+let opened = 0;
 
 const startMs = Date.parse("2026-01-01T00:00:00Z");
 const entry = (operation: string, minute = 0, rest: Partial<AuditEntry> = {}): AuditEntry => ({
@@ -32,8 +28,13 @@ const entry = (operation: string, minute = 0, rest: Partial<AuditEntry> = {}): A
   ...rest,
 });
 
-function openReal(stateDir = mkdtempSync(join(tmpdir(), "steward-audit-")), maxBytes = 16 * 1024 * 1024) {
-  folders.push(stateDir);
+const newStateDir = (): string => {
+  opened += 1;
+  const stateDir = at(String(opened));
+  mkdirSync(stateDir);
+  return stateDir;
+};
+function openReal(stateDir = newStateDir(), maxBytes = 16 * 1024 * 1024) {
   const troubles: unknown[] = [];
   const repaired: (readonly string[])[] = [];
   const clock = createFakeClock();
@@ -51,20 +52,14 @@ function openReal(stateDir = mkdtempSync(join(tmpdir(), "steward-audit-")), maxB
 
 const signal = new AbortController().signal;
 const everything: AuditQuery = {
-  since: undefined,
-  until: undefined,
-  operation: undefined,
-  keyId: undefined,
-  outcome: undefined,
-  limit: 100,
-  cursor: undefined,
+  ...{ since: undefined, until: undefined, operation: undefined, keyId: undefined, outcome: undefined },
+  ...{ limit: 100, cursor: undefined },
 };
 
 describe.each([
-  ["fake", createFakeAuditLog],
-  ["files", () => openReal().log],
+  ["one file", () => openReal().log],
   ["many small files", () => openReal(undefined, 1500).log],
-] as const)("audit log: %s", (_, open: () => AuditLog) => {
+] as const)("the audit log of %s", (_, open: () => AuditLog) => {
   const filled = (): AuditLog => {
     const log = open();
     log.record(entry("one", 1, { key_id: "alice" }));
@@ -121,20 +116,7 @@ describe.each([
   });
 });
 
-describe.each([
-  ["fake", createFakeAuditLog],
-  ["files", () => openReal().log],
-] as const)("calls that are at work: %s", (_, open: () => AuditLog) => {
-  it("are noted without being in the log, and forgotten as often as they like", async () => {
-    const log = open();
-    const forget = [log.begin(entry("one")), log.begin(entry("two"))];
-    expect((await log.list(everything, signal)).entries).toEqual([]);
-    for (const each of [...forget, ...forget]) each();
-    expect(log.left).toEqual([]);
-  });
-});
-
-describe("verification by the running service", () => {
+describe("verification of the audit log by the running service", () => {
   const recorded = () => {
     const real = openReal();
     for (const name of ["one", "two", "three"]) real.log.record(entry(name));
@@ -158,7 +140,7 @@ describe("verification by the running service", () => {
     expect(await verified(recorded())).toBeUndefined();
   });
 
-  it("finds an entry that was changed", async () => {
+  it("finds an entry that was changed [changed-audit-log]", async () => {
     const { path, ...real } = recorded();
     writeFileSync(path, readFileSync(path, "utf8").replace('"operation":"two"', '"operation":"TWO"'));
     expect(await verified(real)).toMatchObject({
@@ -215,7 +197,7 @@ describe("verification by the running service", () => {
   });
 });
 
-describe("calls that are at work on disk", () => {
+describe("notes of the calls that are at work", () => {
   const folderOf = (stateDir: string): string => join(stateDir, "audit-begun");
   const noted = (log: Pick<AuditLog, "left">) => log.left.map((call) => call.entry);
 
@@ -251,7 +233,7 @@ describe("calls that are at work on disk", () => {
     expect(noted(openReal(stateDir).log).map(({ operation }) => operation)).toEqual(["late"]);
   });
 
-  it("are none where something else lies in their place", () => {
+  it("are left out where they are corrupt, and nothing else is taken for one", () => {
     const { log, stateDir } = openReal();
     log.begin(entry("one"));
     const folder = folderOf(stateDir);
@@ -266,7 +248,7 @@ describe("calls that are at work on disk", () => {
     expect(readdirSync(folder).sort()).toEqual([name, "folder", "link"].sort());
   });
 
-  it("are reported when they cannot be noted, and hold nothing up", () => {
+  it("that cannot be written are reported, and hold nothing up", () => {
     const { log, stateDir, troubles } = openReal();
     const forget = log.begin(entry("one"));
     rmSync(folderOf(stateDir), { recursive: true });
@@ -276,19 +258,10 @@ describe("calls that are at work on disk", () => {
   });
 });
 
-describe("an entry that verification would not accept", () => {
+describe("an audit entry that verification would not accept", () => {
   const values: readonly unknown[] = [
-    undefined,
-    1n,
-    Number.NaN,
-    -1,
-    { a: 1 },
-    [],
-    "",
-    Symbol("x"),
-    () => "x",
-    true,
-    null,
+    ...[undefined, 1n, Number.NaN, -1, { a: 1 }, [], "", true, null],
+    ...[Symbol("x"), () => "x"],
   ];
   const members = Object.keys(entry("any")) as readonly (keyof AuditEntry)[];
 
@@ -336,7 +309,7 @@ describe("an entry that verification would not accept", () => {
   });
 });
 
-describe("audit log on disk", () => {
+describe("the audit log on disk", () => {
   it("is private, and goes on where it ended", async () => {
     const { log, stateDir, path } = openReal();
     log.record(entry("one"));

@@ -1,20 +1,21 @@
 import { once } from "node:events";
-import { mkdtempSync, rmSync } from "node:fs";
 import type { ServerResponse } from "node:http";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
 import { Readable } from "node:stream";
 import { createGzip, gzipSync } from "node:zlib";
 import { describe, expect, it } from "vitest";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
+import type { ChatPart, ProviderFailed } from "#domain/ports/connectors.ts";
 import { answerJson, sse, withCaptureServer } from "./support/capture-server.ts";
-import { answers } from "./support/provider-answers.ts";
+import { directoryPerTest } from "./support/directories.ts";
+import { answers, spoken } from "./support/provider-answers.ts";
 import { ask, collect, everyProvider, failureOf, never, plantedKey, providerAt, textOf } from "./support/providers.ts";
 
+type Answer = Parameters<typeof withCaptureServer>[0];
 const call = ask("question");
 const short = { headersMs: 300, idleMs: 300, connectMs: 1000 };
 const compatible = { provider: "openai-compatible" } as const;
+const at = directoryPerTest();
 const mebibyte = 1024 * 1024;
 
 const beginEvents = (response: ServerResponse): ServerResponse =>
@@ -43,7 +44,7 @@ async function blanks(count: number): Promise<Buffer> {
   return Buffer.concat(packed);
 }
 
-describe.each(everyProvider)("an answer of $title that is too much", ({ entry }) => {
+describe.each(everyProvider)("an answer of $title that is too large", ({ entry }) => {
   it("is cut off early, whole or as a stream", () =>
     withCaptureServer(
       async ({ gone }, response) => {
@@ -63,8 +64,8 @@ describe.each(everyProvider)("an answer of $title that is too much", ({ entry })
     ));
 });
 
-describe("an answer that is too much", () => {
-  it("may be small on the wire", async () => {
+describe("an answer that is too large", () => {
+  it("is a failure although it is small on the wire, before it fills the memory", async () => {
     const bomb = gzipSync(await blanks(400));
     expect(bomb.length).toBeLessThan(mebibyte);
     await withCaptureServer(
@@ -86,7 +87,7 @@ describe("an answer that is too much", () => {
     );
   });
 
-  it("may be one event without an end", () =>
+  it("is a failure where it is one event without an end", () =>
     withCaptureServer(
       async ({ gone }, response) => {
         beginEvents(response).write("data: ");
@@ -98,7 +99,7 @@ describe("an answer that is too much", () => {
       },
     ));
 
-  it("may be a stream of events without an end", () =>
+  it("is a failure where it is a stream of events without an end, after what fits", () =>
     withCaptureServer(
       async ({ gone }, response) => {
         beginEvents(response);
@@ -119,7 +120,7 @@ describe("an answer that is too much", () => {
       },
     ));
 
-  it("is passed on as far as it goes where it is a refusal", () =>
+  it("is passed on as far as it fits where it is a refusal", () =>
     withCaptureServer(
       async ({ gone }, response) => {
         response.writeHead(429, { "content-type": "application/json", "retry-after": "3" });
@@ -134,26 +135,31 @@ describe("an answer that is too much", () => {
 });
 
 describe("an answer that does not come", () => {
-  it("fails, whether no header, no byte or no further event comes", async () => {
-    for (const begin of [
-      () => undefined,
-      (response: ServerResponse) => response.writeHead(200, { "content-type": "application/json" }).flushHeaders(),
-      (response: ServerResponse) => beginEvents(response).write(chunk("He")),
-    ]) {
-      await withCaptureServer(
-        (_, response) => begin(response),
-        async ({ url }) => {
-          const provider = providerAt(url, compatible, short);
-          for (const work of [() => provider.chat(call, never), () => collect(provider.stream(call, never))]) {
-            expect(await failureOf(work())).toMatchObject({ failure: "silent", isRetryable: true, status: null });
-          }
-          await failureOf(provider.probe(never));
-        },
-      );
-    }
+  const begins: readonly ((response: ServerResponse) => unknown)[] = [
+    () => undefined,
+    (response) => response.writeHead(200, { "content-type": "application/json" }).flushHeaders(),
+    (response) => beginEvents(response).write(chunk("He")),
+  ];
+
+  // All at the same time: Node's client looks for what is late once a second.
+  it.concurrent("is a failure, whether no header, no byte or no further event comes", async ({ expect }) => {
+    const silent = { failure: "silent", isRetryable: true, status: null };
+    await Promise.all(
+      begins.map((begin) =>
+        withCaptureServer(
+          (_, response) => begin(response),
+          async ({ url }) => {
+            const provider = providerAt(url, compatible, short);
+            const work = [provider.chat(call, never), collect(provider.stream(call, never)), provider.probe(never)];
+            const [whole, stream] = await Promise.all(work.map(failureOf));
+            expect([whole, stream]).toMatchObject([silent, silent]);
+          },
+        ),
+      ),
+    );
   });
 
-  it("fails when its headers come byte by byte", async () => {
+  it.concurrent("is a failure when its headers come byte by byte", async ({ expect }) => {
     const server = createServer((socket) => {
       const letters =
         "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\nx-slow: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa".split("");
@@ -162,17 +168,14 @@ describe("an answer that does not come", () => {
     });
     server.listen(0, "127.0.0.1");
     await once(server, "listening");
-    try {
-      const address = server.address();
-      const port = typeof address === "object" && address !== null ? address.port : 0;
-      const provider = providerAt(`http://127.0.0.1:${port}`, compatible, short);
-      expect(await failureOf(provider.chat(call, never))).toMatchObject({ failure: "silent" });
-    } finally {
-      server.close();
-    }
+    const address = server.address();
+    const port = typeof address === "object" && address !== null ? address.port : 0;
+    const provider = providerAt(`http://127.0.0.1:${port}`, compatible, short);
+    expect(await failureOf(provider.chat(call, never))).toMatchObject({ failure: "silent" });
+    server.close();
   });
 
-  it("fails when nothing listens there", async () => {
+  it("is a failure when nothing listens there", async () => {
     let port = 0;
     await withCaptureServer(
       () => undefined,
@@ -189,54 +192,105 @@ describe("an answer that does not come", () => {
     }
   });
 
-  it("fails when there is no such name", async () => {
+  it("is a failure when there is no such name", async () => {
     const provider = providerAt("http://nobody.invalid", compatible);
     expect(await failureOf(provider.chat(call, never))).toMatchObject({ failure: "unreachable" });
   });
 });
 
-describe("whoever stops listening", () => {
-  it("stops the provider as well", async () => {
-    let isGone = false;
-    await withCaptureServer(
-      async ({ gone }, response) => {
-        beginEvents(response).write(chunk("He"));
-        await gone;
-        isGone = true;
-      },
-      async ({ url, requests }) => {
-        for await (const part of providerAt(url, compatible).stream(call, never)) {
-          expect(part).toEqual({ kind: "text", text: "He" });
-          break;
-        }
-        await requests[0]?.gone;
-      },
-    );
-    expect(isGone).toBe(true);
+describe.each(everyProvider)("a chat with $title", ({ entry, speaks }) => {
+  /** Of a server that answers so: each call whole and as a stream. */
+  const failuresAt = async (answer: Answer, text = "question") => {
+    const failures: ProviderFailed[] = [];
+    await withCaptureServer(answer, async ({ url }) => {
+      const provider = providerAt(url, entry);
+      const work = [provider.chat(ask(text), never), collect(provider.stream(ask(text), never))];
+      failures.push(...(await Promise.all(work.map(failureOf))));
+    });
+    return failures;
+  };
+
+  it.each([
+    [400, false, null],
+    [401, false, null],
+    [403, false, null],
+    [404, false, null],
+    [429, true, 7000],
+    [500, true, null],
+    [503, true, null],
+  ])("that is refused with %s may be tried again: %s, after %s ms", async (status, isRetryable, retryAfterMs) => {
+    const headers = status === 429 ? { "retry-after": "7" } : {};
+    const body = { error: { message: `no, ${status}, with ${plantedKey}` } };
+    for (const failure of await failuresAt((_, response) => answerJson(response, body, status, headers))) {
+      expect(failure).toMatchObject({ failure: "refused", status, isRetryable, retryAfterMs });
+      expect(failure.message).not.toContain(plantedKey.slice(0, 10));
+      expect(failure.cause).toBeUndefined();
+    }
   });
 
-  it.each(everyProvider)("stops $title as well", ({ entry, speaks }) =>
+  it("fails where the answer is cut or not JSON", async () => {
+    for (const failure of await failuresAt((_, response) => response.destroy()))
+      expect(failure).toMatchObject({ failure: "unreachable", isRetryable: true, status: null });
+    const malformed: Answer = ({ body, path }, response) => {
+      const isStream = JSON.stringify(body).includes('"stream":true') || path.includes("stream");
+      const type = isStream ? "text/event-stream" : "application/json";
+      response.writeHead(200, { "content-type": type }).end(isStream ? "data: {malformed\n\n" : "{malformed");
+    };
+    for (const failure of await failuresAt(malformed))
+      expect(failure).toMatchObject({ failure: "unreadable", isRetryable: false });
+  });
+
+  it("fails where a stream breaks off, after what it said", () =>
+    withCaptureServer(
+      (_, response) => {
+        // The connection ends once what was said has arrived.
+        beginEvents(response).write(answers[speaks].events.slice(0, -3).join(""), () => response.destroy());
+      },
+      async ({ url }) => {
+        const parts: ChatPart[] = [];
+        const read = async () => {
+          for await (const part of providerAt(url, entry).stream(call, never)) parts.push(part);
+        };
+        expect(await failureOf(read())).toMatchObject({ failure: "unreachable", isRetryable: true });
+        expect(spoken.text.startsWith(textOf(parts))).toBe(true);
+        expect(parts.filter(({ kind }) => kind === "end")).toEqual([]);
+      },
+    ));
+
+  it("ends at the provider too when the caller gives up, with the caller's reason", () =>
     withCaptureServer(
       (_, response) => {
         // All but the end, so that the answer is still under way.
         beginEvents(response).write(answers[speaks].events.slice(0, -2).join(""));
       },
       async ({ url, requests }) => {
+        const provider = providerAt(url, entry);
         const over = new AbortController();
         const reason = new Error("gone");
         const work = (async () => {
-          for await (const part of providerAt(url, entry).stream(call, over.signal)) {
-            if (part.kind === "text") over.abort(reason);
-          }
+          for await (const part of provider.stream(call, over.signal)) if (part.kind === "text") over.abort(reason);
         })();
         await expect(work).rejects.toBe(reason);
         await requests[0]?.gone;
+        for (const started of [provider.chat(call, over.signal), provider.probe(over.signal)])
+          await expect(started).rejects.toBe(reason);
       },
-    ),
-  );
+    ));
 });
 
-describe("addresses that are never asked", () => {
+it("a stream that the caller reads no further ends at the provider too", () =>
+  withCaptureServer(
+    (_, response) => beginEvents(response).write(chunk("He")),
+    async ({ url, requests }) => {
+      for await (const part of providerAt(url, compatible).stream(call, never)) {
+        expect(part).toEqual({ kind: "text", text: "He" });
+        break;
+      }
+      await requests[0]?.gone;
+    },
+  ));
+
+describe("addresses that no provider is asked at [request-forgery]", () => {
   it.each([
     "http://169.254.169.254/latest",
     "http://2852039166",
@@ -246,7 +300,7 @@ describe("addresses that are never asked", () => {
     "http://[::ffff:a9fe:a9fe]",
     "http://[fd00:ec2::254]",
     "http://[64:ff9b::a9fe:a9fe]",
-  ])("%s is one", async (url) => {
+  ])("are link-local ones: %s", async (url) => {
     const provider = providerAt(url, compatible, { connectMs: 500 });
     for (const work of [() => provider.chat(call, never), () => provider.probe(never)]) {
       const failure = await failureOf(work());
@@ -280,32 +334,27 @@ describe("addresses that are never asked", () => {
   );
 });
 
-describe("TLS", () => {
-  it("is refused with a certificate that nobody vouches for", async () => {
-    const folder = mkdtempSync(join(tmpdir(), "steward-llm-"));
-    try {
-      const tls = await selfSignedPair({ stateDir: folder, now: Date.now() });
-      await withCaptureServer(
-        (_, response) => answerJson(response, answers.chatCompletions.whole),
-        async ({ url, requests }) => {
-          const provider = providerAt(url, compatible);
-          for (const work of [() => provider.chat(call, never), () => provider.probe(never)]) {
-            const failure = await failureOf(work());
-            expect(failure).toMatchObject({ failure: "unreachable", isRetryable: false, status: null });
-            expect(failure.message).toMatch(
-              /certificate of the server at 127\.0\.0\.1:\d+ cannot be trusted \([A-Z_]+\)$/,
-            );
-          }
-          expect(requests).toEqual([]);
-        },
-        tls,
-      );
-    } finally {
-      rmSync(folder, { recursive: true });
-    }
+describe("a provider over TLS", () => {
+  it("is not sent anything where nobody vouches for its certificate", async () => {
+    const tls = await selfSignedPair({ stateDir: at(), now: Date.now() });
+    await withCaptureServer(
+      (_, response) => answerJson(response, answers.chatCompletions.whole),
+      async ({ url, requests }) => {
+        const provider = providerAt(url, compatible);
+        for (const work of [() => provider.chat(call, never), () => provider.probe(never)]) {
+          const failure = await failureOf(work());
+          expect(failure).toMatchObject({ failure: "unreachable", isRetryable: false, status: null });
+          expect(failure.message).toMatch(
+            /certificate of the server at 127\.0\.0\.1:\d+ cannot be trusted \([A-Z_]+\)$/,
+          );
+        }
+        expect(requests).toEqual([]);
+      },
+      tls,
+    );
   });
 
-  it("is refused where none is spoken", () =>
+  it("is a failure where the server does not speak TLS", () =>
     withCaptureServer(
       () => undefined,
       async ({ port }) => {

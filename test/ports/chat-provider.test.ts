@@ -1,56 +1,20 @@
 import { LLMock } from "@copilotkit/aimock";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import type { ChatProvider } from "#domain/ports/connectors.ts";
-import { ProviderFailed } from "#domain/ports/connectors.ts";
-import { createFakeChatProvider } from "../fakes/chat-provider.ts";
-import { ask, collect, everyProvider, failureOf, never, plantedKey, providerAt, textOf } from "./support/providers.ts";
+import type { ChatCall } from "#domain/ports/connectors.ts";
+import type { Captured } from "./support/capture-server.ts";
+import { answerEvents, answerJson, withCaptureServer } from "./support/capture-server.ts";
+import { answers, type Interface, spoken } from "./support/provider-answers.ts";
+import { ask, collect, everyProvider, never, plantedKey, providerAt, textOf } from "./support/providers.ts";
 
-const text = "Hello to you too, whoever you are!";
-const usage = { inputTokens: 7, outputTokens: 9 };
-
-/** Refusals by status, and what is to be thought of each. */
-const refusals = [
-  { status: 400, isRetryable: false, retryAfterMs: null },
-  { status: 401, isRetryable: false, retryAfterMs: null },
-  { status: 403, isRetryable: false, retryAfterMs: null },
-  { status: 404, isRetryable: false, retryAfterMs: null },
-  { status: 429, isRetryable: true, retryAfterMs: 7000 },
-  { status: 500, isRetryable: true, retryAfterMs: null },
-  { status: 503, isRetryable: true, retryAfterMs: null },
-] as const;
-
-/** Breakages, by the word that brings each about. */
-const breakages = [
-  { word: "malformed", failure: "unreadable", isRetryable: false },
-  { word: "cut", failure: "unreachable", isRetryable: true },
-  { word: "stalled", failure: "silent", isRetryable: true },
-] as const;
-
-let mock: LLMock;
+const greeting = "Hello to you too, whoever you are!";
+const mock = new LLMock({ port: 0 });
 beforeAll(async () => {
-  mock = new LLMock({ port: 0 });
-  for (const { status } of refusals) {
-    mock.onMessage(`status ${status}`, {
-      error: { message: `no, ${status}, with ${plantedKey}` },
-      status,
-      retryAfter: 7,
-    });
-  }
-  mock.onMessage("malformed", { content: text }, { chaos: { malformedRate: 1 } });
-  mock.onMessage("cut", { content: text }, { chaos: { disconnectRate: 1 } });
-  mock.onMessage("broken", { content: text }, { truncateAfterChunks: 1, chunkSize: 5 });
-  mock.onMessage("stalled", { content: text }, { chaos: { latencyMs: 5000 } });
-  mock.onMessage("pausing", { content: text }, { streamingProfile: { ttft: 5000 } });
   mock.onMessage("hello", (request) => ({
-    content: text,
+    content: greeting,
     // Each interface has names of its own for the same figures.
     usage: {
-      prompt_tokens: usage.inputTokens,
-      completion_tokens: usage.outputTokens,
-      input_tokens: usage.inputTokens,
-      output_tokens: usage.outputTokens,
-      promptTokenCount: usage.inputTokens,
-      candidatesTokenCount: usage.outputTokens,
+      ...{ prompt_tokens: 7, completion_tokens: 9, input_tokens: 7, output_tokens: 9 },
+      ...{ promptTokenCount: 7, candidatesTokenCount: 9 },
     },
     model: request.model,
   }));
@@ -58,103 +22,276 @@ beforeAll(async () => {
 });
 afterAll(() => mock.stop());
 
-const failed = (failure: ProviderFailed["failure"], rest: Partial<ProviderFailed>): ProviderFailed =>
-  new ProviderFailed("it failed", { failure, isRetryable: false, ...rest });
+const call: ChatCall = {
+  messages: [
+    { role: "system", content: "first" },
+    { role: "system", content: "second" },
+    { role: "user", content: "question" },
+    { role: "assistant", content: "answer" },
+    { role: "system", content: "third" },
+    { role: "user", content: "again" },
+  ],
+  maxTokens: 321,
+  temperature: 0.25,
+};
 
-const fake = (): ChatProvider =>
-  createFakeChatProvider({
-    reply: { content: text, model: "model-1", usage },
-    failures: Object.fromEntries([
-      ...refusals.map(({ status, ...rest }) => [`status ${status}`, failed("refused", { status, ...rest })] as const),
-      ...breakages.map(({ word, failure, isRetryable }) => [word, failed(failure, { isRetryable })] as const),
-    ]),
-  });
+const chatMessages = call.messages;
+const bearer = { authorization: `Bearer ${plantedKey}` };
+const chatBody = { model: "model-1", max_tokens: 321, temperature: 0.25, messages: chatMessages };
+const parts = (content: string) => [{ type: "text", text: content }];
 
-const peers: readonly { readonly title: string; readonly make: () => ChatProvider; readonly tellsUsage: boolean }[] = [
-  { title: "fake", make: fake, tellsUsage: true },
-  ...everyProvider.map(({ title, entry }) => ({
-    title,
-    make: () => providerAt(mock.url, entry, { headersMs: 400, idleMs: 400 }),
-    // The peer has no word about the tokens of a stream where it was not asked, and this provider cannot be asked.
-    tellsUsage: title !== "Mistral",
-  })),
-];
+const withUsage = { stream: true, stream_options: { include_usage: true } };
+const plainChat = { path: "/v1/chat/completions", headers: {}, body: chatBody, streamed: withUsage };
+interface Wire {
+  readonly path: string;
+  readonly streamPath?: string;
+  readonly headers: object;
+  readonly body: object;
+  /** What a stream adds. */
+  readonly streamed: object;
+}
 
-describe.each(peers)("chat provider: $title", ({ title, make, tellsUsage }) => {
-  it("answers with text, tokens, model and why it ended", async () => {
-    const reply = await make().chat(ask("hello", { maxTokens: 100, temperature: 0.5 }), never);
-    expect(reply).toEqual({ content: text, model: "model-1", usage, finishReason: "stop", warnings: [] });
-  });
-
-  it("answers in pieces, and with the same at the end", async () => {
-    const parts = await collect(make().stream(ask("hello", { maxTokens: 100 }), never));
-    expect(textOf(parts)).toBe(text);
-    expect(parts.length).toBeGreaterThan(2);
-    expect(parts.at(-1)).toEqual({
-      kind: "end",
+/** What has to be on the wire for `call`. */
+const wire: Readonly<Record<string, Wire>> = {
+  "OpenAI, chat": { ...plainChat, headers: bearer },
+  "OpenAI, responses": {
+    path: "/v1/responses",
+    headers: bearer,
+    body: {
       model: "model-1",
-      usage: tellsUsage ? usage : { inputTokens: null, outputTokens: null },
-      finishReason: "stop",
-      warnings: [],
-    });
-  });
-
-  it.each(refusals)(
-    "says that it refuses with $status, whole or in pieces",
-    async ({ status, isRetryable, retryAfterMs }) => {
-      const provider = make();
-      const call = ask(`status ${status}`);
-      for (const work of [() => provider.chat(call, never), () => collect(provider.stream(call, never))]) {
-        const failure = await failureOf(work());
-        expect(failure).toMatchObject({ failure: "refused", status, isRetryable, retryAfterMs });
-        expect(failure.message).not.toContain(plantedKey.slice(0, 10));
-        expect(failure.cause).toBeUndefined();
-      }
+      max_output_tokens: 321,
+      temperature: 0.25,
+      store: false,
+      input: [
+        { role: "system", content: "first" },
+        { role: "system", content: "second" },
+        { role: "user", content: [{ type: "input_text", text: "question" }] },
+        { role: "assistant", content: "answer" },
+        { role: "system", content: "third" },
+        { role: "user", content: [{ type: "input_text", text: "again" }] },
+      ],
     },
-  );
+    streamed: { stream: true },
+  },
+  Anthropic: {
+    path: "/v1/messages",
+    headers: { "x-api-key": plantedKey, "anthropic-version": "2023-06-01" },
+    body: {
+      model: "model-1",
+      max_tokens: 321,
+      temperature: 0.25,
+      system: ["first", "second", "third"].flatMap(parts),
+      messages: [
+        { role: "user", content: parts("question") },
+        { role: "assistant", content: parts("answer") },
+        { role: "user", content: parts("again") },
+      ],
+    },
+    streamed: { stream: true },
+  },
+  Google: {
+    path: "/v1beta/models/model-1:generateContent",
+    streamPath: "/v1beta/models/model-1:streamGenerateContent?alt=sse",
+    headers: { "x-goog-api-key": plantedKey },
+    body: {
+      generationConfig: { maxOutputTokens: 321, temperature: 0.25 },
+      systemInstruction: { parts: [{ text: "first" }, { text: "second" }, { text: "third" }] },
+      contents: [
+        { role: "user", parts: [{ text: "question" }] },
+        { role: "model", parts: [{ text: "answer" }] },
+        { role: "user", parts: [{ text: "again" }] },
+      ],
+    },
+    streamed: {},
+  },
+  Mistral: {
+    ...plainChat,
+    headers: bearer,
+    body: {
+      ...chatBody,
+      messages: chatMessages.map((message) =>
+        message.role === "user" ? { ...message, content: parts(message.content) } : message,
+      ),
+    },
+    streamed: { stream: true },
+  },
+  Ollama: plainChat,
+  "OpenAI-compatible": plainChat,
+};
 
-  it.each(breakages)("says what is wrong when an answer is $word", async ({ word, failure, isRetryable }) => {
-    const provider = make();
-    expect(await failureOf(provider.chat(ask(word), never))).toMatchObject({ failure, isRetryable, status: null });
-    expect(await failureOf(collect(provider.stream(ask(word), never)))).toMatchObject({ failure, isRetryable });
-  });
+/** Headers that HTTP itself needs, and what is known of them. */
+const transport = /^(host|connection|accept(-language|-encoding)?|content-length|sec-fetch-mode)$/;
+const ownHeaders = ({ headers }: Captured) =>
+  Object.fromEntries(Object.entries(headers).filter(([name]) => !transport.test(name)));
 
-  it("gives up with the reason of the signal", async () => {
-    const reason = new Error("enough of this");
-    const provider = make();
-    const word = title === "fake" ? "hello" : "stalled";
-    for (const start of [
-      (signal: AbortSignal) => provider.chat(ask(word), signal),
-      (signal: AbortSignal) => collect(provider.stream(ask(word), signal)),
-      (signal: AbortSignal) => provider.probe(signal),
-    ]) {
-      const over = new AbortController();
-      const work = start(over.signal);
-      over.abort(reason);
-      await expect(work).rejects.toBe(reason);
-    }
+const ending = {
+  model: "served-1",
+  usage: { inputTokens: spoken.inputTokens, outputTokens: spoken.outputTokens },
+  finishReason: "stop",
+};
+
+describe.each(everyProvider)("a chat with $title", ({ title, entry, speaks }) => {
+  const expected = wire[title];
+  if (expected === undefined) throw new Error(`nothing is said of ${title}`);
+
+  it("has its path, headers, all messages in order, limit and temperature on the wire", () =>
+    withCaptureServer(
+      (_, response) => answerJson(response, answers[speaks].whole),
+      async ({ url, requests }) => {
+        const reply = await providerAt(url, entry).chat(call, never);
+        expect(requests).toHaveLength(1);
+        const [request] = requests;
+        expect(request).toMatchObject({ method: "POST", path: expected.path });
+        expect(request?.body).toEqual(expected.body);
+        expect(request && ownHeaders(request)).toEqual({
+          "content-type": "application/json",
+          "user-agent": "steward",
+          ...expected.headers,
+        });
+        expect(reply).toMatchObject({ content: spoken.text, ...ending });
+      },
+    ));
+
+  it("has the same for a stream, which says so", () =>
+    withCaptureServer(
+      (_, response) => answerEvents(response, answers[speaks].events),
+      async ({ url, requests }) => {
+        const all = await collect(providerAt(url, entry).stream(call, never));
+        expect(requests).toHaveLength(1);
+        expect(requests[0]).toMatchObject({ method: "POST", path: expected.streamPath ?? expected.path });
+        expect(requests[0]?.body).toEqual({ ...expected.body, ...expected.streamed });
+        expect(all.slice(0, -1).map(({ kind }) => kind)).toEqual(["text", "text", "text"]);
+        expect(textOf(all)).toBe(spoken.text);
+        expect(all.at(-1)).toMatchObject({ kind: "end", ...ending });
+      },
+    ));
+
+  it("has nothing on the wire that was not asked for", () =>
+    withCaptureServer(
+      (_, response) => answerJson(response, answers[speaks].whole),
+      async ({ url, requests }) => {
+        const provider = providerAt(url, { ...entry, model: "claude-sonnet-4-5" });
+        const { warnings } = await provider.chat(ask("question"), never);
+        expect(requests[0]?.body).not.toHaveProperty("temperature");
+        expect(requests[0]?.body).not.toHaveProperty("tools");
+        // Anthropic has to be given a limit: without one in the call it is the most that the model takes.
+        if (entry.provider === "anthropic") expect(requests[0]?.body).toMatchObject({ max_tokens: 64_000 });
+        else expect(JSON.stringify(requests[0]?.body)).not.toMatch(/max/i);
+        expect(warnings).toEqual([]);
+      },
+    ));
+
+  it("is answered the same by a server that others have made, whole and in pieces", async () => {
+    const provider = providerAt(mock.url, entry);
+    const finishReason = "stop";
+    const answered = { model: "model-1", finishReason, warnings: [] };
+    const usage = { inputTokens: 7, outputTokens: 9 };
+    expect(await provider.chat(ask("hello", { maxTokens: 100, temperature: 0.5 }), never)).toEqual({
+      ...{ content: greeting, usage, ...answered },
+    });
+    const parts = await collect(provider.stream(ask("hello", { maxTokens: 100 }), never));
+    expect([textOf(parts), parts.length > 2]).toEqual([greeting, true]);
+    // It has no word about the tokens of a stream where it was not asked, and Mistral cannot be asked.
+    const streamed = title === "Mistral" ? { inputTokens: null, outputTokens: null } : usage;
+    expect(parts.at(-1)).toEqual({ kind: "end", usage: streamed, ...answered });
   });
 });
 
-describe.each(everyProvider)("a stream of $title", ({ entry }) => {
-  const provider = (): ChatProvider => providerAt(mock.url, entry, { headersMs: 400, idleMs: 400 });
+const speaksOf = (provider: string): Interface =>
+  everyProvider.find(({ entry }) => entry.provider === provider)?.speaks ?? "chatCompletions";
 
-  it("that breaks off has failed, after what it said", async () => {
-    const parts: string[] = [];
-    const failure = await failureOf(
-      (async () => {
-        for await (const part of provider().stream(ask("broken"), never)) {
-          if (part.kind === "text") parts.push(part.text);
-          else throw new Error("it has no end");
-        }
-      })(),
+describe("what a model does not take", () => {
+  const warningsOf = async (provider: "openai" | "anthropic" | "google", model: string, fields: Partial<ChatCall>) => {
+    const result = { warnings: [] as readonly string[], body: undefined as unknown };
+    await withCaptureServer(
+      (_, response) => answerJson(response, answers[speaksOf(provider)].whole),
+      async ({ url, requests }) => {
+        result.warnings = (await providerAt(url, { provider, model }).chat(ask("question", fields), never)).warnings;
+        result.body = requests[0]?.body;
+      },
     );
-    expect(failure).toMatchObject({ failure: "unreachable", isRetryable: true });
-    expect(text.startsWith(parts.join(""))).toBe(true);
+    return result;
+  };
+
+  it("is left out with a warning", async () => {
+    const { warnings, body } = await warningsOf("openai", "o3", { temperature: 0.5, maxTokens: 9 });
+    expect(warnings).toEqual(["the model does not take temperature: it was left out"]);
+    expect(body).not.toHaveProperty("temperature");
+    expect(body).toMatchObject({ max_completion_tokens: 9 });
   });
 
-  it("that falls silent has failed", async () => {
-    const failure = await failureOf(collect(provider().stream(ask("pausing"), never)));
-    expect(failure).toMatchObject({ failure: "silent", isRetryable: true });
+  it("is cut down to what it takes, with a warning", async () => {
+    const { warnings, body } = await warningsOf("anthropic", "claude-sonnet-4-5", {
+      temperature: 1.5,
+      maxTokens: 200_000,
+    });
+    expect(warnings).toEqual([
+      "the model does not take this temperature: 1 was sent",
+      "the model does not take this max_tokens: 64000 was sent",
+    ]);
+    expect(body).toMatchObject({ temperature: 1, max_tokens: 64_000 });
   });
+
+  it.each(["anthropic", "google"] as const)(
+    "is moved where it takes it, with a warning: system messages of %s",
+    async (provider) => {
+      const { warnings } = await warningsOf(provider, "claude-sonnet-4-5", { messages: call.messages });
+      expect(warnings).toEqual(["system messages were sent before all others: the provider takes them nowhere else"]);
+      const first = await warningsOf(provider, "claude-sonnet-4-5", { messages: call.messages.slice(0, 3) });
+      expect(first.warnings).toEqual([]);
+    },
+  );
+});
+
+describe("the address in the settings of a provider", () => {
+  const pathAt = async (path: string, provider: "ollama" | "openai-compatible" | "anthropic") => {
+    let seen: string | undefined;
+    await withCaptureServer(
+      (_, response) => answerJson(response, answers[speaksOf(provider)].whole),
+      async ({ url, requests }) => {
+        await providerAt(`${url}${path}`, { provider }).chat(ask("question"), never);
+        seen = requests[0]?.path;
+      },
+    );
+    return seen;
+  };
+
+  it.each([
+    ["openai-compatible", "", "/v1/chat/completions"],
+    ["openai-compatible", "/", "/v1/chat/completions"],
+    ["openai-compatible", "/v1", "/v1/chat/completions"],
+    ["openai-compatible", "/api/paas/v4/", "/api/paas/v4/chat/completions"],
+    ["ollama", "", "/v1/chat/completions"],
+    ["ollama", "/v1/", "/v1/chat/completions"],
+    ["ollama", "/behind/a/proxy", "/behind/a/proxy/v1/chat/completions"],
+    ["anthropic", "", "/v1/messages"],
+  ] as const)("of %s may be %j, and leads to %s", async (provider, path, expected) => {
+    expect(await pathAt(path, provider)).toBe(expected);
+  });
+
+  it("may have credentials, which are sent in a header", () =>
+    withCaptureServer(
+      (_, response) => answerJson(response, answers.chatCompletions.whole),
+      async ({ port, requests }) => {
+        const provider = providerAt(`http://me:p%40ss@127.0.0.1:${port}`, { provider: "openai-compatible" });
+        await provider.chat(ask("question"), never);
+        expect(requests[0]?.headers.authorization).toBe(`Basic ${Buffer.from("me:p@ss").toString("base64")}`);
+      },
+    ));
+
+  it("is asked without the proxies of the environment", () =>
+    withCaptureServer(
+      (_, response) => answerJson(response, answers.chatCompletions.whole),
+      async ({ url, requests }) => {
+        process.env["HTTP_PROXY"] = "http://127.0.0.1:9";
+        process.env["OPENAI_BASE_URL"] = "http://127.0.0.1:9";
+        try {
+          await providerAt(url, { provider: "openai" }).chat(ask("question"), never);
+        } finally {
+          delete process.env["HTTP_PROXY"];
+          delete process.env["OPENAI_BASE_URL"];
+        }
+        expect(requests).toHaveLength(1);
+      },
+    ));
 });

@@ -1,26 +1,10 @@
-import {
-  chmodSync,
-  chownSync,
-  mkdtempSync,
-  readdirSync,
-  renameSync,
-  rmSync,
-  statSync,
-  symlinkSync,
-  writeFileSync,
-} from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, chownSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { openConfirmedPlugins } from "#adapters/plugins/index.ts";
-import type { ConfirmedPlugins } from "#domain/ports/plugins.ts";
-import { createFakeConfirmedPlugins } from "../fakes/confirmed-plugins.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
-const folders: string[] = [];
-afterAll(() => {
-  for (const folder of folders) rmSync(folder, { recursive: true, force: true });
-});
-
+const at = directoryPerTest();
 const isRoot = process.getuid?.() === 0;
 const group = 12_345;
 const plugin = (name: string, digit = "a") => ({
@@ -31,40 +15,13 @@ const plugin = (name: string, digit = "a") => ({
   confirmedAt: 1_760_000_000_000,
 });
 
-function newDirectory(): string {
-  const folder = mkdtempSync(join(tmpdir(), "steward-confirmed-"));
-  folders.push(folder);
-  chownSync(folder, 0, group);
-  chmodSync(folder, 0o750);
-  return join(folder, "confirmed-plugins");
-}
-
-function createReal(): ConfirmedPlugins & { readonly confirm: (plugin: { path: string; digest: string }) => void } {
-  const list = openConfirmedPlugins(newDirectory());
-  return { has: list.has, confirm: (each) => list.add({ ...plugin("any"), ...each }) };
-}
-
-describe.each([
-  ["fake", createFakeConfirmedPlugins],
-  ...(isRoot ? [["files of root", createReal] as const] : []),
-] as const)("confirmed plugins: %s", (_, create) => {
-  it("are those that root has confirmed, of that directory and as they were", () => {
-    const list = create();
-    expect(list.has(plugin("one"))).toBe(false);
-    list.confirm(plugin("one"));
-    expect(list.has(plugin("one"))).toBe(true);
-    expect(list.has(plugin("one", "b"))).toBe(false);
-    expect(list.has({ ...plugin("one"), path: "/usr/lib/steward/plugins/one" })).toBe(false);
-    list.confirm(plugin("one", "b"));
-    expect([list.has(plugin("one")), list.has(plugin("one", "b"))]).toEqual([false, true]);
-  });
-});
-
 if (!isRoot) process.stdout.write("skipped: root's list of confirmed plugins on disk: this is not root\n");
 describe.runIf(isRoot)("root's list of confirmed plugins on disk", () => {
   let directory: string;
   beforeEach(() => {
-    directory = newDirectory();
+    chownSync(at(), 0, group);
+    chmodSync(at(), 0o750);
+    directory = at("confirmed-plugins");
     openConfirmedPlugins(directory).add(plugin("one"));
   });
   const list = () => openConfirmedPlugins(directory);
@@ -82,6 +39,13 @@ describe.runIf(isRoot)("root's list of confirmed plugins on disk", () => {
     expect(list().remove(plugin("one").path)).toBe(false);
     expect([list().has(plugin("one")), list().has(plugin("two"))]).toEqual([false, true]);
     expect(readdirSync(directory)).toHaveLength(1);
+  });
+
+  it("has those that root has confirmed, of that directory and as they were", () => {
+    expect([list().has(plugin("one")), list().has(plugin("one", "b"))]).toEqual([true, false]);
+    expect(list().has({ ...plugin("one"), path: "/usr/lib/steward/plugins/one" })).toBe(false);
+    list().add(plugin("one", "b"));
+    expect([list().has(plugin("one")), list().has(plugin("one", "b"))]).toEqual([false, true]);
   });
 
   it("has nothing where there is none", () => {

@@ -3,7 +3,6 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -12,23 +11,19 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterEach, describe, expect, it } from "vitest";
 import { openEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { EnabledPlugin, EnabledPlugins } from "#domain/ports/plugins.ts";
-import { createFakeEnabledPlugins } from "../fakes/enabled-plugins.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
-let stateDir: string;
-let troubles: (string | undefined)[];
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-enabled-"));
+const at = directoryPerTest();
+let troubles: (string | undefined)[] = [];
+afterEach(() => {
   troubles = [];
 });
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
 const openReal = (): EnabledPlugins =>
-  openEnabledPlugins({ stateDir, onTrouble: (_, aside) => void troubles.push(aside) });
-const file = (): string => join(stateDir, "enabled.json");
+  openEnabledPlugins({ stateDir: at(), onTrouble: (_, aside) => void troubles.push(aside) });
+const file = (): string => at("enabled.json");
 
 const plugin = (name: string, more: Partial<EnabledPlugin> = {}): EnabledPlugin => ({
   name,
@@ -38,39 +33,23 @@ const plugin = (name: string, more: Partial<EnabledPlugin> = {}): EnabledPlugin 
   ...more,
 });
 
-describe.each([
-  ["fake", createFakeEnabledPlugins],
-  ["file", openReal],
-] as const)("enabled plugins: %s", (_, make: () => EnabledPlugins) => {
-  it("are none at first", () => {
-    expect(make().all()).toEqual([]);
-  });
-
-  it("are kept by name, the last word on each", () => {
-    const enabled = make();
-    enabled.save(plugin("one"));
-    enabled.save(plugin("two"));
-    enabled.save(plugin("one", { digest: "b".repeat(64) }));
-    expect(enabled.all()).toEqual([plugin("one", { digest: "b".repeat(64) }), plugin("two")]);
-  });
-
-  it("go when they are removed, and what is not there may be removed too", () => {
-    const enabled = make();
-    enabled.save(plugin("one"));
-    enabled.save(plugin("two"));
-    enabled.remove("one");
-    enabled.remove("one");
+describe("the file of enabled plugins", () => {
+  it("has the last word on each by name, until it is removed", () => {
+    const enabled = openReal();
+    expect(enabled.all()).toEqual([]);
+    const changed = plugin("one", { digest: "b".repeat(64) });
+    for (const each of [plugin("one"), plugin("two"), changed]) enabled.save(each);
+    expect(enabled.all()).toEqual([changed, plugin("two")]);
+    for (const name of ["one", "one"]) enabled.remove(name);
     expect(enabled.all()).toEqual([plugin("two")]);
   });
-});
 
-describe("enabled plugins: file", () => {
   it("outlives whoever wrote it, and is for its owner alone", () => {
     openReal().save(plugin("one"));
     openReal().save(plugin("__proto__"));
     expect(openReal().all()).toEqual([plugin("one"), plugin("__proto__")]);
     expect(statSync(file()).mode & 0o777).toBe(0o600);
-    expect(readdirSync(stateDir)).toEqual(["enabled.json"]);
+    expect(readdirSync(at())).toEqual(["enabled.json"]);
   });
 
   it.each([
@@ -110,7 +89,7 @@ describe("enabled plugins: file", () => {
   });
 
   it("is not followed where it is a link", () => {
-    const elsewhere = join(stateDir, "elsewhere");
+    const elsewhere = at("elsewhere");
     writeFileSync(elsewhere, JSON.stringify({ plugins: [plugin("one")] }));
     symlinkSync(elsewhere, file());
     const enabled = openReal();
@@ -127,6 +106,6 @@ describe("enabled plugins: file", () => {
     expect(() => enabled.save(plugin("two"))).toThrow(/EISDIR|EEXIST|ENOTEMPTY/);
     expect(() => enabled.remove("one")).toThrow();
     expect(enabled.all()).toEqual([plugin("one")]);
-    expect(readdirSync(stateDir)).toEqual(["enabled.json"]);
+    expect(readdirSync(at())).toEqual(["enabled.json"]);
   });
 });

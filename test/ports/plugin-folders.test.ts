@@ -3,7 +3,6 @@ import {
   chmodSync,
   chownSync,
   mkdirSync,
-  mkdtempSync,
   readFileSync,
   renameSync,
   rmSync,
@@ -14,19 +13,18 @@ import {
   writeFileSync,
 } from "node:fs";
 import { createServer } from "node:net";
-import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
-import { createFakePluginFolders } from "../fakes/plugin-folders.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
+const inRoot = directoryPerTest();
 let root: string;
 beforeEach(() => {
-  root = mkdtempSync(join(tmpdir(), "steward-folders-"));
+  root = inRoot();
   chmodSync(root, 0o755);
 });
-afterEach(() => rmSync(root, { recursive: true, force: true }));
 
 const dir = (name = "first"): string => join(root, name);
 const at = (...parts: readonly string[]): string => join(dir(), ...parts);
@@ -55,64 +53,33 @@ function makeBig(path: string): void {
   truncateSync(path, 65 * 1024 ** 2);
 }
 
-/** Folders, and what puts plugins into them. */
-interface Bench {
-  readonly folders: PluginFolders;
-  readonly put: (name: string) => void;
-  readonly touch: (name: string) => void;
-  readonly remove: (name: string) => void;
-}
-
-function fakeBench(): Bench {
-  const folders = createFakePluginFolders();
-  return { folders, put: (name) => void folders.put(name), touch: folders.touch, remove: folders.remove };
-}
-
-const realBench = (): Bench => ({
-  folders: open(),
-  put: (name) => write(at(name)),
-  touch: (name) => writeFileSync(at(name, "run"), "#!/bin/sh\necho other\n"),
-  remove: (name) => rmSync(at(name), { recursive: true }),
-});
-
-describe.each([
-  ["fake", fakeBench],
-  ["files", realBench],
-])("plugin folders: %s", (_, make: () => Bench) => {
-  it("are found by name, with a digest", async () => {
-    const { folders, put } = make();
+describe("plugin folders", () => {
+  it("are found by name with a digest, and are gone when they are removed", async () => {
+    const folders = open();
     expect(await folders.find()).toEqual([]);
-    for (const name of ["two", "one"]) put(name);
+    for (const name of ["two", "one"]) write(at(name));
     const found = await folders.find();
     expect(found.map(({ name }) => name)).toEqual(["one", "two"]);
     for (const each of found) expect(digestOf(each)).toMatch(/^[0-9a-f]{64}$/);
     expect(await folders.read(found[1]?.path ?? "")).toEqual(found[1]);
+    rmSync(at("two"), { recursive: true });
+    expect(await folders.read(found[1]?.path ?? "")).toBeUndefined();
+    expect((await folders.find()).map(({ name }) => name)).toEqual(["one"]);
   });
 
-  it("have another digest when something in them changes, and are gone when they are removed", async () => {
-    const { folders, put, touch, remove } = make();
-    put("one");
-    const [before] = await folders.find();
-    touch("one");
-    const after = await folders.read(before?.path ?? "");
-    expect(digestOf(after)).toMatch(/^[0-9a-f]{64}$/);
-    expect(digestOf(after)).not.toBe(digestOf(before));
-    remove("one");
-    expect(await folders.read(before?.path ?? "")).toBeUndefined();
-    expect(await folders.find()).toEqual([]);
+  it("that are put away, or are a part of another, cannot be read by their path either", async () => {
+    for (const folder of [at("one"), at(".away"), at("away.d", "two"), at("one", "three")]) write(folder);
+    const folders = open();
+    expect((await folders.find()).flatMap(({ loaded, path }) => ("digest" in loaded ? [path] : []))).toEqual([
+      at("one"),
+    ]);
+    for (const path of [at(".away"), at("away.d", "two"), at("one", "three"), dir(), at("one", ".."), at(".")])
+      expect(await folders.read(path)).toBeUndefined();
+    expect(faultOf(await folders.read(at("one")))).toBe("no fault");
   });
 });
 
-it("one that is not among those that are found cannot be read by its path either: it was put away, or is a part of another", async () => {
-  for (const folder of [at("one"), at(".away"), at("away.d", "two"), at("one", "three")]) write(folder);
-  const folders = open();
-  expect((await folders.find()).flatMap(({ loaded, path }) => ("digest" in loaded ? [path] : []))).toEqual([at("one")]);
-  for (const path of [at(".away"), at("away.d", "two"), at("one", "three"), dir(), at("one", ".."), at(".")])
-    expect(await folders.read(path)).toBeUndefined();
-  expect(faultOf(await folders.read(at("one")))).toBe("no fault");
-});
-
-describe("digest", () => {
+describe("the digest of a plugin", () => {
   const digest = async (): Promise<string | undefined> => digestOf(await open().read(at("one")));
   const changes: readonly (readonly [string, () => void])[] = [
     ["a content", () => writeFileSync(at("one", "run"), "#!/bin/sh\necho Hello\n")],
@@ -131,7 +98,7 @@ describe("digest", () => {
       },
     ],
   ];
-  it.each(changes)("shows %s", async (_, change) => {
+  it.each(changes)("is another one after %s", async (_, change) => {
     write(at("one"));
     mkdirSync(at("one", "lib"), { mode: 0o755 });
     writeFileSync(at("one", "lib", "a"), "a", { mode: 0o644 });
@@ -171,7 +138,7 @@ describe("digest", () => {
   });
 });
 
-describe("trust", () => {
+describe("trust in a plugin folder", () => {
   it.each([
     [
       "a folder that others may write",
@@ -301,7 +268,7 @@ describe("trust", () => {
     ]);
   });
 
-  it("notices an interpreter that others may change now, although the folder is as it was", async () => {
+  it("notices an interpreter that others may change now, although the folder is as it was [hostile-plugins]", async () => {
     write(at("one"));
     const sh = join(root, "sh");
     symlinkSync("/bin/sh", sh);
@@ -408,7 +375,7 @@ describe("trust", () => {
   });
 });
 
-describe("folders with odd names", () => {
+describe("plugin folders with odd names [hostile-file-names]", () => {
   it("are listed as text, and never loaded", async () => {
     for (const name of ["a\nb", "\u001b[2Jx", "x y", "\u202egnp", "-rf", "$(id)"]) write(at(name));
     const found = await open().find();

@@ -1,16 +1,12 @@
-import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { createPluginRunner } from "#adapters/monitoring-plugin/index.ts";
-import type { PluginRunner } from "#domain/ports/plugins.ts";
-import { createFakePluginRunner } from "../fakes/plugin-runner.ts";
+import { directoryWith } from "./support/directories.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "steward-plugins-"));
-afterAll(() => rmSync(folder, { recursive: true }));
-
-const path = (name: string): string => join(folder, name);
+const directory = directoryWith();
+const path = (name: string): string => join(directory, name);
 const plugin = (name: string, code: string): string => {
   writeFileSync(path(name), `#!${process.execPath}\n${code}`);
   chmodSync(path(name), 0o755);
@@ -20,39 +16,31 @@ const plugin = (name: string, code: string): string => {
 const says = plugin("says", "console.log(process.argv.slice(2).join('+')); console.error('hm'); process.exitCode = 1;");
 const crashes = plugin("crashes", "process.kill(process.pid, 'SIGSEGV');");
 writeFileSync(path("text"), "not a program\n", { mode: 0o644 });
+writeFileSync(path("script"), "#!/nonexistent/interpreter\n", { mode: 0o755 });
 
 const never = new AbortController().signal;
-const fake = createFakePluginRunner({
-  [says]: (args) => ({ isEnded: true, exitCode: 1, stdout: `${args.join("+")}\n`, stderr: "hm\n", isCut: false }),
-  [crashes]: { isEnded: false, reason: "was killed by SIGSEGV" },
-  [path("text")]: { isEnded: false, reason: "may not be executed" },
-});
 const real = createPluginRunner({ exec });
 
-describe.each([
-  ["fake", fake],
-  ["programs", real],
-])("plugins: %s", (_, runner: PluginRunner) => {
+describe("monitoring plugins", () => {
   it("leave their output and their exit code", async () => {
     const left = { isEnded: true, exitCode: 1, stdout: "-w+5 %+$(id)\n", stderr: "hm\n", isCut: false };
-    expect(await runner.run([says, "-w", "5 %", "$(id)"], never)).toEqual(left);
+    expect(await real.run([says, "-w", "5 %", "$(id)"], never)).toEqual(left);
   });
 
   it.each([
     [crashes, "was killed by SIGSEGV"],
     [path("text"), "may not be executed"],
     [path("missing"), "does not exist, or the interpreter in its first line does not"],
+    [path("script"), "does not exist, or the interpreter in its first line does not"],
   ])("that leave nothing say why: %s", async (program, reason) => {
-    expect(await runner.run([program], never)).toEqual({ isEnded: false, reason });
+    expect(await real.run([program], never)).toEqual({ isEnded: false, reason });
   });
 
   it("are not started when nobody waits any more", async () => {
-    const run = await runner.run([says], AbortSignal.abort());
+    const run = await real.run([says], AbortSignal.abort());
     expect(run).toEqual({ isEnded: false, reason: "cannot be run: cancelled" });
   });
-});
 
-describe("plugins: programs", () => {
   it("get an empty input and an environment without anything of ours", async () => {
     process.env["STEWARD_TEST_SECRET"] = "x";
     const look = plugin(
@@ -100,13 +88,5 @@ describe("plugins: programs", () => {
       }
     };
     for (const pid of readFileSync(pids, "utf8").split(" ")) await expect.poll(() => isAlive(pid)).toBe(false);
-  });
-
-  it("need an interpreter that is there", async () => {
-    writeFileSync(path("script"), "#!/nonexistent/interpreter\n", { mode: 0o755 });
-    expect(await real.run([path("script")], never)).toEqual({
-      isEnded: false,
-      reason: "does not exist, or the interpreter in its first line does not",
-    });
   });
 });

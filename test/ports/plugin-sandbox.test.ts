@@ -1,17 +1,16 @@
-import { chmodSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { afterAll, describe, expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
 import { createPluginSandbox } from "#adapters/plugins/index.ts";
-import type { PluginCall, PluginEnd, PluginManifest, PluginSandbox } from "#domain/ports/plugins.ts";
+import type { PluginCall, PluginManifest } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { plainManifest } from "../fakes/plugin-folders.ts";
-import { createFakePluginSandbox } from "../fakes/plugin-sandbox.ts";
+import { directoryWith } from "./support/directories.ts";
 
-const folder = mkdtempSync(join(tmpdir(), "steward-sandbox-"));
+const folder = directoryWith();
 chmodSync(folder, 0o755);
-afterAll(() => rmSync(folder, { recursive: true }));
 const at = (name: string): string => join(folder, name);
 const isRoot = process.getuid?.() === 0;
 
@@ -34,15 +33,6 @@ script("tells", ['printf "<%s>" "$@"', "cat", "echo hm >&2", "exit 3"]);
 script("waits", ["sleep 1000"]);
 script("marks", [`touch ${at("ran")}`]);
 chmodSync(script("closed", []), 0o644);
-const fake = createFakePluginSandbox();
-fake.refuseStart("closed", `${at("closed")} cannot be run in its sandbox on this host (exit code 1)`);
-fake.behave("tells", ({ manifest, args, stdin = "" }) => ({
-  exitCode: 3,
-  stdout: `${[...manifest.command.slice(1), ...args].map((word) => `<${word}>`).join("")}${stdin}`,
-  stderr: "hm\n",
-  isTruncated: false,
-}));
-fake.behave("waits", () => new Promise<PluginEnd>(() => undefined));
 const plain = createPluginSandbox({
   exec,
   hidden: [],
@@ -50,50 +40,33 @@ const plain = createPluginSandbox({
   onNotEnded: ({ plugin }) => expect.unreachable(`${plugin} is no unit`),
 });
 
-describe.each([
-  ["fake", fake],
-  ["processes", plain],
-])("plugin sandbox: %s", (_, sandbox: PluginSandbox) => {
+describe("the sandbox of plugins without systemd", () => {
   it("hands over arguments and input, and gives back what came of it", async () => {
     const args = ["$(id)", "a b", "", "*", "--", "\n", "ü", "$HOME", "%n", "\\"];
-    const end = await sandbox.run(call("tells", { args, stdin: "in\n" }), never);
+    const end = await plain.run(call("tells", { args, stdin: "in\n" }), never);
     const told = ["first", ...args].map((word) => `<${word}>`).join("");
     expect(end).toEqual({ exitCode: 3, stdout: `${told}in\n`, stderr: "hm\n", isTruncated: false });
-    expect(await sandbox.run(call("tells"), never)).toMatchObject({ stdout: "<first>" });
+    expect(await plain.run(call("tells"), never)).toMatchObject({ stdout: "<first>" });
   });
 
   it("ends a plugin that nobody waits for, before and while it runs", async () => {
     const abort = new AbortController();
-    const running = sandbox.run(call("waits"), abort.signal);
+    const running = plain.run(call("waits"), abort.signal);
     abort.abort();
     await expect(running).rejects.toThrow(PluginNotRun);
     await expect(running).rejects.toThrow("it was ended with all that it had started: nobody waits for it any more");
-    await expect(sandbox.run(call("tells"), abort.signal)).rejects.toThrow(PluginNotRun);
+    await expect(plain.run(call("tells"), abort.signal)).rejects.toThrow(PluginNotRun);
   });
 
   it("tries whether one could be started, without running it", async () => {
     const marks = (): readonly string[] => readdirSync(folder).filter((name) => name === "ran");
-    await sandbox.tryStart(call("marks"), never);
+    await plain.tryStart(call("marks"), never);
     expect(marks()).toEqual([]);
-    await expect(sandbox.tryStart(call("closed"), never)).rejects.toThrow(PluginNotRun);
-    await expect(sandbox.tryStart(call("closed"), never)).rejects.toThrow(
+    await expect(plain.tryStart(call("closed"), never)).rejects.toThrow(PluginNotRun);
+    await expect(plain.tryStart(call("closed"), never)).rejects.toThrow(
       `${at("closed")} cannot be run in its sandbox on this host (exit code 1)`,
     );
-    await expect(sandbox.tryStart(call("marks"), AbortSignal.abort())).rejects.toThrow(PluginNotRun);
-  });
-
-  it("says in words what it keeps a plugin from", () => {
-    expect(sandbox.description).toMatch(/\.$/);
-  });
-});
-
-describe("plugin sandbox: processes", () => {
-  it("keeps what a plugin wrote before its time was over", async () => {
-    script("speaks", ["echo begun", "echo trouble >&2", "sleep 1000"]);
-    await expect(plain.run(call("speaks", {}, { timeoutMs: 500 }), never)).rejects.toMatchObject({
-      message: expect.stringContaining("it took longer than the 0.5 s that it has"),
-      output: { stdout: "begun\n", stderr: "trouble\n" },
-    });
+    await expect(plain.tryStart(call("marks"), AbortSignal.abort())).rejects.toThrow(PluginNotRun);
   });
 
   it("says what it cannot do", () => {
@@ -124,18 +97,18 @@ describe("plugin sandbox: processes", () => {
     expect(existsSync(home)).toBe(false);
   });
 
-  it("ends a plugin whose time is over, deaf or not, with its group", async () => {
+  it("ends a plugin whose time is over, deaf or not, with its group, and keeps what it wrote [bounded-commands]", async () => {
     const homes = () => readdirSync(tmpdir()).filter((name) => name.startsWith("steward-plugin-"));
     const before = homes();
-    script("deaf", ['trap "" TERM', "sleep 1000 & echo $! $$ > pids", "wait; wait; sleep 1000"]);
-    const late = plain.run(call("deaf", {}, { timeoutMs: 500 }), never);
-    await expect(late).rejects.toThrow(
-      "it took longer than the 0.5 s that it has, and was ended with all that it had started",
-    );
+    script("deaf", ['trap "" TERM', "echo begun", "echo trouble >&2", "sleep 1000 & wait; wait; sleep 1000"]);
+    await expect(plain.run(call("deaf", {}, { timeoutMs: 500 }), never)).rejects.toMatchObject({
+      message: "it took longer than the 0.5 s that it has, and was ended with all that it had started",
+      output: { stdout: "begun\n", stderr: "trouble\n" },
+    });
     expect(homes()).toEqual(before);
   });
 
-  it("bounds what it keeps of the output, and reads what is not UTF-8", async () => {
+  it("bounds what it keeps of the output, and reads what is not UTF-8 [bounded-commands]", async () => {
     script("floods", ["head -c 30000000 /dev/zero | tr '\\0' x", "printf 'gr\\374n' >&2"]);
     const { stdout, stderr, isTruncated } = await plain.run(call("floods"), never);
     expect([stdout.length, stderr, isTruncated]).toEqual([1024 ** 2, "gr\ufffdn", true]);
