@@ -147,7 +147,7 @@ describe("access matrix", () => {
   });
 
   describe.each(scoped)("the scope of %s", (_, operation) => {
-    it("refuses a key without the scope, whatever else it has, and says what is missing", async () => {
+    it("refuses a key without the scope, whatever else it has, and says what is missing [forgotten-authorisation]", async () => {
       const others = scopes.filter((scope) => scope !== operation.scope);
       for (const key of [service.key([]), service.key(others)]) {
         const reply = await call(operation, { key });

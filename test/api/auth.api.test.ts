@@ -85,7 +85,7 @@ describe("API keys", () => {
     expect(JSON.stringify(service.logLines())).not.toContain(key.slice(13));
   });
 
-  it("gives a key without scopes no rights", async () => {
+  it("gives a key without scopes no rights [missing-allow-list]", async () => {
     const { key } = created(await post("/auth/keys", service.admin, { name: "x", scopes: [] }));
     expect((await send(service, { path: "/api/v1/health", key })).status).toBe(403);
     expect((await whoami(key)).json).toMatchObject({ scopes: [] });
@@ -185,7 +185,7 @@ describe("API keys", () => {
     });
   });
 
-  it("cannot be given what the giver does not have", async () => {
+  it("cannot be given what the giver does not have [missing-allow-list]", async () => {
     const limited = service.key(["keys:admin", "services:restart:app-*"]);
     const grant = (...wanted: string[]) => post("/auth/keys", limited, { name: "x", scopes: wanted });
     expect((await grant("system:read")).json).toMatchObject(errorWith("FORBIDDEN", { required_scope: "system:read" }));

@@ -146,7 +146,7 @@ describe("an explanation", () => {
     expect(history).not.toContain("still");
   });
 
-  it("acts on nothing that the model says, and shows it inert and in bounded length", async () => {
+  it("acts on nothing that the model says, and shows it inert and in bounded length [prompt-injection]", async () => {
     await service.app.close();
     await start(`systemctl restart shop.service \u001b[31m\u202e\n${"word ".repeat(10_000)}[L1]`);
     write([{ message: "it broke" }]);

@@ -431,7 +431,7 @@ describe("the end of a log stream", () => {
     expect(await messagesUntil(stream, "still here")).toEqual(["still here"]);
   });
 
-  it("follows at once where there are too many of one key", async () => {
+  it("follows at once where there are too many of one key [caps]", async () => {
     const key = service.key(["logs:read"]);
     // Not all at the same time: a busy machine would time some of them out before they are open.
     for (let round = 0; round < 16; round += 1) await Promise.all(Array.from({ length: 64 }, () => open({}, key)));

@@ -143,7 +143,7 @@ b' '\`touch ${trace}\`' '<script>' "$(printf 'x\\033[2J')" "$(printf 'a\\377b')"
     expect(await leftBehind(session)).toBe("");
   });
 
-  it("package names: only what the package manager itself has is ever handed to it", async () => {
+  it("package names: only what the package manager itself has is ever handed to it [package-names]", async () => {
     const before = await stateOf(session);
     // All of the form of a name; to apt-get they are a removal, an expression, an architecture, a release, and nothing.
     for (const name of ["cron-", "cro.", "cron+", "cron:i386", "c.on", "cron~", "no-such-package", "systemd-cron"]) {

@@ -254,7 +254,7 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
     return refusal.test(stderr) ? "refused" : stderr.trim();
   };
 
-  it("has no rights but those of its user", async () => {
+  it("has no rights but those of its user [taken-over-service]", async () => {
     const pid = await session.service.pid();
     const status = await session.shell(`cat /proc/${pid}/status`);
     const caps = [...status.matchAll(/^Cap(\w+):\s+(\w+)$/gm)].map(([, name, bits]) => [name, Number(`0x${bits}`)]);
@@ -289,7 +289,7 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
     }
   });
 
-  it("may do with systemd what is on the list, and nothing else", async () => {
+  it("may do with systemd what is on the list, and nothing else [taken-over-service]", async () => {
     await session.host.exec(["systemctl", "start", "cron.service"]);
     const rows: string[][] = [];
     for (const words of [...allowed, ...refused]) {

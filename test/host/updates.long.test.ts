@@ -80,7 +80,7 @@ describeOnHost("updates with apt", (session) => {
     });
   });
 
-  it("continue when they restart the service, and are found again under their idempotency key", async () => {
+  it("continue when they restart the service, and are found again under their idempotency key [upgrade-of-the-upgrader]", async () => {
     await install(oldOf(["restarter"]));
     const pid = await service().pid();
     const id = await begin({ packages: ["restarter"], create_snapshot: false }, "restarts-us");

@@ -315,7 +315,7 @@ describe("addresses that no provider is asked at [request-forgery]", () => {
     [307, "https://example.org/"],
     [308, "http://127.0.0.1:1/"],
     [304, ""],
-  ])("are not led to by a redirect: %s to %s", (status, location) =>
+  ])("are not led to by a redirect: %s to %s [request-forgery]", (status, location) =>
     withCaptureServer(
       (_, response) => response.writeHead(status, { location }).end(),
       async ({ url, requests }) => {

@@ -115,7 +115,7 @@ describe("disk cleanup: folders", () => {
     expect(inTmp()).toEqual(["tmp.0001"]);
   });
 
-  it("leaves links, second names, folders and files with other names, also where they took the place of what was found", async () => {
+  it("leaves links, second names, folders and files with other names, also where they took the place of what was found [temporary-files]", async () => {
     put("tmp/tmp.0001");
     const [found] = await real().find(signal);
     if (found === undefined) throw new Error("nothing was found");

@@ -91,7 +91,7 @@ describe.skipIf(!isMounted)("on a full disk", () => {
       for (const ending of ["", "-wal", "-shm"]) rmSync(join(disk, `${file}${ending}`), { force: true });
   });
 
-  it("the key store refuses, says so, keeps what it has, and goes on when there is room again", () => {
+  it("the key store refuses, says so, keeps what it has, and goes on when there is room again [state-survives]", () => {
     const store = openKeyStore({ stateDir: disk });
     const key = {
       name: "n".repeat(100),

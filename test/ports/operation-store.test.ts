@@ -182,7 +182,7 @@ describe("operation store on disk", () => {
     expect(store.read("a-1")).toBeUndefined();
   });
 
-  it("follows no link that was laid in its way", () => {
+  it("follows no link that was laid in its way [temporary-files]", () => {
     const store = openReal();
     store.create(spec("a-1"));
     const victim = join(stateDir, "victim");
@@ -251,7 +251,7 @@ describe("a writer that is killed", () => {
   const rounds = byBreadth(3, 12);
   const { fraction: random } = createRandom(seed);
 
-  it("leaves a state that is whole, and never an older one than it was sure of", async () => {
+  it("leaves a state that is whole, and never an older one than it was sure of [state-survives]", async () => {
     const store = openReal();
     store.create(spec("a-1"));
     let last = 0;

@@ -376,7 +376,7 @@ describe("trust in a plugin folder", () => {
 });
 
 describe("plugin folders with odd names [hostile-file-names]", () => {
-  it("are listed as text, and never loaded", async () => {
+  it("are listed as text, and never loaded [hostile-file-names]", async () => {
     for (const name of ["a\nb", "\u001b[2Jx", "x y", "\u202egnp", "-rf", "$(id)"]) write(at(name));
     const found = await open().find();
     expect(found.map(({ name }) => name).sort()).toEqual(

@@ -840,7 +840,7 @@ describe("snapshots: packages", () => {
       ["another snapshot's manifest", `"id": "${id}"`, `"id": "${other}"`],
       ["a mode that there is not", '"mode": ', '"mode": -'],
       ["no JSON", "{", "["],
-    ])("are refused with %s", async (_, from, to) => {
+    ])("are refused with %s [unsafe-archives]", async (_, from, to) => {
       const { backend, etc, folder, base, manifest, write } = await setUp();
       expect(manifest).toContain(from);
       rehash(folder, manifest.replace(from, to));
@@ -927,7 +927,7 @@ describe("snapshots: packages", () => {
       );
     });
 
-    it("never reach anything outside, whatever a manifest says that has the right hash", async () => {
+    it("never reach anything outside, whatever a manifest says that has the right hash [unsafe-archives]", async () => {
       const { backend, base, folder, manifest } = await setUp();
       const canary = treeOf(join(base, "canary"));
       const names = fc.constantFrom(

@@ -45,7 +45,7 @@ describe("hostile paths", () => {
   it.each([
     ...malformed.map((path) => [path, "malformed", "VALIDATION_ERROR"] as const),
     ...unknown.map((path) => [path, "unknown", "NOT_FOUND"] as const),
-  ])("%s is refused as %s, and without a key nothing is said about it", async (path, _, code) => {
+  ])("%s is refused as %s, and without a key nothing is said about it [malformed-requests]", async (path, _, code) => {
     expectError(await ask(request(`GET ${path}`)), "UNAUTHORIZED");
     expectError(await ask(request(`GET ${path}`, keyLine)), code);
   });
@@ -79,7 +79,7 @@ describe("requests that are not HTTP", () => {
     ["a folded header", request("GET /livez", "A: b\r\n c\r\n\0: d\r\n")],
     ["a space before the colon", request("GET /livez", "X-API-Key : x\r\n")],
     ["bare line feeds and a NUL", "GET /livez HTTP/1.1\nHost: localhost\nA: \0\n\n"],
-  ])("%s is refused with an error body", async (_, data) => {
+  ])("%s is refused with an error body [malformed-requests]", async (_, data) => {
     expectError(await ask(data), "VALIDATION_ERROR");
   });
 

@@ -214,7 +214,7 @@ describe("client certificates beside other credentials", () => {
     expect((await ask(optional, "/livez", {})).status).toBe(200);
   });
 
-  it("never come from a header", async () => {
+  it("never come from a header [forged-client-certificates]", async () => {
     const grace = await authority.issue("grace");
     await makeKey(optional, "grace", grace);
     const names = ["X-Forwarded-Client-Cert", "X-SSL-Client-Cert", "Client-Cert", "X-SSL-Client-SHA256"];
@@ -223,7 +223,7 @@ describe("client certificates beside other credentials", () => {
   });
 });
 
-describe("a client certificate that is not to be believed", () => {
+describe("a client certificate that is not to be believed [forged-client-certificates]", () => {
   const bad: Readonly<Record<string, readonly [make: () => Promise<CertificateFiles>, reason: string]>> = {
     "has expired": [() => authority.issue("expired", { fromDays: -2, toDays: -1 }), "CERT_HAS_EXPIRED"],
     "is not valid yet": [() => authority.issue("early", { fromDays: 1, toDays: 2 }), "CERT_NOT_YET_VALID"],

@@ -70,8 +70,8 @@ const ask = async (path: string, more = "", method = "GET"): Promise<RawAnswer> 
   return answer;
 };
 
-describe("cross-site scripting: text of others in an answer", () => {
-  it("is data with every header that keeps a browser from running it, whatever is asked", async () => {
+describe("text of others in an answer", () => {
+  it("has every header that keeps a browser from running it, whatever is asked [cross-site-scripting]", async () => {
     for (const { method, base, path } of Object.values<Operation>(operations)) {
       const address = `${base === "root" ? "" : apiBase}${path.replaceAll(/\{\w+\}/g, encodeURIComponent(script))}`;
       expectInert(address, await ask(address, "", method));
@@ -94,7 +94,7 @@ describe("cross-site scripting: text of others in an answer", () => {
     }
   });
 
-  it("is where it belongs: log lines, plugin authors, names and output of checks, names of keys", async () => {
+  it("is unchanged in log lines, plugin authors, names and output of checks, names of keys [cross-site-scripting]", async () => {
     const client = createClient({ url: service.url, key: service.adminKey });
     await client.createKey({ body: { name: script, scopes: [] } });
     const paths = ["/plugins", "/health/checks/marked", "/auth/keys", ...(canMakeJournals() ? ["/system/logs"] : [])];
@@ -105,7 +105,7 @@ describe("cross-site scripting: text of others in an answer", () => {
     }
   });
 
-  it("is no part of the pages of the reference, which take scripts from the service alone", async () => {
+  it("is not in the pages of the reference, which take scripts from the service alone", async () => {
     for (const path of ["/docs", "/docs/start.js", "/docs/swagger-ui.css", "/docs/swagger-ui-bundle.js"]) {
       const { status, headers } = await ask(`${apiBase}${path}`);
       expect([path, status]).toEqual([path, 200]);
@@ -116,7 +116,7 @@ describe("cross-site scripting: text of others in an answer", () => {
   });
 });
 
-describe.runIf(hasBrowser())("cross-site scripting: in a browser", () => {
+describe.runIf(hasBrowser())("text of others in a browser", () => {
   let page: Page;
   let foreign: Server;
   let foreignUrl: string;
@@ -141,7 +141,7 @@ describe.runIf(hasBrowser())("cross-site scripting: in a browser", () => {
   }, 120_000);
   afterAll(() => foreign?.close());
 
-  it("no address of the service runs what stands in it, or brings in what is elsewhere", async () => {
+  it("in an address of the service is not run, and brings in nothing from elsewhere [cross-site-scripting]", async () => {
     const text = encodeURIComponent(script);
     const elsewhere = encodeURIComponent(`${foreignUrl}/spec.json`);
     for (const path of [
@@ -166,7 +166,7 @@ describe.runIf(hasBrowser())("cross-site scripting: in a browser", () => {
     expect(asked).toEqual([]);
   });
 
-  it("no page from elsewhere shows an answer in a frame, or takes it for a script", async () => {
+  it("in an answer is neither shown in a frame of another page, nor run as its script [cross-site-scripting]", async () => {
     await page.goTo(`${foreignUrl}/page?of=${encodeURIComponent(`${service.url}/metrics`)}`);
     expect(await page.evaluate("document.querySelector('iframe') !== null")).toBe(true);
     const inFrame = "(() => { try { return frames[0].document.body.innerText } catch { return 'closed' } })()";

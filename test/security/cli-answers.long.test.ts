@@ -49,7 +49,7 @@ function actedUpon({ out, err }: CliRun, hasColours = false): string | undefined
 const breakdown =
   /TypeError|SyntaxError|RangeError|is not a function|is not iterable|Cannot read prop|of (undefined|null)\b|is not valid JSON|Invalid time value|\n\s+at /;
 
-it("is about every command", () => {
+it("the command lines of these tests are of every command", () => {
   const covered = commandNames.filter((name) => commands.some((argv) => argv.join(" ").startsWith(name)));
   expect([...covered, ...withoutService].sort()).toEqual([...commandNames].sort());
 });
@@ -66,7 +66,7 @@ describe("text for terminals in an answer", () => {
     },
   };
 
-  it.each(named)("does nothing: %s", async (_, argv) => {
+  it.each(named)("is printed as nothing but text: %s [terminal-escapes]", async (_, argv) => {
     for (const [kind, answer] of Object.entries(answers)) {
       server.answer = answer;
       for (const setting of [{}, { columns: 80, hasColours: true, hasErrorColours: true }]) {
@@ -138,7 +138,7 @@ describe("an answer of the wrong shape", () => {
     return walk(value);
   }
 
-  it.each(named)("is said to be none of Steward's: %s", async (_, argv) => {
+  it.each(named)("is reported as not an answer of Steward: %s", async (_, argv) => {
     await fc.assert(
       fc.asyncProperty(change, async ({ at, value, isWhole }) => {
         let wrong = false;
@@ -183,7 +183,7 @@ describe("an answer of the wrong shape", () => {
     },
   );
 
-  it.each(named)("is said to be none of Steward's where it is not JSON: %s", async (_, argv) => {
+  it.each(named)("that is not JSON is reported as not an answer of Steward: %s", async (_, argv) => {
     server.answer = () => httpAnswer(`{"a":${terminalText}}`);
     const ended = await run(argv);
     expect(actedUpon(ended)).toBeUndefined();
@@ -314,7 +314,7 @@ describe("a stream that goes wrong", () => {
     ],
   ];
 
-  it("is asked no more by who reads all entries when it gives the same page again", async () => {
+  it("of pages that repeats itself ends the reading of all entries", async () => {
     server.answer = () => httpAnswer(JSON.stringify(list));
     const ended = await run(["logs", "-n", "all", "-o", "export"]);
     expect([ended.code, ended.err]).toEqual([exitCode.couldNotRun, expect.stringContaining("the same page")]);

@@ -46,7 +46,7 @@ function makePlugin(): string {
 }
 
 describe("the environment of whoever starts the service", () => {
-  it("PATH hijack: names no program that the service runs, and reaches no process that it starts", async () => {
+  it("names no program that the service runs, and reaches no process that it starts [path-of-the-caller]", async () => {
     const ran = workspace.path("ran");
     const told = workspace.path("told");
     const programs = makeFakePrograms(ran);

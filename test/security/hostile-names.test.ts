@@ -61,7 +61,7 @@ beforeAll(async () => {
 afterAll(workspace.dispose);
 
 describe("hostile file names", () => {
-  it("in the folder of the plugins are text with a fault, and are never run", async () => {
+  it("in the directory of plugins are text with a fault, and are never run [hostile-file-names]", async () => {
     const client = createClient({ url: service.url, key: service.adminKey });
     const { plugins } = await client.listPlugins();
     expect(plugins.length).toBeGreaterThan(30);
@@ -74,7 +74,7 @@ describe("hostile file names", () => {
     }
   });
 
-  it("in the folders of snapshots and operations are neither listed nor reached", async () => {
+  it("in the directories of snapshots and operations are neither listed nor reached [hostile-file-names]", async () => {
     const client = createClient({ url: service.url, key: service.adminKey });
     expect((await client.listOperations()).operations).toEqual([]);
     expect((await client.listSnapshots()).snapshots).toEqual([]);
@@ -96,7 +96,7 @@ describe("hostile file names", () => {
     expect(readdirSync(join(service.stateDir, "snapshots"), { encoding: "buffer" }).length).toBe(before);
   });
 
-  it("turn nothing of a terminal round that lists them", async () => {
+  it("change nothing of the terminal that lists them [hostile-file-names] [terminal-escapes]", async () => {
     const listed = await runSteward(workspace, ["plugins"], {
       STEWARD_CONFIG: writeSettings(workspace, settings),
       STEWARD_LISTEN: new URL(service.url).host,
@@ -106,7 +106,7 @@ describe("hostile file names", () => {
     expect((listed.stdout + listed.stderr).replaceAll("\n", "")).not.toMatch(/[\p{Cc}\p{Cf}]/u);
   });
 
-  it("ran nothing", () => {
+  it("have run nothing", () => {
     expect(existsSync(sentinel)).toBe(false);
     for (const folder of ["/", "/tmp", workspace.path(), service.stateDir])
       expect(existsSync(join(folder, trace))).toBe(false);

@@ -73,7 +73,7 @@ describe("the places that hostile text is put into", () => {
     expect(names).toContain("runPlugin body.args.0");
   });
 
-  it("have good values around them, so that what is refused is the hostile text", async () => {
+  it("have valid values around them, so that what is refused is the hostile text", async () => {
     for (const [operation, body] of Object.entries(leastBodies)) {
       const place = places.find((each) => each.operation === operation && each.name === "query.dry_run");
       const request = place?.request("true");
@@ -88,19 +88,19 @@ describe("the places that hostile text is put into", () => {
 });
 
 describe("hostile text in every input of every operation", () => {
-  it("shell injection: metacharacters run nothing, break nothing, and are refused wherever a name or a number is wanted", async () => {
+  it("runs nothing and breaks nothing where it has metacharacters of a shell, and is refused wherever a name or a number is wanted [shell-injection]", async () => {
     const { faults, statuses } = await attack(target(), places, ofKind("shell"));
     expect(faults).toEqual([]);
     expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(triesAll ? 1_500 : 500);
   });
 
-  it("option injection: words that begin with a dash are options of nothing", async () => {
+  it("is an option of no program where it begins with a dash [option-injection]", async () => {
     const { faults, statuses } = await attack(target(), places, ofKind("option"));
     expect(faults).toEqual([]);
     expect(statuses.get(errorStatus.VALIDATION_ERROR)).toBeGreaterThan(triesAll ? 1_500 : 500);
   });
 
-  it("server-side request forgery: an address that a client writes is asked by nobody, and no file is read", async () => {
+  it("is asked by nobody where it is an address, and no file is read [request-forgery]", async () => {
     let connections = 0;
     const listener = createServer((socket) => {
       connections += 1;
@@ -115,7 +115,7 @@ describe("hostile text in every input of every operation", () => {
     listener.close();
   });
 
-  it("forges no line of the log or of the audit log", () => {
+  it("forges no line of the log or of the audit log [forged-log-lines]", () => {
     // Reading them fails where a line is not one JSON object.
     expect(service.lines().length).toBeGreaterThan(1_000);
     const folder = join(service.stateDir, "audit");
@@ -126,7 +126,7 @@ describe("hostile text in every input of every operation", () => {
     for (const line of audit) expect(JSON.parse(line)).toMatchObject({ operation: expect.any(String) });
   });
 
-  it("is only text where it was kept", async () => {
+  it("is only text where it was stored", async () => {
     const { keys } = await createClient({ url: service.url, key: service.adminKey }).listKeys();
     const names = keys.map(({ name }) => name);
     expect(names.filter((name) => texts.some(({ text }) => text === name)).length).toBeGreaterThan(0);
@@ -135,7 +135,7 @@ describe("hostile text in every input of every operation", () => {
 });
 
 describe("hostile text in the filters of the streams", () => {
-  it("shell injection: filters of the log stream run nothing and leave the stream open", async () => {
+  it("runs nothing in a frame, and leaves the stream open [shell-injection]", async () => {
     const stream = await openStream(service.url, "/api/v1/ws/logs", { headers: { "X-API-Key": service.adminKey } });
     for (const { text } of texts)
       for (const member of ["unit", "priority", "grep", text]) stream.send({ type: "filter", [member]: text });
@@ -150,7 +150,7 @@ describe("hostile text in the filters of the streams", () => {
     stream.socket.terminate();
   });
 
-  it("shell injection: neither do those of the address", async () => {
+  it("runs nothing in the address of the stream [shell-injection]", async () => {
     const key = { "X-API-Key": service.adminKey };
     for (const [at, { text }] of texts.entries()) {
       for (const name of partOf(["unit", "grep", "cursor"], at).concat("priority")) {

@@ -77,7 +77,7 @@ describe.runIf(hasBrowser())("passkeys on the page to sign in", () => {
     await page.getByText("The browser has not used a passkey:").waitFor();
   });
 
-  it("are good for nothing when another port of the host asks for them", async () => {
+  it("are good for nothing when another port of the host asks for them [signed-for-another-page]", async () => {
     await addAuthenticator(page);
     await register("laptop");
     const options = await fetch(`${service.url}${apiBase}/auth/passkeys/request-options`, { method: "POST" });

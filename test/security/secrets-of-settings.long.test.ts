@@ -105,7 +105,7 @@ const answers = async (): Promise<string> => {
 };
 
 describe("secrets that settings lead to", () => {
-  it("are in no answer, whatever is asked, before and after each was used and failed", async () => {
+  it("are in no answer, whatever is asked, before and after each was used and failed [secrets-in-answers]", async () => {
     expect(seenIn(await answers())).toEqual([]);
     const client = createClient({ url: service.url, key: service.adminKey });
     for (const name of ["by-file", "by-variable", "by-address"]) {
@@ -121,7 +121,7 @@ describe("secrets that settings lead to", () => {
     expect(seenIn(await answers())).toEqual([]);
   });
 
-  it("are in no line of the log, and in no file of the state folder", () => {
+  it("are in no line of the log, and in no file of the state folder [secrets-in-answers]", () => {
     expect(service.lines().length).toBeGreaterThan(30);
     expect(seenIn(service.stdout() + service.stderr())).toEqual([]);
     const files = readdirSync(service.stateDir, { recursive: true, withFileTypes: true }).filter((each) =>
@@ -133,7 +133,7 @@ describe("secrets that settings lead to", () => {
     expect(holding).toEqual([]);
   });
 
-  it("are in nothing that the command line prints: help, checks of the settings, states, files for other programs", async () => {
+  it("are in nothing that the command line prints: help, checks of the settings, states, files for other programs [secrets-in-answers]", async () => {
     const environment = {
       STEWARD_CONFIG: writeSettings(workspace, settings),
       STEWARD_LISTEN: new URL(service.url).host,
@@ -172,7 +172,7 @@ describe("secrets that settings lead to", () => {
     expect(stdout + stderr).toContain("cannot bear a user name or a password");
   });
 
-  it("are in the title and the command line of no process", () => {
+  it("are in the title and the command line of no process [secrets-in-answers]", () => {
     for (const name of ["cmdline", "comm", "status"])
       expect([name, seenIn(readFileSync(`/proc/${service.pid}/${name}`, "utf8"))]).toEqual([name, []]);
   });

@@ -67,12 +67,12 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     return until("request of the page", () => control.arrived.slice(before).find((each) => each.method === method));
   }
 
-  describe("is not used by a page of another port, though the browser sends its cookie there too", () => {
+  describe("a session attacked by a page of another port, to which the browser sends its cookie too", () => {
     beforeEach(() => signIn());
 
     const path = "/system/hostname";
 
-    it("which submits a form", async () => {
+    it("is not used by a form that the page submits", async () => {
       const submit = async (target: string): Promise<void> => {
         const form = `<form method=post enctype=text/plain action="${target}${apiBase}${path}"><input name='{"hostname":"' value='owned"}'></form>`;
         attacker.serve("/form", `${form}<script>document.forms[0].submit()</script>`);
@@ -87,7 +87,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
       expect(await statusOf(path, () => submit(own()))).toBe(403);
     });
 
-    it("which sends requests without reading the answers", async () => {
+    it("is not used by requests whose answers the page does not read", async () => {
       const send = async (target: string): Promise<void> => {
         await page.goto(`${attackerOrigin()}/`);
         await page.evaluate(
@@ -104,7 +104,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
       expect(await statusOf(path, () => send(own()))).toBe(403);
     });
 
-    it("which embeds an image, a script or a frame", async () => {
+    it("is not used by an image, a script or a frame that the page embeds", async () => {
       for (const tag of ["<img src=URL>", "<script src=URL></script>", "<iframe src=URL></iframe>"]) {
         const embed = async (target: string): Promise<void> => {
           attacker.serve("/embed", `<!doctype html>${tag.replace("URL", `${target}${apiBase}/health`)}`);
@@ -118,7 +118,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
       }
     });
 
-    it("which has stolen the second half, too", async () => {
+    it("is not used where the page has stolen the second half, too", async () => {
       const secret = await secretOf(page);
       const send = async (target: string): Promise<unknown> => {
         await page.goto(`${attackerOrigin()}/`);
@@ -139,7 +139,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
       expect(await send(own())).toBe("TypeError: Failed to fetch");
     });
 
-    it("which opens a WebSocket, also with a ticket that it has found", async () => {
+    it("is not used by a WebSocket of the page, also with a ticket that it has found [cross-site-websocket]", async () => {
       const connect = (at: Page, target: string, ticket: string): Promise<unknown> =>
         at.evaluate(
           (url) =>
@@ -173,13 +173,13 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
       await other.close();
     });
 
-    it("which looks for the second half", async () => {
+    it("has its second half where the page does not find it", async () => {
       expect(await secretOf(page)).toMatch(/^sts_/);
       await page.goto(`${attackerOrigin()}/`);
       expect(await page.evaluate(() => JSON.stringify(Object.entries(localStorage)))).toBe("[]");
     });
 
-    it("which reads the cookie as a server and uses it", async () => {
+    it("is not used by its cookie alone, which the server of the page reads", async () => {
       await page.goto(`${attackerOrigin()}/`);
       const { cookie } = attacker.arrived.at(-1)?.headers ?? {};
       expect(cookie).toContain((await cookieOf()).value);
@@ -188,7 +188,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
       expect((await fetch(url.replace("localhost", "127.0.0.1"), { headers })).status).toBe(401);
     });
 
-    it("which shows the page in a frame", async () => {
+    it("is not shown in a frame of the page", async () => {
       const frame = async (target: string): Promise<string | undefined> => {
         attacker.serve("/frame", `<!doctype html><iframe src="${target}/console/"></iframe>`);
         await page.goto(`${attackerOrigin()}/frame`);
@@ -203,7 +203,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     });
   });
 
-  it("is not reached under a name that was made to lead here", async () => {
+  it("is not reached under a name that was made to lead here [forged-host]", async () => {
     const rebound = (port: number): Promise<number | undefined> =>
       page.goto(`http://rebound.example:${port}/console/`).then((answer) => answer?.status());
     expect(await rebound(control.port)).toBe(200);
@@ -218,7 +218,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     expect(control.arrived[before]?.headers.cookie).toBeUndefined();
   });
 
-  it("is nothing by one of its halves in another browser, and everything by both", async () => {
+  it("is not used by one of its halves in another browser, and is by both", async () => {
     await signIn();
     const [cookie, secret] = [await cookieOf(), await secretOf(page)];
     const inOther = async (halves: { readonly cookie?: boolean; readonly secret?: boolean }): Promise<number> => {
@@ -282,7 +282,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     await mine.close();
   });
 
-  it("shows names of keys as text, whatever is in them", async () => {
+  it("shows names of keys as text, whatever is in them [cross-site-scripting]", async () => {
     const made = await admin().createKey({ body: { name: markup, scopes: ["health:read"] } });
     const violations: string[] = [];
     page.on("console", (message) => violations.push(message.text()));

@@ -39,7 +39,7 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
   };
   const signIn = (at = page): Promise<void> => signInAt(at, own(), service.adminKey);
 
-  it("with a code, which is gone from the address and the history at once, and elevates", async () => {
+  it("signs in with a code, which is gone from the address and the history at once, and elevates [key-in-a-query]", async () => {
     const asked: string[] = [];
     page.on("request", (request) => asked.push(request.url()));
     const code = await codeOf();
@@ -62,7 +62,7 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
     expect(await askInPage(page, "/updates/automatic")).toBe(200);
   });
 
-  it("by the file that steward console --open gives to the browser", async () => {
+  it("signs in by the file that steward console --open gives to the browser", async () => {
     mkdirSync(workspace.path("runtime"), { mode: 0o700 });
     writeFileSync(workspace.path("xdg-open"), "", { mode: 0o755 });
     const environment = { DISPLAY: ":0", PATH: workspace.path(), XDG_RUNTIME_DIR: workspace.path("runtime") };
@@ -77,7 +77,7 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
     expect(page.url()).toBe(`${own()}/console/`);
   });
 
-  it("and out, and shows other sessions, which it ends", async () => {
+  it("signs out, and shows other sessions, which it ends", async () => {
     await signIn();
     const other = await browser.newContext();
     const otherPage = await other.newPage();
@@ -97,7 +97,7 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
     expect((await context.cookies()).filter(({ name }) => name.startsWith("steward"))).toEqual([]);
   });
 
-  it("with the keyboard alone", async () => {
+  it("signs in with the keyboard alone", async () => {
     await page.goto(`${own()}/console/`);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     await page.keyboard.press("Tab");
@@ -122,7 +122,7 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
   });
 
   it.each(["light", "dark"] as const)(
-    "has nothing that axe finds at fault, signed out and in, %s",
+    "has no fault of accessibility by axe, signed out and in, %s",
     async (colorScheme) => {
       await page.emulateMedia({ colorScheme });
       const faults = async (): Promise<unknown> => {

@@ -15,7 +15,7 @@ const linesWith = (pattern: RegExp): readonly string[] =>
   );
 
 describe("a process killed by a number or a name that others wrote", () => {
-  it("cannot be: signals go to the groups of commands that the service has started itself, and where an operation says so", () => {
+  it("is in no source: signals go to the groups of commands that the service has started itself, and where an operation says so [foreign-pids]", () => {
     // Itself it may end as a signal would have.
     expect(linesWith(/\.kill\((?!process\.pid,)/)).toEqual([
       'src/adapters/exec/command.ts: process.kill(-pid, "SIGKILL");',
@@ -29,7 +29,7 @@ describe("a process killed by a number or a name that others wrote", () => {
 });
 
 describe("server-side request forgery", () => {
-  it("no input of an operation or a stream is an address", () => {
+  it("has no way in: no input of an operation or a stream is an address [request-forgery]", () => {
     const names = [
       ...places.map(({ operation, name }) => `${operation} ${name}`),
       ...Object.entries(streams).flatMap(([stream, { query, clientFrame }]) =>
@@ -47,7 +47,7 @@ describe("server-side request forgery", () => {
 });
 
 describe("code made from text", () => {
-  it("is in no source: what comes from others is never evaluated", () => {
+  it("is in no source: what comes from others is never evaluated [processes-of-attackers]", () => {
     expect(linesWith(/\beval\(|new Function\(|\bvm\b.*(run|Script)|node:vm|setTimeout\(["'`]/)).toEqual([]);
     // A module that is loaded later is named in the source, not by what was read.
     expect(linesWith(/\bimport\((?!["'`])/).filter((line) => !/import\(\s*$/.test(line))).toEqual([]);
@@ -57,7 +57,7 @@ describe("code made from text", () => {
 });
 
 describe("rights that nobody gave", () => {
-  it("no operation is without a scope but those that tell nothing about the host", () => {
+  it("have no operation without a scope but those that tell nothing about the host [forgotten-authorisation]", () => {
     const open = Object.entries<Operation>(operations).filter(([, { scope }]) => scope === "public");
     // To begin a session the credential is in the body; what a passkey signs for it is a random number.
     expect(open.map(([name]) => name)).toEqual([

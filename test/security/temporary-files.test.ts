@@ -12,7 +12,7 @@ afterAll(workspace.dispose);
 const sources = filesBelow("src").filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"));
 
 describe("predictable temporary files", () => {
-  it("has none: whatever is made in a shared folder gets a folder of a name that nobody knows", () => {
+  it("are in no source: what is made in a shared directory gets a directory of a name that nobody knows [temporary-files]", () => {
     const users = sources.filter((path) => /\btmpdir\(/.test(read(path)));
     expect(users.length).toBeGreaterThan(0);
     for (const path of users) {
@@ -26,7 +26,7 @@ describe("predictable temporary files", () => {
     expect(named.filter((path) => !allowed.test(path))).toEqual([]);
   });
 
-  it("hostile links in the folder for temporary files lead nothing anywhere, and nothing is left there", async () => {
+  it("are not reached by links in the shared directory, and nothing is left there [temporary-files]", async () => {
     const shared = makeFolder(workspace, "shared", 0o1777);
     const victim = workspace.path("victim");
     writeFileSync(victim, "mine");

@@ -3,13 +3,11 @@ import { readFileSync } from "node:fs";
 import { createServer } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { exitCode } from "#cli/output/output.ts";
-import { type CliRun, runInProcess } from "../api/cli-run.ts";
 import { makePair } from "../process/support/certificates.ts";
 import { runSteward } from "../process/support/program.ts";
 import { baseEnvironment, mainFile } from "../process/support/service.ts";
 import { runInTerminal } from "../process/support/terminal.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
-import { askingCommands, endingAtFirstText } from "./support/cli-commands.ts";
 import { type HostileService, startHostileService } from "./support/hostile-service.ts";
 
 const workspace = createWorkspace();
@@ -22,8 +20,7 @@ afterAll(async () => {
   await workspace.dispose();
 });
 
-/** Those that show what a service says; run as programs, a few of them. */
-const commands = askingCommands();
+/** A few of those that show what a service says; cli-answers.long.test.ts has all of them, in this process. */
 const asPrograms = [["status"], ["services", "list"], ["keys", "create", "x", "--scope", "system:read"]];
 
 /** What is in a pipe as journalctl writes it, byte for byte, and nothing but text at a terminal. */
@@ -37,7 +34,7 @@ const run = (argv: readonly string[]) =>
   runSteward(workspace, ["--url", service.url, ...argv], { STEWARD_API_KEY: "stw_x", HOME: workspace.path() });
 
 describe("a certificate with text for terminals in its names", () => {
-  it("is reported as text", async () => {
+  it("is reported as text [terminal-escapes]", async () => {
     const hostile = "evil\u001b]0;owned\u0007\u009b2J";
     const pair = await makePair(workspace, "names", "DNS:evil\u001b]0;owned\u0007");
     const server = createServer({ cert: readFileSync(pair.cert), key: readFileSync(pair.key) }).listen(0, "127.0.0.1");
@@ -57,7 +54,7 @@ describe("a certificate with text for terminals in its names", () => {
 
 describe("a terminal that shows what a service says", () => {
   it.each(journalCommands.map((argv) => [argv.join(" "), argv] as const))(
-    "is shown text alone: %s",
+    "is shown nothing but text by the program in it: %s [terminal-escapes]",
     async (_, argv) => {
       for (const fails of [false, true]) {
         service.fails = fails;
@@ -75,33 +72,18 @@ describe("a terminal that shows what a service says", () => {
     },
   );
 
-  const expectText = (argv: readonly string[], { code, out, err }: CliRun): void => {
-    const isUnknown = argv[0] === "x" || (argv[0] === "chat" && argv.includes("hello"));
-    // A command that breaks prints nothing hostile either.
-    if (!service.fails && !isUnknown) expect([code === exitCode.couldNotRun, err]).toEqual([false, err]);
-    expect(service.takeAsked().length).toBeGreaterThan(0);
-    expect(out + err).not.toBe("");
-    const found = (out + err).match(/.{0,60}([^\n\t\P{Cc}]|\p{Cf}).{0,60}/u)?.[0];
-    expect([service.fails, JSON.stringify(found)]).toEqual([service.fails, undefined]);
-  };
-
-  it.each(commands.map((argv) => [argv.join(" "), argv] as const))("is told nothing but text: %s", async (_, argv) => {
-    for (const fails of [false, true]) {
-      service.fails = fails;
-      const local = { redact: (text: string) => Promise.resolve(text) };
-      const environment = { STEWARD_API_KEY: "stw_x" };
-      const options = { environment, local, columns: 80, ...endingAtFirstText(argv) };
-      expectText(argv, await runInProcess(["--url", service.url, ...argv], options));
-    }
-  });
-
   it.each(asPrograms.map((argv) => [argv.join(" "), argv] as const))(
-    "is told nothing but text by the program: %s",
+    "is told nothing but text by the program in a pipe: %s",
     async (_, argv) => {
       for (const fails of [false, true]) {
         service.fails = fails;
         const { code, stdout, stderr } = await run(argv);
-        expectText(argv, { code, out: stdout, err: stderr });
+        // A command that breaks prints nothing hostile either.
+        if (!fails) expect([code === exitCode.couldNotRun, stderr]).toEqual([false, stderr]);
+        expect(service.takeAsked().length).toBeGreaterThan(0);
+        expect(stdout + stderr).not.toBe("");
+        const found = (stdout + stderr).match(/.{0,60}([^\n\t\P{Cc}]|\p{Cf}).{0,60}/u)?.[0];
+        expect([fails, JSON.stringify(found)]).toEqual([fails, undefined]);
       }
     },
   );

@@ -99,7 +99,7 @@ describe("offers", () => {
     expect(second.asked).toEqual([]);
   });
 
-  it("are asked for by names of installed packages alone, after the end of the options", async () => {
+  it("are asked for by names of installed packages alone, after the end of the options [package-names]", async () => {
     install("1");
     const more = ["Package: -o Evil\nStatus: install ok installed", "Package: gone\nStatus: deinstall ok config-files"];
     appendFileSync(at("status"), more.map((each) => `${each}\nArchitecture: all\nVersion: 1\n\n`).join(""));
