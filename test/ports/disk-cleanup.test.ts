@@ -6,61 +6,55 @@ import {
   existsSync,
   linkSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
-import { createFakeDiskCleanup } from "../fakes/disk-cleanup.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
 const { signal } = new AbortController();
 const dayMs = 24 * 60 * 60_000;
-let folder: string;
+const at = directoryPerTest();
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), "steward-cleanup-"));
-  mkdirSync(join(folder, "tmp"));
-  mkdirSync(join(folder, "cache/partial"), { recursive: true });
+  mkdirSync(at("tmp"));
+  mkdirSync(at("cache/partial"), { recursive: true });
   showProcess(process.pid);
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** The processes that the test looks at: those of a machine may be hidden from it. */
 const showProcess = (pid: number): void => {
-  mkdirSync(join(folder, "proc"), { recursive: true });
-  symlinkSync(`/proc/${pid}`, join(folder, `proc/${pid}`));
+  mkdirSync(at("proc"), { recursive: true });
+  symlinkSync(`/proc/${pid}`, at(`proc/${pid}`));
 };
 
-const put = (name: string, bytes = 4096): void => writeFileSync(join(folder, name), "x".repeat(bytes), { mode: 0o600 });
-const inTmp = (): readonly string[] => readdirSync(join(folder, "tmp")).sort();
+const put = (name: string, bytes = 4096): void => writeFileSync(at(name), "x".repeat(bytes), { mode: 0o600 });
+const inTmp = (): readonly string[] => readdirSync(at("tmp")).sort();
 
 /** A package manager that removes what it has downloaded, or says why not. */
 const manager =
   (stderr = ""): Exec =>
   () => {
-    if (stderr === "")
-      for (const name of ["a.deb", "partial/b.deb"]) rmSync(join(folder, "cache", name), { force: true });
+    if (stderr === "") for (const name of ["a.deb", "partial/b.deb"]) rmSync(at("cache", name), { force: true });
     return Promise.resolve({ exitCode: stderr === "" ? 0 : 100, stdout: "", stderr, truncated: false });
   };
 
 /** The real one on folders of the test, some days from now: nobody can give a file an old time of change. */
-const real = ({ days = 20, exec = manager(), procDir = join(folder, "proc"), sysDir = "/sys" } = {}): DiskCleanup =>
+const real = ({ days = 20, exec = manager(), procDir = at("proc"), sysDir = "/sys" } = {}): DiskCleanup =>
   createDiskCleanup({
     exec,
     clock: { now: () => Date.now() + days * dayMs },
     kernel: { procDir, sysDir },
     owner: process.getuid?.() ?? 0,
-    rules: [{ kind: "temporary", folder: join(folder, "tmp"), minAgeMs: 10 * dayMs, names: [/^tmp\.\w{4}$/] }],
+    rules: [{ kind: "temporary", folder: at("tmp"), minAgeMs: 10 * dayMs, names: [/^tmp\.\w{4}$/] }],
     caches: [
       {
-        folder: join(folder, "cache"),
+        folder: at("cache"),
         program: "/bin/true",
         args: [],
         removes: /^(?:[^/]+\.deb|partial\/[^/]+)$/,
@@ -69,84 +63,61 @@ const real = ({ days = 20, exec = manager(), procDir = join(folder, "proc"), sys
     ],
   });
 
-const candidates = (): readonly CleanupCandidate[] => [
-  { kind: "packages", folder: join(folder, "cache"), files: ["a.deb", "partial/b.deb"], bytes: 8192 },
-  { kind: "temporary", folder: join(folder, "tmp"), files: ["tmp.0001", "tmp.0002"], bytes: 12_288 },
-];
+/** What may go, as it is found. */
+async function findOne(): Promise<CleanupCandidate> {
+  const [found] = await real().find(signal);
+  if (found === undefined) throw new Error("nothing was found");
+  return found;
+}
 
-describe.each([
-  ["fake", () => createFakeDiskCleanup(candidates())],
-  ["folders", () => real()],
-])("disk cleanup: %s", (_, make) => {
-  beforeEach(() => {
-    put("cache/a.deb");
-    put("cache/partial/b.deb");
+describe("disk cleanup", () => {
+  it("finds what may go, and removes just that, once", async () => {
+    for (const name of ["cache/a.deb", "cache/partial/b.deb", "tmp/tmp.0001", "tmp/other"]) put(name);
     put("cache/lock", 0);
-    put("tmp/tmp.0001");
     put("tmp/tmp.0002", 8192);
-    put("tmp/other");
-  });
-
-  it("finds what may go, and removes just that", async () => {
-    const cleanup = make();
-    const found = await cleanup.find(signal);
-    expect(found).toEqual(candidates());
+    const found = await real().find(signal);
+    expect(found).toEqual([
+      { kind: "packages", folder: at("cache"), files: ["a.deb", "partial/b.deb"], bytes: 8192 },
+      { kind: "temporary", folder: at("tmp"), files: ["tmp.0001", "tmp.0002"], bytes: 12_288 },
+    ]);
     for (const each of found)
-      expect(await cleanup.remove(each, signal)).toEqual({ files: each.files.length, bytes: each.bytes });
-    expect(await cleanup.find(signal)).toEqual([]);
+      expect(await real().remove(each, signal)).toEqual({ files: each.files.length, bytes: each.bytes });
+    expect(await real().find(signal)).toEqual([]);
+    for (const each of found.slice(1)) expect(await real().remove(each, signal)).toEqual({ files: 0, bytes: 0 });
   });
 
-  it("removes nothing from a folder in which there is nothing any more", async () => {
-    const cleanup = make();
-    const [, temporary] = await cleanup.find(signal);
-    if (temporary === undefined) throw new Error("nothing was found");
-    await cleanup.remove(temporary, signal);
-    expect(await cleanup.remove(temporary, signal)).toEqual({ files: 0, bytes: 0 });
-  });
-});
-
-describe("disk cleanup: folders", () => {
   it("leaves what is young, and what has become young since the plan", async () => {
     put("tmp/tmp.0001");
     expect(await real({ days: 9 }).find(signal)).toEqual([]);
-    const [found] = await real().find(signal);
-    if (found === undefined) throw new Error("nothing was found");
+    const found = await findOne();
     expect(await real({ days: 9 }).remove(found, signal)).toEqual({ files: 0, bytes: 0 });
     expect(inTmp()).toEqual(["tmp.0001"]);
   });
 
-  it("leaves links, second names, folders and files with other names, also where they took the place of what was found [temporary-files]", async () => {
+  it("leaves links, second names, directories and files with other names, also where they took the place of what was found [temporary-files]", async () => {
     put("tmp/tmp.0001");
-    const [found] = await real().find(signal);
-    if (found === undefined) throw new Error("nothing was found");
+    const found = await findOne();
     put("precious");
-    rmSync(join(folder, "tmp/tmp.0001"));
-    symlinkSync(join(folder, "precious"), join(folder, "tmp/tmp.0001"));
-    linkSync(join(folder, "precious"), join(folder, "tmp/tmp.0002"));
-    mkdirSync(join(folder, "tmp/tmp.0003"));
+    rmSync(at("tmp/tmp.0001"));
+    symlinkSync(at("precious"), at("tmp/tmp.0001"));
+    linkSync(at("precious"), at("tmp/tmp.0002"));
+    mkdirSync(at("tmp/tmp.0003"));
     put("tmp/tmp.0003/tmp.0004");
     put("tmp/tmp.0005\n");
     const before = inTmp();
     expect(await real().find(signal)).toEqual([]);
     const all = { ...found, files: [...before, "../precious", "tmp.0003/tmp.0004"] };
     expect(await real().remove(all, signal)).toEqual({ files: 0, bytes: 0 });
-    expect([inTmp(), existsSync(join(folder, "precious"))]).toEqual([before, true]);
+    expect([inTmp(), existsSync(at("precious"))]).toEqual([before, true]);
   });
 
   it("leaves what a process has open, or runs", async () => {
     put("tmp/tmp.0001");
-    copyFileSync("/bin/sleep", join(folder, "tmp/tmp.0002"));
-    chmodSync(join(folder, "tmp/tmp.0002"), 0o700);
-    const [found] = await real().find(signal);
-    if (found === undefined) throw new Error("nothing was found");
-    const opener = spawn("sh", [
-      "-c",
-      'exec 3<"$1"; shift; echo; exec "$@"',
-      "sh",
-      join(folder, "tmp/tmp.0001"),
-      join(folder, "tmp/tmp.0002"),
-      "100",
-    ]);
+    copyFileSync("/bin/sleep", at("tmp/tmp.0002"));
+    chmodSync(at("tmp/tmp.0002"), 0o700);
+    const found = await findOne();
+    const script = 'exec 3<"$1"; shift; echo; exec "$@"';
+    const opener = spawn("sh", ["-c", script, "sh", at("tmp/tmp.0001"), at("tmp/tmp.0002"), "100"]);
     try {
       await once(opener.stdout, "data");
       showProcess(opener.pid ?? 0);
@@ -158,7 +129,7 @@ describe("disk cleanup: folders", () => {
     }
   });
 
-  it("is not held up by processes that have ended", async () => {
+  it("passes over processes that have ended", async () => {
     put("tmp/tmp.0001");
     // The child ends once its parent is a program that does not ask about it.
     const parent = spawn("sh", ["-c", "exec 3<&0; (read -r line <&3) & echo $!; exec sleep 100"]);
@@ -180,28 +151,28 @@ describe("disk cleanup: folders", () => {
   it("leaves what a loop device stands on, and what is swapped to", async () => {
     put("tmp/tmp.0001");
     put("tmp/tmp.0002");
-    mkdirSync(join(folder, "sys/block/loop7/loop"), { recursive: true });
+    mkdirSync(at("sys/block/loop7/loop"), { recursive: true });
     put("sys/block/loop7/size");
-    writeFileSync(join(folder, "sys/block/loop7/loop/backing_file"), `${folder}/tmp/tmp.0001\n`);
-    writeFileSync(join(folder, "proc/swaps"), `Filename Type Size\n${folder}/tmp/tmp.0002 file 4\n`);
-    expect(await real({ sysDir: join(folder, "sys") }).find(signal)).toEqual([]);
+    writeFileSync(at("sys/block/loop7/loop/backing_file"), `${at()}/tmp/tmp.0001\n`);
+    writeFileSync(at("proc/swaps"), `Filename Type Size\n${at()}/tmp/tmp.0002 file 4\n`);
+    expect(await real({ sysDir: at("sys") }).find(signal)).toEqual([]);
   });
 
   it.runIf(process.getuid?.() === 0)(
     "passes over a loop device that is detached meanwhile (only root can make the file)",
     async () => {
       put("tmp/tmp.0001");
-      mkdirSync(join(folder, "sys/block/loop7/loop"), { recursive: true });
+      mkdirSync(at("sys/block/loop7/loop"), { recursive: true });
       // A device of which there is no driver: what is read of it fails as what is read of a loop device that is gone.
-      execFileSync("mknod", [join(folder, "sys/block/loop7/loop/backing_file"), "c", "10", "250"]);
-      expect(await real({ sysDir: join(folder, "sys") }).find(signal)).toHaveLength(1);
+      execFileSync("mknod", [at("sys/block/loop7/loop/backing_file"), "c", "10", "250"]);
+      expect(await real({ sysDir: at("sys") }).find(signal)).toHaveLength(1);
     },
   );
 
   it("leaves all old files where processes are hidden from it", async () => {
     put("cache/a.deb");
     put("tmp/tmp.0001");
-    for (const path of [".", "tmp", "cache"]) chmodSync(join(folder, path), 0o755);
+    for (const path of [".", "tmp", "cache"]) chmodSync(at(path), 0o755);
     const found = await real().find(signal);
     expect(found.map(({ kind }) => kind)).toEqual(["packages", "temporary"]);
     const isRoot = process.getuid?.() === 0;
@@ -217,13 +188,12 @@ describe("disk cleanup: folders", () => {
     expect(inTmp()).toEqual(["tmp.0001"]);
   });
 
-  it("leaves folders alone that are not root's, or that others may change", async () => {
+  it("leaves directories alone that are not root's, or that others may change", async () => {
     put("tmp/tmp.0001");
-    const [found] = await real().find(signal);
-    if (found === undefined) throw new Error("nothing was found");
+    const found = await findOne();
     for (const [path, mode] of [
-      [join(folder, "tmp"), 0o777],
-      [folder, 0o770],
+      [at("tmp"), 0o777],
+      [at(), 0o770],
     ] as const) {
       chmodSync(path, mode);
       expect(await real().find(signal)).toEqual([]);
@@ -231,20 +201,21 @@ describe("disk cleanup: folders", () => {
       chmodSync(path, 0o1777);
       expect(await real().find(signal)).toEqual([found]);
     }
-    await expect(real().remove({ ...found, folder }, signal)).rejects.toThrow(`nothing may be removed from ${folder}`);
+    await expect(real().remove({ ...found, folder: at() }, signal)).rejects.toThrow(
+      `nothing may be removed from ${at()}`,
+    );
   });
 
   it("leaves a cache alone in which something else lies", async () => {
     put("cache/a.deb");
-    const [found] = await real().find(signal);
-    if (found === undefined) throw new Error("nothing was found");
+    const found = await findOne();
     put("cache/notes.txt");
     expect(await real().find(signal)).toEqual([{ ...found, foreign: "notes.txt" }]);
     await expect(real().remove(found, signal)).rejects.toThrow("not of the package manager: notes.txt");
-    expect(existsSync(join(folder, "cache/a.deb"))).toBe(true);
+    expect(existsSync(at("cache/a.deb"))).toBe(true);
   });
 
-  it("says what the package manager says", async () => {
+  it("fails with what the package manager says", async () => {
     put("cache/a.deb");
     const cleanup = real({ exec: manager("E: Could not get lock\nE: Unable to lock directory\n") });
     const [found] = await cleanup.find(signal);
@@ -252,7 +223,7 @@ describe("disk cleanup: folders", () => {
     await expect(cleanup.remove(found, signal)).rejects.toThrow("/bin/true says: E: Could not get lock");
   });
 
-  it("ends on request", async () => {
+  it("ends with its signal", async () => {
     put("tmp/tmp.0001");
     await expect(real().find(AbortSignal.abort(new Error("given up")))).rejects.toThrow("given up");
   });

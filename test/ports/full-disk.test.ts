@@ -31,7 +31,7 @@ const fill = (): void => {
   }
 };
 
-describe.skipIf(!isMounted)("on a full disk", () => {
+describe.skipIf(!isMounted)("on a full disk,", () => {
   beforeAll(() => rmSync(filler, { force: true }));
 
   it("the history of checks can be read, is not taken for damaged, and goes on when there is room again", () => {
@@ -39,13 +39,9 @@ describe.skipIf(!isMounted)("on a full disk", () => {
     const store = openCheckHistory({ stateDir: disk, onTrouble: (error) => void troubles.push(error) });
     const history = createRunHistory(store);
     const record = (at: number): void => {
-      const run = {
-        checkedAt: at,
-        status: at % 2 === 0 ? "fail" : "warn",
-        message: "m".repeat(1000),
-        durationMs: 1,
-      } as const;
-      history.record("memory", run, { status: run.status, since: at, consecutiveFailures: 0 });
+      const status = at % 2 === 0 ? "fail" : "warn";
+      const run = { checkedAt: at, status, message: "m".repeat(1000), durationMs: 1 } as const;
+      history.record("memory", run, { status, since: at, consecutiveFailures: 0 });
     };
     record(1);
     history.flush(1);
@@ -93,16 +89,8 @@ describe.skipIf(!isMounted)("on a full disk", () => {
 
   it("the key store refuses, says so, keeps what it has, and goes on when there is room again [state-survives]", () => {
     const store = openKeyStore({ stateDir: disk });
-    const key = {
-      name: "n".repeat(100),
-      scopes: [],
-      digest: "00",
-      createdAt: 1,
-      expiresAt: null,
-      lastUsedAt: null,
-      revokedAt: null,
-      clientCert: null,
-    };
+    const none = { scopes: [], expiresAt: null, lastUsedAt: null, revokedAt: null, clientCert: null };
+    const key = { name: "n".repeat(100), digest: "00", createdAt: 1, ...none };
     store.insertKey({ ...key, id: "first" });
     fill();
     const many = () => {

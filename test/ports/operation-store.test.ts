@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import {
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,10 +9,8 @@ import {
   truncateSync,
   writeFileSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { setImmediate } from "node:timers/promises";
+import { describe, expect, it } from "vitest";
 import { openOperationStore } from "#adapters/operations/index.ts";
 import { createOperationId, isOperationId } from "#adapters/operations/record.ts";
 import { queuedState } from "#domain/operations/state.ts";
@@ -22,23 +19,16 @@ import { createFakeOperationStore } from "../fakes/operation-store.ts";
 import { byBreadth } from "../support/breadth.ts";
 import { createRandom } from "../support/random.ts";
 import { seed } from "../support/seed.ts";
+import { directoryPerTest } from "./support/directories.ts";
+import { sourceOf } from "./support/programs.ts";
 
-let stateDir: string;
-beforeEach(() => {
-  stateDir = mkdtempSync(join(tmpdir(), "steward-operations-"));
-});
-afterEach(() => rmSync(stateDir, { recursive: true, force: true }));
-const openReal = (): OperationStore => openOperationStore({ stateDir });
-const folder = (...parts: readonly string[]): string => join(stateDir, "operations", ...parts);
+const at = directoryPerTest();
+const openReal = (): OperationStore => openOperationStore({ stateDir: at() });
+const folder = (...parts: readonly string[]): string => at("operations", ...parts);
 
 const spec = (id: string, over: Partial<OperationSpec> = {}): OperationSpec => ({
-  id,
-  kind: "apply",
-  input: { names: ["a"], deep: { x: null } },
-  createdAt: 1,
-  keyId: "k",
-  idempotencyKey: null,
-  ...over,
+  ...{ id, kind: "apply", input: { names: ["a"], deep: { x: null } }, createdAt: 1, keyId: "k" },
+  ...{ idempotencyKey: null, ...over },
 });
 const running: OperationState = { ...queuedState, status: "running", startedAt: 2, percent: 7, step: "x", phase: [1] };
 const process1 = { pid: 1, startTicks: 2, bootId: "b" };
@@ -47,7 +37,7 @@ const process2 = { pid: 3, startTicks: 4, bootId: "b" };
 describe.each([
   ["fake", createFakeOperationStore],
   ["real", openReal],
-])("operation store (%s)", (_, make: () => OperationStore) => {
+])("the %s operation store", (_, make: () => OperationStore) => {
   it("records that one is to be cancelled, until that is withdrawn or it is removed", () => {
     const store = make();
     store.create(spec("a-1"));
@@ -121,7 +111,7 @@ describe.each([
   });
 });
 
-describe("operation store on disk", () => {
+describe("the operation store on disk", () => {
   it("is private", () => {
     const store = openReal();
     store.create(spec("a-1"));
@@ -136,8 +126,8 @@ describe("operation store on disk", () => {
 
   it("takes no name that leads elsewhere", () => {
     const store = openReal();
-    mkdirSync(join(stateDir, "elsewhere"));
-    writeFileSync(join(stateDir, "elsewhere/spec.json"), JSON.stringify(spec("../elsewhere")));
+    mkdirSync(at("elsewhere"));
+    writeFileSync(at("elsewhere/spec.json"), JSON.stringify(spec("../elsewhere")));
     for (const id of ["../elsewhere", "", ".", "..", "a/b", "A", "a\0", "-a", "x".repeat(65)]) {
       expect(store.read(id)).toBeUndefined();
       expect(store.tail(id, 1)).toEqual([]);
@@ -168,7 +158,7 @@ describe("operation store on disk", () => {
     ["of another shape", '{"status":"fine","percent":0}'],
     ["no object", "[]"],
     ["with a wrong error", JSON.stringify({ ...running, error: { code: "NO_SUCH", message: "m" } })],
-  ])("tells a record that is %s from one that is whole", (_, text) => {
+  ])("tells a record that is %s from an intact one", (_, text) => {
     const store = openReal();
     store.create(spec("a-1"));
     store.claim("a-1", 1, process1);
@@ -182,10 +172,10 @@ describe("operation store on disk", () => {
     expect(store.read("a-1")).toBeUndefined();
   });
 
-  it("follows no link that was laid in its way [temporary-files]", () => {
+  it("follows no link that was put in its way [temporary-files]", () => {
     const store = openReal();
     store.create(spec("a-1"));
-    const victim = join(stateDir, "victim");
+    const victim = at("victim");
     writeFileSync(victim, "mine");
     rmSync(folder("a-1/state.json"));
     symlinkSync(victim, folder("a-1/state.json"));
@@ -233,57 +223,67 @@ describe("operation store on disk", () => {
   });
 });
 
-const adapter = new URL("../../src/adapters/operations/index.ts", import.meta.url).href;
-
 /** Runs a program on the store until it is killed or ends. */
 function startWriter(program: string): ChildProcess {
   const text = `
-    const { openOperationStore } = await import(${JSON.stringify(adapter)});
-    const store = openOperationStore({ stateDir: ${JSON.stringify(stateDir)} });
+    const { openOperationStore } = await import(${sourceOf("adapters/operations/index.ts")});
+    const store = openOperationStore({ stateDir: ${JSON.stringify(at())} });
     ${program}`;
   return spawn(process.execPath, ["--input-type=module", "-e", text], { stdio: ["ignore", "pipe", "inherit"] });
 }
 const ended = (child: ChildProcess): Promise<void> => new Promise((resolve) => child.once("close", () => resolve()));
-const begun = (child: ChildProcess): Promise<void> =>
-  new Promise((resolve) => child.stdout?.once("data", () => resolve()));
+/** Collects what a program prints. */
+function collect(child: ChildProcess) {
+  let text = "";
+  child.stdout?.on("data", (chunk: Buffer) => {
+    text += chunk.toString();
+  });
+  return () => text;
+}
 
-describe("a writer that is killed", () => {
+describe("a writer of operations that is killed", () => {
   const rounds = byBreadth(3, 12);
   const { fraction: random } = createRandom(seed);
+  /** Kills it once it has written so often, as no other time of its own would be, and looks at the store until then. */
+  async function killAfter(program: string, look: () => void = () => undefined): Promise<string> {
+    const writer = startWriter(program);
+    const told = collect(writer);
+    const writes = 1 + Math.floor(random() * 60);
+    while (told().split("\n").length <= writes) {
+      look();
+      await setImmediate();
+    }
+    writer.kill("SIGKILL");
+    await ended(writer);
+    return told();
+  }
 
-  it("leaves a state that is whole, and never an older one than it was sure of [state-survives]", async () => {
+  it("leaves an intact state, and never an older one than it was sure of [state-survives]", async () => {
     const store = openReal();
     store.create(spec("a-1"));
     let last = 0;
+    const stateNow = (): number => {
+      const state = store.read("a-1")?.state;
+      const written = Number(state?.startedAt);
+      const phase: unknown = state?.phase;
+      if (phase !== null) expect(phase).toEqual({ at: written, text: state?.step });
+      return written;
+    };
     for (let round = 0; round < rounds; round += 1) {
-      const writer = startWriter(`
+      const program = `
         const { state } = store.read("a-1");
         for (let at = state.startedAt ?? 0; ; at += 1) {
           const text = String(at).repeat(50 + (at % 7) * 400);
           store.write("a-1", { ...state, status: "running", startedAt: at, step: text, phase: { at, text } });
           store.appendLog("a-1", "line " + at + " end");
           process.stdout.write(at + "\\n");
-        }`);
-      let told = "";
-      writer.stdout?.on("data", (chunk: Buffer) => {
-        told += chunk.toString();
-      });
-      await begun(writer);
-      for (let look = 0; look < 20; look += 1) {
-        // Read by another process while it is written.
-        const state = store.read("a-1")?.state;
-        const at = Number(state?.startedAt);
-        expect(state?.phase).toEqual({ at, text: state?.step });
-        expect(state?.step).toBe(String(at).repeat(50 + (at % 7) * 400));
-        await sleep(random() * 4);
-      }
-      writer.kill("SIGKILL");
-      await ended(writer);
-      const sure = Number(told.trimEnd().split("\n").at(-1) ?? 0);
-      const state = store.read("a-1")?.state;
-      expect(state?.phase).toEqual({ at: state?.startedAt, text: state?.step });
-      expect(Number(state?.startedAt)).toBeGreaterThanOrEqual(Math.max(last, sure));
-      last = Number(state?.startedAt);
+        }`;
+      // Read by another process while it is written.
+      const told = await killAfter(program, () => void stateNow());
+      const sure = Number(told.slice(0, told.lastIndexOf("\n")).split("\n").at(-1));
+      const written = stateNow();
+      expect(written).toBeGreaterThanOrEqual(Math.max(last, sure));
+      last = written;
     }
     expect(last).toBeGreaterThan(rounds);
     for (const line of store.tail("a-1", 200)) expect(line).toMatch(/^line \d+ end$/);
@@ -291,24 +291,21 @@ describe("a writer that is killed", () => {
 
   it("leaves a new operation whole or none at all", async () => {
     const store = openReal();
-    for (let round = 0; round < rounds; round += 1) {
-      const writer = startWriter(`
+    for (let round = 0; round < rounds; round += 1)
+      await killAfter(`
         const spec = ${JSON.stringify(spec("x"))};
         for (let at = 0; ; at += 1) {
           store.create({ ...spec, id: "r${round}-" + at, input: "y".repeat(20_000) });
-          process.stdout.write(".");
+          process.stdout.write(".\\n");
         }`);
-      await begun(writer);
-      await sleep(random() * 30);
-      writer.kill("SIGKILL");
-      await ended(writer);
-    }
     const ids = store.ids();
     expect(ids.length).toBeGreaterThanOrEqual(rounds);
     for (const id of ids) expect(store.read(id)).toMatchObject({ spec: { id }, state: queuedState });
   });
+});
 
-  it("claims against others, and one of them has it", async () => {
+describe("writers of operations at the same time", () => {
+  it("claim against each other, and one of them has it", async () => {
     const store = openReal();
     const claims = 40;
     for (let at = 0; at < claims; at += 1) store.create(spec(`c-${at}`));
@@ -321,12 +318,9 @@ describe("a writer that is killed", () => {
     );
     const outputs = await Promise.all(
       writers.map(async (writer) => {
-        let text = "";
-        writer.stdout?.on("data", (chunk: Buffer) => {
-          text += chunk.toString();
-        });
+        const told = collect(writer);
         await ended(writer);
-        return JSON.parse(text) as readonly number[];
+        return JSON.parse(told()) as readonly number[];
       }),
     );
     expect(outputs.flat().sort((a, b) => a - b)).toEqual([...Array(claims).keys()]);

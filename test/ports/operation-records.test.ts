@@ -1,22 +1,19 @@
-import { chmodSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it } from "vitest";
+import { openAnswerFiles } from "#adapters/operations/answers.ts";
 import { readAskedOperations } from "#adapters/operations/asked.ts";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
 import { failedState, queuedState } from "#domain/operations/state.ts";
 import { rootSide, serviceSide } from "#domain/operations/two-sided.ts";
 import type { OperationSpec, OperationState, OperationStore } from "#domain/ports/operations.ts";
-import { createFakeOperationStore } from "../fakes/operation-store.ts";
+import { createIdempotency } from "#transports/http/idempotency.ts";
+import { createFakeClock } from "../fakes/clock.ts";
+import { directoryPerTest } from "./support/directories.ts";
 
 const uid = process.getuid?.() ?? 0;
 const spec = (over: Partial<OperationSpec> = {}): OperationSpec => ({
-  id: "a-1",
-  kind: "apply",
-  input: { names: ["a"] },
-  createdAt: 1,
-  keyId: "k",
-  idempotencyKey: null,
+  ...{ id: "a-1", kind: "apply", input: { names: ["a"] }, createdAt: 1, keyId: "k", idempotencyKey: null },
   ...over,
 });
 const running: OperationState = { ...queuedState, status: "running", startedAt: 2, percent: 7, step: "x", phase: [1] };
@@ -25,30 +22,15 @@ const process1 = { pid: 1, startTicks: 2, bootId: "b" };
 const process2 = { pid: 3, startTicks: 4, bootId: "b" };
 const isAllowed = ({ kind }: Pick<OperationSpec, "kind">): boolean => kind === "apply";
 
-let base: string;
+const at = directoryPerTest();
 beforeEach(() => {
-  base = mkdtempSync(join(tmpdir(), "steward-two-sided-"));
-  mkdirSync(join(base, "service"), { mode: 0o700 });
-  mkdirSync(join(base, "tasks/operations"), { recursive: true, mode: 0o750 });
+  mkdirSync(at("service"), { mode: 0o700 });
+  mkdirSync(at("tasks/operations"), { recursive: true, mode: 0o750 });
 });
-afterEach(() => rmSync(base, { recursive: true, force: true }));
-const at = (...names: readonly string[]): string => join(base, ...names);
 
 interface Sides {
   readonly service: OperationStore;
   readonly root: OperationStore;
-}
-
-function fakes(): Sides {
-  const [asked, done] = [createFakeOperationStore(), createFakeOperationStore()];
-  const checked: Pick<OperationStore, "read" | "isCancelRequested"> = {
-    isCancelRequested: asked.isCancelRequested,
-    read(id) {
-      const found = asked.read(id);
-      return found !== undefined && isAllowed(found.spec) ? found : undefined;
-    },
-  };
-  return { service: serviceSide(asked, done), root: rootSide(done, checked) };
 }
 
 function onDisk(): Sides {
@@ -58,12 +40,9 @@ function onDisk(): Sides {
   return { service: serviceSide(asked, done), root: rootSide(done, checked) };
 }
 
-describe.each([
-  ["fake", fakes],
-  ["real", onDisk],
-])("operation store of two sides (%s)", (_, make) => {
-  it("brings what is asked to root, and what became of it back", () => {
-    const { service, root } = make();
+describe("the operation store of two sides", () => {
+  it("brings requests to root, and their outcome back", () => {
+    const { service, root } = onDisk();
     service.create(spec());
     expect(root.read("a-1")).toEqual({ spec: spec(), state: queuedState, claim: undefined });
     expect(root.claim("a-1", 1, process1)).toBe(true);
@@ -75,38 +54,36 @@ describe.each([
   });
 
   it("gives a claim to one side alone", () => {
-    const { service, root } = make();
+    const { service, root } = onDisk();
     service.create(spec());
     expect([service.claim("a-1", 1, process1), root.claim("a-1", 1, process2)]).toEqual([true, false]);
     expect([root.claim("a-1", 2, process2), service.claim("a-1", 2, process1)]).toEqual([true, false]);
     expect(service.read("a-1")?.claim?.number).toBe(2);
   });
 
-  it("keeps to an end that the service has written", () => {
-    const { service, root } = make();
+  it("shows both sides an end that the service has written", () => {
+    const { service, root } = onDisk();
     service.create(spec());
     service.claim("a-1", 1, process1);
     service.write("a-1", failed);
     expect([service.read("a-1")?.state, root.read("a-1")?.state?.status]).toEqual([failed, "failed"]);
   });
 
-  it("brings nothing that is not allowed", () => {
-    const { service, root } = make();
+  it("brings root nothing that is not allowed", () => {
+    const { service, root } = onDisk();
     service.create(spec({ kind: "shell" }));
     expect([root.read("a-1"), root.claim("a-1", 1, process1), root.ids()]).toEqual([undefined, false, []]);
   });
 
-  it("has root's record when that of the service has gone", () => {
-    const { service, root } = make();
+  it("has root's record when that of the service is gone", () => {
+    const { service, root } = onDisk();
     service.create(spec());
     root.claim("a-1", 1, process1);
     root.write("a-1", running);
     service.remove("a-1");
     expect([service.read("a-1"), root.read("a-1")?.state]).toEqual([undefined, running]);
   });
-});
 
-describe("operation store of two sides on disk", () => {
   it("lets the group read what root writes, and nobody else", () => {
     const { service, root } = onDisk();
     service.create(spec());
@@ -121,7 +98,7 @@ describe("operation store of two sides on disk", () => {
       expect(statSync(at("service/operations/a-1", name)).mode & 0o777).toBe(0o600);
   });
 
-  it("writes nothing in the folder of the service", () => {
+  it("writes nothing of root in the directory of the service", () => {
     const { service, root } = onDisk();
     service.create(spec());
     const before = readdirSync(at("service/operations/a-1"));
@@ -144,5 +121,69 @@ describe("operation store of two sides on disk", () => {
     service.create(spec());
     chmodSync(at("service/operations"), 0o777);
     expect(() => root.read("a-1")).toThrow(/not of user/);
+  });
+});
+
+const open = () => openAnswerFiles({ stateDir: at() });
+const folder = (...parts: readonly string[]): string => at("answers", ...parts);
+const stored = (letter: string, at = 1) => ({
+  id: letter.repeat(43),
+  fingerprint: "f",
+  at,
+  answer: { status: 201, headers: { location: "/x" }, body: '{"ä":"\\u0000"}' },
+});
+
+describe("answers on disk that are replayed", () => {
+  it("are private, and there for the next process until they are removed", () => {
+    const files = open();
+    files.save(stored("a"));
+    files.save(stored("a", 2));
+    files.save(stored("b"));
+    expect(statSync(folder()).mode & 0o777).toBe(0o700);
+    expect(readdirSync(folder()).map((name) => statSync(folder(name)).mode & 0o777)).toEqual([0o600, 0o600]);
+    const byId = () => [...open().load()].sort((a, b) => (a.id < b.id ? -1 : 1));
+    expect(byId()).toEqual([stored("a", 2), stored("b")]);
+    files.remove(stored("a").id);
+    files.remove(stored("c").id);
+    expect(byId()).toEqual([stored("b")]);
+  });
+
+  it("take no name that leads elsewhere", () => {
+    const files = open();
+    for (const id of ["", "../a", "a".repeat(42), `${"a".repeat(42)}/`]) {
+      expect(() => files.save({ ...stored("a"), id })).toThrow(/cannot name/);
+      expect(() => files.remove(id)).toThrow(/cannot name/);
+    }
+  });
+
+  it("are left out and removed when they are corrupt, and nothing outside is touched", () => {
+    const files = open();
+    files.save(stored("a"));
+    const victim = at("victim");
+    writeFileSync(victim, "mine");
+    symlinkSync(victim, folder(`${"l".repeat(43)}.json`));
+    writeFileSync(folder(`${"d".repeat(43)}.json`), JSON.stringify(stored("a")));
+    for (const [letter, text] of Object.entries({ e: "", f: "{", g: "[]", h: '{"id":1}', i: '{"answer":{}}' }))
+      writeFileSync(folder(`${letter.repeat(43)}.json`), text);
+    writeFileSync(folder(`${"a".repeat(43)}.json.new`), "half");
+    mkdirSync(folder("folder"));
+    expect(() => open().load()).not.toThrow();
+    expect(open().load()).toEqual([stored("a")]);
+    expect(readdirSync(folder())).toEqual([`${"a".repeat(43)}.json`]);
+    expect(readFileSync(victim, "utf8")).toBe("mine");
+  });
+
+  it("outlive the service, for a day", async () => {
+    const clock = createFakeClock();
+    const start = () =>
+      createIdempotency({ clock, files: open(), onTrouble: (error) => expect(error).toBeUndefined() });
+    const signal = new AbortController().signal;
+    const request = { id: "a".repeat(43), request: ["POST", "/a", ""] };
+    const turn = await start().take(request, signal);
+    if (turn.kind === "first") turn.end(stored("a").answer);
+    expect(await start().take(request, signal)).toEqual({ kind: "replay", answer: stored("a").answer });
+    await clock.advance(24 * 60 * 60 * 1000);
+    expect((await start().take(request, signal)).kind).toBe("first");
+    expect(readdirSync(folder())).toEqual([]);
   });
 });
