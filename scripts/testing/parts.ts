@@ -39,7 +39,6 @@ export const parts: readonly Part[] = [
         "ports/journal-corruption",
         "ports/journal-foreign",
         "process/journal-many-values",
-        "host/logs-change",
         "host/logs-new",
         "host/logs-storage",
       ),

@@ -57,33 +57,4 @@ describeOnHost("what the programs of a host log", (session) => {
       expect.arrayContaining(["cannot open table <*>", "row <*> is late", "took <*> rows"]),
     );
   });
-
-  it("is exported as journalctl exports it", async () => {
-    await steward("logs", "--export", "/root/reporter.export", "-u", "reporter", "-S", "2020-01-01");
-    await shell(
-      "journalctl -u reporter -o export > /root/theirs.export; cmp /root/reporter.export /root/theirs.export",
-    );
-    expect(await shell("stat -c '%a %U' /root/reporter.export")).toBe("600 root\n");
-    expect(Number(await shell("grep -ac ^__CURSOR= /root/reporter.export"))).toBeGreaterThan(6);
-  });
-
-  it("is in a report without secrets, with the failed services, checks and warnings", async () => {
-    await shell("logger -p user.warning -t planted 'login with password=hunter2-of-test'");
-    await session.writeUnits({ "failing.service": ["[Service]", "ExecStart=/bin/false"] });
-    await shell("systemctl start failing");
-    await eventually(() => shell("systemctl is-failed failing"));
-    await synced(session);
-    await steward("report", "-O", "/root/report.json");
-    expect(await shell("stat -c '%a %U' /root/report.json")).toBe("600 root\n");
-    const text = await shell("cat /root/report.json");
-    expect(text).not.toContain("hunter2");
-    const report = JSON.parse(text) as Readonly<Record<string, unknown>>;
-    expect(JSON.stringify(report["warnings"])).toContain("login with password=");
-    expect(JSON.stringify(report["failed_services"])).toContain("failing.service");
-    expect(report).toMatchObject({
-      report: { missing: expect.any(Array) },
-      services: expect.anything(),
-      checks: expect.anything(),
-    });
-  });
 });

@@ -99,16 +99,19 @@ describeOnHost("logs of a host whose journal moves", (session) => {
     });
   });
 
-  describe("with a journald that is killed", () => {
+  describe("with a journald that is killed, rotates and restarts", () => {
     it("are the same in the stream as in the journal", async () => {
       await session.writeUnits({ "systemd-journald.service.d/test.conf": ["[Unit]", "StartLimitIntervalSec=0"] });
       const stream = await open();
       const count = 4_000;
       const writer = { unit: "killed.service" };
       const { ended } = await startLineWriters(session, [writer], { count, perSecond: 2_000 });
-      for (const number of [500, 1_500, 2_500]) {
-        await stream.until(`killed.service ${number}`);
-        await session.host.exec(["systemctl", "kill", "--kill-who=main", "--signal=KILL", "systemd-journald"]);
+      const kill = ["systemctl", "kill", "--kill-who=main", "--signal=KILL", "systemd-journald"] as const;
+      const rotate = ["journalctl", "--rotate", "--vacuum-size=1G"] as const;
+      const restart = ["systemctl", "restart", "systemd-journald"] as const;
+      for (const [at, argv] of [kill, rotate, kill, restart, kill, rotate].entries()) {
+        await stream.until(`killed.service ${500 * (at + 1)}`);
+        await session.host.exec(argv);
       }
       await ended;
       await log(session, "all is written");

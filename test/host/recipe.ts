@@ -50,7 +50,6 @@ export const longTestsOn: readonly string[] = [
   "host-failures",
   "hostile-texts",
   "image-based",
-  "logs-change",
   "logs-storage",
   "observability",
   "operations",

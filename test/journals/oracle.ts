@@ -167,7 +167,7 @@ function bootOf(query: LogQuery, all: readonly KnownEntry[]): string | undefined
 
 /** The entries that a query asks for, in journal order, whatever its cursor and limit. */
 export function matchingEntries(all: readonly KnownEntry[], query: LogQuery): readonly KnownEntry[] {
-  const { since, until, units, priority, identifier, grep } = query;
+  const { since, until, units, priority, identifier, uid, grep } = query;
   const boot = bootOf(query, all);
   const severities =
     priority === undefined || priority === 7
@@ -183,6 +183,7 @@ export function matchingEntries(all: readonly KnownEntry[], query: LogQuery): re
       (units === undefined || units.some((unit) => bearsUnit(each, unit))) &&
       (severities === undefined || each.fields.get("PRIORITY")?.some((value) => severities.includes(value)) === true) &&
       (identifier === undefined || each.fields.get("SYSLOG_IDENTIFIER")?.includes(identifier) === true) &&
+      (uid === undefined || each.fields.get("_UID")?.includes(String(uid)) === true) &&
       (boot === undefined || each.fields.get("_BOOT_ID")?.includes(boot) === true) &&
       (pattern === undefined || (each.fields.has("MESSAGE") && pattern.test(each.entry.message))),
   );
@@ -237,12 +238,13 @@ const windowOptions = ({ since, until }: LogQuery): readonly string[] => [
 ];
 
 /** The options of journalctl that select what the query selects; its cursor, order and limit aside. */
-function filterOptions({ units = [], priority, identifier, boot, grep }: LogQuery): readonly string[] {
+function filterOptions({ units = [], priority, identifier, uid, boot, grep }: LogQuery): readonly string[] {
   const [only] = units;
   return [
     ...(units.length === 1 && only === "kernel" ? ["_TRANSPORT=kernel"] : units.map((unit) => `--unit=${unit}`)),
     ...(priority === undefined ? [] : [`--priority=${priority}`]),
     ...(identifier === undefined ? [] : [`--identifier=${identifier}`]),
+    ...(uid === undefined ? [] : [`_UID=${uid}`]),
     ...(boot === undefined ? [] : [`--boot=${boot}`]),
     ...(grep === undefined ? [] : [`--grep=${grep}`]),
   ];

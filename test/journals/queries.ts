@@ -69,6 +69,7 @@ export function queriesOn(entries: readonly KnownEntry[], goneCursors: readonly 
       ),
       priority: oneIn(3, fc.integer({ min: 0, max: 7 })),
       identifier: oneIn(5, oneOf(identifiers, ["absent"])),
+      uid: oneIn(8, fc.constantFrom(0, 5, 33, 1000, 65_534)),
       boot: oneIn(4, oneOf(boots, boots, offsets, [`${"0".repeat(31)}1`])),
       grep: oneIn(5, fc.constantFrom(...expressions)),
       cursor: cursors.length === 0 ? fc.constant(undefined) : oneIn(3, fc.constantFrom(...cursors)),

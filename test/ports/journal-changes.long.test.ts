@@ -12,15 +12,11 @@ import {
 import { basename, join } from "node:path";
 import fc from "fast-check";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it, vi } from "vitest";
-import { createBudget } from "#adapters/journald/budget.ts";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { createFollowThread } from "#adapters/journald/follow-thread.ts";
 import { createHostJournal, type HostJournal } from "#adapters/journald/index.ts";
-import { createBlockPool } from "#adapters/journald/journal-file/blocks.ts";
 import type { ThreadEvents } from "#adapters/journald/pool.ts";
-import { countOf, toOffsets, within } from "#adapters/journald/postings.ts";
 import type { ThreadRequest } from "#adapters/journald/protocol.ts";
-import { openSource, type Source } from "#adapters/journald/source.ts";
 import type { LogList } from "#contract/logs.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { firstDifference } from "../journals/compare.ts";
@@ -38,9 +34,6 @@ const lines = (from: number, to: number): readonly string[] =>
   Array.from({ length: to - from }, (_, index) => `line ${from + index}`);
 const entriesOf = (messages: readonly string[]): readonly NewEntry[] =>
   entriesOfNow(messages.map((message) => [["MESSAGE", message] as const]));
-
-const momentOf = (entry: NewEntry | undefined): Partial<NewEntry> =>
-  entry === undefined ? {} : { realtime: entry.realtime, monotonic: entry.monotonic };
 
 /** Deleted files that this process still holds. */
 function heldFiles(folder: string): readonly string[] {
@@ -105,39 +98,6 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
     await follower.until("line 2");
     expect(follower.seen).toEqual(lines(0, 3));
     expect(await messagesOf()).toEqual(lines(0, 3));
-  });
-
-  it("gives entries once that are copied to another file meanwhile", async () => {
-    append("run.journal", ["before"]);
-    const follower = follow();
-    // journald gives many lines that come at once one and the same time.
-    const entries = entriesOf(lines(0, 700)).map((entry, at, all) => ({ ...entry, ...momentOf(all[at - (at % 7)]) }));
-    folder.append("run.journal", entries.slice(0, 600));
-    await follower.until("line 599");
-    // As journald does when it moves from /run to /var: one entry after the other, and then the file is deleted.
-    for (let at = 0; at < 600; at += 200) {
-      folder.append("var.journal", entries.slice(at, at + 200));
-      // Where one file has only some of a moment's entries, their order is that of the content, as with journalctl.
-      expect((await messagesOf()).toSorted()).toEqual(["before", ...lines(0, 600)].toSorted());
-    }
-    rmSync(join(folder.path, "run.journal"));
-    folder.append("var.journal", entries.slice(600));
-    await follower.until("line 699");
-    expect(follower.seen).toEqual(lines(0, 700));
-    expect(await messagesOf()).toEqual(lines(0, 700));
-  });
-
-  it("gives entries once that two files hold from the start", async () => {
-    const entries = entriesOf(lines(0, 700));
-    folder.append("run.journal", entries);
-    folder.append("var.journal", entries.slice(0, 650));
-    const first = (await query()).logs[0];
-    expect(await messagesOf()).toEqual(lines(0, 700));
-    const follower = follow(first?.cursor);
-    await follower.until("line 699");
-    append("var.journal", ["end"]);
-    await follower.until("end");
-    expect(follower.seen).toEqual([...lines(1, 700), "end"]);
   });
 
   it("gives a follower what a deleted file held, and closes the file", async () => {
@@ -205,54 +165,6 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
     }
     expect(follower.seen).toEqual(["seen", "cut to 100000", "cut to 300", "cut to 0"]);
     expect(new Set(unreadable)).toEqual(new Set(["archived.journal"]));
-  });
-
-  describe("while one of them is read", () => {
-    const of = (unit: string, count: number): readonly NewEntry[] =>
-      entriesOfNow(
-        Array.from({ length: count }, (_, at) => [
-          ["_SYSTEMD_UNIT", unit],
-          ["MESSAGE", `${unit} ${at}`],
-        ]),
-      );
-    const rare = "_SYSTEMD_UNIT=rare.service";
-    let damages: string[];
-    let source: Source;
-    /** A file whose end has been read, and not yet its middle, which tells of what is written to the end. */
-    const openWithEndRead = (end: readonly NewEntry[]): void => {
-      folder.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
-      damages = [];
-      const told = (_: string, what: string): void => void damages.push(what);
-      source = openSource(
-        join(folder.path, "system.journal"),
-        createBlockPool(1024),
-        createBudget({ maxBytes: 2 ** 20, ownBytes: 0, usage: new Int32Array(1), place: 0 }),
-        told,
-      );
-      const list = source.all();
-      expect(source.head(list.at(list.length - 1))).toBeDefined();
-    };
-    afterEach(() => source.close());
-
-    it("takes no new object for damage", () => {
-      openWithEndRead([]);
-      folder.append("system.journal", of("rare.service", 3));
-      expect(toOffsets(source.entriesWith(rare)).length).toBeGreaterThan(0);
-      expect(damages).toEqual([]);
-      source.refresh();
-      expect(toOffsets(source.entriesWith(rare))).toHaveLength(4);
-    });
-
-    it("counts no entry that was written since the last refresh", () => {
-      openWithEndRead(of("rare.service", 1));
-      const list = source.all();
-      const upToNow = list.at(list.length - 1) + 1;
-      folder.append("system.journal", of("rare.service", 1));
-      expect(countOf(within(source.entriesWith(rare), 0, upToNow))).toBe(2);
-      source.refresh();
-      expect(countOf(source.entriesWith(rare))).toBe(3);
-      expect(damages).toEqual([]);
-    });
   });
 });
 

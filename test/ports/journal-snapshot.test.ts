@@ -2,9 +2,13 @@ import { mkdtempDisposableSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
+import { createBudget } from "#adapters/journald/budget.ts";
 import { createEngine, type Engine } from "#adapters/journald/engine.ts";
 import { createFollower, type Follower } from "#adapters/journald/follower.ts";
+import { createBlockPool } from "#adapters/journald/journal-file/blocks.ts";
+import { countOf, toOffsets, within } from "#adapters/journald/postings.ts";
 import { createRegistry } from "#adapters/journald/registry.ts";
+import { openSource, type Source } from "#adapters/journald/source.ts";
 import type { LogList } from "#contract/logs.ts";
 import { fileKinds } from "../journals/corpora.ts";
 import { boots, everyday, start } from "../journals/entries.ts";
@@ -141,6 +145,61 @@ describe.skipIf(!canMakeJournals())("journal entries that are written between th
       });
       expect(found).toEqual(texts);
     });
+  });
+});
+
+describe.skipIf(!canMakeJournals())("a journal file that is written while it is read", () => {
+  let folder: LiveFolder;
+  beforeEach(() => {
+    folder = createLiveFolder();
+  });
+  const of = (unit: string, count: number): readonly NewEntry[] =>
+    entriesOfNow(
+      Array.from({ length: count }, (_, at) => [
+        ["_SYSTEMD_UNIT", unit],
+        ["MESSAGE", `${unit} ${at}`],
+      ]),
+    );
+  const rare = "_SYSTEMD_UNIT=rare.service";
+  let damages: string[];
+  let source: Source;
+  /** A file whose end has been read, and not yet its middle, which tells of what is written to the end. */
+  const openWithEndRead = (end: readonly NewEntry[]): void => {
+    folder.append("system.journal", [...of("often", 750), ...of("rare.service", 1), ...of("usual", 250), ...end]);
+    damages = [];
+    const told = (_: string, what: string): void => void damages.push(what);
+    source = openSource(
+      join(folder.path, "system.journal"),
+      createBlockPool(1024),
+      createBudget({ maxBytes: 2 ** 20, ownBytes: 0, usage: new Int32Array(1), place: 0 }),
+      told,
+    );
+    const list = source.all();
+    expect(source.head(list.at(list.length - 1))).toBeDefined();
+  };
+  afterEach(() => {
+    source.close();
+    folder.remove();
+  });
+
+  it("takes no new object for damage", () => {
+    openWithEndRead([]);
+    folder.append("system.journal", of("rare.service", 3));
+    expect(toOffsets(source.entriesWith(rare)).length).toBeGreaterThan(0);
+    expect(damages).toEqual([]);
+    source.refresh();
+    expect(toOffsets(source.entriesWith(rare))).toHaveLength(4);
+  });
+
+  it("counts no entry that was written since the last refresh", () => {
+    openWithEndRead(of("rare.service", 1));
+    const list = source.all();
+    const upToNow = list.at(list.length - 1) + 1;
+    folder.append("system.journal", of("rare.service", 1));
+    expect(countOf(within(source.entriesWith(rare), 0, upToNow))).toBe(2);
+    source.refresh();
+    expect(countOf(source.entriesWith(rare))).toBe(3);
+    expect(damages).toEqual([]);
   });
 });
 

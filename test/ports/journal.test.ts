@@ -39,10 +39,10 @@ describe.skipIf(!canMakeJournals())("the journal port on files", () => {
     const folder = createLiveFolder();
     const [first] = entries;
     if (first !== undefined) {
-      const timed = entries.map(({ time, bootId = usual.bootId, ...entry }) => ({
+      const timed = entries.map(({ time, ...entry }) => ({
         realtime: time,
         monotonic: time - first.time + 1,
-        bootId,
+        bootId: usual.bootId,
         fields: fieldsOf(entry),
       }));
       folder.append("system.journal", timed);

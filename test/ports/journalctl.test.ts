@@ -149,18 +149,6 @@ describe.runIf(canMakeJournals())("journalctl as a reader of the journal", () =>
     await ended;
   });
 
-  it("follows a directory in which there is nothing yet", async () => {
-    const folder = newFolder();
-    const { exec, follows } = watched();
-    const reader = createJournalctl({ execLines: exec, directories: [folder], restartDelayMs: 50 });
-    const { messages, ended, stop } = collect(reader);
-    await expect.poll(() => follows.length).toBe(1);
-    const later = append(folder, 5);
-    await expect.poll(() => messages).toEqual(later);
-    stop();
-    await ended;
-  });
-
   it("follows a journal that appears later, and from a cursor", async () => {
     const parent = newFolder();
     const folder = join(parent, "journal");

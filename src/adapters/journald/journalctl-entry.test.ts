@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import type { LogEntry } from "#contract/log-entry.ts";
 import { parseJournalctlLine } from "./journalctl-entry.ts";
 
 const boot = "b".repeat(32);
@@ -10,6 +11,19 @@ const base = {
 const parse = (fields: Record<string, unknown>) =>
   parseJournalctlLine(Buffer.from(JSON.stringify({ ...base, ...fields })));
 const coredump = "fc2e22bc6ee647b6b90729ab34a250b1";
+
+type Fields = Readonly<Record<string, unknown>>;
+const messages: readonly (readonly [value: unknown, shown: string])[] = [
+  ["plain", "plain"],
+  [[0x1b, 0x5b, 0xc3, 0xa9], "\u001b[é"],
+  [[0x41, 0xff, 0xfe], "A\ufffd\ufffd"],
+  [[], ""],
+  [["one", "two"], "one"],
+  [[[0xff, 0x41], [0x42]], "\ufffdA"],
+  [[[0x42], "two"], "B"],
+  [null, ""],
+  [{ a: 1 }, ""],
+];
 
 describe("a line of journalctl", () => {
   it("becomes an entry with its units and severity", () => {
@@ -58,42 +72,33 @@ describe("a line of journalctl", () => {
     });
   });
 
-  it.each([
-    ["text", "plain", "plain"],
-    ["bytes that are text", [0x1b, 0x5b, 0xc3, 0xa9], "\u001b[é"],
-    ["bytes that are not", [0x41, 0xff, 0xfe], "A\ufffd\ufffd"],
-    ["no bytes", [], ""],
-    ["repeated text", ["one", "two"], "one"],
-    ["repeated bytes", [[0xff, 0x41], [0x42]], "\ufffdA"],
-    ["repeated bytes and text", [[0x42], "two"], "B"],
-    ["too long to be shown", null, ""],
-    ["nothing known", { a: 1 }, ""],
-  ])("has a message of %s", (_, value, message) => {
-    expect(parse({ MESSAGE: value })?.live.entry.message).toBe(message);
+  it.each<readonly [Fields, Partial<LogEntry>]>([
+    ...messages.map(([MESSAGE, message]) => [{ MESSAGE }, { message }] as const),
+    [{ SYSLOG_PID: "77" }, { pid: 77 }],
+    [{ _PID: "0", SYSLOG_PID: "77" }, { pid: 77 }],
+    [{ _PID: "x" }, { pid: null }],
+    [{ _PID: "99999999999999999999" }, { pid: null }],
+    [{ _PID: ["5", "6"] }, { pid: 5 }],
+    [{ _TRANSPORT: "kernel", _SYSTEMD_UNIT: "a.service" }, { unit: "kernel" }],
+  ])("with %j is shown with %j", (fields, shown) => {
+    expect(parse(fields)?.live.entry).toMatchObject(shown);
   });
 
-  it.each([
-    ["9", 6, null],
-    ["", 6, null],
-    ["03", 6, null],
-    ["7", 7, 7],
-    [["2", "5"], 2, 2],
-  ])("has the priority %j as shown and as written", (value, shown, written) => {
-    const live = parse({ PRIORITY: value })?.live;
-    expect([live?.entry.priority, live?.priority]).toEqual([shown, written]);
+  it("has a severity that is shown, and one as it was written", () => {
+    const severities = ["9", "", "03", "7", ["2", "5"]].map((PRIORITY) => {
+      const live = parse({ PRIORITY })?.live;
+      return [live?.entry.priority, live?.priority];
+    });
+    expect(severities).toEqual([
+      [6, null],
+      [6, null],
+      [6, null],
+      [7, 7],
+      [2, 2],
+    ]);
   });
 
-  it.each([
-    [{ SYSLOG_PID: "77" }, 77],
-    [{ _PID: "0", SYSLOG_PID: "77" }, 77],
-    [{ _PID: "x" }, null],
-    [{ _PID: "99999999999999999999" }, null],
-    [{ _PID: ["5", "6"] }, 5],
-  ])("has the process of %j", (fields, pid) => {
-    expect(parse(fields)?.live.entry.pid).toBe(pid);
-  });
-
-  it.each([
+  it.each<readonly [Fields, units: readonly string[]]>([
     [{ _SYSTEMD_UNIT: "init.scope", UNIT: "a.service", _PID: "1" }, ["a.service", "init.scope"]],
     [{ UNIT: "a.service", _PID: "10" }, []],
     [{ COREDUMP_UNIT: "a.service", MESSAGE_ID: coredump, _UID: "0" }, ["a.service"]],
@@ -105,10 +110,6 @@ describe("a line of journalctl", () => {
     [{ _SYSTEMD_UNIT: ["a.service", "b.service"] }, ["a.service", "b.service"]],
   ])("has the units of %j", (fields, units) => {
     expect([...(parse(fields)?.live.units ?? [])].sort()).toEqual(units);
-  });
-
-  it("has the kernel as its unit rather than a service", () => {
-    expect(parse({ _TRANSPORT: "kernel", _SYSTEMD_UNIT: "a.service" })?.live.entry.unit).toBe("kernel");
   });
 
   it.each([

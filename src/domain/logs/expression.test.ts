@@ -41,37 +41,15 @@ describe("a search expression", () => {
     expect(compared).toBeGreaterThan(1_000);
   });
 
-  // journal-differential.test.ts compares with journalctl itself.
+  // What is in ASCII alone, journal-differential.test.ts compares with journalctl.
   it.each([
-    ["[[:digit:]]", ["5"], ["d", ":]"]],
-    ["a[[:^digit:]]b", ["a-b"], ["a5b"]],
-    ["\\Qa.b\\E", ["a.b"], ["axb"]],
-    ["\\Aab\\z", ["ab"], ["xab", "ab\n"]],
-    ["ab$", ["ab", "ab\n"], ["ab\n\n", "ab\nx"]],
-    ["ab\\Z", ["ab", "ab\n"], ["ab\nx"]],
-    ["ab$\\n", ["ab\n"], ["ab", "ab\n\n"]],
-    ["a\\hb", ["a b", "a\tb", "a\u00a0b"], ["ahb", "a\nb"]],
-    ["^\\H$", ["h"], [" ", "\t"]],
-    ["^a\\Rb$", ["a\nb", "a\r\nb", "a\u2028b"], ["aRb", "a\r\n\nb"]],
-    ["\\R\\n", ["\n\n"], ["\r\n"]],
-    ["^\\N$", ["x", "\r"], ["\n"]],
-    ["foo\\Kbar", ["foobar"], ["fooKbar", "bar"]],
-    ["\\Gab", ["ab"], ["xab"]],
-    ["\\e\\[31m", ["\u001b[31m"], ["e[31m"]],
-    ["\\o{101}\\x{42}", ["AB"], ["o{101}"]],
+    ["a\\hb", ["a\u00a0b"], ["ahb"]],
+    ["^a\\Rb$", ["a\u2028b"], ["aRb"]],
     ["\\pL\\pN", ["ä1", "x2"], ["pLpN", "11"]],
-    ["\\p{Lu}", ["A", "Ä"], ["a", "1"]],
-    ["\\serror", ["an ERROR"], ["Serror"]],
-    ["\\Serror", ["terror"], ["tERROR", " error"]],
-    ["error", ["ERROR"], []],
+    ["\\p{Lu}", ["Ä"], ["ä"]],
     ["ä|ü", ["ä"], ["Ä"]],
-    ["(?i)Error", ["eRROR"], []],
-    ["a(?i:b)C", ["abC", "aBC"], ["ABC", "abc"]],
-    ["(?s)Z.Z", ["Z\nZ"], []],
-    ["[\\w.-]+@", ["x-y.z@"], ["+@"]],
-    ["x{,y{", ["x{,y{"], []],
     ["😀{2}", ["😀😀"], ["😀"]],
-  ] as const)("means what it means to PCRE2: %s", (text, found, missed) => {
+  ] as const)("means to characters beyond ASCII what it means to PCRE2: %s", (text, found, missed) => {
     const { test } = compileExpression(text);
     expect([found.filter((each) => !test(each)), missed.filter(test)]).toEqual([[], []]);
   });

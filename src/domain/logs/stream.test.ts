@@ -140,21 +140,6 @@ it("the log stream searches for the expressions of all clients in one pass", asy
   expect(given.length).toBeLessThanOrEqual(2);
 });
 
-it("the log stream keeps what was written before a client asked for a search", async () => {
-  const { journal, attach, quiet } = start();
-  const { client, messages } = attach();
-  journal.write({ message: "entry 1" });
-  client.receive({ type: "filter", grep: "entry" });
-  journal.write({ message: "other 2" });
-  await quiet();
-  journal.write({ message: "entry 3" });
-  await quiet();
-  client.receive({ type: "filter", grep: null });
-  journal.write({ message: "other 4" });
-  await quiet();
-  expect(messages).toEqual(["entry 1", "entry 3", "other 4"]);
-});
-
 it("the log stream loses nothing to slow searches, and holds up no client without one", async () => {
   const { journal, follows, attach, quiet, slowSearch } = start();
   const searching = Array.from({ length: 200 }, (_, number) => attach({ grep: `entry \\d*${number}$` }));

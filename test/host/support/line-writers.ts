@@ -50,7 +50,7 @@ export async function startLineWriters(
 const lineForm = /^(\S+\.service) (\d+)$/;
 
 /** A numbered line of a writer; undefined for any other message. */
-export function parseLine(message: string): { readonly unit: string; readonly number: number } | undefined {
+function parseLine(message: string): { readonly unit: string; readonly number: number } | undefined {
   const [, unit, number] = lineForm.exec(message) ?? [];
   return unit === undefined ? undefined : { unit, number: Number(number) };
 }

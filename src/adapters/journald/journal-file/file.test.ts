@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { appendFileSync, mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
@@ -92,18 +92,6 @@ describe("an open journal file", () => {
     file.close();
   });
 
-  it("does not mix its bytes with those of a file that shares its blocks", () => {
-    const pool = createBlockPool(1);
-    const [left, right] = [openJournalFile(writeFile(100_000), pool), openJournalFile(writeFile(200_000), pool)];
-    const at = left.blocks.seek(50_000, 4);
-    const before = left.blocks.view.bytes[at];
-    right.blocks.seek(150_000, 4);
-    const again = left.blocks.seek(50_000, 4);
-    expect(left.blocks.view.bytes[again]).toBe(before);
-    left.close();
-    right.close();
-  });
-
   it("gives an object only where a complete one is", () => {
     const file = openJournalFile(writeFile(20_000), createBlockPool(4));
     expect(file.object(4096, layout.objectType.data, 64)).toBe(64);
@@ -125,24 +113,6 @@ describe("an open journal file", () => {
     const file = openJournalFile(path, createBlockPool(4));
     truncateSync(path, 10_000);
     expect(() => file.blocks.seek(150_000, 64)).toThrow(DamagedJournal);
-    file.close();
-  });
-
-  it("has what was added once it is refreshed", () => {
-    const path = writeFile(10_000);
-    const file = openJournalFile(path, createBlockPool(4));
-    expect(file.refresh()).toBe(false);
-    appendFileSync(path, Buffer.alloc(100));
-    expect([file.refresh(), file.size]).toEqual([true, 10_100]);
-    file.close();
-  });
-
-  it("reports when it was deleted", () => {
-    const path = writeFile(10_000);
-    const file = openJournalFile(path, createBlockPool(4));
-    expect(file.isLinked()).toBe(true);
-    rmSync(path);
-    expect(file.isLinked()).toBe(false);
     file.close();
   });
 });
