@@ -113,7 +113,7 @@ describe("apt, inspected for faults,", () => {
     });
   });
 
-  it("is inspected again between two runs of dpkg, but not for as long as somebody keeps the lock of the frontends", async () => {
+  it("is inspected again between two runs of dpkg, but not for as long as the frontend lock is held", async () => {
     const next = await withLocks((lock, naps) => lock === "frontend" || naps > 1);
     expect(next).toMatchObject({ writer: { program: "database" } });
     const kept = await withLocks((lock) => lock === "frontend");

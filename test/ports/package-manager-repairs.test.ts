@@ -144,7 +144,7 @@ describe("repairs of packages by apt", () => {
     expect(acted).toHaveLength(1);
   });
 
-  it("start nothing once they are told to end", async () => {
+  it("start nothing once they are cancelled", async () => {
     const { repairs, acted } = onPrograms();
     const stopping = AbortSignal.abort(new Error("the service is stopping"));
     await expect(repairs.finish(stopping)).rejects.toThrow("is stopping");

@@ -97,7 +97,7 @@ describe.each<readonly [string, () => PackageManager, boolean]>([
     });
 
     const names = ["no-such-package-anywhere", "no.such:any", "--help", "", "a b"];
-    it.each(names)("plans neither that %j comes nor that it goes", async (name) => {
+    it.each(names)("plans neither to install nor to remove %j", async (name) => {
       for (const change of ["install", "remove", "purge"] as const)
         await expect(manager.planChange?.({ change, names: [name], removesOnlyNamed: false }, signal)).rejects.toThrow(
           UpdateRefused,

@@ -418,7 +418,7 @@ describe("snapshots: packages", () => {
       expect(["app.conf", "other"].map(read)).toEqual(["then", "now"]);
     });
 
-    it("undo what a transaction did and nothing of others, whatever both did", { timeout: 120_000 }, async () => {
+    it("undo what a transaction did and nothing of others, whatever both did", async () => {
       const place = fc.constantFrom("a", "b", "d", "d/a", "d/e", "d/e/a", "f/a");
       const change = fc.record({ path: place, what: fc.constantFrom("write", "remove", "folder", "link") });
       const changes = fc.array(change, { maxLength: 6 });
@@ -853,7 +853,7 @@ describe("snapshots: packages", () => {
 
     it.each([
       [
-        "a folder that is a link",
+        "a directory that is a link",
         (folder: string, base: string) => {
           renameSync(join(folder, id), join(base, "moved"));
           symlinkSync(join(base, "moved"), join(folder, id));
@@ -894,7 +894,7 @@ describe("snapshots: packages", () => {
         },
       ],
       [
-        "a note of a package file that is none",
+        "a corrupt note of a package file",
         (folder: string) => {
           writeFileSync(join(folder, "packages/app_1_amd64.json"), '{"sha256":"../x","size":1,"origin":"cache"}');
         },

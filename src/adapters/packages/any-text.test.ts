@@ -26,7 +26,7 @@ describe("output of package managers", () => {
   });
 
   it.each(reasons)("has a reason for any failure: %s", (_, reason) => {
-    fc.assert(fc.property(fc.string(), fc.nat(), (text, exitCode) => void expect(reason(text, exitCode)).not.toBe("")));
+    fc.assert(fc.property(fc.string(), fc.nat(), (text, exitCode) => reason(text, exitCode) !== ""));
   });
 
   it("is parsed by every manager", () => {

@@ -44,7 +44,7 @@ describe("bootc status", () => {
     ],
     ["a system that bootc has not deployed", { booted: null, staged: null }, undefined],
     ["a deployment that bootc cannot manage", { booted: { image: null, incompatible: true } }, undefined],
-  ])("says %s", (_, status, expected) => {
+  ])("reports %s", (_, status, expected) => {
     expect(readBootc(host(status))).toEqual(expected);
   });
 });
@@ -63,7 +63,7 @@ describe("rpm-ostree status", () => {
       { next: newer, isStaged: false },
     ],
     ["nothing that is booted", [later], null, undefined],
-  ])("says %s", (_, deployments, cached, expected) => {
+  ])("reports %s", (_, deployments, cached, expected) => {
     expect(readRpmOstree({ deployments, transaction: null, "cached-update": cached })).toEqual(expected);
   });
 });

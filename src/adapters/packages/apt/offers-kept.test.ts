@@ -87,24 +87,24 @@ describe("cached answers of apt", () => {
       },
     ],
     [
-      "in a folder behind a link",
+      "in a directory behind a link",
       () => {
         renameSync(folder, join(root, "elsewhere"));
         symlinkSync(join(root, "elsewhere"), folder);
       },
     ],
     ["in a file that others may write", (path) => chmodSync(path, 0o620)],
-    ["in a folder that others may write", () => chmodSync(folder, 0o777)],
-    ["in a file of somebody else", (path) => chownSync(path, 65_534, 0), isRoot],
-    ["in a folder of somebody else", () => chownSync(folder, 65_534, 0), isRoot],
+    ["in a directory that others may write", () => chmodSync(folder, 0o777)],
+    ["in a file of another user", (path) => chownSync(path, 65_534, 0), isRoot],
+    ["in a directory of another user", () => chownSync(folder, 65_534, 0), isRoot],
     [
-      "in a pipe that nobody writes to",
+      "in a pipe without a writer",
       (path) => {
         rmSync(path);
         execFileSync("mkfifo", ["-m", "600", path]);
       },
     ],
-    ["in a file without end", (path) => truncateSync(path, 2 ** 40)],
+    ["in a huge file", (path) => truncateSync(path, 2 ** 40)],
   ])("that are %s are ignored: another user may have written them", async (_, plant, canBe = true) => {
     if (!canBe) return;
     const answers = createKeptAnswers(folder);

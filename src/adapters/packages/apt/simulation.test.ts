@@ -146,7 +146,7 @@ Conf libc6 (1.1 Debian-Security:12/stable-security [amd64])
     expect(changesOf(steps, { entries, offers })).toEqual([change("both", { to: "1.2", isSecurity: true })]);
   });
 
-  it("is one change for a package that goes and comes back", () => {
+  it("is one change for a package that is removed and installed again", () => {
     const steps = parseSimulation("Remv old [1.0]\nInst old (1.1 Debian:12.4/stable [all])\n");
     expect(changesOf(steps, { entries, offers: [] })).toEqual([change("old", { architecture: "all" })]);
   });

@@ -22,14 +22,14 @@ describe("/proc/locks", () => {
   });
 });
 
-describe("a lock that counts by being there", () => {
+describe("a lock that is the existence of a file", () => {
   let folder = "";
   beforeEach(async () => {
     folder = await mkdtemp(join(tmpdir(), "steward-lock-"));
   });
   afterEach(() => rm(folder, { recursive: true }));
 
-  it("is held by who has it open, and else left over", async () => {
+  it("is held by the process that has it open, or a leftover", async () => {
     const path = join(folder, "db.lck");
     const locks = createOpenLocks();
     expect(await locks.holder(path)).toBeUndefined();
@@ -45,7 +45,7 @@ describe("a lock that counts by being there", () => {
     expect(await isLeftOver(path, locks)).toBe(true);
   });
 
-  it("is not left over when it goes while it is inspected", async () => {
+  it("is not a leftover when it disappears while it is inspected", async () => {
     const path = join(folder, "db.lck");
     await writeFile(path, "");
     const holder = () => rm(path).then(() => undefined);

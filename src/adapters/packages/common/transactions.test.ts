@@ -54,7 +54,7 @@ describe("a transaction in a unit of its own", () => {
     return ran[0] ?? [];
   }
 
-  it("comes to its end when the host goes down, unless it only downloads", async () => {
+  it("completes when the host shuts down, unless it only downloads", async () => {
     const whole = await wordsOf({});
     expect(whole).toEqual(expect.arrayContaining(["--property=KillMode=process", "--property=KillSignal=SIGCONT"]));
     expect(whole.indexOf("--property=KillSignal=SIGCONT")).toBeLessThan(whole.indexOf("--"));

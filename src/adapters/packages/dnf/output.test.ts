@@ -30,7 +30,7 @@ describe("why dnf failed", () => {
     expect(parseScriptErrors(late)).toEqual([{ name: "late", script: "POSTIN", said: "cannot reach the daemon" }]);
   });
 
-  it("is a signature that is missing, or is of somebody else", () => {
+  it("is a signature that is missing or foreign", () => {
     const foreign =
       'The GPG keys listed for the "base" repository are already installed but they are not correct for this package.\nCheck that the correct key URLs are configured for this repository.. Failing package is: foreign-2.0-1.noarch\n GPG Keys are configured as: file:///root/maker.asc\n';
     const text = `${foreign}Package bare-2.0-1.noarch.rpm is not signed\nError: GPG check FAILED\n`;

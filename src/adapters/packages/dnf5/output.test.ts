@@ -25,7 +25,7 @@ describe("what dnf5 prints", () => {
     expect(failureReason(scripts, 1)).toMatch(/^late: its %post script failed \(lua .* I will not end\)$/);
   });
 
-  it("says why a transaction cannot be resolved, without the advice", () => {
+  it("has why a transaction cannot be resolved, without the advice", () => {
     const text = `Updating and loading repositories:
 Repositories loaded.
 Failed to resolve the transaction:
@@ -42,7 +42,7 @@ You can try to add to command line:
     expect(isUnresolved("Transaction failed: Rpm transaction failed.")).toBe(false);
   });
 
-  it("says which repository does not answer", () => {
+  it("names the repository that does not answer", () => {
     const text = `Updating and loading repositories:
  base                                   ???% |   0.0   B/s |  -1.0   B |  ?
 >>> Curl error (37): Could not read a file:// file for file:///srv/gone/repodata/repomd.xml [Could not open file]

@@ -9,7 +9,7 @@ const version = fc.tuple(fc.nat(3), word, word).map(([epoch, main, release]) => 
 });
 
 describe("entries", () => {
-  it("come back as they went", () => {
+  it("are parsed as they were written", () => {
     fc.assert(
       fc.property(name, version, (name, version) => {
         expect(parseEntry(`${name}-${version}`)).toEqual({ name, version });
@@ -48,7 +48,7 @@ describe("records", () => {
     expect(parseRecord(`${text}%REASON%\n1\n\n`)).toEqual({ ...found, isManual: false });
   });
 
-  it.each(["", "%NAME%\n", "%NAME%\nlib\n\n", "%VERSION%\n1-1\n"])("%j is not whole", (text) =>
+  it.each(["", "%NAME%\n", "%NAME%\nlib\n\n", "%VERSION%\n1-1\n"])("%j is incomplete", (text) =>
     expect(parseRecord(text)).toBeUndefined(),
   );
 });

@@ -16,13 +16,13 @@ import {
 const app = { name: "app", version: "1:1.0-1", architecture: "noarch" };
 const lib = { name: "lib-a", version: "2.0-1", architecture: "x86_64" };
 
-describe("what rpm says is installed", () => {
+describe("rpm's list of installed packages", () => {
   it("is read without keys", () => {
     const text = "app|1|1.0|1|noarch\nlib-a|0|2.0|1|x86_64\ngpg-pubkey|0|d4f5adb9|6b025184|(none)\n\nnonsense\n";
     expect(parseInstalled(text)).toEqual([app, lib]);
   });
 
-  it("comes back as it went", () => {
+  it("is parsed as it was written", () => {
     const part = fc.stringMatching(/^[a-zA-Z0-9][a-zA-Z0-9._+~^]{0,8}$/);
     fc.assert(
       fc.property(part, fc.nat(3), part, part, (name, epoch, version, release) => {

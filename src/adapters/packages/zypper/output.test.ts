@@ -145,7 +145,7 @@ describe("elements of zypper's output", () => {
     ]);
   });
 
-  it("come back as they went", () => {
+  it("are parsed as they were written", () => {
     fc.assert(
       fc.property(fc.string({ unit: "binary" }), fc.string(), (text, value) => {
         const whole = `<a>\n<b c="${escaped(value)}">${escaped(text)}</b></a>`;

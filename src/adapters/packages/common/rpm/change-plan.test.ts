@@ -57,7 +57,7 @@ function manager(answers: { readonly install?: Answer; readonly erasing?: Answer
 }
 
 describe("packages that are to be installed", () => {
-  it("are requested, and what comes along is not", async () => {
+  it("are requested, and their dependencies are not", async () => {
     const install = [step("editor", null, "1-1"), step("extra", null, "1-1"), step("lib", "1.0-1", "1.2-1", "x86_64")];
     const { plan, asked } = manager({ install });
     expect(await plan("install", "editor", "lib:x86_64", "editor")).toEqual({
@@ -135,8 +135,8 @@ describe("packages that are to be removed", () => {
   });
 });
 
-describe("what is held", () => {
-  it("neither comes nor goes, by its name or with others", async () => {
+describe("a held package", () => {
+  it("is neither installed nor removed, by its name or with others", async () => {
     for (const change of ["install", "remove", "purge"] as const)
       await expect(manager({}).plan(change, "pinned")).rejects.toThrow("pinned is held at its version");
     await expect(manager({ remove: [step("pinned", "1.0-1", null)] }).plan("remove", "app")).rejects.toThrow(

@@ -31,7 +31,7 @@ describe("names of packages to be held", () => {
     expect(() => holdNames({ isHeld: true, packages }, installed)).toThrow(`${name} is not installed`);
   });
 
-  it("are refused where an architecture that nobody named would be held too, and not where it is held", () => {
+  it("are refused where an unnamed architecture would be held too, unless it is held", () => {
     const packages = [rpm("lib")];
     expect(() => holdNames({ isHeld: true, packages }, installed)).toThrow("lib is there for i686 too");
     const held = [rpm("lib"), rpm("lib", { architecture: "i686", isHeld: true })];

@@ -12,7 +12,7 @@ import {
 } from "./names.ts";
 
 describe("names of exactly one package", () => {
-  it("come back as they went", () => {
+  it("are parsed as they were written", () => {
     const part = fc.stringMatching(/^[a-zA-Z0-9][a-zA-Z0-9._+~^]{0,8}$/);
     const name = fc.stringMatching(/^[a-zA-Z0-9][a-zA-Z0-9._+-]{0,12}$/);
     const architecture = fc.constantFrom("noarch", "x86_64", "aarch64");

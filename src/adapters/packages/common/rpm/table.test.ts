@@ -19,7 +19,7 @@ const row = (kind: TableRow["kind"], name: string, version: string, replaces: re
 });
 
 describe("changes", () => {
-  it("are one for a kernel that comes and the one that goes for it", () => {
+  it("are one for a new kernel and the one that it replaces", () => {
     const present = [installed("kernel", "1-1"), installed("kernel", "2-1")];
     expect(changesOf([row("install", "kernel", "3-1"), row("remove", "kernel", "1-1")], present)).toEqual([
       { name: "kernel", architecture: "noarch", from: "1-1", to: "3-1" },
@@ -29,7 +29,7 @@ describe("changes", () => {
     ]);
   });
 
-  it("are one for each version that goes", () => {
+  it("are one for each removed version", () => {
     const present = [installed("kernel", "1-1"), installed("kernel", "2-1")];
     const rows = [row("remove", "kernel", "1-1"), row("remove", "kernel", "2-1")];
     const gone = ["1-1", "2-1"].map((from) => ({ name: "kernel", architecture: "noarch", from, to: null }));
