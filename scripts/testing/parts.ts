@@ -138,7 +138,7 @@ export const parts: readonly Part[] = [
   },
   {
     name: "interface",
-    proves: "every status of every operation, clients that generators make, random requests, hostile text, proxies",
+    proves: "every status of every operation, clients that generators make, hostile text, proxies",
     directories: ["src/contract", "src/transports", "src/client"],
     minutes: 0,
     commands: [
@@ -148,12 +148,10 @@ export const parts: readonly Part[] = [
         "api/statuses",
         "host/hostile-texts",
         "process/client-package",
-        "process/fuzz",
         "process/fuzzing",
         "process/generators",
         "process/prism",
         "process/reverse-proxy",
-        "process/ws-browser",
         "security/secrets-of-settings",
       ),
       wider("security/hostile-texts"),
@@ -240,7 +238,6 @@ export const parts: readonly Part[] = [
       long(
         "host/package",
         "process/fresh-clone",
-        "process/package-anew",
         "process/package-contents",
         "process/package-node",
         "process/single-file",

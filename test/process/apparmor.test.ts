@@ -18,7 +18,7 @@ const parse = async (...options: readonly string[]): Promise<string> =>
   (await runCommand([parser, "--skip-kernel-load", "--skip-cache", ...options, profiles])).stdout;
 
 describe.skipIf(!isInstalled)("the AppArmor profiles", () => {
-  it("compile", async () => {
+  it("compile without a kernel that has AppArmor", async () => {
     await parse();
     // A parser that took everything would show nothing.
     const broken = await runCommand([parser, "--skip-kernel-load", "--skip-cache"], {
@@ -28,14 +28,14 @@ describe.skipIf(!isInstalled)("the AppArmor profiles", () => {
     expect(broken.exitCode).not.toBe(0);
   });
 
-  it("are those that the units name, of whom each may be missing", async () => {
+  it("are those that the units name as optional", async () => {
     const named = ["steward.service", "steward-task@.service"].map(
       (unit) => /^AppArmorProfile=-(.+)$/m.exec(readFileSync(deploy(`systemd/${unit}`), "utf8"))?.[1],
     );
     expect(new Set((await parse("--names")).trim().split("\n"))).toEqual(new Set(named));
   });
 
-  it("let nothing be run that the service can write to", () => {
+  it("permit no file to be both written and run", () => {
     const [, service = ""] =
       /^profile steward-service [^{]*\{$([\s\S]*?)^\}$/m.exec(readFileSync(profiles, "utf8")) ?? [];
     const rules = [...service.matchAll(/^ {2}(?!audit |deny )(\/\S*) (\w+),$/gm)].map(([, path = "", modes = ""]) => ({

@@ -6,7 +6,7 @@ import { createWorkspace } from "./support/workspace.ts";
 const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
-it(`carries out what was approved at most once, and loses nothing, killed at each step, 200 times`, {
+it("approved calls are carried out at most once, and none is lost, over 200 kills at each step", {
   timeout: 1_800_000,
 }, async () => {
   await expect(killApprovals(workspace, 200, seed)).resolves.toBeUndefined();

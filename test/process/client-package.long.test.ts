@@ -134,7 +134,7 @@ describe("the package of the client", () => {
   }, 240_000);
   afterAll(workspace.dispose);
 
-  it("is one small module that needs nothing", () => {
+  it("is one small module without dependencies", () => {
     expect(readdirSync(join(project, "node_modules")).filter((name) => !name.startsWith("."))).toEqual([
       "steward-client",
     ]);
@@ -149,7 +149,7 @@ describe("the package of the client", () => {
     expect(readFileSync(join(installed, "README.md"), "utf8").split("\n").length).toBeLessThan(30);
   });
 
-  it("has types that strict TypeScript takes, and that refuse what the service would", () => {
+  it("has types that compile under strict settings, and refuse what the service would", () => {
     writeFileSync(join(project, "strict.ts"), strict);
     writeFileSync(
       join(project, "tsconfig.json"),
@@ -213,7 +213,7 @@ describe("the package of the client", () => {
     expect([status, JSON.parse(text)]).toEqual([0, [expect.stringMatching(/^20\./), "undefined", "admin", "string"]]);
   });
 
-  it("says on a Node without WebSocket what a stream needs", () => {
+  it("names what a stream needs on a Node without WebSocket", () => {
     const program = `
       delete globalThis.WebSocket;
       const { streamChecks } = await import("steward-client");
@@ -223,7 +223,7 @@ describe("the package of the client", () => {
     expect(text).toMatch(/^cannot open a stream: .*pass openSocket/);
   });
 
-  it.runIf(hasBrowser())("asks a service that allows its origin, from a page", async () => {
+  it.runIf(hasBrowser())("works in a page of an admitted origin", async () => {
     const app = `import { createClient, runOperation, streamChecks } from "steward-client";
       globalThis.ask = async (url, key) => (await createClient({ url, key }).whoami()).name;
       globalThis.stream = async (url, key) => {

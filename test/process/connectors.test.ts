@@ -137,6 +137,41 @@ describe("SIGHUP", () => {
     await expect(client.chat({ body: { messages, connector: "old" } })).rejects.toMatchObject({ code: "NOT_FOUND" });
   });
 
+  it("replaces windows, which hold back what was planned before and are overridden with a reason", async () => {
+    write([entry("local")]);
+    const service = await start();
+    const make = async (path: string, headers = {}) => {
+      const response = await fetch(`${service.url}/api/v1/auth/keys${path}`, {
+        method: "POST",
+        headers: { "X-API-Key": service.adminKey, "Content-Type": "application/json", ...headers },
+        body: JSON.stringify({ name: "made", scopes: ["system:read"] }),
+      });
+      return [response.status, await response.json()] as const;
+    };
+    const [, plan] = await make("?dry_run=true");
+    const { plan_token: token } = plan as { readonly plan_token: string };
+    const window = (cron: string) =>
+      write(
+        [entry("local")],
+        "",
+        `${withoutOthers}windows: [{ name: freeze, ${cron}, duration: 5m, deny: [keys:admin] }]\n`,
+      );
+    // Opens again before it closes.
+    window("cron: '* * * * *'");
+    await reloadSettings(service);
+    const refused = [409, { error: { details: { reason: "outside_window", window: "freeze" } } }];
+    expect(await make("", { "X-Plan-Token": token })).toMatchObject(refused);
+    window("cron: '61 * * * *'");
+    await reloadSettings(service, "settings not reloaded");
+    expect(await make("")).toMatchObject(refused);
+    // The plan is still the same one: it was held back, not used.
+    const override = { "X-Plan-Token": token, "X-Window-Override": "a colleague needs it" };
+    expect(await make("", override)).toMatchObject([201, { name: "made" }]);
+    write([entry("local")]);
+    await reloadSettings(service);
+    expect(await make("")).toMatchObject([201, { name: "made" }]);
+  });
+
   it("changes nothing where the file has faults, and names each with its line", async () => {
     write([entry("local")]);
     const service = await start();

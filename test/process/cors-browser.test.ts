@@ -1,7 +1,7 @@
 import { createServer, request, type Server } from "node:http";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type RunningService, startService } from "./support/service.ts";
+import { type LogLine, type RunningService, startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 import { hasBrowser, openPage, type Page } from "./support/ws-browser.ts";
@@ -47,17 +47,17 @@ const overSocket = (name: string, headers: Record<string, string>): Promise<numb
     call.on("error", reject).end();
   });
 
-it("leaves the administrator's socket closed for every page, also an admitted one", async () => {
+it("the administrator's socket is closed to every page, also of an admitted origin", async () => {
   const name = process.getuid?.() === 0 ? "root.sock" : "owner.sock";
   expect(await overSocket(name, {})).toBe(200);
   expect(await overSocket(name, { origin: admitted })).toBe(401);
 });
 
-describe.runIf(hasBrowser())("a page from elsewhere in a browser", () => {
+describe.runIf(hasBrowser())("a page in a browser", () => {
   let page: Page;
   beforeAll(async () => {
     page = await openPage(workspace);
-  }, 120_000);
+  });
 
   const inPage = (script: string): Promise<unknown> => page.evaluate(`(async () => { ${script} })()`);
   const call = (path: string, init = ""): string =>
@@ -84,7 +84,7 @@ describe.runIf(hasBrowser())("a page from elsewhere in a browser", () => {
     expect(await openStream()).toBe("open");
   });
 
-  it("of an admitted origin is told by 304 that nothing has changed, and shows what the browser has", async () => {
+  it("of an admitted origin gets an unchanged list from its cache after a 304", async () => {
     await page.goTo(`${admitted}/`);
     const list = `${call("/health/checks")} return [answer.status, (await answer.json()).summary.total];`;
     const first = await inPage(list);
@@ -97,10 +97,19 @@ describe.runIf(hasBrowser())("a page from elsewhere in a browser", () => {
     );
   });
 
-  it("of another origin gets nothing", async () => {
+  it("of the service itself streams with a key, also under its policy for scripts", async () => {
+    for (const path of ["/livez", "/api/v1/docs"]) {
+      await page.goTo(`${service.url}${path}`);
+      expect([path, await openStream()]).toEqual([path, "open"]);
+    }
+  });
+
+  it("of another origin gets no answer and no stream", async () => {
     await page.goTo(`${other}/`);
     const failed = `return "TypeError";`;
     expect(await inPage(`try { ${call("/health")} return answer.status; } catch { ${failed} }`)).toBe("TypeError");
     expect(await openStream()).toBe("closed 1006");
+    const isRefused = ({ endpoint, status }: LogLine) => endpoint === "/api/v1/ws/health" && status === 403;
+    await until("line of the refusal", () => service.lines().some(isRefused) || undefined);
   });
 });

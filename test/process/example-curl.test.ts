@@ -18,12 +18,11 @@ afterAll(workspace.dispose);
 const run = (words: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<Ran> =>
   runProgram(workspace, ["/bin/sh", script, ...words], {
     environment: { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey, ...environment },
-    timeoutMs: 120_000,
   });
 
 where("jq", () =>
-  describe("the example with curl", () => {
-    it("says how the host is", async () => {
+  describe("the example for curl", () => {
+    it("prints the health status and exits by it", async () => {
       const { code, stdout, stderr } = await run(["health"]);
       const [, status] = /^(\w+), version \S+, up for \d+ s\n$/.exec(stdout) ?? [];
       expect([stderr, code]).toEqual(["", status === "healthy" ? 0 : 1]);
@@ -45,21 +44,21 @@ where("jq", () =>
     });
 
     it.each<[string, readonly string[], Readonly<Record<string, string>>, RegExp]>([
-      ["a key that is wrong", ["health"], { STEWARD_API_KEY: "stw_x" }, /^UNAUTHORIZED: .+\n$/],
-      ["each fault", ["processes"], { PAGE_SIZE: "0" }, /^VALIDATION_ERROR: .+\n {2}limit: .+\n$/],
-      ["a service that is not there", ["restart", "no such/../one"], {}, /^[A-Z_]+: .+\n/],
-      ["updates that are switched off", ["update", "--yes"], {}, /^UNAVAILABLE: .+\n$/],
-    ])("says in the words of the service what is wrong: %s", async (_, words, environment, message) => {
+      ["a wrong key", ["health"], { STEWARD_API_KEY: "stw_x" }, /^UNAUTHORIZED: .+\n$/],
+      ["every fault", ["processes"], { PAGE_SIZE: "0" }, /^VALIDATION_ERROR: .+\n {2}limit: .+\n$/],
+      ["an unknown service", ["restart", "no such/../one"], {}, /^[A-Z_]+: .+\n/],
+      ["updates that are disabled", ["update", "--yes"], {}, /^UNAVAILABLE: .+\n$/],
+    ])("prints the error of the service: %s", async (_, words, environment, message) => {
       expect(await run(words, environment)).toEqual({ code: 1, stdout: "", stderr: expect.stringMatching(message) });
     });
 
-    it("says what it can do, and asks nothing without a key", async () => {
+    it("prints its usage, and asks nothing without a key", async () => {
       expect(await run([])).toMatchObject({ code: 2, stderr: expect.stringContaining("steward.sh update [--yes]") });
       const { code, stderr } = await run(["health"], { STEWARD_API_KEY: "" });
       expect([code === 0, stderr]).toEqual([false, expect.stringContaining("set STEWARD_API_KEY")]);
     });
 
-    it("waits as long as the service asks for", async () => {
+    it("waits as long as Retry-After says, and follows no redirection", async () => {
       let asked = 0;
       // Limits of a service that really refuses are full for a minute.
       const busy = createServer((request, reply) => {

@@ -1,13 +1,9 @@
-import { readdirSync, readFileSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { Agent, request as requestHttp } from "node:http";
-import { request as requestHttps, Agent as TlsAgent } from "node:https";
+import { request as requestHttps } from "node:https";
 import { connect, type Socket } from "node:net";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { connect as connectTls } from "node:tls";
 import { afterAll, describe, expect, it } from "vitest";
-import { WebSocket } from "ws";
-import { closeCodes } from "#contract/streams.ts";
 import { connectionLimits } from "#transports/http/connections.ts";
 import type { RunningService } from "./support/service.ts";
 import { startService } from "./support/service.ts";
@@ -23,9 +19,6 @@ const openFiles = 700;
 const { perAddress } = connectionLimits(openFiles).tcp;
 
 const descriptorsOf = ({ pid }: RunningService): number => readdirSync(`/proc/${pid}/fd`).length;
-const residentMibOf = ({ pid }: RunningService): number =>
-  Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) / 1024;
-
 /** The status of `/health`; what went wrong in words where there is none. */
 function health(service: RunningService, agent: Agent | false): Promise<number | string> {
   return new Promise((resolve) => {
@@ -35,7 +28,6 @@ function health(service: RunningService, agent: Agent | false): Promise<number |
       response.resume();
       response.once("end", () => resolve(response.statusCode ?? 0));
     });
-    request.setTimeout(60_000, () => request.destroy(new Error("no answer within 60 s")));
     request.once("error", ({ message }) => resolve(message));
     request.end();
   });
@@ -50,10 +42,7 @@ async function answersMeanwhile(
   const answers: (number | string)[] = [];
   let isOver = false;
   const asking = (async () => {
-    while (!isOver) {
-      answers.push(await health(service, agent));
-      await sleep(20);
-    }
+    while (!isOver) answers.push(await health(service, agent));
   })();
   const answered = async (count: number): Promise<void> => {
     const enough = answers.length + count;
@@ -81,7 +70,7 @@ function open(port: number): Socket {
 const errorsOf = (service: RunningService) => service.lines().filter(({ level }) => level === "error");
 
 describe("a flood", () => {
-  it("of more connections than may be leaves those that are there alone, and ends with them", async () => {
+  it("of more connections than are permitted leaves the open ones alone, and ends with them", async () => {
     const service = await startService(workspace, { checks: true, environment, openFiles });
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
     expect(await health(service, agent)).toBe(200);
@@ -120,166 +109,79 @@ describe("a flood", () => {
   it.each([
     ["http", ""],
     ["https", "tls: auto\n"],
-  ])(
-    "of connections without a key keeps nobody with one from %s, who connects again each time",
-    { timeout: 900_000 },
-    async (_, tls) => {
-      const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;
-      const service = await startService(workspace, { checks: true, environment, openFiles, settings });
-      for (const [way, begins, goesOn] of anonymous) {
-        const again = goesOn === "again" ? begins : goesOn;
-        const isPaused = way === "that never read";
-        const held: Socket[] = [];
-        let ended = 0;
-        const hold = (at: number): void => {
-          const socket =
-            tls !== "" && !way.startsWith("whose TLS")
-              ? connectTls({ host: "127.0.0.1", port: service.port, rejectUnauthorized: false })
-              : open(service.port);
-          socket.on("error", () => undefined);
-          socket.once("close", () => {
-            ended += 1;
-          });
-          if (isPaused) socket.pause();
-          else socket.resume();
-          socket.write(begins, "latin1");
-          held[at] = socket;
-        };
-        const agent = false;
-        await answersMeanwhile(service, agent, async (answered) => {
-          // Fewer at once than an address may have: else one connection may make room before its request has come.
-          for (let at = 0; at < 2 * perAddress; at += 1) {
-            hold(at);
-            if (at % 50 === 49) await answered(1);
-          }
-          for (let turn = 0; turn < 3; turn += 1) {
-            await answered(5);
-            let anew = 0;
-            for (const [at, socket] of held.entries()) {
-              if (socket.destroyed && anew < 50) {
-                hold(at);
-                anew += 1;
-              } else if (again !== "") socket.write(again, "latin1");
-            }
-          }
+  ])("of connections without a key keeps nobody with one from %s, who connects again each time", async (_, tls) => {
+    const settings = `${tls}updates: { enabled: false }\nconnectors: { discover: false }\n`;
+    const service = await startService(workspace, { checks: true, environment, openFiles, settings });
+    for (const [way, begins, goesOn] of anonymous) {
+      const again = goesOn === "again" ? begins : goesOn;
+      const isPaused = way === "that never read";
+      const held: Socket[] = [];
+      let ended = 0;
+      const hold = (at: number): void => {
+        const socket =
+          tls !== "" && !way.startsWith("whose TLS")
+            ? connectTls({ host: "127.0.0.1", port: service.port, rejectUnauthorized: false })
+            : open(service.port);
+        socket.on("error", () => undefined);
+        socket.once("close", () => {
+          ended += 1;
         });
-        // It was more than could stay; who never reads does not notice.
-        expect([way, isPaused || ended > perAddress]).toEqual([way, true]);
-        for (const socket of held) socket.destroy();
-      }
-      expect(errorsOf(service)).toEqual([]);
-    },
-  );
+        if (isPaused) socket.pause();
+        else socket.resume();
+        socket.write(begins, "latin1");
+        held[at] = socket;
+      };
+      const agent = false;
+      await answersMeanwhile(service, agent, async (answered) => {
+        // Fewer at once than an address may have: else one connection may make room before its request has come.
+        for (let at = 0; at < 2 * perAddress; at += 1) {
+          hold(at);
+          if (at % 50 === 49) await answered(1);
+        }
+        for (let turn = 0; turn < 3; turn += 1) {
+          await answered(5);
+          let anew = 0;
+          for (const [at, socket] of held.entries()) {
+            if (socket.destroyed && anew < 50) {
+              hold(at);
+              anew += 1;
+            } else if (again !== "") socket.write(again, "latin1");
+          }
+        }
+      });
+      // It was more than could stay; who never reads does not notice.
+      expect([way, isPaused || ended > perAddress]).toEqual([way, true]);
+      for (const socket of held) socket.destroy();
+    }
+    expect(errorsOf(service)).toEqual([]);
+  });
 
-  it("of slow requests, and of clients that never read, leaves others unharmed and nothing behind", async () => {
+  it("of slow requests, and of clients that never read, harms nobody else and leaves nothing behind", async () => {
     const service = await startService(workspace, { checks: true, environment });
     const { port, adminKey } = service;
     const head = `Host: localhost\r\nX-API-Key: ${adminKey}\r\n`;
-    const large = `GET /api/v1/openapi.json HTTP/1.1\r\n${head}\r\n`;
-    const beginnings = [
+    const post = `POST /api/v1/auth/tokens HTTP/1.1\r\n${head}Content-Type: application/json\r\n`;
+    const starts = [
       "GET /api/v1/health HTTP/1.1\r\nHost: localhost\r\nX-Slow: ",
-      `POST /api/v1/auth/tokens HTTP/1.1\r\n${head}Content-Type: application/json\r\nContent-Length: 500000\r\n\r\n{`,
-      `POST /api/v1/auth/tokens HTTP/1.1\r\n${head}Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
+      `${post}Content-Length: 500000\r\n\r\n{`,
+      `${post}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`,
       // Answers of hundreds of kilobytes, none of which is read.
-      large.repeat(8),
+      `GET /api/v1/openapi.json HTTP/1.1\r\n${head}\r\n`.repeat(8),
     ];
-    const round = async (answered: (count: number) => Promise<void>): Promise<void> => {
+    const before = descriptorsOf(service);
+    await answersMeanwhile(service, false, async (answered) => {
       const slow = Array.from({ length: 600 }, (_, at) => {
         const socket = open(port);
         socket.pause();
-        socket.write(beginnings[at % beginnings.length] ?? "");
+        socket.write(starts[at % starts.length] ?? "");
         return socket;
       });
       for (let turn = 0; turn < 4; turn += 1) {
         await answered(5);
-        for (const [at, socket] of slow.entries()) if (at % beginnings.length < 2) socket.write(" ");
+        for (const [at, socket] of slow.entries()) if (at % starts.length < 2) socket.write(" ");
       }
       for (const socket of slow) socket.destroy();
-    };
-    const before = descriptorsOf(service);
-    await answersMeanwhile(service, false, round);
-    await descriptorsBack(service, before);
-    const once = residentMibOf(service);
-    for (let count = 0; count < 3; count += 1) await answersMeanwhile(service, false, round);
-    await descriptorsBack(service, before);
-
-    // Had each of those that never read left but one answer behind, it would be twice as much.
-    expect(residentMibOf(service)).toBeLessThan(once + 150);
-    expect(errorsOf(service)).toEqual([]);
-  });
-
-  it("of streams is bounded for each key, those beyond are told so, and all are given back", async () => {
-    const service = await startService(workspace, { checks: true, environment });
-    const before = descriptorsOf(service);
-    const mostOfOneKey = 1024;
-    const codes: number[] = [];
-    const sockets: WebSocket[] = [];
-    await answersMeanwhile(service, false, async (answered) => {
-      for (let count = 0; count < mostOfOneKey + 60; count += 1) {
-        const socket = new WebSocket(`${service.url.replace("http", "ws")}/api/v1/ws/health`, {
-          headers: { "X-API-Key": service.adminKey },
-        });
-        socket.on("error", () => undefined);
-        socket.once("close", (code) => codes.push(code));
-        // Half of them never read.
-        if (count % 2 === 0) socket.once("open", () => socket.pause());
-        sockets.push(socket);
-        if (count % 50 === 49)
-          await until("a hand shaken", () => socket.readyState !== WebSocket.CONNECTING || undefined);
-      }
-      const clients = async (): Promise<number> => {
-        const text = await (await fetch(`${service.url}/metrics`)).text();
-        return [...text.matchAll(/^svc_ws_clients\{[^}]*\} (\d+)$/gm)].reduce(
-          (sum, [, count]) => sum + Number(count),
-          0,
-        );
-      };
-      await until("as many streams as may be", async () => (await clients()) === mostOfOneKey || undefined);
-      for (const socket of sockets) socket.resume();
-      await until("the others closed", () => codes.length >= 60 || undefined);
-      await answered(10);
     });
-    expect(codes).toEqual(Array.from({ length: 60 }, () => closeCodes.overload));
-    for (const socket of sockets) socket.terminate();
-    await descriptorsBack(service, before);
-    expect(errorsOf(service)).toEqual([]);
-  });
-
-  it("of handshakes that fail keeps nobody from one that does not", async () => {
-    const settings = "tls: auto\nupdates: { enabled: false }\nconnectors: { discover: false }\n";
-    const service = await startService(workspace, { checks: true, environment, settings });
-    const ca = readFileSync(join(service.stateDir, "tls-cert.pem"));
-    const { port } = service;
-    const agent = new TlsAgent({ maxSockets: 1, ca });
-    const before = descriptorsOf(service);
-    const ways: readonly (() => Socket)[] = [
-      // Does not trust the certificate, and says so.
-      () => connectTls({ host: "127.0.0.1", port, ca: [] }),
-      // Speaks nothing that is spoken here.
-      () =>
-        connectTls({ host: "127.0.0.1", port, rejectUnauthorized: false, maxVersion: "TLSv1.1", minVersion: "TLSv1" }),
-      () => open(port).end("GET / HTTP/1.1\r\nHost: localhost\r\n\r\n"),
-      () => open(port).end(Buffer.alloc(2_000, 0x16)),
-      // Begins one and never goes on.
-      () => {
-        const socket = open(port);
-        socket.write(Buffer.from("16030100c8010000c40303", "hex"));
-        return socket;
-      },
-    ];
-    const left: Socket[] = [];
-    await answersMeanwhile(service, agent, async (answered) => {
-      for (let count = 0; count < 1_000; count += 1) {
-        const socket = ways[count % ways.length]?.();
-        if (socket === undefined) continue;
-        socket.on("error", () => undefined);
-        left.push(socket);
-        if (count % 50 === 49) await sleep(50);
-      }
-      await answered(10);
-    });
-    for (const socket of left) socket.destroy();
-    agent.destroy();
     await descriptorsBack(service, before);
     expect(errorsOf(service)).toEqual([]);
   });

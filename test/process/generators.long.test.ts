@@ -117,19 +117,19 @@ const streamsAreAnsweredWith101 = {
 };
 
 describe("generators of clients", () => {
-  it.each(generators)("make %s of the document", async (made, tool, args) => {
+  it.each(generators)("generate with %s from the document", async (made, tool, args) => {
     const { status, output } = await runTool(tool, ...args);
     expect([status, existsSync(workspace.path("generated", made))], output).toEqual([0, true]);
   });
 
-  it("make code that compiles under strict settings, as does what uses it", async () => {
+  it("generate code that compiles under strict settings, as does what uses it", async () => {
     const settings = { compilerOptions, include: ["generated/**/*.ts", "*.mts"] };
     writeFileSync(workspace.path("tsconfig.json"), JSON.stringify(settings));
     const { status, output } = await runTool("tsc", "-p", ".");
     expect([status, output]).toEqual([0, ""]);
   });
 
-  it.each(used)("make a client that works: %s", async (name) => {
+  it.each(used)("generate a client that works: %s", async (name) => {
     const { url, adminKey } = await startService(workspace);
     const outfile = workspace.path(`${name}.mjs`);
     const entry = workspace.path(`${name}.mts`);
@@ -149,7 +149,7 @@ describe("generators of clients", () => {
   });
 });
 
-it("the AsyncAPI document is one to its own tools", async () => {
+it("the AsyncAPI document is valid for the AsyncAPI parser", async () => {
   const { Parser } = createRequire(join(tools, "package.json"))("@asyncapi/parser") as {
     Parser: new () => { parse: (text: string) => Promise<{ document?: object; diagnostics: readonly Diagnostic[] }> };
   };
@@ -159,7 +159,7 @@ it("the AsyncAPI document is one to its own tools", async () => {
   expect(diagnostics.filter(({ severity }) => severity < information)).toEqual([]);
 });
 
-it("the document has nothing that spectral warns of", async () => {
+it("the OpenAPI document has no warning of spectral", async () => {
   const ruleset = workspace.path("spectral.json");
   writeFileSync(ruleset, JSON.stringify({ extends: ["spectral:oas"], overrides: [streamsAreAnsweredWith101] }));
   const { status, output } = await runTool(

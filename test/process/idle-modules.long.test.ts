@@ -43,7 +43,7 @@ async function startWatched(settings: string, environment: Readonly<Record<strin
   return { service, client: createClient({ url: service.url, key: service.adminKey }), loaded };
 }
 
-it("a service loads no library that is not needed yet, though it receives traces and looks for an Ollama", async () => {
+it("an idle service that receives traces loads no library for providers, traces or mail", async () => {
   const models = await startModelServer();
   const { port } = new URL(models.url);
   await models.close();
@@ -59,7 +59,7 @@ it("a service loads no library that is not needed yet, though it receives traces
   await until("the thread of the traces", () => loaded().some((url) => traceThread.test(url)) || undefined);
 });
 
-it("a service with a connector loads them with the first question", async () => {
+it("a service loads the library of a provider with the first chat", async () => {
   const models = await startModelServer();
   try {
     const entry = `{ name: local, provider: openai-compatible, model: ${models.model}, base_url: "${models.url}" }`;

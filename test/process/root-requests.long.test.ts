@@ -51,17 +51,17 @@ function start(instance: string, settings = "{}") {
   return { socket, ended, records, stderr, answer };
 }
 
-describe.skipIf(!isRoot)("root's side of one request", () => {
+describe.skipIf(!isRoot)("the privileged side of a request", () => {
   const own = "1-2-65534";
 
-  it("answers it and ends", async () => {
+  it("answers one request and ends", async () => {
     const { socket, ended, answer } = start(own);
     socket.write(`${JSON.stringify({ id, task: "checks.run", input: { check_ids: ["inode_usage"] } })}\n`);
     expect(await answer).toMatchObject({ output: { outcomes: { inode_usage: { status: expect.any(String) } } } });
     expect(await ended).toBe(0);
   });
 
-  it("takes what a check said last, whatever the names of its objects", async () => {
+  it("accepts the previous result of a check, whatever the names of its objects", async () => {
     const { socket, ended, answer } = start(own);
     const previous = { inode_usage: { status: "warn", objects: { "/a\nb": "warn" } } };
     socket.write(`${JSON.stringify({ id, task: "checks.run", input: { check_ids: ["inode_usage"], previous } })}\n`);
@@ -71,7 +71,7 @@ describe.skipIf(!isRoot)("root's side of one request", () => {
 
   it.each([
     ["garbage", own, "{\n", "expected a line of JSON"],
-    ["what is on no list", own, `${JSON.stringify({ id, task: "shell.run", input: {} })}\n`, "it is not on the list"],
+    ["an unknown task", own, `${JSON.stringify({ id, task: "shell.run", input: {} })}\n`, "it is not on the list"],
     [
       "input that the task does not take",
       own,
@@ -79,7 +79,7 @@ describe.skipIf(!isRoot)("root's side of one request", () => {
       "input must not have a",
     ],
     [
-      "what no check says",
+      "a malformed previous result",
       own,
       `${JSON.stringify({ id, task: "checks.run", input: { check_ids: [], previous: { memory: { status: "warn", objects: { "/\n": "bad" } } } } })}\n`,
       "previous",
@@ -90,7 +90,7 @@ describe.skipIf(!isRoot)("root's side of one request", () => {
       `${JSON.stringify({ id, task: "packages.refresh", input: {} })}\n`,
       "is not of user",
     ],
-  ])("refuses %s, and records that", async (_, instance, sent, why) => {
+  ])("refuses %s, and records the refusal", async (_, instance, sent, why) => {
     const { socket, ended, answer, records } = start(instance);
     socket.write(sent);
     expect(await answer).toEqual({ error: expect.objectContaining({ message: expect.stringContaining(why) }) });
@@ -98,14 +98,14 @@ describe.skipIf(!isRoot)("root's side of one request", () => {
     expect(await records).toContain('"phase":"refused"');
   });
 
-  it("does nothing for a connection that is closed without a request", async () => {
+  it("does nothing when the connection is closed without a request", async () => {
     const { socket, ended, records } = start(own);
     socket.end();
     expect(await ended).toBe(0);
     expect(await records).toContain('"phase":"left"');
   });
 
-  it("is cancelled by the end of the connection, with what it has started", async () => {
+  it("stops its task when the connection ends", async () => {
     const { socket, ended, answer } = start(
       own,
       `health: { checks: { slow: { command: [/bin/sleep, "7653"], user: root, timeout: 1h } } }\n`,

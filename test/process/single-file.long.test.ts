@@ -25,7 +25,7 @@ describe.skipIf(missing !== undefined)("the single executable", () => {
   }, buildMs);
   afterAll(workspace.dispose);
 
-  it("tells its version, and says nothing else", async () => {
+  it("prints its version, also where it starts itself for a task", async () => {
     expect(await steward("--version")).toEqual({
       code: 0,
       stdout: expect.stringMatching(/^\d+\.\d+\.\d+\n$/),
@@ -35,7 +35,7 @@ describe.skipIf(missing !== undefined)("the single executable", () => {
     expect(await steward("/proc/self/exe/main.js", "--version")).toMatchObject({ code: 0 });
   });
 
-  it("serves, with the files and the threads that are inside of it", async () => {
+  it("serves with the files and threads inside it", async () => {
     for (const path of [
       "/health",
       "/docs",
@@ -49,7 +49,7 @@ describe.skipIf(missing !== undefined)("the single executable", () => {
     expect((await get("/docs/nonsense.js")).status).toBe(404);
   });
 
-  it("is the command line, with the templates that are inside of it", async () => {
+  it("is the command line, with the templates inside it", async () => {
     expect(await steward("keys", "list")).toMatchObject({ code: 0, stdout: expect.stringContaining("admin") });
     for (const language of ["sh", "python", "node"]) {
       const made = await steward(

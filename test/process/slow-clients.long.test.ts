@@ -14,46 +14,42 @@ beforeAll(async () => {
 });
 afterAll(workspace.dispose);
 
-/** 30 s for a request, 5 s between two looks at the connections, and some for a busy machine. */
-const patienceMs = 50_000;
+// Node's own timers cut a request off after 30 s, and look every 5 s: nothing here can make them faster.
+const hangMs = 120_000;
 
 /** Sends one more byte every half second until the service has had enough. */
 async function drip(connection: RawConnection, text: string, filler: string): Promise<readonly RawAnswer[]> {
   connection.send(text);
   const timer = setInterval(() => connection.send(filler), 500);
   try {
-    return await connection.ended(patienceMs);
+    return await connection.ended(hangMs);
   } finally {
     clearInterval(timer);
     connection.close();
   }
 }
 
-describe("slow clients", () => {
-  it(
-    "are cut off after the limits, with an error body, while others are served",
-    async () => {
-      const { port, adminKey } = service;
-      const head = `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
-      const slow = [
-        ["silence", drip(openRaw(port), "", "")],
-        ["slow request line", drip(openRaw(port), "GET /liv", "e")],
-        ["slow headers", drip(openRaw(port), "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", "x")],
-        ["slow body", drip(openRaw(port), `${head}Content-Length: 500000\r\n\r\n{`, " ")],
-        ["slow chunks", drip(openRaw(port), `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`, "1\r\n \r\n")],
-      ] as const;
-      const crowd = Array.from({ length: 200 }, () => drip(openRaw(port), "GET /", ""));
+describe("clients that send too slowly", () => {
+  it("are cut off with an error body, while others are served", async () => {
+    const { port, adminKey } = service;
+    const head = `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
+    const slow = [
+      ["silence", drip(openRaw(port), "", "")],
+      ["slow request line", drip(openRaw(port), "GET /liv", "e")],
+      ["slow headers", drip(openRaw(port), "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", "x")],
+      ["slow body", drip(openRaw(port), `${head}Content-Length: 500000\r\n\r\n{`, " ")],
+      ["slow chunks", drip(openRaw(port), `${head}Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n`, "1\r\n \r\n")],
+    ] as const;
+    const crowd = Array.from({ length: 200 }, () => drip(openRaw(port), "GET /", ""));
 
-      const [quick] = await exchange(port, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
-      expect(quick?.status).toBe(200);
+    const [quick] = await exchange(port, "GET /livez HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    expect(quick?.status).toBe(200);
 
-      for (const [name, outcome] of slow) {
-        const answers = await outcome;
-        expect({ name, count: answers.length }).toEqual({ name, count: 1 });
-        expect(expectError(answers[0], "VALIDATION_ERROR").details?.issue).toBe("Request took too long to arrive");
-      }
-      for (const answers of await Promise.all(crowd)) expectError(answers[0], "VALIDATION_ERROR");
-    },
-    patienceMs + 10_000,
-  );
+    for (const [name, outcome] of slow) {
+      const answers = await outcome;
+      expect({ name, count: answers.length }).toEqual({ name, count: 1 });
+      expect(expectError(answers[0], "VALIDATION_ERROR").details?.issue).toBe("Request took too long to arrive");
+    }
+    for (const answers of await Promise.all(crowd)) expectError(answers[0], "VALIDATION_ERROR");
+  });
 });

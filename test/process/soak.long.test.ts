@@ -17,7 +17,7 @@ afterAll(async () => {
 });
 
 /** The short form of `npm run soak`: what is lost with every call, or breaks when it ends, shows in it too. */
-it("holds a steady load, reloads, restarts and kills", { timeout: 900_000 }, async () => {
+it("a service holds a steady load over reloads, restarts and kills", { timeout: 900_000 }, async () => {
   const options = { minutes: 0.4, readsPerSecond: 20, restarts: 1, kills: 8, say: () => undefined };
   const result = await soak(target, options);
   expect(result.failures, formatSoak(result, target.words)).toEqual([]);

@@ -1,12 +1,11 @@
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { pathToFileURL } from "node:url";
 import { expect } from "vitest";
 import { auditFolder, type KnownHead, verifyAudit } from "#adapters/audit/index.ts";
 import { type Answer, createClient } from "#client/index.ts";
 import { createRandom } from "../../support/random.ts";
-import { launchService, mainFile, type RunningService, root, startService } from "./service.ts";
+import { mainFile, type RunningService, root, startService } from "./service.ts";
 import { until } from "./until.ts";
 import type { Workspace } from "./workspace.ts";
 
@@ -170,12 +169,6 @@ export async function killApprovals(workspace: Workspace, rounds: number, seed: 
     }
     service.kill("SIGKILL");
     await service.exit;
-    if (random() < 0.2) {
-      const early = launchService(workspace, { stateDir, settings });
-      await sleep(random() * 800);
-      early.kill("SIGKILL");
-      await early.exit;
-    }
   }
   const last = await startService(workspace, { stateDir, settings });
   if (keys !== undefined) await verify(last, keys, asked);
