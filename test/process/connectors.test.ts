@@ -85,7 +85,7 @@ describe("a model server", () => {
     }
   });
 
-  it("is hung up on when the client of the service is gone, and does not keep the service from stopping", async () => {
+  it("is hung up on when the client of the service is gone", async () => {
     write([entry("local")]);
     const service = await start();
     models.mode = "held";
@@ -95,11 +95,6 @@ describe("a model server", () => {
     gone.abort();
     await expect(pending).rejects.toThrow();
     await until("the end of it", () => models.hungUp() > 0 || undefined);
-    const response = await ask(service, { stream: true });
-    service.kill("SIGTERM");
-    expect(await response.text()).toContain("event: error\n");
-    await expect(service.exit).resolves.toEqual({ code: 0, signal: null });
-    expect(models.hungUp()).toBe(2);
   });
 });
 

@@ -182,53 +182,37 @@ describe("the Unix sockets of a service that a user runs", () => {
 });
 
 describe("a call proposed over a Unix socket", () => {
-  let service: RunningService;
-  beforeAll(async () => {
-    service = await startService(workspace, { settings: "approvals: { require_for: [health:fix] }\n" });
-  });
+  it("waits for a key, which the socket does not replace, over a restart too, and decides what a key proposed", async () => {
+    const settings = "approvals: { require_for: [health:fix] }\n";
+    let service = await startService(workspace, { settings });
+    const asAdmin = { "X-API-Key": service.adminKey };
+    const silence = (comment: string, headers: Record<string, string> = {}) => {
+      const until = new Date(Date.now() + 3_600_000).toISOString();
+      const body = { alert: "ServiceDown", until, comment };
+      return ask(own(service), "/alerts/silences", { method: "POST", body, headers });
+    };
+    const approve = (approval: Answer, headers: Record<string, string> = {}) => {
+      const path = `/approvals/${String(approval.json["id"])}/approve`;
+      return ask(own(service), path, { method: "POST", body: {}, headers });
+    };
+    const another = { status: 403, json: { error: { details: { reason: "another_key_needed" } } } };
+    const ofKey = await silence("by a key", asAdmin);
+    expect(ofKey.status).toBe(202);
+    expect(await approve(ofKey, asAdmin)).toMatchObject(another);
+    const decided = { status: "done", decided_by: { key_id: name } };
+    expect(await approve(ofKey)).toMatchObject({ status: 200, json: decided });
 
-  const asAdmin = () => ({ "X-API-Key": service.adminKey });
-  const silence = (comment: string, headers: Record<string, string> = {}) => {
-    const until = new Date(Date.now() + 3_600_000).toISOString();
-    const body = { alert: "ServiceDown", until, comment };
-    return ask(own(service), "/alerts/silences", { method: "POST", body, headers });
-  };
-  const approve = (approval: Answer, headers: Record<string, string> = {}) => {
-    const path = `/approvals/${String(approval.json["id"])}/approve`;
-    return ask(own(service), path, { method: "POST", body: {}, headers });
-  };
-  const another = { status: 403, json: { error: { details: { reason: "another_key_needed" } } } };
-
-  it("waits for the approval of a key, which the socket does not replace", async () => {
     const parked = await silence("by the socket");
     expect(parked).toMatchObject({ status: 202, json: { status: "pending", proposer: { key_id: name, name } } });
     expect(await approve(parked)).toMatchObject(another);
-    expect(await approve(parked, asAdmin())).toMatchObject({ status: 200, json: { status: "done" } });
-    const { json } = await ask(own(service), "/audit?operation=silenceAlert&limit=1");
-    const adminId = service.adminKey.slice(4, 12);
-    expect(json["entries"]).toMatchObject([
-      { key_id: name, outcome: "ok", target: { approved_by: expect.stringContaining(adminId) } },
-    ]);
-  });
-
-  it("is not what a key proposed, which the socket approves, but not with that key", async () => {
-    const parked = await silence("by a key", asAdmin());
-    expect(parked.status).toBe(202);
-    expect(await approve(parked, asAdmin())).toMatchObject(another);
-    expect(await approve(parked)).toMatchObject({
-      status: 200,
-      json: { status: "done", decided_by: { key_id: name } },
-    });
-  });
-
-  it("is carried out after a restart as proposed by the socket", async () => {
-    const parked = await silence("before the restart");
     service.kill("SIGTERM");
     await service.exit;
-    const { stateDir } = service;
-    service = await startService(workspace, { stateDir, settings: "approvals: { require_for: [health:fix] }\n" });
+    service = await startService(workspace, { stateDir: service.stateDir, settings });
     expect(await approve(parked)).toMatchObject(another);
-    expect(await approve(parked, asAdmin())).toMatchObject({ status: 200, json: { status: "done" } });
+    expect(await approve(parked, asAdmin)).toMatchObject({ status: 200, json: { status: "done" } });
+    const { json } = await ask(own(service), "/audit?operation=silenceAlert&limit=1");
+    const approvedBy = expect.stringContaining(service.adminKey.slice(4, 12));
+    expect(json["entries"]).toMatchObject([{ key_id: name, outcome: "ok", target: { approved_by: approvedBy } }]);
   });
 });
 

@@ -42,21 +42,21 @@ describe("hostile paths", () => {
     ...["/api/v2/health", "/__proto__", "/constructor", "/api/v1/system/services/%00/start", `/${"a/".repeat(2_000)}`],
   ];
 
-  it.each([
-    ...malformed.map((path) => [path, "malformed", "VALIDATION_ERROR"] as const),
-    ...unknown.map((path) => [path, "unknown", "NOT_FOUND"] as const),
-  ])("%s is refused as %s, and without a key nothing is said about it [malformed-requests]", async (path, _, code) => {
-    expectError(await ask(request(`GET ${path}`)), "UNAUTHORIZED");
-    expectError(await ask(request(`GET ${path}`, keyLine)), code);
+  it("malformed and unknown paths are refused, and without a key nothing is said about them [malformed-requests]", async () => {
+    const refused = malformed.map((path) => [path, "VALIDATION_ERROR"] as const);
+    for (const [path, code] of [...refused, ...unknown.map((path) => [path, "NOT_FOUND"] as const)]) {
+      expectError(await ask(request(`GET ${path}`)), "UNAUTHORIZED");
+      expectError(await ask(request(`GET ${path}`, keyLine)), code);
+    }
   });
 
-  it.each(["%00", "..%2f..%2f", "-x", "--help", "%2dx", "$(id)", "a%0ab", "%F0%9F%92%A9", "a".repeat(900)])(
-    "a unit called %s is refused",
-    async (name) => {
+  it("a unit with a hostile name is refused", async () => {
+    const names = ["%00", "..%2f..%2f", "-x", "--help", "%2dx", "$(id)", "a%0ab", "%F0%9F%92%A9", "a".repeat(900)];
+    for (const name of names) {
       const answer = await ask(request(`POST /api/v1/system/services/${name}/restart?dry_run=true`, keyLine));
       expect(expectError(answer, "VALIDATION_ERROR").details?.field).toBe("name");
-    },
-  );
+    }
+  });
 
   it("an id of a key is not found whatever it is, and refused without being repeated where it is far too long", async () => {
     for (const id of ["%00", "__proto__", "constructor", "..%2f", "a".repeat(900)])
