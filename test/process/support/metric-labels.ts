@@ -25,10 +25,6 @@ export const metricLabels: Readonly<Record<string, readonly string[]>> = {
   svc_trace_spans_total: ["result"],
 };
 
-/** The names of all metrics that a text describes, whether they have samples or not. */
-export const describedMetrics = (text: string): readonly string[] =>
-  [...text.matchAll(/^# TYPE (\S+) \S+$/gm)].map(([, name = ""]) => name);
-
 const familyOf = (name: string): string => (name in metricLabels ? name : name.replace(/_(?:bucket|count|sum)$/, ""));
 
 /** The samples of the service's own metrics: what the process measures of itself has no labels. */
