@@ -34,7 +34,7 @@ describeOnHost("the network", { privateNetwork: true }, (session) => {
       [
         "ip link set lo up && ip link add steward0 type veth peer name peer0 && ip link set peer0 up && ip link set steward0 mtu 1400 up",
         "ip addr add 192.0.2.7/24 dev steward0 && ip addr add 2001:db8::7/64 dev steward0 nodad",
-        "ip addr add 192.0.2.8/24 dev steward0 label steward0:web scope link && ip addr add 10.0.0.1 peer 10.0.0.2/32 dev steward0",
+        "ip addr add 198.18.0.8/24 scope link label steward0:web dev steward0 && ip addr add 10.0.0.1 peer 10.0.0.2/32 dev steward0",
         // Neither has a carrier, and one is down.
         "ip addr add 198.51.100.9/24 dev peer0 && ip link add down0 type veth peer name down1 && ip addr add 203.0.113.9/32 dev down0",
         "ip link add br7 type bridge && ip link set steward0 master br7",
