@@ -19,7 +19,7 @@ const status = {
   status: { booted: { image: image("aaa", "42.1"), cachedUpdate: image("bbb", "42.2") }, staged: null },
 };
 
-describeOnHost("a host that says that it is image-based", (session) => {
+describeOnHost("an image-based host", (session) => {
   const versions = () => session.shell("dpkg-query -W");
 
   beforeAll(async () => {
@@ -40,7 +40,7 @@ describeOnHost("a host that says that it is image-based", (session) => {
     });
   });
 
-  it("is never written to, and says what to run", async () => {
+  it("is never written to, and its refusals name the command to run", async () => {
     const before = await versions();
     const { api } = session;
     const refused = [

@@ -6,7 +6,7 @@ import { requireHost } from "./requirements.ts";
 import { ensureDeb } from "./support/deb.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, type FileTree, fileTree } from "./support/file-tree.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, makePackageSources, packageFile } from "./support/package-sources.ts";
 
 const oldVersion = "0.1.0";
 const newVersion = "0.2.0";
@@ -14,13 +14,6 @@ const packages = "/srv/steward-debs";
 const neighbour = "neighbour";
 const hostAddress = "10.77.0.1";
 const key = "/var/lib/steward/admin.key";
-
-const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  ...rest,
-});
 
 /** What Debian's tools keep of any package that was there, and what a running host writes by itself. */
 const kept = [
@@ -38,7 +31,7 @@ const kept = [
 const required = requireHost();
 if (!required.available) process.stdout.write(`skipped: the package: ${required.reason}\n`);
 
-describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 }, () => {
+describe.skipIf(!required.available)("the Debian package", () => {
   let booted: Host | undefined;
   let before: FileTree = new Map();
   const host = (): Host => {
@@ -93,7 +86,7 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     // Made by logind when the first user lingers.
     await shell("mkdir -p /var/lib/systemd/linger");
     before = await fileTree(session);
-  }, 900_000);
+  });
   afterAll(() => booted?.stop());
 
   it("is installed with one command, and runs as a user without rights", async () => {
@@ -241,7 +234,7 @@ describe.skipIf(!required.available)("the Debian package", { timeout: 300_000 },
     await shell("systemctl enable --now steward 2>/dev/null");
   });
 
-  it("goes back to the version before", async () => {
+  it("is downgraded to the previous version", async () => {
     await apt(`install --allow-downgrades ${packages}/0/steward_${oldVersion}_*.deb`);
     expect(await ask("/health")).toMatchObject({ version: oldVersion });
   });

@@ -1,20 +1,15 @@
 import { beforeAll, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { eventually } from "./support/eventually.ts";
-import { makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
+import { at, makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const at = (name: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version: "1.0",
-  place: "main",
-  ...rest,
-});
+const recipe = (name: string, rest: Partial<PackageRecipe> = {}) => at(name, "1.0", rest);
 
 /** Its unit as Debian's packages treat theirs: started when it is set up, stopped before its file goes. */
 const daemon = (name: string, unit: string, rest: Partial<PackageRecipe>): PackageRecipe =>
-  at(name, {
+  recipe(name, {
     postinst: [`systemctl daemon-reload; systemctl enable --now ${unit}`],
     prerm: [`test "$1" != remove || systemctl stop ${unit} || true`],
     postrm: ["systemctl daemon-reload"],
@@ -30,9 +25,9 @@ const ports = {
 const listen = (port: number): string => `/usr/bin/python3 -m http.server --bind 127.0.0.1 --directory /srv ${port}`;
 
 const recipes = [
-  at("libtool-of-test"),
-  at("tool-of-test", { control: ["Depends: libtool-of-test", "Provides: any-tool"], config: "as it came\n" }),
-  at("tool-addon", { control: ["Depends: tool-of-test"] }),
+  recipe("libtool-of-test"),
+  recipe("tool-of-test", { control: ["Depends: libtool-of-test", "Provides: any-tool"], config: "as it came\n" }),
+  recipe("tool-addon", { control: ["Depends: tool-of-test"] }),
   daemon("daemon-of-test", "own.service", {
     units: { "own.service": ["[Service]", `ExecStart=${listen(ports.own)}`, ...install("multi-user.target")] },
   }),
@@ -45,7 +40,7 @@ const recipes = [
       "waiting.service": ["[Service]", "ExecStart=/bin/sh -c 'trap \"exit 3\" TERM; sleep infinity & wait'"],
     },
   }),
-  at("needed-of-test", { postinst: ["systemctl restart needing"], postrm: ["systemctl restart needing"] }),
+  recipe("needed-of-test", { postinst: ["systemctl restart needing"], postrm: ["systemctl restart needing"] }),
 ];
 /** Takes a lock as apt does, and gives it back after a second. */
 const locker = `import fcntl, os, time
@@ -68,14 +63,7 @@ describeOnHost("changes of packages", (session) => {
     await makePackageSources(session, recipes);
   });
 
-  it("find and show packages as apt does", async () => {
-    for (const words of ["test", "any-tool", "LIBTOOL made"]) {
-      const its = (await shell(`apt-cache search ${words}`))
-        .split("\n")
-        .flatMap((line) => line.split(" - ", 1)[0] || []);
-      const { packages } = await session.api.searchPackages({ query: { search: words, limit: 1000 } });
-      expect([words, packages.map(({ name }) => name).sort()]).toEqual([words, its.sort()]);
-    }
+  it("show packages as apt does", async () => {
     const shown = await session.api.getPackage({ params: { name: "tool-of-test" } });
     const record = await shell("apt-cache show --no-all-versions tool-of-test");
     const field = (name: string) => Number(new RegExp(`^${name}: (\\d+)$`, "m").exec(record)?.[1]);

@@ -3,41 +3,22 @@ import type { FixResult } from "#contract/checks.ts";
 import type { Plan } from "#contract/operation.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, makePackageSources, packageFile } from "./support/package-sources.ts";
 import { createPackageWork, packageVerbs } from "./support/package-work.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const steady: PackageRecipe = { name: "steady", version: "1.0", place: "main" };
-const newer: PackageRecipe = { name: "steady", version: "1.1", place: "security" };
-const needed: PackageRecipe = { name: "needed", version: "1.0", place: "main" };
-const needy: PackageRecipe = { name: "needy", version: "1.0", place: "loose", control: ["Depends: needed (>= 1.0)"] };
-const hopeless: PackageRecipe = {
-  name: "hopeless",
-  version: "1.0",
-  place: "loose",
-  control: ["Depends: nowhere-to-be-had"],
-};
+const steady = at("steady", "1.0");
+const newer = at("steady", "1.1", { place: "security" });
+const needed = at("needed", "1.0");
+const needy = at("needy", "1.0", { place: "loose", control: ["Depends: needed (>= 1.0)"] });
+const hopeless = at("hopeless", "1.0", { place: "loose", control: ["Depends: nowhere-to-be-had"] });
+const waits = "while test -e /srv/wait; do sleep 0.1; done";
 /** Being set up, it waits for as long as the file is there. */
-const slow: PackageRecipe = {
-  name: "slow",
-  version: "1.0",
-  place: "loose",
-  postinst: ["echo slow begins", "while test -e /srv/wait; do sleep 0.1; done", "echo slow ends"],
-};
-const failing: PackageRecipe = {
-  name: "failing",
-  version: "1.0",
-  place: "loose",
-  postinst: ["echo 'cannot reach the moon' >&2", "exit 3"],
-};
+const slow = at("slow", "1.0", { place: "loose", postinst: ["echo slow begins", waits, "echo slow ends"] });
+const failing = at("failing", "1.0", { place: "loose", postinst: ["echo 'cannot reach the moon' >&2", "exit 3"] });
 /** Before it is unpacked, it waits for as long as the file is there. */
-const torn: PackageRecipe = {
-  name: "torn",
-  version: "1.0",
-  place: "main",
-  preinst: ["while test -e /srv/wait; do sleep 0.1; done"],
-};
+const torn = at("torn", "1.0", { preinst: [waits] });
 const all = [steady, newer, needed, needy, hopeless, slow, failing, torn];
 
 /** Takes a lock as apt and dpkg do, and says so. */

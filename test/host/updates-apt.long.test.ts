@@ -5,17 +5,10 @@ import { seed } from "../support/seed.ts";
 import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { kills } from "./support/kills.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { createPackageWork, packageVerbs } from "./support/package-work.ts";
 import { freePort } from "./support/plugin-peers.ts";
 import { describeOnHost } from "./support/session.ts";
-
-const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  ...rest,
-});
 
 /** What is installed before each test, and what the sources have that is newer. */
 const old = ["shield", "both", "plain", "needy", "steady", "library"].map((name) => at(name, "1.0"));
@@ -291,7 +284,7 @@ describeOnHost("apt as the package manager of updates", (session) => {
       await untouched();
     });
 
-    it("while somebody else holds the lock, whom it names", async () => {
+    it("while another process holds the lock, which it names", async () => {
       const planned = await plan("packages");
       await session.host.writeFile("/srv/locker.py", locker);
       await shell("rm -f /run/locked && systemd-run --quiet --collect --unit=locker python3 /srv/locker.py");

@@ -1,19 +1,13 @@
 import { beforeAll, beforeEach, expect, it } from "vitest";
 import type { Plan } from "#contract/operation.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
-const at = (name: string, version: string, control: readonly string[] = []): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  control,
-});
 const image = (abi: number) => `linux-image-6.1.0-${abi}-amd64`;
 const headers = (abi: number) => `linux-headers-6.1.0-${abi}-common`;
 const newest = (abi: number): PackageRecipe =>
-  at("linux-image-amd64", String(abi), [`Depends: ${image(abi)}, ${headers(abi)}`]);
+  at("linux-image-amd64", String(abi), { control: [`Depends: ${image(abi)}, ${headers(abi)}`] });
 /** Apt tells kernels apart by their versions. */
 const kernel = (abi: number) => [image(abi), headers(abi)].map((name) => at(name, `6.1.${abi}-1`));
 const kernels = [1, 2, 3, 4].flatMap(kernel);

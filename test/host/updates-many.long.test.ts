@@ -1,15 +1,9 @@
 import { beforeAll, expect, it } from "vitest";
 import { asPlan } from "#cli/core/plan.ts";
 import { createClient } from "#client/index.ts";
-import { buildMany, keptOrigins, makePackageSources, type PackageRecipe } from "./support/package-sources.ts";
+import { at, buildMany, keptOrigins, makePackageSources } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 
-const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  ...rest,
-});
 const count = 200;
 const phased = at("phased", "1.1", { control: ["Phased-Update-Percentage: 0"] });
 

@@ -1,33 +1,19 @@
 import { beforeAll, expect, it } from "vitest";
 import { asPlan } from "#cli/core/plan.ts";
 import type { Plan } from "#contract/operation.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
-const web = (version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name: "web",
-  version,
-  place: "main",
-  config: `version = ${version}\n`,
-  ...rest,
-});
+const web = (version: string, rest: Partial<PackageRecipe> = {}) =>
+  at("web", version, { config: `version = ${version}\n`, ...rest });
 const installed = web("1.0");
 const offered = web("1.1", {
   postinst: ["echo made > /etc/web-made", "echo 'web:x:990:990::/:/usr/sbin/nologin' >> /etc/passwd"],
 });
 
-const image = (version: string): PackageRecipe => ({
-  name: `linux-image-6.1.0-${version}-amd64`,
-  version: "1",
-  place: "main",
-});
-const newest = (version: string): PackageRecipe => ({
-  name: "linux-image-amd64",
-  version,
-  place: "main",
-  control: [`Depends: ${image(version).name}`],
-});
+const image = (version: string) => at(`linux-image-6.1.0-${version}-amd64`, "1");
+const newest = (version: string) => at("linux-image-amd64", version, { control: [`Depends: ${image(version).name}`] });
 const present = [installed, image("1"), newest("1")];
 
 describeOnHost("a rollback of packages", { fileSystem: "ext4" }, (session) => {

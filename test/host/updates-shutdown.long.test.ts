@@ -3,15 +3,8 @@ import { createClient } from "#client/index.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import type { RunningService } from "./service.ts";
 import { eventually } from "./support/eventually.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, makePackageSources, packageFile } from "./support/package-sources.ts";
 import { describeOnHost } from "./support/session.ts";
-
-const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  ...rest,
-});
 
 /** Its new version is being set up when the host is told to go down, and for some time after that. */
 const patient = [
@@ -39,7 +32,7 @@ const recipes = [
   at("beside", "1.1"),
 ];
 
-describeOnHost("an update while the host goes down", (session) => {
+describeOnHost("an update during a shutdown", (session) => {
   const { shell } = session;
   let service: RunningService;
   const api = () => createClient({ url: service.url, key: service.adminKey });

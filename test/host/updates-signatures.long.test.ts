@@ -1,17 +1,11 @@
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import type { RunningService } from "./service.ts";
-import { type PackageRecipe, packageFile } from "./support/package-sources.ts";
+import { at, type PackageRecipe, packageFile } from "./support/package-sources.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 import { makeSignedSources, type SignedSources } from "./support/signed-sources.ts";
 
-const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  ...rest,
-});
 const shield = (version: string): PackageRecipe => at("shield", version, { place: "security" });
 const old = [at("plain", "1.0"), shield("1.0")];
 /** What somebody would like to be installed. */
@@ -91,7 +85,7 @@ describeOnHost("updates from signed sources", (session) => {
         /is no longer signed \(nobody vouches for what it has/,
       ],
       [
-        "that are not those the signature names",
+        "that do not match the signature",
         async () => {
           await publishEvil();
           await inSecurity("echo >> Packages");
@@ -110,7 +104,7 @@ describeOnHost("updates from signed sources", (session) => {
         },
         /gave older lists than before, so the newer ones stay in use/,
       ],
-    ])("%s, names the source, and goes on with the last good ones", async (_name, spoil, expected) => {
+    ])("%s, names the source, and keeps the last good ones", async (_name, spoil, expected) => {
       await spoil();
       const before = await api().checkUpdates();
       // Another source has news at the same time, which is no reason to call all lists fresh.

@@ -64,7 +64,7 @@ describeOnHost("updates", (session) => {
     expect({ listing: await listing(), etc: await etcTree() }).toEqual(before);
   });
 
-  it("go on when the service is killed [upgrade-of-the-upgrader]", async () => {
+  it("continue when the service is killed [upgrade-of-the-upgrader]", async () => {
     await install(oldOf(slowNames));
     const id = await begin({ packages: slowNames });
     await eventually(async () => expect(await newest()).toMatchObject({ id, status: "running" }));

@@ -224,7 +224,7 @@ describeOnHost("updates with apt", (session) => {
         interrupted.rollbacks += back.interrupted;
       }
       expect(await shell("dpkg --audit; ls /var/lib/steward-tasks/snapshots/work 2>/dev/null || true")).toBe("");
-    }, 400_000);
+    });
   });
 
   it("that fill the disk in the middle report true counts, and are rolled back while it is still full", async () => {

@@ -3,16 +3,9 @@ import { createClient } from "#client/index.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import type { RunningService } from "../service.ts";
 import { eventually } from "./eventually.ts";
-import { makePackageSources, type PackageRecipe, packageFile } from "./package-sources.ts";
+import { at, makePackageSources, type PackageRecipe, packageFile } from "./package-sources.ts";
 import { freePort } from "./plugin-peers.ts";
 import type { Session } from "./session.ts";
-
-const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
-  name,
-  version,
-  place: "main",
-  ...rest,
-});
 
 const old = ["editor", "library", "server"].map((name) => at(name, "1.0"));
 const newer = [at("editor", "1.1"), at("library", "1.1", { place: "security" }), at("server", "1.1")];

@@ -27,6 +27,14 @@ export interface PackageRecipe {
   readonly payloadBytes?: number;
 }
 
+/** A package of the main source, unless it is said otherwise. */
+export const at = (name: string, version: string, rest: Partial<PackageRecipe> = {}): PackageRecipe => ({
+  name,
+  version,
+  place: "main",
+  ...rest,
+});
+
 const sourcesFolder = "/srv/packages";
 
 export const packageFile = ({ name, version, place }: PackageRecipe): string =>
