@@ -15,10 +15,10 @@ const [firstBoot = "", secondBoot = "", thirdBoot = "", fourthBoot = ""] = boots
 const [firstMachine = "", secondMachine = ""] = machines;
 const hourMicros = 3_600_000_000;
 
-/** Writes one folder of journals. */
+/** Writes one directory of journals. */
 export interface Writer {
   readonly random: Random;
-  /** Appends to a file of the folder; a file of its own has a sequence number id of its own. */
+  /** Appends to a file of the directory; a file of its own has a sequence number id of its own. */
   readonly append: (file: string, entries: readonly NewEntry[]) => void;
   /** Appends to a new file that follows on this one, as journald does when it rotates: same sequence number id, numbers go on. */
   readonly rotate: (file: string, entries: readonly NewEntry[]) => void;
@@ -381,7 +381,7 @@ export interface JournalFolder {
   readonly remove: () => void;
 }
 
-/** A temporary folder, and the writer that fills it: with the same for the same seed but for the ids of the files, which are made up. */
+/** A temporary directory, and the writer that fills it: with the same for the same seed but for the ids of the files, which are made up. */
 export function createFolder(kind: FileKind, seed = 1): JournalFolder & { readonly writer: Writer } {
   const path = mkdtempSync(join(tmpdir(), "steward-journals-"));
   const append = (file: string, entries: readonly NewEntry[]): void => {
@@ -414,7 +414,7 @@ export function createFolder(kind: FileKind, seed = 1): JournalFolder & { readon
   };
 }
 
-/** A temporary folder with the corpus in it. */
+/** A temporary directory with the corpus in it. */
 export function writeCorpus(corpus: Corpus, kind: FileKind, seed = 1): JournalFolder {
   const { writer, ...folder } = createFolder(kind, seed);
   corpus.write(writer);

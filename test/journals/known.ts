@@ -23,7 +23,7 @@ export const everything: LogQuery = {
 /** @throws TypeError when the answer is not valid UTF-8. */
 export const answerOf = (engine: Engine, query: LogQuery): LogList => decoded(engine.query(query));
 
-/** A folder of journals, and all that journalctl knows of it. */
+/** A directory of journals, and all that journalctl knows of it. */
 export interface Known {
   readonly folder: JournalFolder;
   readonly source: Source;

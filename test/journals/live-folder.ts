@@ -7,10 +7,10 @@ import { appendToJournal } from "./programs.ts";
 const kind = { compact: true, keyedHash: true, compress: true };
 const thisBoot = readFileSync("/proc/sys/kernel/random/boot_id", "latin1").trim().replaceAll("-", "");
 
-/** A folder of journals that are written to while somebody reads them. */
+/** A directory of journals that are written to while somebody reads them. */
 export interface LiveFolder {
   readonly path: string;
-  /** Appends to a file of the folder, which is made where needed. */
+  /** Appends to a file of the directory, which is made where needed. */
   readonly append: (file: string, entries: readonly AnyEntry[]) => void;
   readonly remove: () => void;
 }

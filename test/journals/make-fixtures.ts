@@ -11,7 +11,7 @@ import { fixturesFolder, hostFixtures } from "./fixture-files.ts";
 
 /*
  * Writes the files of `hostFixtures` anew, with the systemd-journal-remote of Debian 13: see README.md. It needs root and mmdebstrap,
- * and takes the folder of an installed Debian 13 that has the program, or installs one for the moment.
+ * and takes the directory of an installed Debian 13 that has the program, or installs one for the moment.
  */
 
 const hourMicros = 3_600_000_000;

@@ -57,7 +57,7 @@ const entriesOf = ({
 };
 
 /**
- * Writes journals of several users into a folder: the writer makes the first, and the others are the same at another time, since the
+ * Writes journals of several users into a directory: the writer makes the first, and the others are the same at another time, since the
  * writer would take minutes.
  * @returns how many entries a file has.
  */

@@ -12,7 +12,7 @@ export interface KnownEntry {
   readonly fields: ReadonlyMap<string, readonly string[]>;
 }
 
-/** Journal folder or file, as journalctl takes it. */
+/** Journal directory or file, as journalctl takes it. */
 export type Source = readonly ["-D" | "--file", string];
 
 const coredumpMessageId = "fc2e22bc6ee647b6b90729ab34a250b1";

@@ -17,7 +17,7 @@ const numRuns = byBreadth(20, 150);
 const start = 1_700_000_000_000_000;
 const kind = { compact: true, keyedHash: true, compress: false };
 
-/** A file of a folder: a part of a stream of entries, under numbers of its own. */
+/** A file of a directory: a part of a stream of entries, under numbers of its own. */
 interface File {
   readonly name: string;
   readonly sequence: number;
@@ -27,7 +27,7 @@ interface File {
 
 interface Folder {
   readonly files: readonly File[];
-  /** All messages of the folder; each is there once, however many files hold it. */
+  /** All messages of the directory; each is there once, however many files hold it. */
   readonly messages: readonly string[];
 }
 

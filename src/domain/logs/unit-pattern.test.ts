@@ -109,7 +109,7 @@ const names = fc.string({ unit: plain, maxLength: 12 });
 const patterns = fc.array(fc.oneof(plain, wild), { maxLength: 10 }).map((parts) => parts.join(""));
 const wides = fc.string({ unit: fc.oneof(plain, fc.constant("*")), maxLength: 6 });
 
-describe("patterns", () => {
+describe("unit patterns", () => {
   it("match as fnmatch does", () => {
     fc.assert(
       fc.property(patterns, names, (pattern, name) => {
@@ -135,11 +135,11 @@ describe("patterns", () => {
     expect(compileUnitPattern(pattern)(name)).toBe(expected);
   });
 
-  it("take no longer for a hostile pattern: it ends", () => {
+  it("come to an end for a hostile pattern", () => {
     expect(compileUnitPattern(`${"*a".repeat(120)}b`)("a".repeat(250))).toBe(false);
   });
 
-  it("are within another only when all that they match is", () => {
+  it("are within another only when the other matches all that they match", () => {
     fc.assert(
       fc.property(patterns, wides, names, (narrow, wide, name) => {
         if (isWithin(narrow, wide) && compileUnitPattern(narrow)(name)) {
