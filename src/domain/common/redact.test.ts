@@ -338,6 +338,12 @@ describe("redact", () => {
     expect(redacted).not.toContain("abcdefgh");
   });
 
+  it("removes a secret that begins like an authority, as one of some thousand base64 keys does", () => {
+    for (const line of ["PresharedKey=//8f3kA0bC9dE=", "DB_PASSWORD=//aB3dE5fG", "tool --token=//aB3dE5fG run"])
+      expect(redact(line).text).not.toContain("//");
+    expect(redact("token://host/path").count).toBe(0);
+  });
+
   it("removes very short secrets", () => {
     const short = ["pw=x", "a://b:c@d", "<token>x<", '"pw" "x"', '"pass":"x"', "pass%3Dx", "xoxb-1234567890"];
     expect(short.map((line) => redact(line).count)).toEqual([1, 1, 1, 0, 1, 1, 1]);

@@ -188,7 +188,7 @@ const findHeaders: Finder = (line) => {
 const names =
   /(pass(?:word|wd|phrase|code)|pwd|pass(?![a-z])|secret|token|(?:api|access|private|secret|encryption|signing|master|pre-?shared|shared|account|auth|session|storage|webhook|license)[_-]?key|credential|sess(?:ion)?_?id|connect\.sid|connection[_-]?string|(?:bind|root|user)pw|(?<![a-z])p(?:sk|w)(?![a-z])|(?<=(?:^|[\s"'/;])_)auth)/gi;
 /** The rest of the word after the name; closing quotes and brackets; the separator of the value. */
-const rest = /([A-Za-z0-9_.-]{0,32})([\\"'`\]]{0,6})(?:\s(?:is|was))?(\s{0,8})(=>|:=|[=:](?!\/\/)|%3[ad])(\s{0,8})/iy;
+const rest = /([A-Za-z0-9_.-]{0,32})([\\"'`\]]{0,6})(?:\s(?:is|was))?(\s{0,8})(=>|:=|=|:(?!\/\/)|%3[ad])(\s{0,8})/iy;
 const option = /[A-Za-z0-9_.=-]{0,32}(?:\s{1,4}|["']\s{0,2},\s{0,2}(?=["']))(?!-)(?=\S)/y;
 const quotedAfter = /\s{1,4}(?=['"])/y;
 
