@@ -96,7 +96,8 @@ const named: Readonly<Record<string, fc.Arbitrary<Planted>>> = {
   "set-cookie": planted(simple, (each) => `Set-Cookie: id=${each}; Path=/; HttpOnly`),
   "session id": planted(simple, (each) => `PHPSESSID=${each} opened`),
   url: planted(
-    password.filter((each) => !/[#?@]/.test(each)),
+    // A number before a slash is a port, and two slashes begin another address.
+    password.filter((each) => !/[#?@]|^\d+\/|^\/\//.test(each)),
     (each) => `dial postgres://app:${each}@db.internal:5432/app`,
   ),
   "url without a user": planted(simple, (each) => `redis://:${each}@127.0.0.1:6379/0`),
@@ -174,6 +175,8 @@ describe("redact", () => {
 
   it.each(Object.entries(named))("removes what its name calls a secret: %s", (_, secrets) => {
     const property = fc.property(secrets, around, ({ secret, text }, before) => {
+      // Both may draw the name of a member of objects, which is no secret.
+      fc.pre(!before.some((each) => each.includes(secret.slice(0, 6)) || each.includes(secret.slice(-6))));
       const lines = `${before.join(" ").replaceAll(/["'`\\]/g, "")}\n${text}`;
       const found = redact(lines);
       expect(found.text).not.toContain(secret);
@@ -254,8 +257,12 @@ describe("redact", () => {
     number: fc.double().map(String),
   };
 
+  /** Chance makes short names of secrets, such as the path /pw, before a colon. */
+  const isNamed = (text: string) => /(?<![a-z])p(?:sk|w)(?![a-z])|pwd|pass/i.test(text);
+
   it.each(Object.entries(harmless))("keeps what is no secret: %s", (_, texts) => {
-    const property = fc.property(fc.array(texts, { minLength: 1, maxLength: 4 }), (parts) => {
+    const harmlessTexts = texts.filter((text) => !isNamed(text));
+    const property = fc.property(fc.array(harmlessTexts, { minLength: 1, maxLength: 4 }), (parts) => {
       for (const text of [parts.join(" "), `got ${parts.join(", ")}: ok`, JSON.stringify({ values: parts, at: 1 })])
         expect(redact(text)).toEqual({ text, count: 0 });
     });
