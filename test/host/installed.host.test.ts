@@ -356,6 +356,15 @@ describeOnHost("the installed service", { checks: [] }, (session) => {
     }
   });
 
+  it("sees the kernels that are installed, below /lib/modules", async () => {
+    await session.shell("mkdir -p /usr/lib/modules/99.0-amd64 && touch /usr/lib/modules/99.0-amd64/modules.order");
+    await session.service.restart();
+    const pid = await property(session, "steward.service", "MainPID");
+    const asService = `nsenter --target ${pid} --mount setpriv --reuid steward --regid steward --clear-groups`;
+    expect(await session.shell(`${asService} ls /lib/modules/99.0-amd64`)).toBe("modules.order\n");
+    await session.shell("rm -r /usr/lib/modules");
+  });
+
   it("has its keys and its audit log after a reboot", async () => {
     await session.service.restart();
     const adminKey = session.service.adminKey;
