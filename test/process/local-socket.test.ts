@@ -236,8 +236,22 @@ describe("a service that makes its Unix sockets", () => {
       (path) => createServer((socket) => socket.end()).listen({ path }),
       "another program listens",
     ],
-    ["a file", (path) => void writeFileSync(path, "mine"), "not a socket of this user"],
-    ["a link", (path) => void symlinkSync("/dev/null", path), "not a socket of this user"],
+    [
+      "a file",
+      (path) => {
+        writeFileSync(path, "mine");
+        return undefined;
+      },
+      "not a socket of this user",
+    ],
+    [
+      "a link",
+      (path) => {
+        symlinkSync("/dev/null", path);
+        return undefined;
+      },
+      "not a socket of this user",
+    ],
   ])("leaves %s in their place alone, and runs without", async (what, put, reason) => {
     const stateDir = workspace.path(`taken-${what.replaceAll(/\W/g, "-")}`);
     mkdirSync(stateDir, { mode: 0o700 });
