@@ -74,12 +74,13 @@ describe("a process", () => {
   });
 
   it("is gone when it only waits for its parent to notice", async () => {
-    // The shell's child ends, and the shell, which became something else, never asks.
-    const parent = spawn("sh", ["-c", "true & echo $!; exec sleep 60"], { stdio: ["ignore", "pipe", "ignore"] });
+    // The child ends once its parent is a program that never asks about it.
+    const script = "exec 3<&0; (read -r line <&3) & echo $!; exec sleep 60";
+    const parent = spawn("sh", ["-c", script], { stdio: ["pipe", "pipe", "ignore"] });
     try {
-      const pid = await new Promise<number>((resolve) =>
-        parent.stdout.once("data", (chunk: Buffer) => resolve(Number(chunk.toString()))),
-      );
+      const pid = Number(String((await once(parent.stdout, "data"))[0]));
+      await until(() => (contentOf(`/proc/${parent.pid}/comm`) === "sleep\n" ? true : undefined));
+      parent.stdin.write("\n");
       const stat = () => parseStat(readFileSync(`/proc/${pid}/stat`, "utf8"));
       const zombie = await until(() => (stat()?.state === "Z" ? stat() : undefined));
       expect(isAlive({ ...ownProcess(), pid, startTicks: zombie.startTicks })).toBe(false);
