@@ -1,4 +1,4 @@
-import { readdirSync, statSync, writeFileSync } from "node:fs";
+import { existsSync, readdirSync, statSync, writeFileSync } from "node:fs";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { exec } from "#adapters/exec/index.ts";
@@ -307,8 +307,8 @@ describe("the thread of the traces", () => {
     const traces = openThread({ idleMs: 1 });
     for (let number = 1; number <= byBreadth(2, 5); number += 1) {
       await traces.add([group("shop", span(number, 1))], user);
-      // Long enough for it to be at rest, or about to be.
-      await new Promise((resolve) => setTimeout(resolve, number));
+      // Its end closes the database, and that removes the log.
+      await expect.poll(() => existsSync(at("traces.db-wal"))).toBe(false);
       expect(await traces.list(all)).toHaveLength(number);
     }
     expect(troubles).toEqual([]);

@@ -44,7 +44,10 @@ afterAll(workspace.dispose);
 /** What keeps a browser from taking an answer for a page, running what is in it, or showing it to others. */
 function expectInert(path: string, { headers }: RawAnswer): void {
   const policy = headers["content-security-policy"] ?? "";
-  expect([path, headers["content-type"]]).toEqual([path, expect.stringMatching(/^(application\/(json|vnd\.fdo\.journal)|text\/plain)\b/)]);
+  expect([path, headers["content-type"]]).toEqual([
+    path,
+    expect.stringMatching(/^(application\/(json|vnd\.fdo\.journal)|text\/plain)\b/),
+  ]);
   expect([path, policy]).toEqual([path, expect.stringContaining("default-src 'none'")]);
   expect([path, policy]).toEqual([path, expect.not.stringContaining("script-src")]);
   expectGuarded(path, headers);
