@@ -94,6 +94,15 @@ describe("connections", () => {
     expect(busy.destroyed).toBe(false);
   });
 
+  it("that have just been made are left the time to show a key where a flood of others is busy", () => {
+    const { open, begin } = start({ total: 100, perAddress: 10 });
+    const flood = Array.from({ length: 9 }, () => open("::1"));
+    for (const socket of flood) begin(socket);
+    const newcomer = open("::1");
+    const others = Array.from({ length: 4 }, () => open("::1"));
+    expect([newcomer.destroyed, live(others), live(flood)]).toEqual([false, 4, 5]);
+  });
+
   it("are idle again after their answers, and do not count once closed", () => {
     const { open, begin, admit, connections } = start({ total: 100, perAddress: 2 });
     const [one, two] = [open("192.0.2.1"), open("192.0.2.1")] as const;

@@ -76,13 +76,24 @@ interface Group {
 
 const sizeOf = ({ anonymous, admitted }: Group): number => anonymous.size + admitted.size;
 
-function firstIdle(connections: Iterable<Connection>): Connection | undefined {
-  for (const connection of connections) if (connection.requests === 0) return connection;
+/** The oldest idle one of so many of the oldest. */
+function firstIdle(connections: Iterable<Connection>, most = Number.POSITIVE_INFINITY): Connection | undefined {
+  let seen = 0;
+  for (const connection of connections) {
+    if (connection.requests === 0) return connection;
+    seen += 1;
+    if (seen >= most) break;
+  }
   return undefined;
 }
 
+/** Among fewer nobody is taken for a newcomer. */
+const manyAnonymous = 8;
+
+/** Who has just connected is idle too, and about to show a key: where the older half of many is busy the oldest goes instead. */
 const anonymousVictim = ({ anonymous }: Group): Connection | undefined =>
-  firstIdle(anonymous) ?? anonymous.values().next().value;
+  firstIdle(anonymous, anonymous.size < manyAnonymous ? anonymous.size : anonymous.size / 2) ??
+  anonymous.values().next().value;
 const idleVictim = ({ admitted }: Group): Connection | undefined => firstIdle(admitted);
 
 export type Connections = ReturnType<typeof watchConnections>;
@@ -148,7 +159,7 @@ function createShares(limits: ConnectionLimits, trustedProxies: readonly string[
 
 /**
  * Bounds the connections of a server, in total and by address. Where there is one too many, another makes room: anonymous
- * before admitted, idle before busy, oldest first, from the address with the most. Admitted connections with a request and
+ * before admitted, idle before busy but for the younger half of the anonymous, oldest first, from the address with the most. Admitted connections with a request and
  * WebSockets are never ended; where nothing else is left, the new one is refused. Connections count from the first packet,
  * so TLS handshakes that never end are included.
  * @param ports.trustedProxies addresses that may have all connections: they speak for many clients.
