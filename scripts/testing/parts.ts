@@ -77,6 +77,7 @@ export const parts: readonly Part[] = [
     name: "checks",
     proves: "checks and fixes on hosts that are really broken, and on quiet ones; monitoring plugins; containers",
     directories: ["src/domain/health", "src/app/parts"],
+    minutes: 1,
     commands: [
       long(
         "host/checks",
@@ -92,12 +93,14 @@ export const parts: readonly Part[] = [
     name: "services",
     proves: "units that fail, restart, are linked or masked; a system bus that goes away or lies; reboots",
     directories: ["src/adapters/systemd", "src/adapters/logind", "src/domain/system"],
+    minutes: 1,
     commands: [long("host/bus-forged", "host/reboot", "host/service-manager", "host/services")],
   },
   {
     name: "root",
     proves: "what root does for the service, what it refuses, and what somebody who has taken the service over can do",
     directories: ["src/root", "deploy"],
+    minutes: 1,
     commands: [
       long(
         "host/compromised",
@@ -114,6 +117,7 @@ export const parts: readonly Part[] = [
     name: "access",
     proves: "approvals, sessions, passkeys, audit and keys: attacked, killed, in a real browser, on hosts",
     directories: ["src/domain/access", "src/domain/audit", "src/adapters/keystore", "src/adapters/approvals"],
+    minutes: 2,
     commands: [
       long(
         "host/approvals",
@@ -134,6 +138,7 @@ export const parts: readonly Part[] = [
     name: "interface",
     proves: "every status of every operation, clients that generators make, hostile text, proxies",
     directories: ["src/contract", "src/transports", "src/client"],
+    minutes: 2,
     commands: [
       long(
         "api/audit-answers",
@@ -154,12 +159,14 @@ export const parts: readonly Part[] = [
     name: "cli",
     proves: "each command on a host and in terminals, completion in each shell, contexts, hostile answers",
     directories: ["src/cli"],
+    minutes: 1,
     commands: [long("host/cli", "security/cli-answers", "security/terminal")],
   },
   {
     name: "observability",
     proves: "traces received and sent on, metrics and alerts with the real stack, explanations",
     directories: ["src/telemetry", "src/transports/otlp", "src/app/tracing", "src/domain/alerts", "src/domain/explain"],
+    minutes: 1,
     commands: [
       long(
         "host/observability",
@@ -177,6 +184,7 @@ export const parts: readonly Part[] = [
     name: "plugins",
     proves: "plugins of each kind in each language, their sandbox, the examples",
     directories: ["src/adapters/plugins", "src/domain/plugins", "examples"],
+    minutes: 2,
     commands: [
       long(
         "host/examples",
@@ -193,6 +201,7 @@ export const parts: readonly Part[] = [
     proves:
       "operations that are killed, full and failing disks, links that are cut, floods, slow clients, clocks that jump",
     directories: ["src/domain/operations", "src/adapters/operations", "src/app"],
+    minutes: 2,
     commands: [
       long(
         "host/chaos",
@@ -215,12 +224,14 @@ export const parts: readonly Part[] = [
     name: "tls",
     proves: "certificates of files that change, of clients, on a host",
     directories: ["src/adapters/tls", "src/transports/http"],
+    minutes: 1,
     commands: [long("host/tls", "process/tls-client-certs")],
   },
   {
     name: "package",
     proves: "the Debian package and the single file: contents, built twice, installed, upgraded; a fresh clone",
     directories: ["deploy", "scripts", "package.json"],
+    minutes: 2,
     commands: [
       long(
         "host/package",
