@@ -15,6 +15,7 @@ export interface ProtectedUnits {
 
 /** Units that Steward starts for single tasks. */
 const ownTasks = ["steward-task*", "steward-packages-*", "steward-plugin-*"];
+const ownReboot = "steward-reboot";
 
 /**
  * Protects what gives root access or ends the host. `deploy/systemd/50-steward.rules` and `docs/reference/services.md` are generated
@@ -32,7 +33,7 @@ export const protectedUnits: readonly ProtectedUnits[] = [
   {
     reason: "ends the host or boots it again",
     names: [
-      ...["halt", "poweroff", "reboot", "single", "kexec", "system-update-cleanup", "steward-reboot"],
+      ...["halt", "poweroff", "reboot", "single", "kexec", "system-update-cleanup", ownReboot],
       ...["systemd-halt", "systemd-poweroff", "systemd-reboot", "systemd-kexec", "systemd-soft-reboot"],
       ...["*-offline-update", "*-offline-transaction*", "dnf-system-upgrade*"],
     ],
@@ -121,7 +122,7 @@ export function protectedExpression(entry: ProtectedUnits): string {
   return `${start}(${anyOf(entry.names)})${suffix}`;
 }
 
-const ownTaskExpression = new RegExp(`^(${anyOf(ownTasks)})${suffix}`);
+const ownTaskExpression = new RegExp(`^(${anyOf([...ownTasks, ownReboot])})${suffix}`);
 
 /** Whether Steward starts the unit for a single task: it ends by itself. */
 export const isOwnTask = (unit: string): boolean => ownTaskExpression.test(unit);
