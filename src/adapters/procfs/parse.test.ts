@@ -47,6 +47,54 @@ describe("cpuinfo", () => {
       "processor\t: 0\nBogoMIPS\t: 108.00\n\nprocessor\t: 1\nBogoMIPS\t: 108.00\n\nHardware\t: BCM2835\nModel\t\t: Raspberry Pi 4 Model B Rev 1.4\n";
     expect(parseCpuInfo(text)).toEqual({ model: "Raspberry Pi 4 Model B Rev 1.4", cores: 2, threads: 2 });
   });
+
+  it.each([
+    {
+      layout: "processors without an empty line between them",
+      text: "processor : 0\nBogoMIPS : 243.75\nprocessor : 1\nBogoMIPS : 243.75\n",
+      expected: { model: "", cores: 2, threads: 2 },
+    },
+    {
+      layout: "the name of an ARM processor in a line of its own before the first",
+      text: "Processor\t: ARMv7 Processor rev 2 (v7l)\nprocessor\t: 0\n\nprocessor\t: 1\n\nHardware\t: Some board\n",
+      expected: { model: "ARMv7 Processor rev 2 (v7l)", cores: 2, threads: 2 },
+    },
+    {
+      layout: "the name of an ARM processor beside each number",
+      text: "processor : 0\nProcessor : ARMv7\nCPU revision : 4\n\nprocessor : 1\nProcessor : ARMv7\n",
+      expected: { model: "ARMv7", cores: 2, threads: 2 },
+    },
+    {
+      layout: "IBM Z: a line for each processor, then a block for each with its core",
+      text: [
+        "vendor_id       : IBM/S390\n# processors    : 2\nmax thread id   : 1",
+        "processor 0: version = 00,  identification = 000001,  machine = 3906",
+        "processor 1: version = 00,  identification = 000001,  machine = 3906\n",
+        "cpu number      : 0\nphysical id     : 1\ncore id         : 0\n",
+        "cpu number      : 1\nphysical id     : 1\ncore id         : 0\n",
+      ].join("\n"),
+      expected: { model: "IBM/S390 3906", cores: 1, threads: 2 },
+    },
+    {
+      layout: "POWER: the processor before the machine",
+      text: "processor\t: 0\ncpu\t\t: POWER9, altivec supported\n\nprocessor\t: 4\ncpu\t\t: POWER9, altivec supported\n\nmodel\t\t: 9006-12P\n",
+      expected: { model: "POWER9, altivec supported", cores: 2, threads: 2 },
+    },
+    {
+      layout: "RISC-V",
+      text: "processor\t: 0\nhart\t\t: 1\nuarch\t\t: sifive,u74-mc\n",
+      expected: { model: "sifive,u74-mc", cores: 1, threads: 1 },
+    },
+    {
+      layout: "LoongArch: cores of two packages under names of its own",
+      text: [0, 1, 2, 3]
+        .map((at) => `processor : ${at}\npackage : ${at >> 1}\ncore : 0\nModel Name : Loongson-3A5000\n`)
+        .join("\n"),
+      expected: { model: "Loongson-3A5000", cores: 2, threads: 4 },
+    },
+  ])("reads other architectures: $layout", ({ text, expected }) => {
+    expect(parseCpuInfo(text)).toEqual(expected);
+  });
 });
 
 it("/proc/stat counts waiting for the disk as idle and guests once", () => {

@@ -18,24 +18,40 @@ export interface CpuInfo {
   readonly threads: number;
 }
 
-/** /proc/cpuinfo. `model` is empty where the kernel does not name it (many ARM machines). */
+/** Keys that name the processor, best first: x86, MIPS, ARM ("Processor", where "processor" is a number), POWER and RISC-V; then the board. */
+const modelKeys = ["model name", "cpu model", "processor", "cpu", "uarch", "model", "hardware"];
+
+const isDigits = (text: string | undefined): boolean => text !== undefined && /^\d+$/.test(text);
+
+/**
+ * /proc/cpuinfo, in which each architecture has its own keys and layout: a processor begins with its number, with or without an empty
+ * line before. On IBM Z each has a line of its own (`processor 0: version = …, machine = 8561`), and newer kernels a block (`cpu number`) as well.
+ * `model` is empty where the kernel does not name it (many ARM machines).
+ */
 export function parseCpuInfo(text: string): CpuInfo {
-  const cores = new Set<string>();
-  let threads = 0;
-  let model = "";
-  for (const block of text.split(/\n\s*\n/)) {
-    const field = (name: string): string | undefined =>
-      new RegExp(`^${name}\\s*:\\s*(.*)$`, "im").exec(block)?.[1]?.trim();
-    const processor = field("processor");
-    if (processor === undefined || !/^\d+$/.test(processor)) {
-      model ||= field("model") ?? field("hardware") ?? "";
-      continue;
+  const names = new Map<string, string>();
+  const processors = new Map<string, Map<string, string>>();
+  let current = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const [, given = "", value = ""] = /^([^:]+?)\s*:\s*(.*?)\s*$/.exec(line) ?? [];
+    const key = given.toLowerCase();
+    const isNumber = isDigits(value);
+    const number = isNumber && /^(processor|cpu number)$/.test(key) ? value : /^processor (\d+)$/.exec(key)?.[1];
+    if (number !== undefined) {
+      current = processors.get(number) ?? new Map();
+      processors.set(number, current);
     }
-    threads += 1;
-    model ||= field("model name") ?? field("cpu model") ?? "";
-    cores.add(`${field("physical id") ?? "0"}/${field("core id") ?? processor}`);
+    current.set(key, value);
+    if (!isNumber && !names.has(key)) names.set(key, value);
   }
-  return { model, cores: cores.size, threads };
+  const cores = [...processors].map(([number, block]) => {
+    const socket = block.get("physical id") ?? block.get("package") ?? "0";
+    return `${socket}/${block.get("core id") ?? block.get("core") ?? number}`;
+  });
+  const machine = /\bmachine = (\w+)/.exec(names.get("processor 0") ?? "")?.[1];
+  const model = modelKeys.map((key) => names.get(key)).find((name) => name !== undefined && name !== "");
+  const ofMainframe = machine === undefined ? "" : `${names.get("vendor_id") ?? ""} ${machine}`.trim();
+  return { model: model ?? ofMainframe, cores: new Set(cores).size, threads: processors.size };
 }
 
 export interface CpuTimes {
