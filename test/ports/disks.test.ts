@@ -153,6 +153,18 @@ describe("thin pools", () => {
     expect(await createThinPools({ exec: missing }).list(signal)).toBeUndefined();
   });
 
+  it("say how full they are as far as lvs, which is to ask the kernel, does", async () => {
+    const asked: string[][] = [];
+    const silent: Exec = (argv) => {
+      asked.push([...argv]);
+      return printing(thinPoolReport({ data: "", metadata: "" }))(argv);
+    };
+    expect(await createThinPools({ exec: silent }).list(signal)).toEqual([
+      fakeThinPool({ dataPercent: null, metadataPercent: null }),
+    ]);
+    expect(asked.flat()).not.toContain("--readonly");
+  });
+
   it("throw what lvs says where it fails", async () => {
     const refusing = printing("", { exitCode: 5, stderr: "No permission\n" });
     await expect(createThinPools({ exec: refusing }).list(signal)).rejects.toThrow("cannot ask lvs: No permission");

@@ -7,28 +7,29 @@ import { isDeviceGone, isNotFound, orUndefined } from "#kernel/errors.ts";
 import { isString, parseJsonObject, recordsIn } from "#kernel/values.ts";
 
 const fields = ["vg_name", "lv_name", "lv_size", "data_percent", "metadata_percent", "lv_health_status"];
+/** Not with `--readonly`, with which it asks nothing of the kernel: no pool is active then, and none says how full it is. */
 const argv = [
   "lvs",
   "--reportformat=json",
   "--units=b",
   "--nosuffix",
-  "--readonly",
   `--options=${fields.join(",")}`,
   "--select=segtype=thin-pool && lv_active=active",
 ] as const;
 
 /** lvs(8), lvmreport(7). Values are strings, whatever they are. */
-function parseThinPools(text: string): readonly ThinPool[] {
+export function parseThinPools(text: string): readonly ThinPool[] {
   const reports = recordsIn(parseJsonObject(text)?.["report"]);
   return reports
     .flatMap(({ lv }) => recordsIn(lv))
     .map((volume) => {
       const of = (field: string): string => (isString(volume[field]) ? volume[field] : "");
+      const percent = (field: string): number | null => (of(field) === "" ? null : Number(of(field)));
       return {
         name: `${of("vg_name")}/${of("lv_name")}`,
         sizeBytes: Number(of("lv_size")),
-        dataPercent: Number(of("data_percent")),
-        metadataPercent: Number(of("metadata_percent")),
+        dataPercent: percent("data_percent"),
+        metadataPercent: percent("metadata_percent"),
         health: of("lv_health_status"),
       };
     });

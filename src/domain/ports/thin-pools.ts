@@ -3,8 +3,9 @@ export interface ThinPool {
   /** `group/pool`. */
   readonly name: string;
   readonly sizeBytes: number;
-  readonly dataPercent: number;
-  readonly metadataPercent: number;
+  /** Null where the kernel does not say. */
+  readonly dataPercent: number | null;
+  readonly metadataPercent: number | null;
   /** LVM's word: empty while it is healthy, else `failed`, `out_of_data`, `metadata_read_only`. */
   readonly health: string;
 }

@@ -24,6 +24,14 @@ it("lvm_thin passes while there is room, and skips without pools", async () => {
   expect(await run([fakeThinPool({ dataPercent: 99 })], { ignore: ["vg0/*"] })).toMatchObject({ status: "skip" });
 });
 
+it("lvm_thin says where LVM does not list what the kernel has", async () => {
+  const thinPools = { arePresent: () => Promise.resolve(true), list: () => Promise.resolve([]) };
+  expect(await lvmThinCheck({ thinPools }).run({ ignore: [] }, signal)).toMatchObject({
+    status: "skip",
+    message: "The kernel has a thin pool, and LVM lists none: its devices may be hidden from it",
+  });
+});
+
 it("lvm_thin grades the fuller of data and metadata, and fails for an unhealthy pool", async () => {
   expect(await run([fakeThinPool({ dataPercent: 79.9 })])).toMatchObject({ status: "pass" });
   expect(await run([fakeThinPool({ dataPercent: 80 })])).toMatchObject({
@@ -33,6 +41,13 @@ it("lvm_thin grades the fuller of data and metadata, and fails for an unhealthy 
   expect(await run([fakeThinPool({ metadataPercent: 95 })])).toMatchObject({
     status: "fail",
     message: "the metadata of vg0/pool is 95 % full (lvextend --poolmetadatasize)",
+  });
+  expect(
+    await run([fakeThinPool({ dataPercent: null }), fakeThinPool({ name: "vg1/pool", dataPercent: 96 })]),
+  ).toMatchObject({
+    status: "fail",
+    message:
+      "vg1/pool is 96 % full (lvextend, or remove volumes and snapshots); vg0/pool does not say how full it is (lvs, dmsetup status)",
   });
   expect(await run([fakeThinPool()], { warn: 40, fail: 50 })).toMatchObject({ status: "fail" });
   expect(await run([fakeThinPool(), fakeThinPool({ name: "vg1/pool", health: "metadata_read_only" })])).toMatchObject({

@@ -15,6 +15,8 @@ function judge(
   { grade }: Grader,
 ): Finding {
   if (health !== "") return { status: "fail", problem: `${name} ${remedies[health] ?? `is unhealthy: ${health}`}` };
+  if (dataPercent === null || metadataPercent === null)
+    return { status: "warn", problem: `${name} does not say how full it is (lvs, dmsetup status)` };
   const status = grade(Math.max(dataPercent, metadataPercent), limits, name);
   const isData = dataPercent >= metadataPercent;
   const problem = isData
@@ -42,7 +44,9 @@ export const lvmThinCheck = (ports: { thinPools: ThinPools }): Check => ({
     if (all === undefined) return skip("The programs of LVM are not installed");
     const isIgnored = createIgnore(ignore);
     const pools = all.filter(({ name }) => !isIgnored(name));
-    if (pools.length === 0) return all.length === 0 ? none() : skip("Settings ignore every thin pool");
+    if (all.length === 0)
+      return skip("The kernel has a thin pool, and LVM lists none: its devices may be hidden from it");
+    if (pools.length === 0) return skip("Settings ignore every thin pool");
     const grader = createGrader(settings);
     const findings = pools.map((pool) => judge(pool, { warn, fail }, grader));
     const outcome = combineFindings(findings, "The thin pools have room", {
