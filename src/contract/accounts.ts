@@ -29,13 +29,13 @@ export const UserEntry = Type.Object({
   can_sign_in: Type.Unsafe<boolean | null>({
     type: ["boolean", "null"],
     description:
-      "Whether the shell permits logins, the account has not expired, and a password or a key is set; null if that cannot be read.",
+      "Whether the shell permits logins, the account has not expired, and a password or a key is set; null if that cannot be read, or sshd takes keys from elsewhere or does not say where they are.",
   }),
   authorized_keys: Type.Unsafe<Static<typeof AuthorizedKey>[] | null>({
     type: ["array", "null"],
     items: AuthorizedKey,
     description:
-      "Of `.ssh/authorized_keys` and `.ssh/authorized_keys2` in the home, at most 100; null where they cannot be read.",
+      "Of the files that sshd looks into for this user (`AuthorizedKeysFile`, for a connection from elsewhere), at most 100 of each; null where they cannot be read.",
   }),
 });
 export type UserEntry = Static<typeof UserEntry>;

@@ -8,6 +8,7 @@ import { openSharedOperationStore } from "#adapters/operations/index.ts";
 import { createStaleCode } from "#adapters/packages/common/stale-code.ts";
 import { createPluginSandbox, openConfirmedPlugins } from "#adapters/plugins/index.ts";
 import { createProcesses, readAllIo, readOwners } from "#adapters/procfs/processes.ts";
+import { createSshServer } from "#adapters/sshd/index.ts";
 import { createHostUnits } from "#adapters/systemd/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
 import { openPackageManager } from "#app/host.ts";
@@ -233,7 +234,7 @@ const hostSettingsWork = (parts: WorkParts): WorkOf<"host"> => ({
 });
 
 const userWork = (parts: WorkParts): WorkOf<"users"> => ({
-  "users.list": (_, { signal }) => createAccounts(parts).list(signal),
+  "users.list": (_, { signal }) => createAccounts({ ...parts, ssh: createSshServer(parts) }).list(signal),
   "users.sessions": async (_, { signal }) => ({ sessions: await createLogins(parts).sessions(signal) }),
 });
 

@@ -22,6 +22,9 @@ describe("users", () => {
         fakeAccount("locked", 1002),
         fakeAccount("hidden", 1003, { keys: undefined }),
         fakeAccount("open", 1004, { password: "none" }),
+        fakeAccount("elsewhere", 1005, { keysAre: "some" }),
+        fakeAccount("here", 1006, { keysAre: "some", keys: [key] }),
+        fakeAccount("assumed", 1007, { keysAre: "assumed", keys: [key] }),
       ],
       notShown: [{ what: "users", reason: "there are more" }],
     };
@@ -38,14 +41,17 @@ describe("users", () => {
       ...[
         ["hidden", null],
         ["open", true],
+        ["elsewhere", null],
+        ["here", true],
+        ["assumed", null],
       ],
     ]);
-    expect(json).toMatchObject({ total: 7, not_shown: [{ what: "users", reason: "there are more" }] });
+    expect(json).toMatchObject({ total: 10, not_shown: [{ what: "users", reason: "there are more" }] });
     expect(users[5]).toMatchObject({ authorized_keys: null });
     expect(JSON.stringify(json)).not.toContain("abcdef0123456789");
     expect((await get("users?sign_in=true&limit=2")).json).toMatchObject({
       users: [{ name: "root" }, { name: "eve" }],
-      total: 4,
+      total: 7,
     });
   });
 });

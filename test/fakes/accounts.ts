@@ -12,6 +12,7 @@ export const fakeAccount = (name: string, uid: number, given: Partial<Account> =
   password: "locked",
   expiresAt: null,
   keys: [],
+  keysAre: "all",
   ...given,
 });
 

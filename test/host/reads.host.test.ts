@@ -1,11 +1,12 @@
 import { mkdtempSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, join } from "node:path";
-import { describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { ProcessEntry } from "#contract/processes.ts";
 import { runCommand } from "./commands.ts";
 import { commandLineOn } from "./support/command-line.ts";
 import { eventually } from "./support/eventually.ts";
+import { freePort } from "./support/plugin-peers.ts";
 import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
@@ -251,6 +252,42 @@ describeOnHost("what the service reads of a host", { checks: [] }, (session) => 
       return users.find((each) => each.name === name);
     };
 
+    const options = "-o StrictHostKeyChecking=no -o UserKnownHostsFile=/dev/null -o BatchMode=yes -i /run/users-key";
+    let port: number;
+
+    beforeAll(async () => {
+      port = await freePort();
+      await session.writeUnits({
+        "users-sshd.service": [
+          "[Service]",
+          "RuntimeDirectory=sshd",
+          `ExecStart=/usr/sbin/sshd -D -p ${port} -o ListenAddress=127.0.0.1`,
+        ],
+      });
+      await shell("ssh-keygen -A; ssh-keygen -q -t ed25519 -N '' -f /run/users-key");
+    });
+    afterAll(() => shell("systemctl stop users-sshd.service"));
+
+    const restartSshd = async () => {
+      await shell("systemctl restart users-sshd.service");
+      await eventually(async () =>
+        expect(await shell(`ssh-keyscan -p ${port} 127.0.0.1 2>/dev/null`)).toContain("ssh-ed25519"),
+      );
+    };
+
+    it("users whose keys sshd does not say where they are may be able to sign in", async () => {
+      await shell("useradd --create-home unasked");
+      expect(await userNamed("unasked")).toMatchObject({ authorized_keys: [], can_sign_in: null });
+      const { not_shown: missing } = await session.api.listUsers();
+      expect(missing).toContainEqual({
+        what: "authorized_keys",
+        reason: expect.stringContaining("has not been started"),
+      });
+      await restartSshd();
+      expect(await userNamed("unasked")).toMatchObject({ authorized_keys: [], can_sign_in: false });
+      expect((await session.api.listUsers()).not_shown).toEqual([]);
+    });
+
     it("users are those of getent, with the keys of ssh-keygen", async () => {
       await shell(
         [
@@ -280,6 +317,58 @@ describeOnHost("what the service reads of a host", { checks: [] }, (session) => 
         new Set(passwd),
       ]);
       expect(JSON.stringify(users)).not.toMatch(/AAAA|\$y\$/);
+    });
+
+    it("users who can sign in by a key are those whom sshd admits, wherever it has their keys", async () => {
+      const settings = "/etc/ssh/sshd_config.d/users.conf";
+      await session.host.writeFile(
+        settings,
+        `AuthorizedKeysFile /etc/ssh/keys/%u .ssh/more
+Match User nokeys
+  AuthorizedKeysFile none
+Match User nopubkey
+  PubkeyAuthentication no
+Match Group told
+  AuthorizedKeysCommand /usr/local/bin/keys-of
+  AuthorizedKeysCommandUser nobody
+`,
+      );
+      const names = ["central", "own", "usual", "nokeys", "nopubkey", "told"];
+      await shell(
+        [
+          "mkdir -p /etc/ssh/keys",
+          "printf '#!/bin/sh\ncat /etc/ssh/keys/.told\n' >/usr/local/bin/keys-of; chmod 755 /usr/local/bin/keys-of",
+          "cp /run/users-key.pub /etc/ssh/keys/.told",
+          `for name in ${names.join(" ")}; do useradd --create-home --shell /bin/bash $name; install -d -o $name /home/$name/.ssh; done`,
+          "for name in central nokeys nopubkey; do cp /run/users-key.pub /etc/ssh/keys/$name; done",
+          "install -o own -m 600 /run/users-key.pub ~own/.ssh/more",
+          "for name in usual nokeys told; do install -o $name -m 600 /run/users-key.pub /home/$name/.ssh/authorized_keys; done",
+        ].join("\n"),
+      );
+      await restartSshd();
+      const admitted = await shell(
+        `for name in ${names.join(" ")}; do ssh ${options} -p ${port} $name@127.0.0.1 true 2>/dev/null && echo $name; done; true`,
+      );
+      expect(admitted.trim().split("\n")).toEqual(["central", "own", "told"]);
+      const { users, not_shown: missing } = await session.api.listUsers({ query: { limit: 10_000 } });
+      const found = users.filter(({ name }) => names.includes(name));
+      expect(found.map(({ name, can_sign_in: can, authorized_keys: keys }) => [name, can, keys?.length])).toEqual([
+        ["central", true, 1],
+        ["own", true, 1],
+        ["usual", false, 0],
+        ["nokeys", false, 0],
+        ["nopubkey", false, 0],
+        // Its key is one that only the command knows.
+        ["told", null, 0],
+      ]);
+      expect(missing).toEqual([
+        {
+          what: "authorized_keys",
+          reason: expect.stringContaining("/usr/local/bin/keys-of for them (AuthorizedKeysCommand)"),
+        },
+      ]);
+      await shell(`rm ${settings}`);
+      await restartSshd();
     });
 
     it("sessions are those of loginctl, and failed sign-ins those that programs of root logged", async () => {

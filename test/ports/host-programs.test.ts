@@ -3,6 +3,7 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createAccounts } from "#adapters/accounts/index.ts";
+import { CommandFailed } from "#adapters/exec/command.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
 import { createHostNames } from "#adapters/hostname/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
@@ -13,8 +14,10 @@ import { createTimeSync } from "#adapters/timedate/index.ts";
 import { createTimeSettings } from "#adapters/timedate/settings.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { HostSettingsUnavailable } from "#domain/ports/host-settings.ts";
+import type { SshServer } from "#domain/ports/network.ts";
 import { RebootsUnavailable } from "#domain/ports/reboots.ts";
 import { fakeAccount } from "../fakes/accounts.ts";
+import { createFakeSshServer } from "../fakes/ssh-server.ts";
 import { directoryPerTest, directoryWith, writeFiles } from "./support/directories.ts";
 import { printing } from "./support/programs.ts";
 
@@ -31,6 +34,7 @@ describe("accounts", () => {
   });
   mkdirSync(join(homes, "mal/.ssh"), { recursive: true });
   symlinkSync(join(homes, "eve/.ssh/authorized_keys"), join(homes, "mal/.ssh/authorized_keys"));
+  const ssh = createFakeSshServer();
   /** What getent of glibc prints. */
   const getent: Exec = ([, database = ""]) => {
     const texts: Readonly<Record<string, string>> = {
@@ -42,7 +46,7 @@ describe("accounts", () => {
   };
 
   it("are listed by their numbers, with no more of a key than its fingerprint, and no key through a link", async () => {
-    const { accounts } = await createAccounts({ exec: getent }).list(signal);
+    const { accounts } = await createAccounts({ exec: getent, ssh }).list(signal);
     expect(accounts.map(({ name, password }) => [name, password])).toEqual([
       ["root", "set"],
       ["daemon", "locked"],
@@ -61,11 +65,18 @@ describe("accounts", () => {
     expect(JSON.stringify(accounts)).not.toMatch(/AAAAC3|secret/);
   });
 
+  it("are listed with the keys in the usual files where sshd does not answer, which may not be all, with the reason", async () => {
+    const deaf: SshServer = { config: () => Promise.reject(new CommandFailed("sshd timed out")) };
+    const { accounts, notShown } = await createAccounts({ exec: getent, ssh: deaf }).list(signal);
+    expect(accounts[2]).toMatchObject({ keys: [{ type: "ssh-ed25519" }], keysAre: "assumed" });
+    expect(notShown).toEqual([{ what: "authorized_keys", reason: expect.stringMatching(/: sshd timed out$/) }]);
+  });
+
   it("are listed also where some of them have very many keys, which are then left out", async () => {
     const line = (uid: number): string => `u${uid}:x:${uid}:1000::${homes}/many:/bin/sh`;
     const passwd = Array.from({ length: 500 }, (_, uid) => line(uid)).join("\n");
     const many: Exec = (argv) => printing(argv[1] === "passwd" ? passwd : "")(argv);
-    const { accounts, notShown } = await createAccounts({ exec: many }).list(signal);
+    const { accounts, notShown } = await createAccounts({ exec: many, ssh }).list(signal);
     expect(accounts).toHaveLength(500);
     expect(accounts.reduce((sum, { keys }) => sum + (keys?.length ?? 0), 0)).toBe(10_000);
     expect(accounts.at(-1)?.keys).toBeUndefined();
@@ -73,7 +84,8 @@ describe("accounts", () => {
   });
 
   it("are unavailable where getent fails", async () => {
-    await expect(createAccounts({ exec: printing("", { exitCode: 1 }) }).list(signal)).rejects.toThrow(HostUnavailable);
+    const failing = createAccounts({ exec: printing("", { exitCode: 1 }), ssh });
+    await expect(failing.list(signal)).rejects.toThrow(HostUnavailable);
   });
 });
 

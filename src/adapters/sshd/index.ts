@@ -26,20 +26,22 @@ export function parseSshdRefusal(stderr: string): string {
 }
 
 /** A connection of somebody from elsewhere at the usual port: a configuration that asks for one of these is only told for a whole one. */
-const someConnection = "user=nobody,host=client.invalid,addr=192.0.2.1,laddr=192.0.2.2,lport=22";
+const someConnection = (user: string): string =>
+  `user=${user},host=client.invalid,addr=192.0.2.1,laddr=192.0.2.2,lport=22`;
 const wantsConnection = /\bnot in connection test specification\b/;
 
 /** By `sshd -T`, with includes and `Match` blocks that fit all connections. It needs root for the host keys. */
 export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boolean }): SshServer {
   const { exec, path = program, isRoot = geteuid?.() === 0 } = ports;
   return {
-    async config(signal) {
+    async config(signal, user) {
       if ((await orUndefined(stat(path))) === undefined) return undefined;
       if (!isRoot) return { is: "unknown", reason: "only root may ask sshd for its configuration" };
       const ask = (...words: readonly string[]) => exec([path, "-T", ...words], { signal, timeoutMs });
-      const first = await ask();
-      const needsMore = first.exitCode !== 0 && wantsConnection.test(first.stderr);
-      const { exitCode, stdout, stderr } = needsMore ? await ask("-C", someConnection) : first;
+      const askFor = (name: string) => ask("-C", someConnection(name));
+      const first = user === undefined ? await ask() : await askFor(user);
+      const needsMore = user === undefined && first.exitCode !== 0 && wantsConnection.test(first.stderr);
+      const { exitCode, stdout, stderr } = needsMore ? await askFor("nobody") : first;
       if (exitCode === 0) return { is: "valid", options: parseSshdOptions(stdout) };
       const message = parseSshdRefusal(stderr);
       if (wantsConnection.test(stderr))

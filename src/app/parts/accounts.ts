@@ -1,5 +1,6 @@
 import { createAccounts } from "#adapters/accounts/index.ts";
 import { createLogins } from "#adapters/logins/index.ts";
+import { createSshServer } from "#adapters/sshd/index.ts";
 import type { PartContext } from "#app/part.ts";
 import type { TracedParts } from "#app/tracing/tracing.ts";
 import type { LogReader } from "#domain/logs/reader.ts";
@@ -28,7 +29,10 @@ export function buildAccountsPart(
 ) {
   const { traced, rootSide, logs } = ports;
   const logins = createLogins(traced);
-  if (rootSide === undefined) return createAccountsPart({ clock, logs, accounts: createAccounts(traced), logins });
+  if (rootSide === undefined) {
+    const accounts = createAccounts({ ...traced, ssh: createSshServer(traced) });
+    return createAccountsPart({ clock, logs, accounts, logins });
+  }
   const { request } = rootSide;
   return createAccountsPart({
     clock,

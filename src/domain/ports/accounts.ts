@@ -26,6 +26,8 @@ export interface Account {
   readonly expiresAt: number | null;
   /** Undefined where they cannot be read. */
   readonly keys: readonly AuthorizedKey[] | undefined;
+  /** `some`: others may open the account too; `assumed`: sshd could not be asked where they are, these are of the usual files. */
+  readonly keysAre: "all" | "some" | "assumed";
 }
 
 export interface AccountList {

@@ -49,8 +49,11 @@ export type SshConfig =
   | { readonly is: "unknown"; readonly reason: string };
 
 export interface SshServer {
-  /** @returns undefined where no sshd is installed. */
-  readonly config: (signal: AbortSignal) => Promise<SshConfig | undefined>;
+  /**
+   * @param user asks what holds for a connection of this user from elsewhere; without one, for what holds whoever comes.
+   * @returns undefined where no sshd is installed.
+   */
+  readonly config: (signal: AbortSignal, user?: string) => Promise<SshConfig | undefined>;
 }
 
 /** A port that the network reaches. */

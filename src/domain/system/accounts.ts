@@ -25,10 +25,11 @@ const mostPages = 4;
 const refusesLogin = (shell: string): boolean => /\/(nologin|false|sync|shutdown|halt)$/.test(shell);
 
 /** Null where what decides cannot be read. */
-function canSignIn({ shell, expiresAt, password, keys }: Account, now: number): boolean | null {
+function canSignIn({ shell, expiresAt, password, keys, keysAre }: Account, now: number): boolean | null {
   if (refusesLogin(shell) || (expiresAt !== null && expiresAt <= now)) return false;
-  if (password === "set" || password === "none" || (keys?.length ?? 0) > 0) return true;
-  return password === "unknown" || keys === undefined ? null : false;
+  const hasKey = keysAre !== "assumed" && (keys?.length ?? 0) > 0;
+  if (password === "set" || password === "none" || hasKey) return true;
+  return password === "unknown" || keys === undefined || keysAre !== "all" ? null : false;
 }
 
 const show = (account: Account, now: number): UserEntry => ({
