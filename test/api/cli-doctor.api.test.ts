@@ -63,6 +63,20 @@ describe("steward doctor", () => {
     expect({ code, done }).toEqual({ code: 0, done: ["turned"] });
   });
 
+  it("shows the plans of all fixes in a dry run, and asks and changes nothing", async () => {
+    const done = mending();
+    const { code, out, err } = await steward("doctor --fix --dry-run");
+    expect({ code, err, done }).toEqual({ code: 1, err: "", done: [] });
+    expect(out).toMatch(
+      /\nvital: mend \(moderate\)\n {2}1\. turn it off and on\n\nFound trouble: 1 failed of 2 checks/,
+    );
+    expect(JSON.parse((await steward("doctor --fix --dry-run --json")).out)).toMatchObject({
+      fixes: [{ check_id: "vital", plan: { dry_run: true, steps: ["turn it off and on"] }, result: null }],
+    });
+    expect(await steward("doctor --dry-run")).toMatchObject(refusal("--dry-run needs --fix"));
+    expect(done).toEqual([]);
+  });
+
   it("reports fixes as JSON with --yes", async () => {
     const done = mending();
     expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject(

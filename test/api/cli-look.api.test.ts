@@ -128,6 +128,9 @@ describe("steward services", () => {
     );
     expect((await steward("services mask cron --dry-run")).out).toContain("mask cron.service");
     expect(await steward("services restart no-such")).toMatchObject(refusal("NOT_FOUND"));
+    service.units.become("dbus.service", {});
+    expect(await steward("services restart dbus")).toMatchObject(refusal("(confirm it with --confirm"));
+    expect((await steward("services restart dbus --dry-run")).out).toContain("it takes --confirm");
     expect(await steward("services restart cron", withScopes("services:restart:ssh.service"))).toMatchObject(
       refusal("lacks the scope services:restart:cron.service"),
     );

@@ -2,6 +2,7 @@ import { type Answer, ApiError } from "#client/index.ts";
 import type { Sleep } from "#client/sleep.ts";
 import { type ApprovalStatus, approvalListLimit, approvalStatuses } from "#contract/approvals.ts";
 import { defined, isRecord, isString } from "#kernel/values.ts";
+import { inOwnWords } from "../core/advice.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { ioOfPlan, isWanted, printPlan } from "../core/plan.ts";
@@ -154,7 +155,7 @@ function addApproveCommand(program: Command, ports: CommandPorts): void {
       if (options.json) printJson(io, approval);
       else {
         io.out(
-          `${oneLine(`${approval.id}: ${approval.status}${approval.error ? `: ${approval.error.message}` : ""}`)}\n`,
+          `${oneLine(`${approval.id}: ${approval.status}${approval.error ? `: ${inOwnWords(approval.error.message)}` : ""}`)}\n`,
         );
         if (approval.result !== null) printJson(io, approval.result);
       }

@@ -11,6 +11,7 @@ import {
 import type { Plan } from "#contract/operation.ts";
 import { untilAborted } from "#kernel/async.ts";
 import { counted } from "#kernel/text.ts";
+import { inOwnWords } from "../core/advice.ts";
 import { type Command, NamedOption } from "../core/command.ts";
 import { commandFor, withPlan } from "../core/connect.ts";
 import { explainError, Interrupted, isRefused } from "../core/errors.ts";
@@ -86,6 +87,7 @@ function printFixed(io: Io, { success, message, steps }: FixResult): void {
 
 interface DoctorOptions {
   readonly fix?: boolean;
+  readonly dryRun?: boolean;
   readonly check?: string;
   readonly category?: string;
   readonly yes?: boolean;
@@ -206,16 +208,16 @@ async function fixOne(
     throw error;
   });
   if (plan instanceof ApiError) {
-    ports.io.out(`\n${id}\nleft alone: ${oneLine(plan.message)}\n`);
+    ports.io.out(`\n${id}\nleft alone: ${oneLine(inOwnWords(plan.message))}\n`);
     return { check: result, plan: null, fix: null };
   }
   const isRisky = plan.risk === "risky";
   const leftAlone = { check: result, plan, fix: null };
   const isOver = plan.steps.length === 0;
-  const shownTo = isOver ? io : ioOfPlan(ports, options);
+  const shownTo = isOver || options.dryRun ? io : ioOfPlan(ports, options);
   shownTo.out(`\n${id}: ${plan.fix_id ?? "fix"} (${plan.risk ?? "no risk said"})\n`);
   printPlan(shownTo, plan);
-  if (isOver) return leftAlone;
+  if (isOver || options.dryRun) return leftAlone;
   if (isRisky && options.yes && !options.confirm) {
     io.out("left alone: it is risky (--yes --confirm does it without asking)\n");
     return leftAlone;
@@ -263,6 +265,7 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .command("doctor")
     .description("run the health checks, and fix what they find")
     .option("--fix", "show what would be done about each finding, ask, and do it")
+    .option("--dry-run", "with --fix: show what would be done, and do nothing")
     .addOption(new NamedOption("--check <id>", "only this check, and now", "check"))
     .option("--category <name>", "only checks of this category")
     .option("--why", "below each finding: what it means, and what to do")
@@ -275,7 +278,8 @@ nothing is fixed, and those of plugins are left out.
 
 Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`)
     .action(async (options: DoctorOptions, command: Command) => {
-      if (options.fix && options.json && !options.yes)
+      if (options.dryRun && !options.fix) command.error("error: --dry-run needs --fix: nothing is done without");
+      if (options.fix && options.json && !options.yes && !options.dryRun)
         command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");
       const found = await findProblems(ports, options, command);
       const { results, connection, startFaults } = found;

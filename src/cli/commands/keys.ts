@@ -5,6 +5,7 @@ import { operations } from "#contract/index.ts";
 import { roles } from "#contract/scopes.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
+import { inOwnWords } from "../core/advice.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument, SuggestingArgument } from "../core/command.ts";
 import { parseDuration } from "../core/log-time.ts";
@@ -118,7 +119,7 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
     print(io, { operation, resource, allowed, because }) {
       const what = resource === null ? operation : `${operation} ${resource}`;
       io.out(`${oneLine(`${what}: ${allowed ? "allowed" : "not allowed"}`)}\n`);
-      for (const { kind, message } of because) io.out(`  ${oneLine(`${kind}: ${message}`)}\n`);
+      for (const { kind, message } of because) io.out(`  ${oneLine(`${kind}: ${inOwnWords(message)}`)}\n`);
     },
   });
   const revoke = keys

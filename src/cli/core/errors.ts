@@ -2,6 +2,7 @@ import { ApiError, mayPass } from "#client/api-error.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { type JsonObject, recordsIn } from "#kernel/values.ts";
 import { oneLine, severalLines } from "../output/output.ts";
+import { inOwnWords } from "./advice.ts";
 import { NoService } from "./no-service.ts";
 
 /** Ended by Ctrl-C; all messages have been printed. */
@@ -95,7 +96,7 @@ function furtherFaults({ details }: ApiError): readonly string[] {
 function messageOf(error: unknown): string {
   if (error instanceof ApiError) {
     const request = error.requestId === undefined ? "" : `, request ${error.requestId}`;
-    const first = oneLine(`${error.message} (${error.code}${request})${scopeRemedy(error)}`);
+    const first = oneLine(`${inOwnWords(error.message)} (${error.code}${request})${scopeRemedy(error)}`);
     return [first, ...furtherFaults(error)].join("\n");
   }
   if (error instanceof TypeError && error.cause instanceof Error)

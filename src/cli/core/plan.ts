@@ -4,6 +4,7 @@ import { Plan } from "#contract/operation.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { isString } from "#kernel/values.ts";
 import { type Io, oneLine, paintError, screenOf } from "../output/output.ts";
+import { inOwnWords } from "./advice.ts";
 import type { Person } from "./ports.ts";
 
 /** The plan in the answer to a dry run. @throws Error when it is something else: the operation has then been done. */
@@ -36,7 +37,7 @@ export function planLines(plan: Plan): readonly string[] {
     ...(bytes > 0 ? [`to download: ${formatBytes(bytes)}`] : []),
     ...(frees === undefined ? [] : [`becomes free: ${formatBytes(frees)}`]),
     ...(reboot ? ["needs a reboot afterwards"] : []),
-  ].map(oneLine);
+  ].map((line) => oneLine(inOwnWords(line)));
 }
 
 export function printPlan(io: Io, plan: Plan): void {
