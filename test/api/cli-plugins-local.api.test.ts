@@ -71,7 +71,12 @@ describe("steward plugins new", () => {
     const path = join(folder, "ages");
     expect(await make("ages")).toEqual(
       printed(
-        `${path}: README.md, check.py, plugin.yaml, test_check.py\ntest it there: python3 -B -m unittest\nsee what the service would say of it: steward plugins validate ${path}\n`,
+        `${path}: README.md, check.py, plugin.yaml, test_check.py
+test it there: python3 -B -m unittest
+install it: sudo cp -r ${path} /etc/steward/plugins/ages && sudo chown -R root:root /etc/steward/plugins/ages
+see what the service would say of it: sudo steward plugins validate /etc/steward/plugins/ages
+let it run: steward plugins enable ages
+`,
       ),
     );
     expect(await make("ages")).toEqual(complaint(`steward: cannot make ${path}: it is there already\n`));

@@ -345,7 +345,9 @@ describe("trust in a plugin folder", () => {
       expect(await faultAt("one")).toMatch(/one belongs to user 1234/);
       chownSync(at("one"), 0, 0);
       chownSync(dir(), 1234, 0);
-      expect(await faultAt("one")).toMatch(/first belongs to user 1234/);
+      expect(await faultAt("one")).toMatch(
+        /first belongs to user 1234, .* \(copy the plugin to a plugin directory: \/etc\/steward\/plugins/,
+      );
     },
   );
 
@@ -358,8 +360,11 @@ describe("trust in a plugin folder", () => {
       chmodSync(at("one", "run"), 0o755);
       chmodSync(dir(), 0o750);
       expect(await faultAt("one")).toMatch(
-        /first is closed to the user that the plugin runs as \(chmod o\+x \S+first\)/,
+        /first is closed to the user that the plugin runs as \(copy the plugin to a plugin directory: \/etc\/steward\/plugins/,
       );
+      chmodSync(dir(), 0o755);
+      chmodSync(at("one"), 0o750);
+      expect(await faultAt("one")).toMatch(/one is closed .* \(chmod o\+x \S+one\)/);
       write(at("one"), ["permissions: { user: root }"]);
       expect(await faultAt("one")).toBe("no fault");
     },

@@ -16,16 +16,28 @@ export interface Owner {
   readonly uid: number;
 }
 
+/** Directories on the way are not the plugin's: whoever closed one, or gave it to a user, had a reason. */
+const putElsewhere = "copy the plugin to a plugin directory: /etc/steward/plugins, unless plugins.dirs names others";
+
+interface Standing {
+  /** Where others may have entries of their own, as in /tmp. */
+  readonly isShared?: boolean;
+  /** What helps, instead of another owner or mode. */
+  readonly remedy?: string;
+}
+
 /** What only root or the service itself may change. @throws Distrusted */
-export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, isShared = false): void {
+export function requireTrusted(path: string, stat: BigIntStats, { uid }: Owner, standing: Standing = {}): void {
+  const { isShared = false, remedy } = standing;
   if (stat.uid !== 0n && stat.uid !== BigInt(uid)) {
     const whom = uid === 0 ? "root" : "root or to the user of the service";
-    throw new Distrusted(`${path} belongs to user ${stat.uid}, and has to belong to ${whom} (chown root ${path})`);
+    const help = remedy ?? `chown root ${path}`;
+    throw new Distrusted(`${path} belongs to user ${stat.uid}, and has to belong to ${whom} (${help})`);
   }
   // In a folder such as /tmp, nobody can put something else in the place of what is not theirs.
   if (isShared && isSticky(stat)) return;
   if (!stat.isSymbolicLink() && isWritableByOthers(stat)) {
-    throw new Distrusted(`${path} may be changed by others than its owner (chmod go-w ${path})`);
+    throw new Distrusted(`${path} may be changed by others than its owner (${remedy ?? `chmod go-w ${path}`})`);
   }
 }
 
@@ -42,7 +54,7 @@ export function requireTrustedWay(path: string, owner: Owner): void {
     if (stat.isSymbolicLink()) {
       throw new Distrusted(`${parent} is a link (name the folder that it leads to in plugins.dirs)`);
     }
-    requireTrusted(parent, stat, owner, true);
+    requireTrusted(parent, stat, owner, { isShared: true, remedy: putElsewhere });
   }
 }
 
@@ -62,7 +74,7 @@ export function requireTrustedFile(path: string, owner: Owner): void {
     }
     const next = join(reached, name);
     const stat = lstatSync(next, { bigint: true });
-    requireTrusted(next, stat, owner, stat.isDirectory());
+    requireTrusted(next, stat, owner, { isShared: stat.isDirectory() });
     if (!stat.isSymbolicLink()) {
       reached = next;
       continue;
@@ -79,7 +91,8 @@ export function requireReachable(folder: string): void {
   for (const path of [...foldersAbove(folder), folder]) {
     const { mode } = lstatSync(path, { bigint: true });
     if ((mode & 0o001n) === 0n) {
-      throw new Distrusted(`${path} is closed to the user that the plugin runs as (chmod o+x ${path})`);
+      const remedy = path === folder ? `chmod o+x ${path}` : putElsewhere;
+      throw new Distrusted(`${path} is closed to the user that the plugin runs as (${remedy})`);
     }
   }
 }

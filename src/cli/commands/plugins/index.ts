@@ -5,6 +5,7 @@ import { type PluginType, pluginTypes } from "#contract/plugins.ts";
 import { answerCommand, changeCommand, valueCommand } from "../../core/answer-command.ts";
 import { type Command, namedArgument } from "../../core/command.ts";
 import type { CommandPorts } from "../../core/ports.ts";
+import { quoted } from "../../core/service.ts";
 import { printFields } from "../../output/fields.ts";
 import { type Io, oneLine } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
@@ -145,8 +146,9 @@ Nothing that is there is written over.`)
         parent: resolve(dir),
       });
       io.out(`${oneLine(path)}: ${files.join(", ")}\n`);
+      const installed = `/etc/steward/plugins/${name}`;
       io.out(
-        `test it there: ${runTest}\nsee what the service would say of it: steward plugins validate ${oneLine(path)}\n`,
+        `test it there: ${runTest}\ninstall it: sudo cp -r ${quoted(path)} ${installed} && sudo chown -R root:root ${installed}\nsee what the service would say of it: sudo steward plugins validate ${installed}\nlet it run: steward plugins enable ${name}\n`,
       );
     });
 }
