@@ -17,7 +17,7 @@ export const checkMeanings = {
     remedy: "Find the directory with very many small files (du --inodes -x PATH | sort -n | tail) and remove them.",
   },
   memory: {
-    meaning: "Little memory is left that can be had without swapping: the OOM killer may soon end a process.",
+    meaning: "Little memory is available without swapping: the OOM killer may soon kill a process.",
     remedy: "Find what uses it (ps aux --sort=-rss | head), limit or restart it, or add memory.",
   },
   swap_usage: {
@@ -26,18 +26,18 @@ export const checkMeanings = {
   },
   cpu_load: {
     meaning: "The processors have been busy nearly all the time: work waits.",
-    remedy: "See what runs (top); if that is meant, raise the thresholds or set `over: 10m`.",
+    remedy: "See what runs (top); if the load is expected, raise the thresholds or set `over: 10m`.",
   },
   file_descriptors: {
     meaning: "A process, or the system, has nearly as many files open as it may: the next open or connection fails.",
-    remedy: "Look for a leak (ls /proc/PID/fd); if the number is meant, raise LimitNOFILE= of the unit.",
+    remedy: "Look for a leak (ls /proc/PID/fd); if the number is expected, raise LimitNOFILE= of the unit.",
   },
   zombie_processes: {
     meaning: "A program does not collect its ended children: they keep process numbers until it ends.",
-    remedy: "Restart the parent that the message names, and report the fault to its makers.",
+    remedy: "Restart the parent that the message names, and report the bug to its developers.",
   },
   systemd_failed: {
-    meaning: "A unit of systemd has failed: what it should do is not done.",
+    meaning: "A unit of systemd has failed: its work is not being done.",
     remedy: "Read why (systemctl status UNIT, journalctl -u UNIT), fix that, then start it.",
   },
   unit_restart_loops: {
@@ -45,7 +45,7 @@ export const checkMeanings = {
     remedy: "Read why it ends (journalctl -u UNIT), and stop it until that is fixed.",
   },
   time_sync: {
-    meaning: "The clock is set by nobody, or not yet: it will drift, and certificates, logs and logins go wrong.",
+    meaning: "Nothing sets the clock, or not yet: it will drift, and certificates, logs and logins go wrong.",
     remedy: "Enable a time service (timedatectl set-ntp true) and let NTP out (UDP port 123).",
   },
   dns_resolution: {
@@ -53,16 +53,16 @@ export const checkMeanings = {
     remedy: "Check the server and the way to it, and correct /etc/resolv.conf or what writes it.",
   },
   network_connectivity: {
-    meaning: "The host has no way out, or one of several is down.",
+    meaning: "The host has no default route, or one of several is down.",
     remedy:
-      "Check the link and the default route (ip link, ip route); where that is meant, set `health.isolated: true`.",
+      "Check the link and the default route (ip link, ip route); on a host that is meant to be isolated, set `health.isolated: true`.",
   },
   package_status: {
     meaning: "The package database is in a state in which updates cannot be installed, or packages get none.",
     remedy: "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
   },
   security_updates: {
-    meaning: "Known vulnerabilities are not closed, or the package lists are too old to know.",
+    meaning: "Known vulnerabilities are not fixed, or the package lists are too old to tell.",
     remedy: "Install the security updates; if the lists are old, find out why they are not refreshed.",
   },
   reboot_required: {
@@ -75,7 +75,7 @@ export const checkMeanings = {
       "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
   },
   oom_kills: {
-    meaning: "Memory ran out, and the kernel killed a process to get some.",
+    meaning: "Memory ran out, and the kernel killed a process to free some.",
     remedy: "Give the process more memory or a limit of its own (MemoryMax=), and see that it was started again.",
   },
   journal_size: {
@@ -91,15 +91,15 @@ export const checkMeanings = {
     remedy: "See which device (cat /proc/mdstat, mdadm --detail), replace it, and make sure that there is a backup.",
   },
   ssh_config: {
-    meaning: "sshd admits more than it should, or would not start with its present configuration.",
+    meaning: "sshd permits too much, or would not start with its present configuration.",
     remedy: "Change the named option in sshd_config, test it (sshd -t) and reload, with a session kept open.",
   },
   firewall: {
-    meaning: "A port is open to the network and no packet filter of this host stands before it.",
+    meaning: "A port is open to the network and no packet filter of this host protects it.",
     remedy: "Filter what comes in (nftables, ufw, firewalld), or bind the service to the addresses that need it.",
   },
   pressure: {
-    meaning: "Work stands still for a good part of the time because processors, memory or disks are short.",
+    meaning: "Tasks are stalled for much of the time because processors, memory or disks are overloaded.",
     remedy: "See what uses the named resource (top, iotop), and limit it or give the host more.",
   },
   kernel_errors: {
@@ -115,11 +115,11 @@ export const checkMeanings = {
     remedy: "Extend the pool or its metadata (lvextend), or remove snapshots and volumes that are not needed.",
   },
   filesystem_health: {
-    meaning: "A file system has errors on record: data was not read or written as it should be.",
+    meaning: "A file system has errors on record: data was not read or written correctly.",
     remedy: "Check backups first; then scrub or repair it (btrfs scrub, zpool status -v, e2fsck) and test the disk.",
   },
   smart: {
-    meaning: "A disk says of itself that it is failing, worn out or too hot.",
+    meaning: "A disk reports that it is failing, worn out or too hot.",
     remedy: "Make sure that there is a backup and replace the disk; for heat, check the air flow.",
   },
   unit_memory: {
@@ -128,22 +128,22 @@ export const checkMeanings = {
   },
   conntrack: {
     meaning: "The kernel's table of connections is nearly full: when it is, new connections are dropped.",
-    remedy: "See who opens them (conntrack -L), and raise net.netfilter.nf_conntrack_max if that is meant.",
+    remedy: "See who opens them (conntrack -L), and raise net.netfilter.nf_conntrack_max if that is expected.",
   },
   temperature: {
     meaning: "A part of the hardware is about as hot as it may be: it slows down, and may switch off or break.",
     remedy: "Check fans, dust and the temperature of the room.",
   },
   clock_offset: {
-    meaning: "The clock is wrong by more than programs bear, although a time service runs.",
+    meaning: "The clock is wrong by more than programs tolerate, although a time service runs.",
     remedy: "Ask the time service for its sources (chronyc sources, timedatectl timesync-status).",
   },
   endpoints: {
-    meaning: "An address that the settings want checked does not answer as it should, or too slowly.",
+    meaning: "An address in the settings does not answer as expected, or answers too slowly.",
     remedy: "Check the service behind it and the way to it.",
   },
   containers: {
-    meaning: "A container does not do its work: it crashes, is unhealthy, or was killed for its memory.",
+    meaning: "A container does not work: it crashes, is unhealthy, or was killed for its memory.",
     remedy: "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
   },
   backup_age: {

@@ -130,7 +130,7 @@ function healthWork(parts: WorkParts): WorkOf<"checks" | "monitoring" | "fix"> {
         }
         const { steps, ...rest } = plan;
         await announce({ found, plan: { ...rest, steps: steps.map(({ action }) => ({ action })) } });
-        if (steps.length === 0) throw new Error(plan.reason ?? "there is nothing that it could do");
+        if (steps.length === 0) throw new Error(plan.reason ?? "there is nothing to do");
         const reports = await carryOutSteps(fix, plan, { signal }, systemClock);
         const { found: after } = await inspect(health, id, signal);
         return { steps: reports, after };

@@ -172,7 +172,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     });
     expect((await fix("vital")).json).toMatchObject({
       success: true,
-      message: "mend is done; what is left is another matter: also worn out",
+      message: "mend is done; another problem remains: also worn out",
       check: { status: "fail", fixable: true, fix_id: "rebuild" },
     });
   });
@@ -186,7 +186,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     expect((await fix("vital", { body: { confirm: true } })).json).toMatchObject({
       success: true,
       message:
-        "rebuild did all its steps (rebuild it: done); whether it helped is not known: The check itself failed: nobody answers",
+        "rebuild completed all its steps (rebuild it: done); it is unknown whether it helped: The check itself failed: nobody answers",
       check: { status: "fail", fixable: false },
     });
     const reply = await fix("vital");
@@ -213,7 +213,7 @@ describe("POST /health/checks/{check_id}/fix", () => {
     gate.resolve("over");
     expect((await reply).json).toMatchObject({
       success: false,
-      message: "mend did all its steps; whether it helped is not known: the service is stopping",
+      message: "mend completed all its steps; it is unknown whether it helped: the service is stopping",
       check: { message: "vital is fail" },
     });
     await closed;
@@ -470,7 +470,7 @@ describe("the scopes of a fix", () => {
     plan(["a.service", "app-1.service"]);
     expect(await bothWays(narrowed)).toMatchObject({ status: 200 });
     expect(done).toEqual(["restart"]);
-    service.fixes.mend.planned = { steps: [], reason: "no unit is failed any more" };
+    service.fixes.mend.planned = { steps: [], reason: "no unit is in the failed state any more" };
     expect(await bothWays(narrowed)).toMatchObject({ status: 200 });
   });
 

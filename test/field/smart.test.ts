@@ -157,7 +157,7 @@ describeCases("smart", ({ path, text }) => {
     };
     const outcome = await check(await createSmartDisks({ exec }).list(signal));
     expect(outcome.status).toBe("pass");
-    expect(outcome.message).toMatch(/^1 disk without trouble, not read: \/dev\/sda \(.+\)$/);
+    expect(outcome.message).toMatch(/^1 disk without problems, not read: \/dev\/sda \(.+\)$/);
     expect(outcome.details).toMatchObject({ unread: [{ name: "/dev/sda", reason: expect.any(String) }] });
   });
 });

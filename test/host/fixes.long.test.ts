@@ -82,7 +82,7 @@ describeOnHost("the fix of services and of the clock", { checks: ["systemd_faile
       expect(await fix("systemd_failed")).toMatchObject({
         success: false,
         steps: [
-          { message: "what the unit asserts is not so; it is failed" },
+          { message: "an assertion of the unit does not hold; it is failed" },
           { message: "systemd did not start it: a condition of the unit is not met" },
           { message: "Unit not-there.service not found." },
           { message: expect.stringMatching(/^Operation refused/) },

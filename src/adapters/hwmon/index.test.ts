@@ -26,7 +26,7 @@ it("a temperature sensor that cannot be read is named, and hides no other", asyn
   );
   expect(outcome).toMatchObject({
     status: "pass",
-    message: "Nothing is too hot: 45 °C at most (nvme temp1 (nvme0))",
+    message: "All temperatures are normal: 45 °C at most (nvme temp1 (nvme0))",
     details: { unreadable: [{ name: "nvme temp1 (nvme1)", unreadable: "EISDIR" }] },
   });
 });

@@ -90,7 +90,7 @@ export interface Check {
 }
 
 /** The end of a sentence about what is no trouble there. */
-export const asIsolated = "as on a host that is meant to have no way out (isolated)";
+export const asIsolated = "as expected on an isolated host";
 
 export const skip = (message: string, details: Outcome["details"] = {}): Outcome => ({
   status: "skip",

@@ -46,7 +46,7 @@ export async function carryOutSteps(
 }
 
 /** Reason of a plan without steps that gives none. */
-export const nothingPossible = "there is nothing that it could do";
+export const nothingPossible = "there is nothing to do";
 
 const toldSteps = 3;
 
@@ -72,12 +72,12 @@ export function verdict(
   if ("error" in after.details)
     return {
       success: true,
-      message: `${fixId} did all its steps (${toldOf(steps)}); whether it helped is not known: ${after.message}`,
+      message: `${fixId} completed all its steps (${toldOf(steps)}); it is unknown whether it helped: ${after.message}`,
     };
   const isBetter = statusRank[after.status] < statusRank[before.status];
   if (statusRank[after.status] === 0) return { success: true, message: `${fixId} is done: ${after.message}` };
   if (after.fix_id !== fixId)
-    return { success: true, message: `${fixId} is done; what is left is another matter: ${after.message}` };
+    return { success: true, message: `${fixId} is done; another problem remains: ${after.message}` };
   const rest = isBetter ? "it is better, but not healthy" : "it is not enough";
   return { success: true, message: `${fixId} is done (${toldOf(steps)}); ${rest}: ${after.message}` };
 }

@@ -151,7 +151,7 @@ async function carryOut(state: State, found: Found, asked: Asked, onOperation: O
     // What a run says that the end of the service cut short is not so.
     const rest = { fix_id: fixId, steps: [...reports], check: shutdown.signal.aborted ? before : after, risk };
     if (shutdown.signal.aborted && !reports.some(({ status }) => status === "failed")) {
-      const message = `${fixId} did all its steps; whether it helped is not known: ${errorMessage(shutdown.signal.reason)}`;
+      const message = `${fixId} completed all its steps; it is unknown whether it helped: ${errorMessage(shutdown.signal.reason)}`;
       return { ...rest, success: false, message };
     }
     const { success, message } = verdict(fixId, reports, before, after);

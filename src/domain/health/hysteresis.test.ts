@@ -29,11 +29,11 @@ describe("a threshold", () => {
     expect(statusesOf([80, 73, 71.9], thresholds, 10)).toEqual(["warn", "warn", "pass"]);
     expect(statusesOf([80, 79.9], thresholds, 0)).toEqual(["warn", "pass"]);
     const of = (value: number, settings: Settings = {}) =>
-      createGrader(settings).gradeLow(value, { warn: 10, fail: 2 }, "/srv");
+      createGrader(settings).gradeLow(value, { warn: 10, fail: 2 }, "/srv", String);
     const warned: Settings = { previous: { status: "warn", objects: { "/srv": "warn" } } };
     expect([of(10), of(9.9), of(2), of(1.9)]).toEqual(["pass", "warn", "warn", "fail"]);
     expect([of(10.2, warned), of(10.25, warned)]).toEqual(["warn", "pass"]);
-    expect(createGrader({}).gradeLow(0, { warn: 0, fail: 0 }, "/srv")).toBe("pass");
+    expect(createGrader({}).gradeLow(0, { warn: 0, fail: 0 }, "/srv", String)).toBe("pass");
   });
 });
 
@@ -77,8 +77,8 @@ describe("the outcome of a run", () => {
     expect([grader.grade(79, thresholds, "/srv"), grader.grade(79, thresholds, "/")]).toEqual(["warn", "pass"]);
     expect(grader.finish(outcome("warn"))).toEqual({
       status: "warn",
-      message: "said (/srv counts as warn until it is below 78 again)",
-      details: { held: [{ object: "/srv", status: "warn", until: "below 78" }] },
+      message: "said (/srv stays at warn until below 78 %)",
+      details: { held: [{ object: "/srv", status: "warn", until: "below 78 %" }] },
       graded: { "/srv": "warn" },
     });
   });
@@ -93,9 +93,9 @@ describe("the outcome of a run", () => {
   });
 
   it("is an error for NaN", () => {
-    expect(() => createGrader({}).grade(Number.NaN, thresholds)).toThrow("cannot grade a figure: it is no number");
-    expect(() => createGrader({}).gradeLow(Number.NaN, thresholds, "/srv")).toThrow(
-      "cannot grade /srv: it is no number",
+    expect(() => createGrader({}).grade(Number.NaN, thresholds)).toThrow("cannot grade a figure: not a number");
+    expect(() => createGrader({}).gradeLow(Number.NaN, thresholds, "/srv", String)).toThrow(
+      "cannot grade /srv: not a number",
     );
     expect(createGrader({}).grade(Number.POSITIVE_INFINITY, thresholds)).toBe("fail");
   });

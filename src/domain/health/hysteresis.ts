@@ -20,7 +20,7 @@ interface Thresholds {
 
 /** @throws RangeError: a comparison with it is false, so that it would pass. */
 function requireNumber(value: number, object: string): void {
-  if (Number.isNaN(value)) throw new RangeError(`cannot grade ${object === "" ? "a figure" : object}: it is no number`);
+  if (Number.isNaN(value)) throw new RangeError(`cannot grade ${object === "" ? "a figure" : object}: not a number`);
 }
 
 type Reaches = (threshold: number, isHeld: boolean) => boolean;
@@ -30,17 +30,28 @@ function gradeBy(reaches: Reaches, { warn, fail }: Thresholds, before: Grade): G
   return reaches(warn, before !== "pass") ? "warn" : "pass";
 }
 
+/** A figure with its unit, for messages. */
+export type FormatFigure = (value: number) => string;
+
+const figure = (value: number): number => Number(value.toPrecision(4));
+const percent: FormatFigure = (value) => `${figure(value)} %`;
+/** Figures in a unit that has a name. */
+export const inUnit =
+  (unit: string): FormatFigure =>
+  (value) =>
+    `${figure(value)} ${unit}`;
+
 export interface Grader {
   /** Grades a figure, the greater the worse. @param object whose figure it is, where a check has several. */
   readonly grade: (value: number, thresholds: Thresholds, object?: string) => Grade;
   /** Grades a figure of which little is bad, such as free space: it enters a state below a threshold. */
-  readonly gradeLow: (value: number, thresholds: Thresholds, object: string) => Grade;
+  readonly gradeLow: (value: number, thresholds: Thresholds, object: string, formatLow: FormatFigure) => Grade;
   /** The outcome with what the next run has to know, and with what is held where something is. */
   readonly finish: (outcome: Outcome) => Outcome;
 }
 
-/** Grades the figures of one run of a check, by those of the run before. */
-export function createGrader(settings: Pick<CheckSettings, "margin" | "previous">): Grader {
+/** Grades the figures of one run of a check, by those of the run before. @param format their unit, percent unless given. */
+export function createGrader(settings: Pick<CheckSettings, "margin" | "previous">, format = percent): Grader {
   const { margin = defaultMarginPercent, previous } = settings;
   const share = margin / 100;
   const graded = new Map<string, Exclude<Grade, "pass">>();
@@ -55,7 +66,6 @@ export function createGrader(settings: Pick<CheckSettings, "margin" | "previous"
     if (status !== "pass" && graded.size < mostObjects && object.length <= longestName) graded.set(object, status);
     return status;
   };
-  const figure = (value: number): number => Number(value.toPrecision(4));
 
   return {
     grade(value, thresholds, object = "") {
@@ -64,26 +74,26 @@ export function createGrader(settings: Pick<CheckSettings, "margin" | "previous"
       const reaches: Reaches = (threshold, isHeld) => value >= (isHeld ? leaving(threshold) : threshold);
       const status = gradeBy(reaches, thresholds, before(object));
       if (status !== "pass" && value < thresholds[status])
-        held.push({ object, status, until: `below ${figure(leaving(thresholds[status]))}` });
+        held.push({ object, status, until: `below ${format(leaving(thresholds[status]))}` });
       return remember(object, status);
     },
-    gradeLow(value, thresholds, object) {
+    gradeLow(value, thresholds, object, formatLow) {
       requireNumber(value, object);
       const leaving = (threshold: number): number => threshold * (1 + share);
       const reaches: Reaches = (threshold, isHeld) => value < (isHeld ? leaving(threshold) : threshold);
       const status = gradeBy(reaches, thresholds, before(object));
       if (status !== "pass" && value >= thresholds[status])
-        held.push({ object, status, until: `at least ${figure(leaving(thresholds[status]))}` });
+        held.push({ object, status, until: `at least ${formatLow(leaving(thresholds[status]))}` });
       return remember(object, status);
     },
     finish(outcome) {
       const [first] = held;
       const result = graded.size === 0 ? outcome : { ...outcome, graded: Object.fromEntries(graded) };
       if (first === undefined) return result;
-      const subject = first.object === "" ? "this" : first.object;
+      const subject = first.object === "" ? "this check" : first.object;
       return {
         ...result,
-        message: `${outcome.message} (${subject} counts as ${first.status} until it is ${first.until} again)`,
+        message: `${outcome.message} (${subject} stays at ${first.status} until ${first.until})`,
         details: { ...outcome.details, held: held.map(({ object, status, until }) => ({ object, status, until })) },
       };
     },

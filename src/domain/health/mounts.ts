@@ -1,5 +1,5 @@
 import { type CheckSettings, thresholdsFor } from "./check.ts";
-import type { Grader } from "./hysteresis.ts";
+import type { FormatFigure, Grader } from "./hysteresis.ts";
 
 interface MountFigures {
   readonly path: string;
@@ -33,10 +33,11 @@ export function gradeMount(
   own: Thresholds,
   settings: CheckSettings,
   { grade, gradeLow }: Grader,
+  formatFree: FormatFigure,
 ): Grade {
   const { warn = 0, fail = 0 } = { ...settings.freeBelow, ...mountSettings(path, settings).freeBelow };
   const byShare = grade(percentUsed, thresholdsOf(path, own, settings), path);
-  return worse(byShare, gradeLow(free, { warn, fail }, `what is left of ${path}`));
+  return worse(byShare, gradeLow(free, { warn, fail }, `free space of ${path}`, formatFree));
 }
 
 /** The worst first, and of those the fullest. */

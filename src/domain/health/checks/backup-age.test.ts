@@ -70,7 +70,7 @@ it("backup_age passes while the newest backup is recent", async () => {
   };
   expect(await run([folder("db")], { folders })).toEqual({
     status: "pass",
-    message: "1 backup of recent age",
+    message: "1 backup, all recent",
     details: { backups: [{ name: "db", status: "pass", last_at: "2026-01-09T11:00:00.000Z", age_hours: 25 }] },
   });
 });
@@ -159,6 +159,6 @@ it("backup_age skips without targets, and warns of a service without a run since
   });
   expect(await check.run({ ignore: [] }, signal)).toMatchObject({
     status: "warn",
-    message: expect.stringContaining("systemd knows of no run of dump.service since boot (its timer"),
+    message: expect.stringContaining("systemd knows of no run of dump.service since boot (name its timer"),
   });
 });

@@ -80,7 +80,7 @@ export function backupAgeCheck(ports: {
     const age = ageOfRun(name, { activeState, result, at: since });
     const isUnknown = age.at === null && !(activeState === "failed" || (result !== "" && result !== "success"));
     if (!isUnknown) return age;
-    return { ...age, fault: `${age.fault} (its timer, named in its place, knows of earlier ones)`, isUnknown: true };
+    return { ...age, fault: `${age.fault} (name its timer instead, which knows of earlier runs)`, isUnknown: true };
   };
   const ageInFolder = async (folder: string, pattern: string, signal: AbortSignal): Promise<Age> => {
     const found = await backupFolders.newest(folder, createIgnore([pattern]), clock.now() + clockStepMs, signal);
@@ -129,9 +129,9 @@ export function backupAgeCheck(ports: {
       if (backupTargets.length === 0) return none();
       const isIgnored = createIgnore(settings.ignore);
       const watched = backupTargets.filter(({ name }) => !isIgnored(name));
-      if (watched.length === 0) return skip("Settings ignore every backup");
+      if (watched.length === 0) return skip("The settings ignore every backup");
       const findings = await Promise.all(watched.map((target) => judge(target, settings, signal)));
-      return combineFindings(findings, `${counted(findings.length, "backup")} of recent age`, {
+      return combineFindings(findings, `${counted(findings.length, "backup")}, all recent`, {
         backups: findings.map(({ name, status, at, ageHours }) => ({
           name,
           status,

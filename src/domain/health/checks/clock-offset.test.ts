@@ -44,12 +44,12 @@ it("clock_offset grades the offset in either direction, up to decades, and fails
   for (const offsetMs of [0, -0, -0.0001])
     expect(await run(offsetMs)).toMatchObject({
       status: "pass",
-      message: "The clock is that of 192.0.2.1",
+      message: "The clock agrees with 192.0.2.1",
       details: { offset_ms: 0 },
     });
   for (const offsetMs of [3 * hourMs, -3 * hourMs, 56 * 365 * 24 * hourMs])
     expect(await run(offsetMs)).toMatchObject({ status: "fail", details: { offset_ms: offsetMs } });
-  await expect(run(Number.NaN)).rejects.toThrow("it is no number");
+  await expect(run(Number.NaN)).rejects.toThrow("not a number");
 });
 
 it("clock_offset skips without a time daemon", async () => {
@@ -67,7 +67,7 @@ it("clock_offset keeps its grade while a clock swings around the threshold", asy
     expect([offsetMs, found.status]).toEqual([offsetMs, "warn"]);
   }
   expect(found.message).toBe(
-    "The clock is 99 ms behind 192.0.2.1 (look at chrony and its source) (this counts as warn until it is below 97.5 again)",
+    "The clock is 99 ms behind 192.0.2.1 (look at chrony and its source) (this check stays at warn until below 97.5 ms)",
   );
 });
 
@@ -82,7 +82,7 @@ describe("clock_offset after the clock was set back since the last answer", () =
     expect(found).toEqual({
       status: "warn",
       message:
-        "The clock was set back since 192.0.2.1 answered last, 180 min in the future: how far away it is now is not known (look at chrony and its source)",
+        "The clock was set back after the last answer of 192.0.2.1, which is now 180 min in the future: the offset is unknown (look at chrony and its source)",
       details: expect.objectContaining({ offset_ms: offsetMs, last_answer_at: "2026-01-01T03:00:00.000Z" }),
       graded: {},
     });

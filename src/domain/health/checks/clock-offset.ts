@@ -1,7 +1,7 @@
 import type { ClockOffsets } from "#domain/ports/clock-offsets.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { type Check, skip, thresholdsFor } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../hysteresis.ts";
 
 const minuteMs = 60_000;
 
@@ -9,7 +9,7 @@ const minuteMs = 60_000;
 const milliseconds = (value: number): number => Number(value.toFixed(3)) + 0;
 
 function distance(offsetMs: number, source: string): string {
-  if (offsetMs === 0) return `The clock is that of ${source}`;
+  if (offsetMs === 0) return `The clock agrees with ${source}`;
   return `The clock is ${Math.abs(offsetMs)} ms ${offsetMs > 0 ? "behind" : "ahead of"} ${source}`;
 }
 
@@ -40,13 +40,13 @@ export const clockOffsetCheck = (ports: { clockOffsets: ClockOffsets; clock: Pic
       stratum,
       last_answer_at: answeredAt === undefined ? null : toTimestamp(answeredAt),
     };
-    const grader = createGrader(settings);
+    const grader = createGrader(settings, inUnit("ms"));
     const status = grader.grade(Math.abs(offsetMs), thresholdsFor({ warn: 100, fail: 1000 }, settings));
     const setBackMs = answeredAt === undefined ? 0 : answeredAt - ports.clock.now();
     // What was behind is further behind since, and what was ahead may be right.
     const isCertain = status === "fail" && offsetMs > 0;
     if (setBackMs > minuteMs && !isCertain) {
-      const message = `The clock was set back since ${source} answered last, ${Math.round(setBackMs / minuteMs)} min in the future: how far away it is now is not known (look at ${program} and its source)`;
+      const message = `The clock was set back after the last answer of ${source}, which is now ${Math.round(setBackMs / minuteMs)} min in the future: the offset is unknown (look at ${program} and its source)`;
       return { status: "warn", message, details, graded: {} };
     }
     const remedy = status === "pass" ? "" : ` (look at ${program} and its source)`;

@@ -20,7 +20,7 @@ it("disk_space names the fullest file system, with the figures of all, or the wo
   });
   expect(await run([small, withLeft(4, "/var"), withLeft(10)])).toEqual({
     status: "fail",
-    message: "/var is 96 % full: 3.7 GiB of 93.1 GiB left; filling up too: /",
+    message: "/var is 96 % full: 3.7 GiB of 93.1 GiB left; also filling up: /",
     graded: { "/var": "fail", "/": "warn" },
     details: {
       path: "/var",
@@ -95,10 +95,10 @@ it("disk_space keeps the grade of a file system until there is room again", asyn
   const previous = { status: "warn", objects: { "/srv": "warn" } } as const;
   expect(await run([withLeft(21, "/srv"), withLeft(21)], { previous })).toMatchObject({
     status: "warn",
-    message: "/srv is 79 % full: 19.6 GiB of 93.1 GiB left (/srv counts as warn until it is below 78 again)",
+    message: "/srv is 79 % full: 19.6 GiB of 93.1 GiB left (/srv stays at warn until below 78 %)",
     details: {
       file_systems: [{ status: "warn" }, { status: "pass" }],
-      held: [{ object: "/srv", status: "warn", until: "below 78" }],
+      held: [{ object: "/srv", status: "warn", until: "below 78 %" }],
     },
   });
 });

@@ -39,14 +39,14 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
       .map(usageOf)
       .map((each) => ({
         ...each,
-        status: gradeMount({ ...each, free: each.availableBytes }, { warn, fail }, settings, grader),
+        status: gradeMount({ ...each, free: each.availableBytes }, { warn, fail }, settings, grader, formatBytes),
       }))
       .sort(byUsage);
     const [worst] = looked;
-    if (worst === undefined) return skip("There is no file system to look at");
+    if (worst === undefined) return skip("There is no file system to check");
 
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
-    const also = others.length === 0 ? "" : `; filling up too: ${listNames(others.map(({ path }) => path))}`;
+    const also = others.length === 0 ? "" : `; also filling up: ${listNames(others.map(({ path }) => path))}`;
     const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
     return grader.finish({
       status: worst.status,

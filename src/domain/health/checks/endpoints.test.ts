@@ -28,7 +28,7 @@ const good: Probe = () => Promise.resolve(healthy);
 it("endpoints passes while all answer, grades latency by settings, and skips without addresses", async () => {
   expect(await run({ website: [900, good], database: [3, good] })).toEqual({
     status: "pass",
-    message: "2 addresses as they should be",
+    message: "2 addresses answering as expected",
     details: {
       endpoints: [
         { name: "website", status: "pass", latency_ms: 900 },

@@ -40,9 +40,9 @@ export function endpointsCheck(ports: { endpoints: readonly Endpoint[]; clock: P
     async run(settings, signal) {
       const isIgnored = createIgnore(settings.ignore);
       const asked = endpoints.filter(({ name }) => !isIgnored(name));
-      if (asked.length === 0) return skip("The settings name no address to ask (probes)");
+      if (asked.length === 0) return skip("The settings name no address to check (probes)");
       const findings = await Promise.all(asked.map((endpoint) => ask(endpoint, settings, signal)));
-      return combineFindings(findings, `${counted(findings.length, "address", "addresses")} as they should be`, {
+      return combineFindings(findings, `${counted(findings.length, "address", "addresses")} answering as expected`, {
         endpoints: findings.map(({ name, status, latencyMs }) => ({ name, status, latency_ms: latencyMs })),
       });
     },

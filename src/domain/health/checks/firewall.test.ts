@@ -24,7 +24,7 @@ describe("firewall", () => {
   it("warns of open ports without a filter, and names them", async () => {
     expect(await run([web, web6, dns], [fakeInputChain()])).toEqual({
       status: "warn",
-      message: "80/tcp (nginx), 53/udp are open to the network, and no rule filters what comes in",
+      message: "80/tcp (nginx), 53/udp are open to the network, and no rule filters incoming traffic",
       details: {
         open_ports: [
           { port: 80, protocol: "tcp", address: "0.0.0.0", filtered: false, program: "nginx" },
@@ -41,12 +41,12 @@ describe("firewall", () => {
   it("passes with a policy or rule that refuses", async () => {
     expect(await run([web6], [drop])).toMatchObject({
       status: "pass",
-      message: "What comes in is filtered: chain input of table filter drops what no rule lets in",
+      message: "Incoming traffic is filtered: chain input of table filter drops what no rule accepts",
       details: { open_ports: [{ filtered: true, program: null }] },
     });
     expect(await run([web], [fakeInputChain({ isRefusing: true })])).toMatchObject({
       status: "pass",
-      message: "What comes in is filtered: chain input of table filter refuses some of it",
+      message: "Incoming traffic is filtered: chain input of table filter rejects part of it",
     });
   });
 
@@ -64,7 +64,7 @@ describe("firewall", () => {
   it("warns when only one address family is filtered", async () => {
     expect(await run([web6], [fakeInputChain({ families: ["ipv4"], policy: "drop" })])).toMatchObject({
       status: "warn",
-      message: "80/tcp is open to the network, and no rule filters what comes in over IPv6",
+      message: "80/tcp is open to the network, and no rule filters incoming traffic over IPv6",
     });
     expect((await run([web], [fakeInputChain({ families: ["ipv4"], policy: "drop" })])).status).toBe("pass");
   });
@@ -74,7 +74,7 @@ describe("firewall", () => {
     expect(await run([web], [], { unreadable })).toMatchObject({
       status: "skip",
       message:
-        "80/tcp (nginx) is open to the network, and whether anything filters cannot be told: /usr/sbin/nft is not installed",
+        "80/tcp (nginx) is open to the network, and it is unknown whether anything filters incoming traffic: /usr/sbin/nft is not installed",
       details: { reasons: unreadable },
     });
     expect((await run([web], [drop], { unreadable })).status).toBe("pass");

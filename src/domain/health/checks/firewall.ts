@@ -15,7 +15,7 @@ function nameAll(ports: readonly OpenPort[], owners: ReadonlyMap<number, SocketO
 }
 
 function sayChain({ table, name, policy }: InputChain): string {
-  return `chain ${name} of table ${table} ${policy === "drop" ? "drops what no rule lets in" : "refuses some of it"}`;
+  return `chain ${name} of table ${table} ${policy === "drop" ? "drops what no rule accepts" : "rejects part of it"}`;
 }
 
 /**
@@ -64,17 +64,17 @@ export const firewallCheck = (ports: { sockets: ListeningSockets; filter: Packet
     if (exposed.length === 0)
       return {
         status: "pass",
-        message: `What comes in is filtered: ${listNames(filtering.map(sayChain), 2)}`,
+        message: `Incoming traffic is filtered: ${listNames(filtering.map(sayChain), 2)}`,
         details,
       };
     const names = nameAll(exposed, owners);
     const are = `${listNames(names, 5)} ${names.length === 1 ? "is" : "are"} open to the network`;
     if (unreadable.length > 0) {
-      const message = `${are}, and whether anything filters cannot be told: ${unreadable.join("; ")}`;
+      const message = `${are}, and it is unknown whether anything filters incoming traffic: ${unreadable.join("; ")}`;
       return { status: "skip", message, details: { ...details, reasons: unreadable } };
     }
     const bare = [...new Set(exposed.flatMap(({ families }) => families))].filter((family) => !filtered.has(family));
     const over = filtered.size === 0 ? "" : ` over ${bare.map((family) => familyNames[family]).join(" and ")}`;
-    return { status: "warn", message: `${are}, and no rule filters what comes in${over}`, details };
+    return { status: "warn", message: `${are}, and no rule filters incoming traffic${over}`, details };
   },
 });

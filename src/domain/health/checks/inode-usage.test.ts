@@ -12,7 +12,7 @@ const run = (mounted: Parameters<typeof createFakeFileSystems>[0], settings: Par
 it("inode_usage names the file systems near their limit, with settings and thresholds by mount point", async () => {
   expect(await run([withLeft(900), withLeft(10, "/var")])).toEqual({
     status: "fail",
-    message: "/var uses 99 % of its inodes: 10 more files fit",
+    message: "/var uses 99 % of its inodes: 10 are left",
     graded: { "/var": "fail" },
     details: {
       path: "/var",
@@ -26,7 +26,7 @@ it("inode_usage names the file systems near their limit, with settings and thres
     },
   });
   const mounted = [withLeft(100), withLeft(20, "/a"), withLeft(0, "/b")];
-  expect(await run(mounted)).toMatchObject({ message: expect.stringMatching(/; running out too: \/a, \/$/) });
+  expect(await run(mounted)).toMatchObject({ message: expect.stringMatching(/; also running out: \/a, \/$/) });
   expect(await run(mounted, { ignore: ["/a", "/b"], warn: 95 })).toMatchObject({ status: "pass" });
   const mounts = { "/var": { warn: 90, freeBelow: { fail: 60 } } };
   const graded = async (left: number) => (await run([withLeft(left, "/var")], { mounts })).status;

@@ -1,7 +1,7 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip, toPercent } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../hysteresis.ts";
 import { byUsage, gradeMount } from "../mounts.ts";
 
 /**
@@ -23,14 +23,18 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
       .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
       .map(({ path, totalInodes, freeInodes }) => {
         const figures = { path, percentUsed: toPercent(totalInodes - freeInodes, totalInodes), free: freeInodes };
-        return { ...figures, totalInodes, status: gradeMount(figures, { warn, fail }, settings, grader) };
+        return {
+          ...figures,
+          totalInodes,
+          status: gradeMount(figures, { warn, fail }, settings, grader, inUnit("inodes")),
+        };
       })
       .sort(byUsage);
     const [worst] = looked;
     if (worst === undefined) return skip("No file system here has a fixed number of inodes");
 
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
-    const also = others.length === 0 ? "" : `; running out too: ${listNames(others.map(({ path }) => path))}`;
+    const also = others.length === 0 ? "" : `; also running out: ${listNames(others.map(({ path }) => path))}`;
     const figures = looked.map(({ path, percentUsed, totalInodes, free }) => ({
       path,
       percent_used: percentUsed,
@@ -39,7 +43,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
     }));
     return grader.finish({
       status: worst.status,
-      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} more files fit${also}`,
+      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}`,
       details: { ...figures[0], file_systems: figures },
     });
   },

@@ -1,7 +1,7 @@
 import type { Journal } from "#domain/ports/journal.ts";
 import { formatBytes } from "#kernel/text.ts";
 import { type Check, skip, toGigabytes } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../hysteresis.ts";
 
 /**
  * Size of the journal files in GB: by default 5 warns, 10 fails. journald keeps at most 4 GiB (4.3 GB) unless SystemMaxUse says
@@ -27,7 +27,7 @@ export const journalSizeCheck = ({ journal }: { journal: Pick<Journal, "size"> }
       memory_bytes: size.memoryBytes,
       files: size.files,
     };
-    const grader = createGrader(settings);
+    const grader = createGrader(settings, inUnit("GB"));
     const status = grader.grade(totalGb, { warn, fail });
     if (status === "pass") return { status, message: `The journal takes ${formatBytes(totalBytes)}`, details };
     return grader.finish({

@@ -79,7 +79,7 @@ it("kernel_errors is quiet about usual messages, old ones and ignored ones, and 
       "pcieport 0000:00:1c.0: AER: Corrected error received: 0000:01:00.0",
       "e1000e 0000:00:19.0 eth0: NIC Link is Down",
     ]),
-  ).toMatchObject({ status: "pass", message: "The kernel reported no trouble in 24 h", details: { errors: [] } });
+  ).toMatchObject({ status: "pass", message: "The kernel reported no problems in 24 h", details: { errors: [] } });
   const error = "I/O error, dev sda, sector 2048 op 0x0:(READ)";
   expect(await run([error], { time: hourAgo - 24 * 3_600_000_000 })).toMatchObject({ status: "pass" });
   expect(await run([error], { ignore: ["sd*"] })).toMatchObject({ status: "pass" });

@@ -67,7 +67,7 @@ export function kernelErrorsCheck(ports: {
     // Warnings, such as a link that flaps, come without any update.
     guardedBy: "failure",
     async run({ ignore }, signal) {
-      if ((await journal.size(signal)) === undefined) return skip("There is no journal to look for kernel messages in");
+      if ((await journal.size(signal)) === undefined) return skip("There is no journal to read kernel messages from");
       const isIgnored = createIgnore(ignore);
       const troubles = troublesIn(await kernelLines(signal), isIgnored);
       const flags = await taint.flags();
@@ -79,7 +79,7 @@ export function kernelErrorsCheck(ports: {
         })),
         ...tainted,
       ];
-      return combineFindings(findings, `The kernel reported no trouble in ${windowHours} h`, {
+      return combineFindings(findings, `The kernel reported no problems in ${windowHours} h`, {
         errors: troubles.slice(0, mostListed).map(({ rule, object, lines }) => ({
           rule: rule.id,
           object,

@@ -12,7 +12,7 @@ const run = (pools: Parameters<typeof createFakeThinPools>[0], settings: Partial
 it("lvm_thin passes while there is room, and skips without pools", async () => {
   expect(await run([fakeThinPool()])).toEqual({
     status: "pass",
-    message: "The thin pools have room",
+    message: "All thin pools have enough free space",
     details: {
       pools: [{ name: "vg0/pool", size_gb: 100, data_percent: 50, metadata_percent: 12.5, health: "healthy" }],
     },

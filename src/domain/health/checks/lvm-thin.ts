@@ -46,10 +46,10 @@ export const lvmThinCheck = (ports: { thinPools: ThinPools }): Check => ({
     const pools = all.filter(({ name }) => !isIgnored(name));
     if (all.length === 0)
       return skip("The kernel has a thin pool, and LVM lists none: its devices may be hidden from it");
-    if (pools.length === 0) return skip("Settings ignore every thin pool");
+    if (pools.length === 0) return skip("The settings ignore every thin pool");
     const grader = createGrader(settings);
     const findings = pools.map((pool) => judge(pool, { warn, fail }, grader));
-    const outcome = combineFindings(findings, "The thin pools have room", {
+    const outcome = combineFindings(findings, "All thin pools have enough free space", {
       pools: pools.map(({ name, sizeBytes, dataPercent, metadataPercent, health }) => ({
         name,
         size_gb: toGigabytes(sizeBytes),

@@ -12,7 +12,7 @@ export const memoryCheck = (ports: { facts: Pick<HostFacts, "memory"> }): Check 
   guardedBy: "failure",
   async run(settings) {
     const { totalBytes, availableBytes } = await ports.facts.memory();
-    if (totalBytes === 0) return skip("The kernel does not tell about its memory");
+    if (totalBytes === 0) return skip("The kernel does not report its memory usage");
     const percentUsed = toPercent(totalBytes - availableBytes, totalBytes);
     const grader = createGrader(settings);
     return grader.finish({

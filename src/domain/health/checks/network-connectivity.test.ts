@@ -16,11 +16,11 @@ it("network_connectivity passes with a default route, fails without one, warns w
   expect(await run([{ interface: "wg0", gateway: null }], ["wg*"])).toMatchObject({ status: "fail" });
   expect(await run([{}, { interface: "wwan0", isUp: false }])).toMatchObject({
     status: "warn",
-    message: "One way out is down: no link on wwan0, another is up",
+    message: "One default route is down: no link on wwan0, another is up",
   });
   const check = networkConnectivityCheck({ routes: createFakeDefaultRoutes([]) });
   expect(await check.run({ ignore: [], isIsolated: true }, new AbortController().signal)).toMatchObject({
     status: "skip",
-    message: "This host is meant to have no way out (isolated)",
+    message: "This host is meant to be isolated: no route to other networks is expected",
   });
 });

@@ -13,7 +13,7 @@ export const networkConnectivityCheck = ({ routes }: { routes: DefaultRoutes }):
   severity: "high",
   guardedBy: "change",
   async run({ ignore, isIsolated = false }) {
-    if (isIsolated) return skip("This host is meant to have no way out (isolated)");
+    if (isIsolated) return skip("This host is meant to be isolated: no route to other networks is expected");
     const isIgnored = createIgnore(ignore);
     const found = (await routes.list()).filter((route) => !isIgnored(route.interface));
     const details = {
@@ -28,9 +28,9 @@ export const networkConnectivityCheck = ({ routes }: { routes: DefaultRoutes }):
     const down = [...new Set(found.filter(({ isUp }) => !isUp).map((route) => route.interface))];
     const fail = (message: string): Outcome => ({ status: "fail", message, details });
     if (found.length === 0) return fail("There is no default route: this host reaches only its own networks");
-    if (isOut.length === 0) return fail(`The way out is down: no link on ${listNames(down)}`);
+    if (isOut.length === 0) return fail(`The default route is down: no link on ${listNames(down)}`);
     if (down.length > 0)
-      return { ...fail(`One way out is down: no link on ${listNames(down)}, another is up`), status: "warn" };
+      return { ...fail(`One default route is down: no link on ${listNames(down)}, another is up`), status: "warn" };
     const ways = isOut.map(({ interface: name, gateway }) => (gateway === null ? name : `${gateway} on ${name}`));
     return { status: "pass", message: `The default route leads over ${listNames(ways)}`, details };
   },

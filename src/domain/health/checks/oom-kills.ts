@@ -32,7 +32,7 @@ export function oomKillsCheck(ports: { journal: Pick<Journal, "query" | "size">;
     category: "memory",
     severity: "high",
     async run({ warn = 1, fail = 5, ignore }, signal) {
-      if ((await journal.size(signal)) === undefined) return skip("There is no journal to look for kernel messages in");
+      if ((await journal.size(signal)) === undefined) return skip("There is no journal to read kernel messages from");
       const messages = await kernelLines(killed, clock.now() * 1000 - windowMicros, signal);
       const isIgnored = createIgnore(ignore);
       const kills = messages.flatMap(({ timestamp, message }) => {

@@ -61,9 +61,9 @@ describe("package_status", () => {
       fixId: "apt_fix_dependencies",
       details: { unmet_dependencies: unmet },
     });
-    expect(outcome.message).toMatch(/^1 dependency of installed packages is not there: needy \(Depends: needed\); /);
+    expect(outcome.message).toMatch(/^1 dependency of installed packages is missing: needy \(Depends: needed\); /);
     const two = await setUp({ unmet: [...unmet, { name: "other", needs: "Depends: needed" }] }).run();
-    expect(two.message).toMatch(/^2 dependencies of installed packages are not there: /);
+    expect(two.message).toMatch(/^2 dependencies of installed packages are missing: /);
   });
 
   it("fails for a package to reinstall, by the fix of dependencies", async () => {

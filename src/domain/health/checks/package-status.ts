@@ -37,7 +37,7 @@ function interruption({ unfinished }: PackageFaults): string {
 
 function unmetMessage({ unmet }: PackageFaults): string {
   const needs = unmet.map(({ name, needs: what }) => `${name} (${what})`);
-  return `${counted(unmet.length, "dependency", "dependencies")} of installed packages ${isOne(unmet.length) ? "is" : "are"} not there: ${listNames(needs)}; they may not work, and nothing else can be installed until that is repaired`;
+  return `${counted(unmet.length, "dependency", "dependencies")} of installed packages ${isOne(unmet.length) ? "is" : "are"} missing: ${listNames(needs)}; they may not work, and nothing else can be installed until that is repaired`;
 }
 
 function faultOf(faults: PackageFaults): Pick<Outcome, "status" | "message" | "fixId"> | undefined {
@@ -90,7 +90,7 @@ export function packageStatusCheck(ports: {
     guardedBy: "change",
   } as const;
   if (packages === undefined)
-    return { ...check, run: () => Promise.resolve(skip("This host has no package manager that is looked after here")) };
+    return { ...check, run: () => Promise.resolve(skip("This host has no supported package manager")) };
   const manager = packages.name;
   return {
     ...check,

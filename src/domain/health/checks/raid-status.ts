@@ -4,13 +4,13 @@ import { type Check, skip } from "../check.ts";
 type Verdict = { readonly status: "pass" | "warn" | "fail"; readonly message: string };
 
 function judgeArray({ name, isActive, devices, workingDevices, rebuildPercent }: RaidArray): Verdict {
-  if (!isActive) return { status: "fail", message: `${name} does not run` };
+  if (!isActive) return { status: "fail", message: `${name} is not running` };
   const lost = devices - workingDevices;
   const has = `${name} has ${workingDevices} of ${devices} devices`;
   if (rebuildPercent !== null)
     return { status: "warn", message: `${has} and is being rebuilt: ${rebuildPercent} % done` };
-  if (lost > 0) return { status: "fail", message: `${has}: replace what is lost` };
-  return { status: "pass", message: `${name} is whole` };
+  if (lost > 0) return { status: "fail", message: `${has}: replace the failed devices` };
+  return { status: "pass", message: `${name} is healthy` };
 }
 
 /** Software RAID: fails for an array that lost a device or does not run; warns while one is rebuilt. */
@@ -23,13 +23,13 @@ export const raidStatusCheck = (ports: { raidArrays: RaidArrays }): Check => ({
     const all = await ports.raidArrays.list();
     const arrays = (all ?? []).filter(({ name }) => !settings.ignore.includes(name));
     if (arrays.length === 0)
-      return skip((all ?? []).length > 0 ? "Settings ignore every RAID array" : "This host has no software RAID");
+      return skip((all ?? []).length > 0 ? "The settings ignore every RAID array" : "This host has no software RAID");
 
     const verdicts = arrays.map(judgeArray);
     const of = (status: Verdict["status"]) => verdicts.filter((verdict) => verdict.status === status);
     const [failed, warned] = [of("fail"), of("warn")];
     const troubled = [...failed, ...warned];
-    const whole = arrays.length === 1 ? "The RAID array is whole" : `All ${arrays.length} RAID arrays are whole`;
+    const whole = arrays.length === 1 ? "The RAID array is healthy" : `All ${arrays.length} RAID arrays are healthy`;
     return {
       status: failed.length > 0 ? "fail" : warned.length > 0 ? "warn" : "pass",
       message: troubled.length === 0 ? whole : troubled.map(({ message }) => message).join("; "),

@@ -12,7 +12,7 @@ const meant = fakeFileSystem({ path: "/usr", isReadOnly: true, isMeantReadOnly: 
 it("read_only_filesystems fails for each file system that became read-only, and leaves out ignored ones", async () => {
   expect(await run([root, meant])).toEqual({
     status: "pass",
-    message: "Every file system that should be writable is",
+    message: "Every file system that should be writable is writable",
     details: { looked_at: ["/"], read_only: [] },
   });
   expect(await run([root, lost, meant])).toEqual({

@@ -22,7 +22,8 @@ export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): C
       looked_at: writable.map(({ path }) => path),
       read_only: lost.map(({ path, device, type }) => ({ path, device, type })),
     };
-    if (lost.length === 0) return { status: "pass", message: "Every file system that should be writable is", details };
+    if (lost.length === 0)
+      return { status: "pass", message: "Every file system that should be writable is writable", details };
     const paths = listNames(lost.map(({ path }) => path));
     const message = `${paths} ${lost.length === 1 ? "is" : "are"} read-only and should not be: look for disk errors in the kernel log`;
     return { status: "fail", message, details };

@@ -56,7 +56,7 @@ it("security_updates passes without updates, warns of one by name, and skips wit
 it("security_updates counts held packages, takes thresholds, and bounds its list", async () => {
   expect(await run([one, held])).toMatchObject({
     status: "warn",
-    message: "2 security updates are not installed: openssl, nginx (1 of a held package, which no update touches)",
+    message: "2 security updates are not installed: openssl, nginx (1 of held packages, which are not updated)",
     details: { pending_held: 1 },
   });
   expect(await run([one, held], day, { fail: 2 })).toMatchObject({ status: "fail", fixId: "apply_security_updates" });
@@ -84,20 +84,20 @@ it.each([
 
 it("security_updates warns of old or missing lists, with the updates that they show", async () => {
   expect(await run([], 8 * day)).toMatchObject({
-    message: "The package lists are 8 days old: which security updates are out is not known",
+    message: "The package lists are 8 days old: it is unknown which security updates are missing",
     fixId: "refresh_package_lists",
   });
   expect(await run([one], 8 * day, { fail: 1 })).toMatchObject({
     status: "fail",
     message:
-      "The package lists are 8 days old: which security updates are out is not known, but 1 security update is not installed: openssl",
+      "The package lists are 8 days old: it is unknown which security updates are missing, but 1 security update is not installed: openssl",
     fixId: "refresh_package_lists",
   });
   const packages = Object.assign(createFakePackageManager(), { listsAt: null });
   const check = securityUpdatesCheck({ packages, clock: { now: () => now } });
   expect(await check.run({ ignore: [] }, new AbortController().signal)).toMatchObject({
     status: "warn",
-    message: "There are no package lists: which security updates are out is not known",
+    message: "There are no package lists: it is unknown which security updates are missing",
     fixId: "refresh_package_lists",
     details: { lists_refreshed_at: null, lists_age_days: null },
   });
@@ -109,13 +109,13 @@ it("security_updates skips with old lists on an isolated host", async () => {
     status: "skip",
     fixId: null,
     message:
-      "The package lists are 9 days old, as on a host that is meant to have no way out (isolated): which security updates are out is not known",
+      "The package lists are 9 days old, as expected on an isolated host: it is unknown which security updates are missing",
   });
   const packages = Object.assign(createFakePackageManager(), { listsAt: null });
   const check = securityUpdatesCheck({ packages, clock: { now: () => now } });
   expect(await check.run({ ignore: [], ...isolated }, new AbortController().signal)).toMatchObject({
     status: "skip",
-    message: expect.stringMatching(/^There are no package lists, as on a host /),
+    message: expect.stringMatching(/^There are no package lists, as expected on an isolated host/),
   });
   expect(await run([one], 9 * day, isolated)).toMatchObject({
     status: "warn",

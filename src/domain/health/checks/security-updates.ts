@@ -29,7 +29,7 @@ export function securityUpdatesCheck(ports: {
     async run({ warn = 1, fail = Number.POSITIVE_INFINITY, ignore, isIsolated = false }, signal) {
       const offered = await packages?.security(signal);
       if (packages === undefined || offered === undefined)
-        return skip("This host has no package manager that tells of security updates here");
+        return skip("No package manager of this host reports security updates");
       const isIgnored = createIgnore(ignore);
       const pending = offered.filter(({ name }) => !isIgnored(name));
       const held = pending.filter(({ isHeld }) => isHeld);
@@ -43,7 +43,7 @@ export function securityUpdatesCheck(ports: {
         lists_age_days: ageMs === undefined ? null : Math.max(0, Math.round(ageMs / (dayMs / 10)) / 10),
       };
       const isOne = pending.length === 1;
-      const ofHeld = held.length === 0 ? "" : ` (${held.length} of a held package, which no update touches)`;
+      const ofHeld = held.length === 0 ? "" : ` (${held.length} of held packages, which are not updated)`;
       const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
       const status = grade(pending.length, { warn, fail });
       const isOld = ageMs === undefined || ageMs > listsKeptMs;
@@ -52,9 +52,13 @@ export function securityUpdatesCheck(ports: {
           ? "There are no package lists"
           : `The package lists are ${Math.floor(ageMs / dayMs)} days old`;
       if (isOld && isIsolated && pending.length === 0)
-        return { ...skip(`${age}, ${asIsolated}: which security updates are out is not known`), details, fixId: null };
+        return {
+          ...skip(`${age}, ${asIsolated}: it is unknown which security updates are missing`),
+          details,
+          fixId: null,
+        };
       if (isOld && !isIsolated) {
-        const message = `${age}: which security updates are out is not known${pending.length === 0 ? "" : `, but ${found}`}`;
+        const message = `${age}: it is unknown which security updates are missing${pending.length === 0 ? "" : `, but ${found}`}`;
         return { status: status === "fail" ? "fail" : "warn", message, details, fixId: "refresh_package_lists" };
       }
       if (status === "pass") {

@@ -13,7 +13,7 @@ it("smart passes for healthy disks, takes limits of wear, and skips without disk
   const aged = fakeSmartDisk({ reallocatedSectors: 9, celsius: 59, selfTest: { hasPassed: true, ageHours: 9000 } });
   expect(await run([aged])).toEqual({
     status: "pass",
-    message: "1 disk without trouble",
+    message: "1 disk without problems",
     details: {
       disks: [
         {

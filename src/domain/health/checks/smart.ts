@@ -75,7 +75,7 @@ export const smartCheck = (ports: { smartDisks: SmartDisks }): Check => ({
         unreadDetails,
       );
     const findings = disks.map((disk) => judge(disk, { warn, fail }));
-    const whole = `${counted(disks.length, "disk")} without trouble`;
+    const whole = `${counted(disks.length, "disk")} without problems`;
     return combineFindings(findings, notRead === "" ? whole : `${whole}, ${notRead}`, {
       ...unreadDetails,
       disks: disks.map((disk) => ({

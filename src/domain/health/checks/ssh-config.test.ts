@@ -53,7 +53,7 @@ describe("ssh_config", () => {
     });
     const passed = {
       status: "pass",
-      message: "sshd lets in only those who prove who they are",
+      message: "sshd accepts only strong authentication",
       details: { findings: [] },
     };
     expect(await run(keysOnly)).toEqual(passed);
@@ -113,7 +113,7 @@ describe("ssh_config", () => {
     const unknown = sshConfigCheck({ ssh: createFakeSshServer({ is: "unknown", reason: "only root may" }) });
     expect(await unknown.run({ ignore: [] }, signal)).toMatchObject({
       status: "skip",
-      message: "The SSH server cannot be asked: only root may",
+      message: "The configuration of the SSH server cannot be read: only root may",
     });
   });
 });

@@ -27,7 +27,7 @@ const passwordWays = {
   },
   kbdinteractiveauthentication: {
     spelled: "KbdInteractiveAuthentication",
-    problem: "what PAM asks for is enough to log in, and that is a password unless it was told otherwise",
+    problem: "PAM alone is enough to log in, and asks for a password unless configured otherwise",
   },
 } as const;
 
@@ -60,14 +60,14 @@ const always: readonly Finding[] = [
     option: "strictmodes",
     value: "no",
     status: "warn",
-    problem: "keys count even where others may write them",
+    problem: "key files are accepted even if other users can write to them",
     advice: "Set StrictModes yes",
   },
   {
     option: "permituserenvironment",
     value: "yes",
     status: "warn",
-    problem: "users can get round forced commands with variables of their own",
+    problem: "users can bypass forced commands with environment variables of their own",
     advice: "Set PermitUserEnvironment no",
   },
 ];
@@ -102,7 +102,7 @@ function algorithmFindings(options: Options): readonly Finding[] {
         option,
         value: found.join(","),
         status: "warn",
-        problem: `${listNames(found)} ${found.length === 1 ? "is" : "are"} broken or close to it`,
+        problem: `${listNames(found)} ${found.length === 1 ? "is" : "are"} broken or weak`,
         advice: `Take ${listNames(found)} out of ${spelled}, or the whole line`,
       },
     ];
@@ -117,8 +117,7 @@ function judgeOptions(options: Options, { ignore }: CheckSettings): Outcome {
     .sort((a, b) => Number(b.status === "fail") - Number(a.status === "fail"));
   const details = { findings };
   const [worst, ...others] = findings;
-  if (worst === undefined)
-    return { status: "pass", message: "sshd lets in only those who prove who they are", details };
+  if (worst === undefined) return { status: "pass", message: "sshd accepts only strong authentication", details };
   const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more finding")})`;
   return { status: worst.status, message: `sshd: ${worst.problem}. ${worst.advice}${more}`, details };
 }
@@ -141,7 +140,7 @@ export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
     const config = await ssh.config(signal);
     if (config === undefined) return skip("There is no SSH server on this host");
     if (config.is === "unknown") {
-      const message = `The SSH server cannot be asked: ${config.reason}`;
+      const message = `The configuration of the SSH server cannot be read: ${config.reason}`;
       return { status: "skip", message, details: { reason: config.reason } };
     }
     if (config.is === "refused") {

@@ -61,7 +61,7 @@ it.each([
 it("swap_usage passes while next to nothing moves, ten minutes after it moved", async () => {
   expect(await rig(0, { pages: 63 }).run()).toMatchObject({
     status: "pass",
-    message: "100 % of swap is used: 0 B of 1.9 GiB left, and next to nothing moves between it and memory",
+    message: "100 % of swap is used: 0 B of 1.9 GiB left, with almost no swapping",
     details: { pages_per_second: 63 },
   });
   const { run, wait, figures } = rig(0, { pages: 64 });

@@ -62,8 +62,7 @@ export function swapUsageCheck(ports: {
         free_gb: toGigabytes(swapFreeBytes),
         ...(rate !== undefined && { pages_per_second: rate }),
       };
-      if (isQuiet)
-        return { status: "pass", message: `${left}, and next to nothing moves between it and memory`, details };
+      if (isQuiet) return { status: "pass", message: `${left}, with almost no swapping`, details };
       return grader.finish({ status: grader.grade(percentUsed, thresholds), message: left, details });
     },
   };

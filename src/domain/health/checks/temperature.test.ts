@@ -11,7 +11,7 @@ it("temperature passes below the critical temperature, warns near it, and fails 
   const board = fakeSensor({ name: "acpitz temp1", celsius: 120, criticalCelsius: null });
   expect(await run([fakeSensor({ celsius: 94.9 }), board])).toEqual({
     status: "pass",
-    message: "Nothing is too hot: 120 °C at most (acpitz temp1)",
+    message: "All temperatures are normal: 120 °C at most (acpitz temp1)",
     details: {
       sensors: [
         { name: "coretemp Package id 0", temperature_celsius: 94.9, critical_celsius: 100 },
@@ -21,7 +21,7 @@ it("temperature passes below the critical temperature, warns near it, and fails 
   });
   expect(await run([fakeSensor({ celsius: 95 })])).toMatchObject({
     status: "warn",
-    message: "coretemp Package id 0 has 95 °C (check fans and air flow)",
+    message: "coretemp Package id 0 is at 95 °C (check fans and air flow)",
   });
   expect(await run([fakeSensor({ celsius: 100 })])).toMatchObject({ status: "fail" });
   expect(await run([fakeSensor({ isAlarming: true })])).toMatchObject({ status: "fail" });

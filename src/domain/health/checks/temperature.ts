@@ -1,7 +1,7 @@
 import type { TemperatureSensor, Temperatures } from "#domain/ports/temperatures.ts";
 import { type Check, type CheckSettings, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding } from "../findings.ts";
-import { createGrader, type Grader } from "../hysteresis.ts";
+import { createGrader, type Grader, inUnit } from "../hysteresis.ts";
 
 /** So near to its limit a processor slows down already. */
 const nearCelsius = 5;
@@ -14,7 +14,7 @@ function judge(
   { grade }: Grader,
 ): Finding {
   const critical = criticalCelsius ?? never;
-  const problem = `${name} has ${celsius} °C (check fans and air flow)`;
+  const problem = `${name} is at ${celsius} °C (check fans and air flow)`;
   const thresholds = { warn: settings.warn ?? critical - nearCelsius, fail: settings.fail ?? critical };
   return { status: isAlarming ? "fail" : grade(celsius, thresholds, name), problem };
 }
@@ -39,10 +39,10 @@ export const temperatureCheck = (ports: { temperatures: Temperatures }): Check =
     const unread = { ...(unreadable.length > 0 && { unreadable: unreadable.slice(0, mostListed) }) };
     if (sensors.length === 0) return skip(`No temperature sensor answers: ${unreadable[0]?.unreadable ?? ""}`, unread);
     const hottest = sensors.reduce((a, b) => (b.celsius > a.celsius ? b : a));
-    const grader = createGrader(settings);
+    const grader = createGrader(settings, inUnit("°C"));
     const outcome = combineFindings(
       sensors.map((sensor) => judge(sensor, settings, grader)),
-      `Nothing is too hot: ${hottest.celsius} °C at most (${hottest.name})`,
+      `All temperatures are normal: ${hottest.celsius} °C at most (${hottest.name})`,
       {
         sensors: sensors.slice(0, mostListed).map(({ name, celsius, criticalCelsius }) => ({
           name,

@@ -9,17 +9,17 @@ function judgeClock(
     return { status: "pass", message: "The clock is synchronised" };
   if (isSynchronised && otherDaemon !== undefined)
     return { status: "pass", message: `The clock is synchronised by ${otherDaemon}` };
-  if (isIsolated) return { status: "skip", message: `The clock is set by nobody, ${asIsolated}`, fixId: null };
+  if (isIsolated) return { status: "skip", message: `Nothing sets the clock, ${asIsolated}`, fixId: null };
   if (isEnabled)
     return {
       status: "warn",
-      message: "Time synchronisation is on, but the clock is not synchronised yet: no time server may be in reach",
+      message: "Time synchronisation is on, but the clock is not synchronised yet: a time server may be unreachable",
       fixId: null,
     };
   if (otherDaemon !== undefined)
     return {
       status: "warn",
-      message: `${otherDaemon} runs, but the clock is not synchronised yet: no time server may be in reach`,
+      message: `${otherDaemon} runs, but the clock is not synchronised yet: a time server may be unreachable`,
       fixId: null,
     };
   if (canSync)
@@ -43,7 +43,10 @@ export const timeSyncCheck = ({ time }: { time: Pick<TimeSync, "state"> }): Chec
   async run({ isIsolated = false }, signal) {
     const state = await time.state(signal);
     if (state === undefined)
-      return { ...skip("Nothing on this host tells whether the clock is synchronised"), fixId: null };
+      return {
+        ...skip("It is unknown whether the clock is synchronised: nothing on this host reports it"),
+        fixId: null,
+      };
     return {
       ...judgeClock(state, isIsolated),
       details: {

@@ -1,7 +1,7 @@
 import type { HostFacts, Zombie } from "#domain/ports/host.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, thresholdsFor } from "../check.ts";
-import { createGrader } from "../hysteresis.ts";
+import { createGrader, inUnit } from "../hysteresis.ts";
 
 const maxListed = 100;
 
@@ -27,7 +27,7 @@ export const zombieProcessesCheck = (ports: { facts: Pick<HostFacts, "zombies"> 
     const parents = countByParent(zombies);
     const names = listNames(parents.map(({ name, pid }) => `${name} (${pid})`));
     const count = counted(zombies.length, "zombie process", "zombie processes");
-    const grader = createGrader(settings);
+    const grader = createGrader(settings, inUnit("processes"));
     return grader.finish({
       status: grader.grade(zombies.length, thresholdsFor({ warn: 5, fail: 20 }, settings)),
       message: zombies.length === 0 ? "There are no zombie processes" : `${count}, left behind by ${names}`,

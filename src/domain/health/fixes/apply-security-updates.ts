@@ -52,7 +52,7 @@ export function applySecurityUpdatesFix({ security }: { security: SecurityUpdate
       if (names.length === 0) return { steps: [], reason: "the updates that are pending are of held packages" };
       const planned = await security.plan(names, signal);
       const { packages, changes, downloadBytes, isGuarded } = planned;
-      if (packages.length === 0) return { steps: [], reason: "they are installed by now" };
+      if (packages.length === 0) return { steps: [], reason: "they are already installed" };
       const way = isGuarded ? ["behind a snapshot, and return to it when the host is worse afterwards"] : [];
       const behind = way.map((each) => `, ${each}`).join("");
       const size = downloadBytes === 0 ? "" : ` (${formatBytes(downloadBytes)})`;

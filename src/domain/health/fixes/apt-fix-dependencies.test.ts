@@ -65,6 +65,6 @@ it.each([{}, { unmet_dependencies: [] }, { unmet_dependencies: "x" }, { reinstal
   "apt_fix_dependencies does nothing about %j",
   async (details) => {
     const plan = await fixOf(createFakePackageManager()).plan(found(details), signal);
-    expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no dependency") });
+    expect(plan).toEqual({ steps: [], reason: expect.stringContaining("names no missing dependency") });
   },
 );

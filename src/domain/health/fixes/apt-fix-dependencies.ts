@@ -54,8 +54,7 @@ export function aptFixDependenciesFix(ports: {
     timeoutMs: 35 * 60_000,
     async plan(found, signal) {
       const { reinstalled, isUnmet } = faultsIn(found);
-      if (reinstalled.length === 0 && !isUnmet)
-        return { steps: [], reason: "the check names no dependency that is not there" };
+      if (reinstalled.length === 0 && !isUnmet) return { steps: [], reason: "the check names no missing dependency" };
       const plan = await demandManager(packages).planMissing(reinstalled, signal);
       if (plan.obstacle !== null) return { steps: [], reason: plan.obstacle };
       if (plan.changes.length === 0 && plan.configured.length === 0)

@@ -25,12 +25,12 @@ it("apt_fix_dpkg finishes interrupted installations", async () => {
 
 it("apt_fix_dpkg finishes without a package to name", async () => {
   const plan = await fixOf(createFakePackageManager()).plan(found({ interrupted: true }), signal);
-  expect(plan.steps.map(({ action }) => action)).toEqual(["finish what dpkg had begun (dpkg --configure -a)"]);
+  expect(plan.steps.map(({ action }) => action)).toEqual(["finish what dpkg has started (dpkg --configure -a)"]);
 });
 
 it.each([
-  ["dnf", "dnf history redo last", "finish what dnf had begun (dnf history redo last)"],
-  ["zypper", "", "finish what zypper had begun"],
+  ["dnf", "dnf history redo last", "finish what dnf has started (dnf history redo last)"],
+  ["zypper", "", "finish what zypper has started"],
 ] as const)("apt_fix_dpkg names the package manager %s", async (manager, finish, action) => {
   const fix = fixOf(createFakePackageManager(), { finisher: manager, finish });
   const { steps } = await fix.plan(found({ interrupted: true }), signal);

@@ -31,7 +31,9 @@ export function aptFixDpkgFix(ports: {
         return Promise.resolve({ steps: [], reason: "the check names no package that is not fully installed" });
       const versions = unfinished.map(({ name, version }) => `${name} ${version}`.trim());
       const what =
-        names.length === 0 ? `what ${finisher} had begun` : `the installation of ${listNames(versions, namedInSteps)}`;
+        names.length === 0
+          ? `what ${finisher} has started`
+          : `the installation of ${listNames(versions, namedInSteps)}`;
       const step = {
         action: remarked(`finish ${what}`, finish),
         async run(signal: AbortSignal) {

@@ -67,12 +67,12 @@ it("disk_cleanup leaves files among foreign ones, and says so", async () => {
 
 it("disk_cleanup removes nothing without a full file system, a large journal or removable files", async () => {
   const plan = await make(100e6).fix.plan(found({ "/var/log": "fail" }), signal);
-  expect(plan).toEqual({ steps: [], reason: "there is nothing on /var/log that can be removed without loss" });
+  expect(plan).toEqual({ steps: [], reason: "there is nothing on /var/log that can be removed safely" });
   const { fix, cleanup } = make(0);
   cleanup.candidates = [];
   expect(await fix.plan(found({ "/": "warn", "/tmp": "fail" }), signal)).toEqual({
     steps: [],
-    reason: "there is nothing on the file systems that are too full that can be removed without loss",
+    reason: "there is nothing on the file systems that are too full that can be removed safely",
   });
   for (const details of [{}, { file_systems: [null, { path: 1, status: "fail" }, { path: "/" }] }])
     expect(await make().fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });

@@ -134,7 +134,7 @@ export function diskCleanupFix(ports: {
       const [first = "the disk"] = full;
       const where = full.length > 1 ? "the file systems that are too full" : first;
       if (steps.length === 0) {
-        const nothing = `there is nothing on ${where} that can be removed without loss`;
+        const nothing = `there is nothing on ${where} that can be removed safely`;
         return { steps, reason: left.length === 0 ? nothing : reason };
       }
       const freesBytes = chosen.reduce(

@@ -35,7 +35,7 @@ it("systemd_restart_failed restarts what is still failed, and accepts a job that
   expect(messages).toEqual(["a.service is active (running)"]);
   const ended = { activeState: "inactive", subState: "dead", result: "success" };
   expect((await repair([{ name: "a.service", ...failed, after: ended }])).messages).toEqual([
-    "a.service has run and ended well",
+    "a.service ran and ended successfully",
   ]);
 });
 
@@ -64,7 +64,7 @@ it.each<Partial<FakeUnit>>([
 it.each<[string, Partial<FakeUnit>]>([
   ["it failed again at once (exit-code); see its log", { after: failed }],
   ["systemd did not start it: a condition of the unit is not met", { after: untouched }],
-  ["what the unit asserts is not so; it is failed", { jobResult: "assert", after: untouched }],
+  ["an assertion of the unit does not hold; it is failed", { jobResult: "assert", after: untouched }],
   [
     "it failed again at once (signal); see its log",
     { after: { activeState: "activating", subState: "auto-restart", result: "signal" } },
@@ -115,7 +115,10 @@ it("systemd_restart_failed leaves alone protected units", async () => {
 });
 
 it("systemd_restart_failed has nothing to do without a failed unit", async () => {
-  expect((await repair([{ name: "a.service" }])).plan).toEqual({ steps: [], reason: "no unit is failed any more" });
+  expect((await repair([{ name: "a.service" }])).plan).toEqual({
+    steps: [],
+    reason: "no unit is in the failed state any more",
+  });
   const fix = systemdRestartFailedFix({ units: createFakeUnits(), ownUnit: undefined });
   for (const details of [{}, { units: "a.service" }, { units: [null, 1, {}, { name: 1 }] }, { omitted_chars: 70_000 }])
     expect(await fix.plan({ status: "fail", message: "", details }, signal)).toMatchObject({ steps: [] });

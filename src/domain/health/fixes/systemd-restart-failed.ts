@@ -13,7 +13,7 @@ const verbs: Readonly<Partial<Record<string, string>>> = {
   canceled: "its job was cancelled",
   timeout: "its job took too long",
   dependency: "a unit that it needs failed",
-  assert: "what the unit asserts is not so",
+  assert: "an assertion of the unit does not hold",
   skipped: "a condition of the unit is not met",
   running: "its job is still running (look again later)",
 };
@@ -53,7 +53,7 @@ export function systemdRestartFailedFix(ports: {
     if (hasFailed) throw new Error(`it failed again at once (${after.result}); see its log`);
     if (job !== "done") throw new Error(`its job ended with: ${job}; it is ${after.activeState}`);
     return after.activeState === "inactive"
-      ? `${name} has run and ended well`
+      ? `${name} ran and ended successfully`
       : `${name} is ${after.activeState} (${after.subState})`;
   }
 
@@ -82,7 +82,7 @@ export function systemdRestartFailedFix(ports: {
       const [first] = named;
       if (first === undefined) return { steps: [], reason: "the check names no unit that failed" };
       if (others.length === 0) return { steps: [], reason: `${first} is this service itself` };
-      if (stillFailed.length === 0) return { steps: [], reason: "no unit is failed any more" };
+      if (stillFailed.length === 0) return { steps: [], reason: "no unit is in the failed state any more" };
       const steps = failed.map(stepFor);
       if (left.length === 0) return { steps, units: failed };
       return {

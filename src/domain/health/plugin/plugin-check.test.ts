@@ -34,7 +34,7 @@ describe("a monitoring plugin as a check", () => {
 
   it.each([4, 255])("fails with the unknown exit code %i", async (exitCode) => {
     const error = `exit code ${exitCode}`;
-    const why = `The plugin ended with ${error}, which means nothing to a monitoring system (0 to 3 do)`;
+    const why = `The plugin ended with ${error}, which is not a status of a monitoring plugin (0 to 3 are)`;
     expect(await outcomeOf(ended(exitCode, "THING OK"))).toEqual({
       status: "fail",
       message: `${why}: THING OK`,
@@ -129,9 +129,9 @@ describe("a JSON plugin as a check", () => {
   it.each<readonly [string, Ended, string]>([
     ["an exit code", endedWith('{"status": "pass", "message": "well"}', { exitCode: 1 }), "it ended with exit code 1"],
     ["a flood", endedWith("{}", { isCut: true }), "it printed too much"],
-    ["nothing", endedWith(""), "it printed something else than one JSON object"],
-    ["two objects", endedWith("{} {}"), "it printed something else than one JSON object"],
-    ["null", endedWith("null"), "it printed something else than one JSON object"],
+    ["nothing", endedWith(""), "its output is not a single JSON object"],
+    ["two objects", endedWith("{} {}"), "its output is not a single JSON object"],
+    ["null", endedWith("null"), "its output is not a single JSON object"],
     ["no status", endedWith('{"message": "x"}'), "its status is not one of pass, warn, fail, skip"],
     [
       "an inherited status",
@@ -139,7 +139,7 @@ describe("a JSON plugin as a check", () => {
       "its status is not one of pass, warn, fail, skip",
     ],
     ["no message", endedWith('{"status": "pass", "message": " "}'), "it has no message"],
-    ["odd details", endedWith('{"status": "pass", "message": "x", "details": [1]}'), "its details are no object"],
+    ["odd details", endedWith('{"status": "pass", "message": "x", "details": [1]}'), "its details are not an object"],
   ])("fails with %s", (_, run, error) => {
     expect(jsonOutcome(run)).toEqual({
       status: "fail",

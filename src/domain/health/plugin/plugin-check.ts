@@ -66,7 +66,7 @@ function nagiosOutcome(run: Ended): Outcome {
   if (status !== undefined) return { status, message: text, details };
   const error = `exit code ${run.exitCode}`;
   const said = output.text === "" ? "" : `: ${output.text}`;
-  const message = `The plugin ended with ${error}, which means nothing to a monitoring system (0 to 3 do)${said}`;
+  const message = `The plugin ended with ${error}, which is not a status of a monitoring plugin (0 to 3 are)${said}`;
   return { status: "fail", message, details: { ...details, error } };
 }
 
@@ -134,11 +134,11 @@ export function jsonOutcome(run: Ended): Outcome {
   if (run.exitCode !== 0) return broken(run, `it ended with exit code ${run.exitCode}`);
   if (run.isCut) return broken(run, "it printed too much");
   const answer = parseJsonObject(run.stdout);
-  if (answer === undefined) return broken(run, "it printed something else than one JSON object");
+  if (answer === undefined) return broken(run, "its output is not a single JSON object");
   const { status: said, message, details = {} } = answer;
   const status = checkStatuses.find((each) => each === said);
   if (status === undefined) return broken(run, `its status is not one of ${checkStatuses.join(", ")}`);
   if (typeof message !== "string" || message.trim() === "") return broken(run, "it has no message");
-  if (!isRecord(details)) return broken(run, "its details are no object");
+  if (!isRecord(details)) return broken(run, "its details are not an object");
   return { status, message: printable(message).trim(), details: { ...details } };
 }

@@ -57,8 +57,8 @@ describe("a hook plugin", () => {
   it.each([
     [{ exitCode: 1, stdout: '{"veto": true}' }, "it ended with exit code 1"],
     [{ exitCode: 137, stderr: "\n" }, "it ended with exit code 137"],
-    [{ stdout: "true" }, "it printed something else than one JSON object"],
-    [{ stdout: '{"veto": true}{' }, "it printed something else than one JSON object"],
+    [{ stdout: "true" }, "its output is not a single JSON object"],
+    [{ stdout: '{"veto": true}{' }, "its output is not a single JSON object"],
     [
       { stdout: `{"veto": true, "reason": "${"x".repeat(50)}`, isTruncated: true },
       "it printed more than is kept of it",

@@ -15,7 +15,7 @@ function objection({ stdout, isTruncated }: PluginEnd): string | undefined {
   if (isTruncated) throw new PluginNotRun("it printed more than is kept of it");
   if (stdout.trim() === "") return undefined;
   const answer = parseJsonObject(stdout);
-  if (answer === undefined) throw new PluginNotRun("it printed something else than one JSON object");
+  if (answer === undefined) throw new PluginNotRun("its output is not a single JSON object");
   const { veto, reason } = answer;
   if (veto === undefined || veto === false) return undefined;
   if (veto !== true) throw new PluginNotRun("it printed a veto that is neither true nor false");
