@@ -348,7 +348,7 @@ export function testUpdates(session: Session, tree: RpmTree): void {
         `${longName} 2.0-1`,
         "app 2.0-1",
         "dated 2:0.9-1",
-        `extra 1.0-1${along}`,
+        expect.stringMatching(tree.keepsMarks ? /^extra 1\.0-1 along$/ : /^extra 1\.0-1/),
         "hole 1.2-1",
         expect.stringMatching(tree.keepsMarks ? /^library 2\.0-1 along$/ : /^library 2\.0-1/),
         base,
