@@ -249,6 +249,19 @@ ${uuid}:2|data_extents_scrubbed:7|uncorrectable_errors:2|corrected_errors:0|${sc
     "spl/kstat/zfs/tank/state": "DEGRADED\n",
     "spl/kstat/zfs/arcstats": "",
   });
+  const zpoolText = `  pool: tank
+ state: DEGRADED
+  scan: none requested
+config:
+
+\tNAME        STATE     READ WRITE CKSUM
+\ttank        DEGRADED     0     0     0
+\t  mirror-0  DEGRADED     0     0     0
+\t    sda     ONLINE       0     1     0
+\t    sdb     UNAVAIL      0     0     0  cannot open
+
+errors: 2 data errors, use '-v' for a list
+`;
   const places = { sysDir: dir, procDir: dir, scrubDir: dir };
   const health = createFileSystemHealth({ exec: printing(zpoolStatus), ...places });
 
@@ -279,11 +292,48 @@ ${uuid}:2|data_extents_scrubbed:7|uncorrectable_errors:2|corrected_errors:0|${sc
     expect(await absent.pools(signal)).toEqual([]);
   });
 
-  it("of a pool is its state alone where zpool is not installed or too old to say more", async () => {
+  const stateAlone = fakeRecord({ errors: null, missingDevices: null, scrub: undefined });
+
+  it("of a pool is its state alone where zpool is not installed or says nothing", async () => {
     const missing: Exec = (_, options) => exec(["/nonexistent/zpool"], options);
     for (const each of [missing, printing("", { exitCode: 2, stderr: "invalid option" })])
       expect(await createFileSystemHealth({ exec: each, ...places }).pools(signal)).toEqual([
-        { ...fakeRecord(), name: "tank", state: "DEGRADED" },
+        { ...stateAlone, name: "tank", state: "DEGRADED" },
       ]);
+  });
+
+  it("of a pool is what an older zpool prints for people", async () => {
+    const older: Exec = (argv) =>
+      argv.includes("--json") ? printing("", { exitCode: 2 })(argv) : printing(zpoolText)(argv);
+    expect(await createFileSystemHealth({ exec: older, ...places }).pools(signal)).toEqual([
+      {
+        ...fakeRecord({ errors: { write_errors: 1, data_errors: 2 }, missingDevices: 1 }),
+        name: "tank",
+        state: "DEGRADED",
+      },
+    ]);
+  });
+
+  it("of a pool that waits for its devices is its state, and zpool, which may never answer, is not asked", async () => {
+    const procDir = directoryWith({ "spl/kstat/zfs/tank/state": "SUSPENDED\n" });
+    const forbidden: Exec = () => Promise.reject(new Error("it was asked"));
+    expect(await createFileSystemHealth({ exec: forbidden, procDir }).pools(signal)).toEqual([
+      { ...stateAlone, name: "tank", state: "SUSPENDED" },
+    ]);
+  });
+
+  it("of Btrfs is not known where an older kernel does not say, and a scrub that has not ended on each device is none", async () => {
+    const older = directoryWith({
+      [`fs/btrfs/${uuid}/devices/sdb`]: "",
+      [`scrub.status.${uuid}`]: `scrub status:1
+${uuid}:1|uncorrectable_errors:0|${scrub}|duration:60|canceled:0|finished:1
+${uuid}:2|uncorrectable_errors:0|${scrub}|duration:30|canceled:1|finished:0
+`,
+    });
+    const found = await createFileSystemHealth({ exec, sysDir: older, scrubDir: older }).of({
+      device: "/dev/sdb",
+      type: "btrfs",
+    });
+    expect(found).toEqual(fakeRecord({ errors: null, missingDevices: null }));
   });
 });

@@ -5,7 +5,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { FileSystemHealth, FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
 import { isDeviceGone, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
-import { parseZpoolStatus } from "./zpool.ts";
+import { parseZpoolStatus, parseZpoolText } from "./zpool.ts";
 
 const clean: FileSystemRecord = { errors: {}, lastErrorAt: null, missingDevices: 0, scrub: null };
 
@@ -16,14 +16,15 @@ function parseErrorStats(text: string): readonly (readonly [kind: string, count:
   );
 }
 
-/** /var/lib/btrfs/scrub.status.UUID, as btrfs-progs write it: a line for each device, of which the last to end counts. */
+/** /var/lib/btrfs/scrub.status.UUID, as btrfs-progs write it: a line for each device, of which all have to end, and the last counts. */
 function parseScrubStatus(text: string): FileSystemRecord["scrub"] {
   const devices = text.split("\n").flatMap((line) => {
     const of = (name: string): number => Number(new RegExp(`\\|${name}:(\\d+)`).exec(line)?.[1] ?? 0);
-    if (of("t_start") === 0 || of("finished") !== 1) return [];
-    return { endedAt: (of("t_start") + of("duration")) * 1000, unrepaired: of("uncorrectable_errors") };
+    if (of("t_start") === 0) return [];
+    const endedAt = (of("t_start") + of("duration")) * 1000;
+    return { endedAt, isFinished: of("finished") === 1, unrepaired: of("uncorrectable_errors") };
   });
-  if (devices.length === 0) return null;
+  if (devices.length === 0 || devices.some(({ isFinished }) => !isFinished)) return null;
   return {
     endedAt: Math.max(...devices.map(({ endedAt }) => endedAt)),
     unrepaired: devices.reduce((sum, { unrepaired }) => sum + unrepaired, 0),
@@ -56,6 +57,16 @@ export function createFileSystemHealth(ports: {
     };
   };
 
+  const scrubOf = async (id: string): Promise<FileSystemRecord["scrub"]> => {
+    try {
+      return parseScrubStatus(await readFile(join(scrubDir, `scrub.status.${id}`), "utf8"));
+    } catch (error) {
+      if (isPermissionDenied(error)) return undefined;
+      if (isNotFound(error)) return null;
+      throw error;
+    }
+  };
+
   const btrfs = async (name: string): Promise<FileSystemRecord | undefined> => {
     for (const id of await list(join(sysDir, "fs/btrfs"))) {
       const dir = join(sysDir, "fs/btrfs", id);
@@ -64,20 +75,21 @@ export function createFileSystemHealth(ports: {
       const stats = await Promise.all(devices.map((each) => attribute(join(each, "error_stats"))));
       const missing = await Promise.all(devices.map((each) => attribute(join(each, "missing"))));
       const errors = stats.flatMap(parseErrorStats);
-      const scrub = await orUndefined(
-        readFile(join(scrubDir, `scrub.status.${id}`), "utf8"),
-        (error) => isNotFound(error) || isPermissionDenied(error),
-      );
+      // Before Linux 5.14 nothing here says whether there are any, and before 5.6 what is missing.
+      const isCounted = stats.some((each) => each !== "");
+      const isListed = missing.some((each) => each !== "");
       return {
-        errors: Object.fromEntries(
-          [...Map.groupBy(errors, ([kind]) => kind)].map(([kind, all]) => [
-            kind,
-            all.reduce((sum, [, count]) => sum + count, 0),
-          ]),
-        ),
+        errors: !isCounted
+          ? null
+          : Object.fromEntries(
+              [...Map.groupBy(errors, ([kind]) => kind)].map(([kind, all]) => [
+                kind,
+                all.reduce((sum, [, count]) => sum + count, 0),
+              ]),
+            ),
         lastErrorAt: null,
-        missingDevices: missing.filter((each) => each.trim() === "1").length,
-        scrub: parseScrubStatus(scrub ?? ""),
+        missingDevices: isListed ? missing.filter((each) => each.trim() === "1").length : null,
+        scrub: await scrubOf(id),
       };
     }
     return undefined;
@@ -85,7 +97,15 @@ export function createFileSystemHealth(ports: {
 
   const byState = async (name: string): Promise<ZfsPool> => {
     const state = await readTextOrEmpty(join(procDir, "spl/kstat/zfs", name, "state"));
-    return { ...clean, name, state: state.trim() };
+    return { name, state: state.trim(), errors: null, lastErrorAt: null, missingDevices: null, scrub: undefined };
+  };
+
+  const askZpool = async (signal: AbortSignal, ...options: readonly string[]): Promise<string> => {
+    const ended = await orUndefined(
+      exec(["zpool", "status", ...options], { signal, timeoutMs: 20_000 }),
+      (error) => error instanceof CommandFailed && isNotFound(error.cause),
+    );
+    return ended?.exitCode === 0 ? ended.stdout : "";
   };
 
   return {
@@ -98,13 +118,13 @@ export function createFileSystemHealth(ports: {
       const dir = join(procDir, "spl/kstat/zfs");
       const names = (await orUndefined(readdir(dir, { withFileTypes: true }))) ?? [];
       const pools = names.filter((entry) => entry.isDirectory()).map(({ name }) => name);
-      if (pools.length === 0) return [];
-      const ended = await orUndefined(
-        exec(["zpool", "status", "--json", "--json-int"], { signal, timeoutMs: 20_000 }),
-        (error) => error instanceof CommandFailed && isNotFound(error.cause),
-      );
-      // Before OpenZFS 2.3 it knows no JSON.
-      return ended?.exitCode === 0 ? parseZpoolStatus(ended.stdout) : Promise.all(pools.map(byState));
+      const states = await Promise.all(pools.map(byState));
+      // Of a pool that waits for its devices zpool may never answer.
+      if (states.length === 0 || states.some(({ state }) => state === "SUSPENDED")) return states;
+      const found = parseZpoolStatus(await askZpool(signal, "--json", "--json-int"));
+      if (found.length > 0) return found;
+      const inText = parseZpoolText(await askZpool(signal, "-p"));
+      return inText.length > 0 ? inText : states;
     },
   };
 }

@@ -1,32 +1,99 @@
-import type { ZfsPool } from "#domain/ports/file-system-health.ts";
+import type { FileSystemRecord, ZfsPool } from "#domain/ports/file-system-health.ts";
 import { isRecord, isString, type JsonObject, parseJsonObject } from "#kernel/values.ts";
 
 const kinds = ["read_errors", "write_errors", "checksum_errors"] as const;
+
+/** Of data, and of those that a pool cannot lose: neither caches nor spares, of which a free one is `AVAIL`. */
+const classes = ["vdevs", "special", "dedup", "logs"] as const;
+
+interface Leaf {
+  readonly state: unknown;
+  /** In the order of {@link kinds}. */
+  readonly errors: readonly number[];
+}
+
+const isMissing = ({ state }: Leaf): boolean => state === "UNAVAIL" || state === "REMOVED";
+
+/** @param dataErrors blocks that no copy could repair. */
+function poolOf(
+  leaves: readonly Leaf[],
+  dataErrors: number,
+): Pick<FileSystemRecord, "errors" | "missingDevices" | "lastErrorAt"> {
+  const errors = kinds.map(
+    (kind, at) => [kind, leaves.reduce((sum, leaf) => sum + (leaf.errors[at] ?? 0), 0)] as const,
+  );
+  return {
+    errors: Object.fromEntries([...errors, ["data_errors", dataErrors] as const].filter(([, count]) => count > 0)),
+    lastErrorAt: null,
+    missingDevices: leaves.filter(isMissing).length,
+  };
+}
 
 const membersOf = (value: unknown): readonly JsonObject[] =>
   isRecord(value) ? Object.values(value).filter(isRecord) : [];
 
 /** Disks and files: what is made of others counts their errors once more. */
-const leavesOf = (vdev: JsonObject): readonly JsonObject[] => {
+const leavesOf = (vdev: JsonObject): readonly Leaf[] => {
   const below = membersOf(vdev["vdevs"]);
-  return below.length === 0 ? [vdev] : below.flatMap(leavesOf);
+  if (below.length > 0) return below.flatMap(leavesOf);
+  return [{ state: vdev["state"], errors: kinds.map((kind) => Number(vdev[kind] ?? 0)) }];
 };
+
+function scrubOf(scan: unknown): FileSystemRecord["scrub"] {
+  if (!isRecord(scan) || scan["function"] !== "SCRUB") return null;
+  // What the last one found is not known while another runs.
+  if (scan["state"] === "SCANNING") return undefined;
+  if (scan["state"] !== "FINISHED") return null;
+  return { endedAt: Number(scan["end_time"]) * 1000, unrepaired: Number(scan["errors"] ?? 0) };
+}
 
 /** `zpool status --json --json-int`, zpool-status(8) of OpenZFS 2.3. */
 export function parseZpoolStatus(text: string): readonly ZfsPool[] {
-  return membersOf(parseJsonObject(text)?.["pools"]).map((pool) => {
-    const leaves = membersOf(pool["vdevs"]).flatMap(leavesOf);
-    const errors = kinds.map((kind) => [kind, leaves.reduce((sum, leaf) => sum + Number(leaf[kind] ?? 0), 0)] as const);
-    const data = ["data_errors", Number(pool["error_count"] ?? 0)] as const;
-    const scan = isRecord(pool["scan_stats"]) ? pool["scan_stats"] : {};
-    const isScrubbed = scan["function"] === "SCRUB" && scan["state"] === "FINISHED";
-    return {
-      name: isString(pool["name"]) ? pool["name"] : "",
-      state: isString(pool["state"]) ? pool["state"] : "",
-      errors: Object.fromEntries([...errors, data].filter(([, count]) => count > 0)),
-      lastErrorAt: null,
-      missingDevices: leaves.filter(({ state }) => state === "UNAVAIL" || state === "REMOVED").length,
-      scrub: isScrubbed ? { endedAt: Number(scan["end_time"]) * 1000, unrepaired: Number(scan["errors"] ?? 0) } : null,
-    };
+  return membersOf(parseJsonObject(text)?.["pools"]).map((pool) => ({
+    name: isString(pool["name"]) ? pool["name"] : "",
+    state: isString(pool["state"]) ? pool["state"] : "",
+    ...poolOf(classes.flatMap((each) => membersOf(pool[each])).flatMap(leavesOf), Number(pool["error_count"] ?? 0)),
+    scrub: scrubOf(pool["scan_stats"]),
+  }));
+}
+
+/** Of the tree below `config:`: what stands further to the right is part of what stands above it, and a class has a line without a state. */
+function leavesOfText(lines: readonly string[]): readonly Leaf[] {
+  const rows = lines.map((line) => {
+    const [, indent = "", name = "", state, counts = ""] =
+      /^(\s*)(\S+)(?:\s+([A-Z]+)\b((?:\s+\d+)*))?/.exec(line) ?? [];
+    return { depth: indent.length, name, state, errors: counts.trim().split(/\s+/).map(Number) };
+  });
+  let isCounted = true;
+  return rows.flatMap(({ depth, name, state, errors }, at) => {
+    if (state === undefined) isCounted = name !== "cache" && name !== "spares";
+    const isLeaf = state !== undefined && (rows[at + 1]?.depth ?? 0) <= depth;
+    return isLeaf && isCounted ? [{ state, errors }] : [];
   });
 }
+
+function scrubOfText(scan: string): FileSystemRecord["scrub"] {
+  if (/^scrub in progress\b/.test(scan)) return undefined;
+  const [, errors, ended = ""] = /^scrub (?:repaired|completed)\b.* with (\d+) errors on (.+)$/.exec(scan) ?? [];
+  const endedAt = Date.parse(ended);
+  return Number.isNaN(endedAt) ? null : { endedAt, unrepaired: Number(errors) };
+}
+
+function parsePool(text: string): readonly ZfsPool[] {
+  const field = (name: string): string => new RegExp(`^ *(?:${name}): (.+)$`, "m").exec(text)?.[1]?.trim() ?? "";
+  const name = field("pool");
+  if (name === "") return [];
+  const [tree = ""] = text.split(/^config:$/m)[1]?.split(/^ *errors:/m) ?? [];
+  const rows = tree.split("\n").filter((line) => line.trim() !== "" && !/^\s*NAME\s+STATE\b/.test(line));
+  return [
+    {
+      name,
+      state: field("state"),
+      ...poolOf(leavesOfText(rows), Number(/^errors: (\d+) data errors\b/m.exec(text)?.[1] ?? 0)),
+      scrub: scrubOfText(field("scan|scrub")),
+    },
+  ];
+}
+
+/** `zpool status -p`, zpool-status(8): made for people, and before OpenZFS 2.3 there is nothing else. */
+export const parseZpoolText = (text: string): readonly ZfsPool[] => text.split(/^(?= *pool: )/m).flatMap(parsePool);

@@ -2,13 +2,13 @@ import type { MountedFileSystem } from "./storage.ts";
 
 /** What a file system keeps of the errors that it has met, until somebody resets it. Times are epoch milliseconds. */
 export interface FileSystemRecord {
-  /** By kind, such as `corruption_errs`; kinds without errors are left out. */
-  readonly errors: Readonly<Record<string, number>>;
+  /** By kind, such as `corruption_errs`; kinds without errors are left out. Null where the host does not say. */
+  readonly errors: Readonly<Record<string, number>> | null;
   readonly lastErrorAt: number | null;
-  /** Devices of it that are not there. */
-  readonly missingDevices: number;
-  /** The end of the last scrub, and what that could not repair; null where none is on record. */
-  readonly scrub: { readonly endedAt: number; readonly unrepaired: number } | null;
+  /** Devices of it that are not there; null where the host does not say. */
+  readonly missingDevices: number | null;
+  /** The end of the last scrub, and what that could not repair; null where none is on record, undefined where the host does not say. */
+  readonly scrub: { readonly endedAt: number; readonly unrepaired: number } | null | undefined;
 }
 
 /** A pool of ZFS. */
@@ -21,6 +21,6 @@ export interface ZfsPool extends FileSystemRecord {
 export interface FileSystemHealth {
   /** Undefined for a kind that keeps no record. */
   readonly of: (mounted: Pick<MountedFileSystem, "device" | "type">) => Promise<FileSystemRecord | undefined>;
-  /** None without ZFS. Without root, or without JSON from `zpool`, a pool has its state alone. */
+  /** None without ZFS. Without an answer of `zpool` a pool has its state alone. */
   readonly pools: (signal: AbortSignal) => Promise<readonly ZfsPool[]>;
 }

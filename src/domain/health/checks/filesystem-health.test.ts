@@ -73,6 +73,26 @@ it("filesystem_health fails for errors of ext4, missing devices and unrepaired s
     message: "tank is DEGRADED (zpool status tank)",
   });
   expect(await run({}, { pools: [{ ...tank, state: "SUSPENDED" }] })).toMatchObject({ status: "fail" });
+  expect(await run({}, { pools: [{ ...tank, errors: { checksum_errors: 4 } }] })).toMatchObject({ status: "warn" });
+  expect(await run({}, { pools: [{ ...tank, errors: { checksum_errors: 4, data_errors: 1 } }] })).toMatchObject({
+    status: "fail",
+    message: "tank has 1 error of data that no copy repairs (zpool status -v tank)",
+  });
+});
+
+it("filesystem_health names what the host does not say, and takes nothing of it for healthy", async () => {
+  const silent = fakeRecord({ errors: null, missingDevices: null, scrub: undefined });
+  expect(await run({ "/dev/sdb": silent }, { warn: 35 })).toMatchObject({
+    status: "skip",
+    message: "What errors /data has is not known: the kernel does not say",
+    details: { file_systems: [{ path: "/data", errors: null, missing_devices: null, scrub_ended_at: null }] },
+  });
+  expect(await run({ "/dev/sda1": fakeRecord(), "/dev/sdb": silent })).toMatchObject({
+    status: "pass",
+    message: "No file system has errors on record; what /data has is not known",
+  });
+  expect(await run({}, { pools: [{ ...tank, ...silent, state: "DEGRADED" }] })).toMatchObject({ status: "warn" });
+  expect(await run({ "/dev/sdb": { ...silent, missingDevices: 1 } })).toMatchObject({ status: "fail" });
 });
 
 it("filesystem_health grades the age of a scrub only if settings say so", async () => {

@@ -1,7 +1,7 @@
 import type { FileSystemHealth, FileSystemRecord } from "#domain/ports/file-system-health.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
-import { type Clock, toTimestamp } from "#kernel/clock.ts";
-import { counted } from "#kernel/text.ts";
+import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../findings.ts";
 
@@ -24,8 +24,9 @@ const lostStates = new Set(["FAULTED", "UNAVAIL", "SUSPENDED", "REMOVED"]);
 
 /**
  * Errors that file systems keep on record: of ext4 since its last e2fsck, of the devices of btrfs and of ZFS, missing devices, pools of
- * ZFS that are not whole, and what the last scrub could not repair. XFS keeps none; its errors are in `kernel_errors`. With `warn` or
- * `fail`, so many days without a scrub of btrfs or ZFS count as well. `ignore` takes mount points and pools.
+ * ZFS that are not whole, and what the last scrub could not repair. XFS keeps none; its errors are in `kernel_errors`. What an older
+ * kernel does not say of a file system is not known, and it is named. With `warn` or `fail`, so many days without a scrub of btrfs or ZFS
+ * count as well. `ignore` takes mount points and pools.
  */
 export function filesystemHealthCheck(ports: {
   fileSystems: Pick<FileSystems, "list">;
@@ -51,14 +52,21 @@ export function filesystemHealthCheck(ports: {
     const { name, type, state = "ONLINE", errors, missingDevices, scrub } = subject;
     const remedy = remedies[type] ?? "";
     if (lostStates.has(state)) return { status: "fail", problem: `${name} is ${state} (zpool status ${name})` };
-    if (missingDevices > 0) return { status: "fail", problem: `${name} lacks ${counted(missingDevices, "device")}` };
-    if (scrub !== null && scrub.unrepaired > 0)
+    if (missingDevices !== null && missingDevices > 0)
+      return { status: "fail", problem: `${name} lacks ${counted(missingDevices, "device")}` };
+    if (scrub !== null && scrub !== undefined && scrub.unrepaired > 0)
       return {
         status: "fail",
         problem: `the last scrub of ${name} could not repair ${counted(scrub.unrepaired, "error")}`,
       };
+    const { data_errors: lost = 0 } = errors ?? {};
+    if (lost > 0)
+      return {
+        status: "fail",
+        problem: `${name} has ${counted(lost, "error")} of data that no copy repairs (zpool status -v ${name})`,
+      };
     if (state !== "ONLINE") return { status: "warn", problem: `${name} is ${state} (zpool status ${name})` };
-    const sum = Object.values(errors).reduce((all, count) => all + count, 0);
+    const sum = Object.values(errors ?? {}).reduce((all, count) => all + count, 0);
     if (sum > 0) {
       const status = type === "ext4" ? "fail" : "warn";
       return { status, problem: `${name} (${type}) has ${counted(sum, "error")} on record (${remedy})` };
@@ -66,6 +74,7 @@ export function filesystemHealthCheck(ports: {
     const days = Math.floor((clock.now() - (scrub?.endedAt ?? 0)) / dayMs);
     if (
       type === "ext4" ||
+      scrub === undefined ||
       days < Math.min(limits.warn ?? Number.POSITIVE_INFINITY, limits.fail ?? Number.POSITIVE_INFINITY)
     )
       return passing;
@@ -85,18 +94,25 @@ export function filesystemHealthCheck(ports: {
       const watched = all.filter(({ name }) => !isIgnoredPath(name, ignore));
       if (watched.length === 0) return skip("No file system here keeps a record of its errors");
       const findings = watched.map((subject) => judge(subject, limits));
-      return combineFindings(findings, "No file system has errors on record", {
+      const unknown = watched.filter(({ errors }) => errors === null).map(({ name }) => name);
+      const healthy = "No file system has errors on record";
+      const message = unknown.length === 0 ? healthy : `${healthy}; what ${listNames(unknown)} has is not known`;
+      const outcome = combineFindings(findings, message, {
         file_systems: watched.map(({ name, type, state, errors, lastErrorAt, missingDevices, scrub }) => ({
           path: name,
           type,
           ...(state !== undefined && { state }),
           errors,
-          last_error_at: lastErrorAt === null ? null : toTimestamp(lastErrorAt),
+          last_error_at: toNullableTimestamp(lastErrorAt),
           missing_devices: missingDevices,
-          scrub_ended_at: scrub === null ? null : toTimestamp(scrub.endedAt),
+          scrub_ended_at: toNullableTimestamp(scrub?.endedAt ?? null),
           scrub_unrepaired: scrub?.unrepaired ?? null,
         })),
       });
+      const saysNothing = watched.every(({ errors, state }) => errors === null && state === undefined);
+      return outcome.status === "pass" && saysNothing
+        ? skip(`What errors ${listNames(unknown)} has is not known: the kernel does not say`, outcome.details)
+        : outcome;
     },
   };
 }
