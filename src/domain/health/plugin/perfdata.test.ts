@@ -48,6 +48,17 @@ describe("performance data", () => {
     expect(parsePerfdata(text)).toMatchObject({ malformed: 0, values: [{ label: "a", value }] });
   });
 
+  it("may have commas between its figures", () => {
+    expect(parsePerfdata("a=0, 'b c'=2ms;3, d=4,")).toMatchObject({
+      malformed: 0,
+      values: [
+        { label: "a", value: 0 },
+        { label: "b c", value: 2, unit: "ms", warn: upTo(3) },
+        { label: "d", value: 4 },
+      ],
+    });
+  });
+
   it("has quoted labels", () => {
     expect(parsePerfdata("'it''s a = b|c'=1 'C:\\ used'=2\t'::x'=3\n''''=4").values.map(({ label }) => label)).toEqual([
       "it's a = b|c",
@@ -71,6 +82,7 @@ describe("performance data", () => {
     ["''=5", 1],
     ["a=five", 1],
     ["a=1,234", 1],
+    ["a=1_234", 1],
     ["a=1.2.3", 1],
     ["a=1-2", 1],
     ["a=NaN", 1],

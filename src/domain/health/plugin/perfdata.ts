@@ -51,12 +51,12 @@ export interface Perfdata {
   readonly malformed: number;
 }
 
-/** A bare or quoted label, in which two quotes stand for one; then everything up to the next blank. */
-const item = /(?:'((?:[^']|'')+)'|([^\s'=]+))=(\S*)(?!\S)/uy;
+/** A bare or quoted label, in which two quotes stand for one; then everything up to the next blank, without a comma that some plugins put there. */
+const item = /(?:'((?:[^']|'')+)'|([^\s'=]+))=(\S*?),?(?!\S)/uy;
 const blanks = /\s*/uy;
 const word = /\S+/uy;
 /** A unit may contain digits (`m3`), but does not begin like the rest of a number. */
-const figure = /^([-+\d.,]+(?:[eE][-+]?\d+)?)([^\d.,;+\-'"=\s][^;'"=\s]*)?$/u;
+const figure = /^([-+\d.,]+(?:[eE][-+]?\d+)?)([^\d.,;+\-_'"=\s][^;'"=\s]*)?$/u;
 
 function matchAt(pattern: RegExp, text: string, place: number): RegExpExecArray | null {
   pattern.lastIndex = place;
