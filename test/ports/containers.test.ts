@@ -149,6 +149,35 @@ describe("containers by the API of an engine", () => {
     await expect(containers.list(signal)).rejects.toThrow("cannot ask podman: its answer is not JSON");
   });
 
+  it("are unhealthy also by their own answers while they run, and known as far as an engine says and answers", async () => {
+    const [starting, stopped, old, broken] = ["d", "e", "f", "9"].map((digit) => digit.repeat(64));
+    const health = { Health: { Status: "Unhealthy", FailingStreak: 1 } };
+    const answers: Readonly<Record<string, object>> = {
+      [`/containers/${starting}/json`]: { State: { Status: "running", Running: true, ExitCode: 0, ...health } },
+      [`/containers/${stopped}/json`]: { State: { Status: "exited", Running: false, ExitCode: 0, ...health } },
+      [`/containers/${old}/json`]: { State: { Running: true, ExitCode: 0 } },
+    };
+    const names = { starting, stopped, old, broken };
+    const { runDir } = await serve("partial", "podman/podman.sock", (url) => {
+      if (url.startsWith("/containers/json?filters=")) return { body: "[]" };
+      const lines = Object.entries(names).map(([name, Id]) =>
+        containerListed({ Id, Names: [`/${name}`], State: name === "stopped" ? "exited" : "running", Status: "" }),
+      );
+      if (url.startsWith("/containers/json")) return { body: JSON.stringify(lines) };
+      const answer = answers[url];
+      return answer === undefined ? { status: 500, body: "{}" } : { body: JSON.stringify(answer) };
+    });
+    const found = await createContainers({ runDir }).list(signal);
+    expect(found.map(({ name, isUnhealthy, unread }) => [name, isUnhealthy, unread])).toEqual([
+      ["starting", true, undefined],
+      ["stopped", false, undefined],
+      ["old", false, undefined],
+      ["broken", false, "it answers 500"],
+    ]);
+    expect(found[2]?.inspected).toMatchObject({ exitCode: null, restarts: null });
+    expect(found[3]).not.toHaveProperty("inspected");
+  });
+
   const large = " ".repeat(17 * 1024 * 1024);
   it.each<[string, { readonly status?: number; readonly body: string }, string]>([
     ["refuses", { status: 500, body: '{"message":"broken"}' }, "it answers 500"],

@@ -68,22 +68,27 @@ function timeIn(object: JsonObject, key: string): number | null {
   return at > 0 ? at : null;
 }
 
-/** `ContainerInspect` of the Docker Engine API, which Podman answers alike. */
+/** `ContainerInspect` of the Docker Engine API, which Podman answers alike. What an old engine leaves out is not known. */
 function parseInspected(answer: JsonObject): ContainerState {
   const state = objectIn(answer, "State");
+  // One that is restarted over and over may run at this moment.
+  const isRunning = textIn(state, "Status") === "running" || state["Running"] === true;
   const policy = objectIn(objectIn(answer, "HostConfig"), "RestartPolicy");
   return {
-    // One that is restarted over and over may run at this moment.
-    exitCode: textIn(state, "Status") === "running" ? null : numberIn(state, "ExitCode"),
+    exitCode: !isRunning && isNumber(state["ExitCode"]) ? state["ExitCode"] : null,
     isOomKilled: state["OOMKilled"] === true,
     error: textIn(state, "Error"),
     startedAt: timeIn(state, "StartedAt"),
     finishedAt: timeIn(state, "FinishedAt"),
-    restarts: numberIn(answer, "RestartCount"),
+    restarts: isNumber(answer["RestartCount"]) ? answer["RestartCount"] : null,
     restartPolicy: textIn(policy, "Name"),
     mostRestarts: numberIn(policy, "MaximumRetryCount"),
   };
 }
+
+/** By its own health check. Docker says so too of each that has such a check and was stopped. */
+const saysUnhealthy = (answer: JsonObject): boolean =>
+  textIn(objectIn(objectIn(answer, "State"), "Health"), "Status").toLowerCase() === "unhealthy";
 
 const idPattern = /^[0-9a-f]{12,64}$/;
 
@@ -109,14 +114,24 @@ async function containersOf(
   const unhealthy = new Set((await list(unhealthyOnly)).map(({ id }) => id));
   const asked = all.filter(({ isSteady }) => !isSteady).slice(0, mostInspected);
   const states = new Map<string, ContainerState>();
+  const unread = new Map<string, string>();
   // One after the other: an engine has other work.
-  for (const { id } of asked) {
-    const answer = await get(socketPath, `/containers/${id}/json`, signal);
-    if (isRecord(answer)) states.set(id, parseInspected(answer));
+  for (const { id, state } of asked) {
+    const answer = await get(socketPath, `/containers/${id}/json`, signal).catch((error: unknown) => {
+      if (!(error instanceof EngineFailed)) throw error;
+      unread.set(id, error.message);
+    });
+    if (!isRecord(answer)) continue;
+    states.set(id, parseInspected(answer));
+    if (state === "running" && saysUnhealthy(answer)) unhealthy.add(id);
   }
   return all.map(({ id, name, state }) => {
-    const inspected = states.get(id);
-    return { engine, name, state, isUnhealthy: unhealthy.has(id), ...(inspected !== undefined && { inspected }) };
+    const [inspected, why] = [states.get(id), unread.get(id)];
+    return {
+      ...{ engine, name, state, isUnhealthy: unhealthy.has(id) },
+      ...(inspected !== undefined && { inspected }),
+      ...(why !== undefined && { unread: why }),
+    };
   });
 }
 

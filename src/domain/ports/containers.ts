@@ -2,7 +2,7 @@ export type ContainerEngine = "docker" | "podman";
 
 /** What an engine says of a container that it was asked for by itself. Times are epoch milliseconds. */
 export interface ContainerState {
-  /** Null while it runs. */
+  /** Null while it runs, and where the engine does not say. */
   readonly exitCode: number | null;
   /** Whether the OOM killer ended it. */
   readonly isOomKilled: boolean;
@@ -12,8 +12,8 @@ export interface ContainerState {
   readonly startedAt: number | null;
   /** Null before the first time. */
   readonly finishedAt: number | null;
-  /** How often its policy has restarted it. */
-  readonly restarts: number;
+  /** How often its policy has restarted it; null where the engine does not say. */
+  readonly restarts: number | null;
   /** Empty or `no` where it is not to run again by itself, else `always`, `unless-stopped`, `on-failure`. */
   readonly restartPolicy: string;
   /** Of `on-failure`; 0 without a limit. */
@@ -29,6 +29,8 @@ export interface Container {
   readonly isUnhealthy: boolean;
   /** Undefined for one that has been running for an hour, and beyond the first 100. */
   readonly inspected?: ContainerState;
+  /** Why the engine says nothing of it. */
+  readonly unread?: string;
 }
 
 /** Containers of Docker and of root's Podman, by the sockets of their API. */

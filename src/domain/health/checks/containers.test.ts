@@ -25,6 +25,14 @@ it("containers passes while all run, and skips without an engine", async () => {
   expect(await check([]).absent?.()).toBeUndefined();
 });
 
+it("containers names what an engine says nothing of", async () => {
+  expect(await run([fakeContainer(), fakeContainer({ name: "broken", unread: "it answers 500" })])).toMatchObject({
+    status: "pass",
+    message: "2 containers of 2 running, none in trouble, not read: broken (it answers 500)",
+    details: { unread: [{ name: "broken", reason: "it answers 500" }] },
+  });
+});
+
 it.each<[string, Container, object]>([
   [
     "is restarted over and over",

@@ -1,6 +1,6 @@
 import type { Container, Containers } from "#domain/ports/containers.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { counted } from "#kernel/text.ts";
+import { counted, listNames } from "#kernel/text.ts";
 import { type Check, createIgnore, skip } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../findings.ts";
 
@@ -24,7 +24,8 @@ function judge({ engine, name, state, isUnhealthy, inspected }: Container, now: 
   if (isUnhealthy) return fail(`container ${name} is unhealthy by its own health check (${engine} inspect ${name})`);
   if (state === "dead") return fail(`container ${name} is dead: ${engine} could not remove it (${engine} rm ${name})`);
   if (inspected === undefined) return passing;
-  const { exitCode, isOomKilled, error, startedAt, finishedAt, restarts, restartPolicy, mostRestarts } = inspected;
+  const { exitCode, isOomKilled, error, startedAt, finishedAt, restartPolicy, mostRestarts } = inspected;
+  const restarts = inspected.restarts ?? 0;
   if (state === "running") {
     const isLooping = restarts >= loop.restarts && now - (startedAt ?? 0) < loop.withinMs;
     return isLooping
@@ -74,7 +75,11 @@ export function containersCheck(ports: { containers: Containers; clock: Pick<Clo
       const judged = all.map((container) => ({ container, ...judge(container, clock.now()) }));
       const troubled = judged.filter(({ status }) => status !== "pass");
       const running = all.filter(({ state }) => state === "running").length;
-      return combineFindings(judged, `${counted(running, "container")} of ${all.length} running, none in trouble`, {
+      const unread = all.flatMap(({ name, unread: reason }) => (reason === undefined ? [] : [{ name, reason }]));
+      const notRead =
+        unread.length === 0 ? "" : `, not read: ${listNames(unread.map(({ name, reason }) => `${name} (${reason})`))}`;
+      const healthy = `${counted(running, "container")} of ${all.length} running, none in trouble${notRead}`;
+      return combineFindings(judged, healthy, {
         engines,
         total: all.length,
         running,
@@ -86,6 +91,7 @@ export function containersCheck(ports: { containers: Containers; clock: Pick<Clo
           exit_code: inspected?.exitCode ?? null,
           restarts: inspected?.restarts ?? null,
         })),
+        ...(unread.length > 0 && { unread: unread.slice(0, mostListed) }),
       });
     },
   };
