@@ -2,18 +2,20 @@ import { expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { filesystemHealthCheck } from "#domain/health/checks/filesystem-health.ts";
-import type { FileSystemHealth } from "#domain/ports/file-system-health.ts";
+import type { FileSystemHealth, ZfsPool } from "#domain/ports/file-system-health.ts";
 import { createFakeClock } from "../fakes/clock.ts";
 import { createFakeFileSystems } from "../fakes/file-systems.ts";
 import { directoryPerTest, writeFiles } from "../ports/support/directories.ts";
 import { describeCases, uncovered } from "./cases.ts";
 
 const { signal } = new AbortController();
-const whole = { state: "ONLINE", errors: {}, missingDevices: 0, scrub: null };
+const whole: Partial<ZfsPool> = { state: "ONLINE", errors: {}, missingDevices: 0, scrub: null };
 const local = (time: string): number => Date.parse(time);
 
 /** The pools of each text, and what the check says. */
-const statuses: Readonly<Record<string, { readonly pools: readonly object[]; readonly status: string }>> = {
+const statuses: Readonly<
+  Record<string, { readonly pools: readonly (Partial<ZfsPool> & Pick<ZfsPool, "name">)[]; readonly status: string }>
+> = {
   "status-text-degraded-mirror.txt": {
     pools: [{ ...whole, name: "tank", state: "DEGRADED", missingDevices: 1 }],
     status: "fail",
@@ -53,7 +55,7 @@ describeCases("zfs", ({ text, files }) => {
 
   it.each(Object.entries(statuses))("%s: state, errors, missing devices and the last scrub", async (file, expected) => {
     // Which pools there are is the kernel's to say.
-    writeFiles(dir(), { "spl/kstat/zfs/tank/state": "ONLINE\n" });
+    for (const { name } of expected.pools) writeFiles(dir(), { [`spl/kstat/zfs/${name}/state`]: "ONLINE\n" });
     const exec: Exec = (argv) => {
       const isText = !argv.includes("--json");
       return Promise.resolve({
@@ -64,7 +66,8 @@ describeCases("zfs", ({ text, files }) => {
       });
     };
     const health = createFileSystemHealth({ exec, procDir: dir() });
-    expect(await health.pools(signal)).toMatchObject(expected.pools);
+    const pools = (await health.pools(signal)).toSorted((a, b) => a.name.localeCompare(b.name));
+    expect(pools).toMatchObject(expected.pools.toSorted((a, b) => a.name.localeCompare(b.name)));
     expect((await check(health)).status).toBe(expected.status);
   });
 

@@ -314,6 +314,19 @@ errors: 2 data errors, use '-v' for a list
     ]);
   });
 
+  it("of each pool that the kernel has is its state at least, where zpool cannot open one of several", async () => {
+    const procDir = directoryWith({ "spl/kstat/zfs/tank/state": "DEGRADED\n", "spl/kstat/zfs/odd/state": "FAULTED\n" });
+    const partial: Exec = (argv) =>
+      printing(argv.includes("--json") ? "" : zpoolText, { exitCode: 1, stderr: "cannot open 'odd'" })(argv);
+    const pools = await createFileSystemHealth({ exec: partial, procDir }).pools(signal);
+    expect(pools.map(({ name, state, errors }) => [name, state, errors])).toEqual(
+      expect.arrayContaining([
+        ["odd", "FAULTED", null],
+        ["tank", "DEGRADED", { write_errors: 1, data_errors: 2 }],
+      ]),
+    );
+  });
+
   it("of a pool that waits for its devices is its state, and zpool, which may never answer, is not asked", async () => {
     const procDir = directoryWith({ "spl/kstat/zfs/tank/state": "SUSPENDED\n" });
     const forbidden: Exec = () => Promise.reject(new Error("it was asked"));

@@ -105,7 +105,8 @@ export function createFileSystemHealth(ports: {
       exec(["zpool", "status", ...options], { signal, timeoutMs: 20_000 }),
       (error) => error instanceof CommandFailed && isNotFound(error.cause),
     );
-    return ended?.exitCode === 0 ? ended.stdout : "";
+    // Where it cannot open one of several pools it fails, and says what it knows of the others.
+    return ended?.stdout ?? "";
   };
 
   return {
@@ -121,10 +122,9 @@ export function createFileSystemHealth(ports: {
       const states = await Promise.all(pools.map(byState));
       // Of a pool that waits for its devices zpool may never answer.
       if (states.length === 0 || states.some(({ state }) => state === "SUSPENDED")) return states;
-      const found = parseZpoolStatus(await askZpool(signal, "--json", "--json-int"));
-      if (found.length > 0) return found;
-      const inText = parseZpoolText(await askZpool(signal, "-p"));
-      return inText.length > 0 ? inText : states;
+      const inJson = parseZpoolStatus(await askZpool(signal, "--json", "--json-int"));
+      const found = inJson.length > 0 ? inJson : parseZpoolText(await askZpool(signal, "-p"));
+      return states.map((state) => found.find(({ name }) => name === state.name) ?? state);
     },
   };
 }
