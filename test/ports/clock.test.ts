@@ -67,7 +67,7 @@ describe.each<[string, () => Subject]>([
 });
 
 describe("the offset of the clock", () => {
-  const nowhere = { chrony: "/nonexistent", timesync: "/nonexistent", ntp: "/nonexistent" };
+  const nowhere = { chrony: "/nonexistent", timesync: "/nonexistent", ntp: "/nonexistent", ntpOfSuse: "/nonexistent" };
   const here = "/proc/self";
   const tracking = "C0000201,192.0.2.1,3,1767258000.5,0.002,0,0,0,0,0,0,0,64,Normal\n";
   /** Of the program that is said to run, where programs print this, by their last argument. */
@@ -91,7 +91,13 @@ describe("the offset of the clock", () => {
     expect(await offsets({ timesync: here }, answers).read(signal)).toEqual({
       ...{ program: "systemd-timesyncd", server: "ntp.example.org", offsetMs: 2, stratum: 2, answeredAt: 1 },
     });
-    expect(await offsets({ ntp: here }, answers).read(signal)).toMatchObject({ program: "ntpd", offsetMs: 4.5 });
+    for (const place of ["ntp", "ntpOfSuse"])
+      expect(await offsets({ [place]: here }, answers).read(signal)).toMatchObject({ program: "ntpd", offsetMs: 4.5 });
+    // A directory that chronyd has left behind.
+    const left: Exec = (argv) =>
+      printing(answers.rv, argv[0] === "chronyc" ? { exitCode: 1, stderr: "506 Cannot talk to daemon" } : {})(argv);
+    const both = createClockOffsets({ exec: left, paths: { ...nowhere, chrony: here, ntp: here } });
+    expect(await both.read(signal)).toMatchObject({ program: "ntpd", offsetMs: 4.5 });
   });
 
   it.each(["oops", "{}", "stratum=2, offset=nan", tracking.replace("0.002", "nan")])(

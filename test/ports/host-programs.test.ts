@@ -212,6 +212,20 @@ describe("time synchronisation by timedatectl", () => {
     await expect(sync(silent).state(signal)).rejects.toThrow("cannot ask timedatectl: Failed to connect to bus");
   });
 
+  it.each(["chronyd", "ntpd", "ntp-daemon", "phc2sys"])(
+    "is off where another daemon sets the clock, such as %s",
+    async (name) => {
+      const procDir = at("proc");
+      writeFiles(procDir, { "1/comm": "systemd\n", "77/comm": `${name}\n` });
+      const paths = { booted: "/", containerMarks: ["/nonexistent"], procDir };
+      const exec = printing("CanNTP=yes\nNTP=no\nNTPSynchronized=yes\n");
+      expect(await createTimeSync({ exec, paths }).state(signal)).toMatchObject({
+        isEnabled: false,
+        otherDaemon: name,
+      });
+    },
+  );
+
   it("is switched on, or it is said why not", async () => {
     await sync(printing("")).enable(signal);
     const refusing = printing("", { exitCode: 1, stderr: "Failed to set ntp: NTP not supported\n" });

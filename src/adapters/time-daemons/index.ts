@@ -12,6 +12,8 @@ const hostPaths = {
   chrony: "/run/chrony",
   timesync: "/run/systemd/timesync",
   ntp: "/run/ntpd.pid",
+  /** The same on SUSE. */
+  ntpOfSuse: "/run/ntp/ntpd.pid",
 };
 
 const timesync = [
@@ -40,14 +42,25 @@ export function createClockOffsets(ports: { exec: Exec; paths?: typeof hostPaths
     return found && { ...found, server: parseBusString((await get("ServerName")) ?? "") };
   };
 
+  // It ends with 0 also where it reaches nobody, which it says on standard error.
+  const byNtpd = async (signal: AbortSignal) =>
+    readBy(parseNtpq, (await ask(["ntpq", "-c", "rv"], signal)) || undefined);
+  const sources: readonly (readonly [path: string, read: (signal: AbortSignal) => Promise<ClockOffset | undefined>])[] =
+    [
+      [paths.chrony, async (signal) => readBy(parseChrony, await ask(["chronyc", "-c", "tracking"], signal))],
+      [paths.timesync, byTimesync],
+      [paths.ntp, byNtpd],
+      [paths.ntpOfSuse, byNtpd],
+    ];
+
   return {
     canRead: async () => (await Promise.all(Object.values(paths).map(runs))).includes(true),
     async read(signal) {
-      // One at a time sets a clock; a question to one that does not run could have it started.
-      if (await runs(paths.chrony)) return readBy(parseChrony, await ask(["chronyc", "-c", "tracking"], signal));
-      if (await runs(paths.timesync)) return byTimesync(signal);
-      // It ends with 0 also where it reaches nobody, which it says on standard error.
-      if (await runs(paths.ntp)) return readBy(parseNtpq, (await ask(["ntpq", "-c", "rv"], signal)) || undefined);
+      // One at a time sets a clock, and what another has left behind says nothing; a question to one that does not run could have it started.
+      for (const [path, read] of sources) {
+        const found = (await runs(path)) ? await read(signal) : undefined;
+        if (found !== undefined) return found;
+      }
       return undefined;
     },
   };

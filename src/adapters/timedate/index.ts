@@ -16,8 +16,8 @@ const hostPaths: { readonly booted: string; readonly containerMarks: readonly st
   containerMarks,
 };
 
-/** Programs that set the clock of the system, chrony(1), ntpd(8) of three projects, phc2sys(8), by the names of their processes. */
-const daemons = ["chronyd", "ntpd", "phc2sys"];
+/** Programs that set the clock of the system, chrony(1), ntpd(8) of three projects, ntp-daemon(8) of ntpd-rs, phc2sys(8), by the names of their processes. */
+const daemons = ["chronyd", "ntpd", "ntp-daemon", "phc2sys"];
 
 async function runningDaemon(procDir: string): Promise<string | undefined> {
   for (const pid of (await readdir(procDir)).filter((name) => /^\d+$/.test(name))) {
