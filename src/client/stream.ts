@@ -25,6 +25,8 @@ export interface LogStreamOptions extends Transport {
   /** Name or number of the least severe priority. */
   readonly priority?: string;
   readonly grep?: string;
+  /** As of a query. */
+  readonly namespace?: string;
   readonly cursor?: string;
   readonly signal?: AbortSignal;
   readonly allow?: (() => Promise<void>) | undefined;
@@ -45,9 +47,9 @@ const firstRetryMs = 500;
 const maxRetryMs = 15_000;
 
 function logAddress(options: LogStreamOptions, cursor: string | undefined): URL {
-  const { url, unit, priority, grep } = options;
+  const { url, unit, priority, grep, namespace } = options;
   const address = addressOf(url, `${apiBase}${streams.logs.path}`);
-  for (const [name, value] of Object.entries({ unit, priority, grep, cursor })) {
+  for (const [name, value] of Object.entries({ unit, priority, grep, namespace, cursor })) {
     if (value !== undefined) address.searchParams.set(name, value);
   }
   return address;

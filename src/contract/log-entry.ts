@@ -4,6 +4,9 @@ import { NullableInteger, optional, Timestamp } from "./schema.ts";
 /** syslog severities by name; the index is the number. */
 export const priorityNames = ["emerg", "alert", "crit", "err", "warning", "notice", "info", "debug"] as const;
 
+/** What `journalctl --namespace` takes. */
+export const namespacePattern = "^(\\*|\\+?[A-Za-z0-9:_.@-]+)?$";
+
 /** A value of a field as it is in the journal: text where it is UTF-8 without control characters but line feeds and tabs, else bytes. */
 export const JournalValue = optional({
   text: Type.String(),

@@ -8,7 +8,7 @@ import {
   logTemplateLimit,
   maxLogUnits,
 } from "./limits.ts";
-import { JournalValue, LogEntry } from "./log-entry.ts";
+import { JournalValue, LogEntry, namespacePattern } from "./log-entry.ts";
 import {
   LogContext,
   LogFacets,
@@ -117,7 +117,18 @@ const text = {
       "Regular expression over the message, in the syntax of PCRE2 as for `journalctl -g`, without look-around and back references: it finds the same, or is refused with the reason. Case matters only where the expression has one of the letters A to Z.",
   }),
 };
+/** Of which journals the entries are. */
+const namespaces = {
+  namespace: Type.String({
+    maxLength: 222,
+    pattern: namespacePattern,
+    description:
+      "Namespaces of the journal (`LogNamespace=` of units), as `journalctl --namespace` takes them: a name; `+` and a name for that one and the default one; `*` for all; empty for the default one. Left out: all where the entries are those of certain units, so that a unit's own is among them; else the default one.",
+    examples: ["tenant", "*"],
+  }),
+};
 const origin = {
+  ...namespaces,
   boot: Type.String({
     maxLength: 40,
     description:
@@ -273,7 +284,7 @@ export const logs = {
     tag: "System",
     summary: "What stands around an entry of the journal",
     description:
-      "The entry and those right before and after it, whoever wrote them. A key that is narrowed to units sees only theirs.",
+      "The entry and those right before and after it, whoever wrote them, of all namespaces unless told otherwise. A key that is narrowed to units sees only theirs.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -282,6 +293,7 @@ export const logs = {
       ...optional({
         before: Type.Integer({ ...logContextLimit, description: "Maximum entries before it." }),
         after: Type.Integer({ ...logContextLimit, description: "Maximum entries after it." }),
+        ...namespaces,
         ...fieldsOfEntries,
       }),
     }),
@@ -332,6 +344,7 @@ export const logs = {
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
+    query: Options(namespaces),
     response: LogBootList,
     errors: ["UNAVAILABLE"],
   },
@@ -344,6 +357,7 @@ export const logs = {
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
+    query: Options(namespaces),
     response: LogFieldNames,
     errors: ["UNAVAILABLE"],
   },
@@ -360,6 +374,7 @@ export const logs = {
       name: Type.String({ pattern: "^[A-Za-z0-9_]{1,64}$", description: "Name of the field.", examples: ["_COMM"] }),
     }),
     query: Options({
+      ...namespaces,
       limit: Type.Integer({ ...logFieldValuesLimit, description: "Maximum results; all without it." }),
       cursor: Cursor,
     }),

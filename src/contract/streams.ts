@@ -2,7 +2,7 @@ import { type Static, type TSchema, Type } from "typebox";
 import { checkStatuses, HealthCheckResult } from "./checks.ts";
 import { ErrorBody } from "./error-body.ts";
 import type { ErrorCode } from "./errors.ts";
-import { LogEntry, priorityNames } from "./log-entry.ts";
+import { LogEntry, namespacePattern, priorityNames } from "./log-entry.ts";
 import type { Caller, Operation } from "./operation.ts";
 import { OperationEntry } from "./operation-entry.ts";
 import { Choice, Options } from "./schema.ts";
@@ -91,6 +91,12 @@ const unitText = {
   description:
     "Unit name or pattern, matched as `journalctl -u` does. `nginx` means `nginx.service`; `kernel` is the kernel.",
 } as const;
+const namespaceText = {
+  maxLength: 222,
+  pattern: namespacePattern,
+  description:
+    "Namespaces of the journal, as `journalctl --namespace` takes them: a name; `+` and a name for that one and the default one; `*` for all; empty for the default one. Left out: all where a unit is asked for, or the key is narrowed to units; else the default one.",
+} as const;
 const grepText = {
   minLength: 1,
   maxLength: 1024,
@@ -113,6 +119,7 @@ export const LogFilterFrame = Type.Object({
     ),
   ),
   grep: Type.Optional(Type.Union([Type.String(grepText), Type.Null()])),
+  namespace: Type.Optional(Type.Union([Type.String(namespaceText), Type.Null()])),
 });
 export type LogFilterFrame = Static<typeof LogFilterFrame>;
 
@@ -161,7 +168,7 @@ export const streams = {
     tag: "System",
     summary: "Entries of the journal as they are written",
     description: [
-      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep}` sets the filter at any time: a member that is left out stays as it was, `null` clears it, and all that are set must match. A valid filter gets no answer; a bad one gets a frame `{type: error, message, error}`, and the old filter stays.",
+      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, namespace}` sets the filter at any time: a member that is left out stays as it was, `null` clears it, and all that are set must match. A valid filter gets no answer; a bad one gets a frame `{type: error, message, error}`, and the old filter stays.",
       "Entries without a severity pass no `priority` but `debug`. A key that is narrowed to units sees only theirs. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place. After a lost connection pass the `cursor` of the last entry to go on behind it, without gap or duplicate.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
@@ -174,6 +181,7 @@ export const streams = {
         description: priorityHint,
       }),
       grep: Type.String(grepText),
+      namespace: Type.String(namespaceText),
       cursor: Type.String({ minLength: 1, maxLength: 512, description: "Begin with the first entry after this one." }),
     }),
     clientFrame: LogFilterFrame,

@@ -176,6 +176,15 @@ describe("steward logs", () => {
     expect(JSON.parse((await steward("logs --json")).out)).toMatchObject({ total: 2, logs: [{}, {}] });
   });
 
+  it("takes namespaces as journalctl does", async () => {
+    service.journal.write({ message: "rent", unit: "app-1.service", namespace: "tenant" });
+    expect((await steward("logs --namespace tenant -o cat")).out).toBe("rent\n");
+    expect((await steward("logs --namespace tenant -F MESSAGE")).out).toBe("rent\n");
+    expect((await steward(["logs", "--namespace", "+tenant", "--facets", "unit"])).err).toContain("-- 3 entries --");
+    expect((await steward("logs -o cat")).out).not.toContain("rent");
+    expect((await steward("logs -u app-1 -o cat")).out).toContain("rent");
+  });
+
   it("takes several units, and lists fields, their values, boots and disk usage", async () => {
     const names = (await steward("logs -N")).out.split("\n");
     expect(names).toEqual(expect.arrayContaining(["MESSAGE", "PRIORITY", "_SYSTEMD_UNIT"]));

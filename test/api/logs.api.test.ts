@@ -78,6 +78,30 @@ describe("GET /system/logs", () => {
     expect(bad.status).toBe(400);
   });
 
+  it("has entries of the namespaces that are asked for; of all where units are named, or one entry is", async () => {
+    const cursor = service.journal.write({ message: "in tenant", unit: "app-1.service", namespace: "tenant" });
+    service.journal.write({ message: "in other", unit: "app-2.service", namespace: "other" });
+    expect(messages(await get())).toEqual(ofTheLastHour);
+    expect(messages(await get({ namespace: "tenant" }))).toEqual(["in tenant"]);
+    expect(messages(await get({ namespace: "+tenant" }))).toEqual([...ofTheLastHour, "in tenant"]);
+    expect(messages(await get({ namespace: "*" }))).toEqual([...ofTheLastHour, "in tenant", "in other"]);
+    expect(messages(await get({ unit: "app-1" }))).toEqual(["app one", "in tenant"]);
+    expect(messages(await get({ unit: "app-1", namespace: "" }))).toEqual(["app one"]);
+    expect(messages(await get({ entry: cursor }))).toEqual(["in tenant"]);
+    const context = await send(service, {
+      path: `/api/v1/system/logs/context?cursor=${encodeURIComponent(cursor)}&before=0&after=1`,
+      key: service.admin,
+    });
+    expect(context.json).toMatchObject({ index: 0, entries: [{ message: "in tenant" }, { message: "in other" }] });
+    const narrowed = service.key(["logs:read:app-1.service"]);
+    for (const query of [{}, { namespace: "*" }, { namespace: "+other" }, { namespace: "other" }, { unit: "app-1" }]) {
+      const found = messages(await get(query, { key: narrowed }));
+      expect(found.filter((message) => message !== "app one" && message !== "in tenant")).toEqual([]);
+    }
+    for (const namespace of ["a/b", "**", "+", "a b", "a".repeat(223)])
+      expect([namespace, (await get({ namespace })).status]).toEqual([namespace, 400]);
+  });
+
   it("gives raw fields, and begins with the oldest", async () => {
     const [entry] = listOf(await get({ fields: "MESSAGE,PRIORITY", from: "oldest", limit: 1 })).logs;
     expect(entry).toMatchObject({

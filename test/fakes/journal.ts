@@ -3,6 +3,7 @@ import type { JournalField, LogEntry } from "#contract/log-entry.ts";
 import type { LogContext, LogFacet } from "#contract/log-exploration.ts";
 import type { LogList } from "#contract/logs.ts";
 import { SerializedJson } from "#contract/operation.ts";
+import { isInNamespace } from "#domain/logs/namespace.ts";
 import { byInterest, spansOf, statusOf } from "#domain/logs/templates/changes.ts";
 import { groupClasses } from "#domain/logs/templates/group.ts";
 import { createMasking } from "#domain/logs/templates/mask.ts";
@@ -12,6 +13,7 @@ import type {
   Journal,
   JournalSize,
   JournalStorage,
+  ListedEntries,
   LiveEntry,
   LogCounts,
   LogFilters,
@@ -35,6 +37,8 @@ export interface FakeEntry {
   readonly pid?: number | null;
   readonly uid?: number;
   readonly bootId?: string;
+  /** The default one unless said. */
+  readonly namespace?: string;
   /** Of the fields as they are, instead of the ones of a program's message. */
   readonly fields?: readonly JournalField[];
 }
@@ -116,6 +120,7 @@ export function createFakeJournal(
       pid = 42,
       uid = 1000,
       bootId = id("b"),
+      namespace = "",
     } = fake;
     const time = fake.time ?? (entries.at(-1)?.time ?? startMicros - 1_000_000) + 1_000_000;
     const index = (entries.length + 1).toString(16);
@@ -132,7 +137,7 @@ export function createFakeJournal(
       boot_id: bootId,
     };
     const fields = fake.fields ?? usualFields(entry);
-    entries.push({ entry, units: unit === "" ? [] : [unit], priority, time, uid, fields });
+    entries.push({ entry, units: unit === "" ? [] : [unit], namespace, priority, time, uid, fields });
     woken.resolve();
     woken = Promise.withResolvers();
     return cursor;
@@ -152,6 +157,7 @@ export function createFakeJournal(
     const tests = units?.map(compileUnitPattern);
     const expression = grep === undefined ? undefined : new RegExp(grep, /[A-Z]/.test(grep) ? "" : "i");
     return ({ entry, time, uid, ...live }: Stored): boolean =>
+      isInNamespace(query.namespace, live.namespace) &&
       time >= since &&
       time <= until &&
       (tests === undefined || live.units.some((name) => tests.some((test) => test(name)))) &&
@@ -184,27 +190,28 @@ export function createFakeJournal(
   };
 
   const readableBy = async (query: LogFilters): Promise<readonly Stored[]> => {
-    await readable(undefined);
+    await readable(anyEntries);
     if (fake.refusal !== undefined) throw new LogQueryRefused(fake.refusal.field, fake.refusal.issue);
     const boot = query.boot === undefined ? undefined : bootAt(entries, query.boot);
     return entries.filter(matches({ ...anyEntries, ...query, limit: 1 }, boot));
   };
 
-  /** Of the units, or all. */
-  const readable = async (units: LogQuery["units"]): Promise<readonly Stored[]> => {
+  const readable = async ({ units, namespace }: ListedEntries): Promise<readonly Stored[]> => {
     await (fake.hold?.() ?? Promise.resolve());
     if (!fake.available) throw new JournalUnavailable("permission denied");
     const tests = units?.map(compileUnitPattern);
-    return entries.filter((each) => tests === undefined || each.units.some((unit) => tests.some((test) => test(unit))));
+    return entries
+      .filter((each) => isInNamespace(namespace, each.namespace))
+      .filter((each) => tests === undefined || each.units.some((unit) => tests.some((test) => test(unit))));
   };
 
   const fake: FakeJournal = {
     async size(signal) {
-      await readable(undefined);
+      await readable(anyEntries);
       return storage.size(signal);
     },
-    async boots(units) {
-      const found = await readable(units);
+    async boots(listed) {
+      const found = await readable(listed);
       const ids = [...new Set(entries.map(({ entry }) => entry.boot_id))];
       return ids.flatMap((bootId, at) => {
         const times = found.flatMap(({ entry, time }) => (entry.boot_id === bootId ? [time] : []));
@@ -212,12 +219,12 @@ export function createFakeJournal(
         return [{ index: at - ids.length + 1, id: bootId, first: Math.min(...times), last: Math.max(...times) }];
       });
     },
-    async fieldNames(units) {
-      const found = await readable(units);
+    async fieldNames(listed) {
+      const found = await readable(listed);
       return [...new Set(found.flatMap(({ fields }) => fields.map(({ name }) => name)))].sort();
     },
-    async fieldValues(name, units) {
-      const found = (await readable(units)).flatMap(({ fields }) => fields.filter((each) => each.name === name));
+    async fieldValues(name, listed) {
+      const found = (await readable(listed)).flatMap(({ fields }) => fields.filter((each) => each.name === name));
       const values = new Map(found.map(({ text, base64 }) => [`${text} ${base64}`, defined({ text, base64 })]));
       return { values: [...values.values()], truncated: false };
     },
@@ -242,8 +249,8 @@ export function createFakeJournal(
     async templates(query) {
       return fakeTemplates(await readableBy(query), query);
     },
-    async context({ cursor, units, before, after, fields: names }) {
-      const found = await readable(units);
+    async context({ cursor, before, after, fields: names, ...listed }) {
+      const found = await readable(listed);
       const at = found.findIndex(({ entry }) => entry.cursor === cursor);
       if (at < 0) return undefined;
       const from = Math.max(0, at - before);
@@ -290,7 +297,8 @@ export function createFakeJournal(
         if (!fake.available) throw new JournalUnavailable("permission denied");
         const fresh = entries.slice(next);
         next = entries.length;
-        if (fresh.length > 0) yield fresh.map(({ entry, units, priority }) => ({ entry, units, priority }));
+        if (fresh.length > 0)
+          yield fresh.map(({ entry, units, namespace, priority }) => ({ entry, units, namespace, priority }));
         else await Promise.race([woken.promise, ended]);
       }
     },

@@ -198,6 +198,97 @@ describeOnHost("logs of a running host", (session) => {
       });
     });
   });
+
+  describe("of a unit with LogNamespace=", () => {
+    const name = "tenant.service";
+    const since = new Date(0).toISOString();
+    const messagesOf = async (query: Readonly<Record<string, string>>, api = session.api) =>
+      (await api.listLogs({ query: { since, limit: 10_000, ...query } })).logs.map((entry) => entry.message);
+    /** As journalctl on the host has them. */
+    const printed = async (options: string): Promise<readonly string[]> =>
+      (await session.shell(`journalctl -q -o json --output-fields=MESSAGE ${options}`))
+        .split("\n")
+        .filter(Boolean)
+        .map((line) => (JSON.parse(line) as { MESSAGE: string }).MESSAGE);
+    const write = async (): Promise<void> => {
+      await session.host.exec(["systemctl", "start", name]);
+      await session.host.exec(["journalctl", "--namespace=tenant", "--sync"]);
+    };
+    beforeAll(async () => {
+      await session.writeUnits({
+        [name]: [
+          "[Service]",
+          "Type=oneshot",
+          "LogNamespace=tenant",
+          "SyslogIdentifier=renter",
+          "ExecStart=/bin/sh -c 'echo rent is due; echo rent is paid'",
+        ],
+      });
+      await write();
+    });
+
+    it("are in its namespace alone, as journalctl has them", async () => {
+      const own = await messagesOf({ namespace: "tenant" });
+      expect(own).toEqual(expect.arrayContaining(["rent is due", "rent is paid"]));
+      expect(own).toEqual(await printed("--namespace=tenant"));
+      const byDefault = await messagesOf({});
+      expect(byDefault).toContain("from logger");
+      expect(byDefault).not.toContain("rent is due");
+      const wanted = { identifier: "renter" };
+      expect(await messagesOf({ ...wanted, namespace: "+tenant" })).toEqual(
+        await printed("--namespace=+tenant -t renter"),
+      );
+      expect(await messagesOf({ namespace: "*" })).toEqual(expect.arrayContaining(["rent is due", "from logger"]));
+    });
+
+    it("are found by its name, with what systemd writes of it", async () => {
+      const expected = ["rent is due", "rent is paid", expect.stringMatching(/^Finished tenant\.service/)];
+      expect(await messagesOf({ unit: "tenant" })).toEqual(expect.arrayContaining(expected));
+      const { logs, not_shown: missing } = await session.api.getService({ params: { name }, query: {} });
+      expect(logs?.map((entry) => entry.message)).toEqual(expect.arrayContaining(expected));
+      expect(missing.map(({ what }) => what)).not.toContain("logs");
+    });
+
+    it("are counted, exported and listed by the same filter", async () => {
+      const query = { namespace: "tenant", since };
+      const count = (await printed("--namespace=tenant")).length;
+      expect((await session.api.getLogFacets({ query: { ...query, fields: "unit" } })).total).toBe(count);
+      expect((await session.api.getLogHistogram({ query })).total).toBe(count);
+      const values = await session.api.listLogFieldValues({
+        params: { name: "_NAMESPACE" },
+        query: { namespace: "tenant" },
+      });
+      expect(values.values).toEqual([{ text: "tenant" }]);
+      const parts: Uint8Array[] = [];
+      for await (const part of await session.api.exportLogs({ query: { ...query, format: "json" } })) parts.push(part);
+      expect(Buffer.concat(parts).toString("utf8").trimEnd().split("\n")).toHaveLength(count);
+    });
+
+    it("are streamed with those of the namespaces that are asked for, and not to a key of other units", async () => {
+      const { key } = await session.api.createKey({ body: { name: "other", scopes: ["logs:read:app-*"] } });
+      const open = (by: string, query = {}) => openLogStream(session.service, by, query);
+      const { adminKey } = session.service;
+      const own = await open(adminKey, { namespace: "tenant" });
+      const byUnit = await open(adminKey, { unit: name });
+      const byDefault = await open(adminKey);
+      const narrowed = await open(key, { namespace: "*" });
+      await write();
+      await session.shell("logger -t app after it; systemctl start app-1.service");
+      await Promise.all([own.until("rent is paid"), byUnit.until("rent is paid"), narrowed.until("plain")]);
+      await byDefault.until("after it");
+      expect(byUnit.entries.map((entry) => entry.message)).toContain("rent is due");
+      const units = new Set(narrowed.entries.map(({ unit }) => unit));
+      expect([...units]).toEqual(["app-1.service"]);
+      expect(byDefault.entries.map(({ identifier }) => identifier)).not.toContain("renter");
+      expect(own.entries.map((entry) => entry.message)).not.toContain("after it");
+      for (const stream of [own, byUnit, byDefault, narrowed]) stream.close();
+      const api = createClient({ url: session.service.url, key });
+      expect(await messagesOf({ namespace: "tenant" }, api)).toEqual([]);
+      expect(await refusal(api.listLogs({ query: { namespace: "tenant", unit: name } }))).toMatchObject({
+        status: 403,
+      });
+    });
+  });
 });
 
 const nothingElse = {

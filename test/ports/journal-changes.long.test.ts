@@ -284,6 +284,7 @@ describe("the thread of the journal's followers", () => {
 
 const live: LiveEntry = {
   units: [],
+  namespace: "",
   priority: 6,
   entry: {
     timestamp: "2026-01-01T00:00:00.000000Z",

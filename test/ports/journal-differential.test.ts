@@ -337,13 +337,13 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
 
   it("boots, names of fields and their values are listed", async () => {
     const ids = [...new Set(journal.all.map(({ entry }) => entry.boot_id))];
-    const found = await reader.journal.boots(undefined, never);
+    const found = await reader.journal.boots({ units: undefined }, never);
     expect(found.map(({ id }) => id).sort()).toEqual(ids.toSorted());
     expect(found.map(({ index }) => index)).toEqual(ids.map((_, at) => at - ids.length + 1));
     if (!isTimeless) expect(found.map(({ id }) => id)).toEqual(ids);
-    expect(await reader.journal.fieldNames(undefined, never)).toEqual(linesOf(journalctl("-N")).toSorted());
+    expect(await reader.journal.fieldNames({ units: undefined }, never)).toEqual(linesOf(journalctl("-N")).toSorted());
     for (const name of ["PRIORITY", "_SYSTEMD_UNIT", "SYSLOG_IDENTIFIER", collidingName]) {
-      const { values } = await reader.journal.fieldValues(name, undefined, never);
+      const { values } = await reader.journal.fieldValues(name, { units: undefined }, never);
       // journalctl prints a value up to its first NUL.
       const printed = values.map((value) => valueBytes(value).toString("latin1").split("\0", 1)[0] ?? "");
       const lines = printed.flatMap((text) => text.split("\n"));
@@ -352,8 +352,8 @@ describe.skipIf(!canRun).each(byName(cases))("the journal against journalctl: %s
     const units = ["a.service"];
     const { logs } = await reader.ask({ ...everything, units, fields: "all" });
     const names = new Set(logs.flatMap(({ fields = [] }) => fields.map((field) => field.name)));
-    expect(await reader.journal.fieldNames(units, never)).toEqual([...names].sort());
-    const listed = await reader.journal.boots(units, never);
+    expect(await reader.journal.fieldNames({ units }, never)).toEqual([...names].sort());
+    const listed = await reader.journal.boots({ units }, never);
     expect(new Set(listed.map(({ id }) => id))).toEqual(new Set(logs.map((entry) => entry.boot_id)));
   });
 

@@ -169,7 +169,7 @@ describe.skipIf(!canMakeJournals())("a journal file that is written while it is 
     damages = [];
     const told = (_: string, what: string): void => void damages.push(what);
     source = openSource(
-      join(folder.path, "system.journal"),
+      { path: join(folder.path, "system.journal"), namespace: "" },
       createBlockPool(1024),
       createBudget({ maxBytes: 2 ** 20, ownBytes: 0, usage: new Int32Array(1), place: 0 }),
       told,

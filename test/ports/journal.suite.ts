@@ -201,9 +201,9 @@ export function journalSuite(make: (entries: readonly SuiteEntry[]) => JournalUn
       ]);
       const follower = following(under, { cursor: (await asker(under)()).logs[0]?.cursor });
       expect((await follower.take(3)).map(({ entry, ...rest }) => ({ ...rest, shown: entry.priority }))).toEqual([
-        { units: ["a.service"], priority: 2, shown: 2 },
-        { units: ["kernel"], priority: null, shown: 6 },
-        { units: [], priority: 6, shown: 6 },
+        { units: ["a.service"], namespace: "", priority: 2, shown: 2 },
+        { units: ["kernel"], namespace: "", priority: null, shown: 6 },
+        { units: [], namespace: "", priority: 6, shown: 6 },
       ]);
       await follower.end();
     });

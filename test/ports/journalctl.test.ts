@@ -12,7 +12,7 @@ import { encodeEntry } from "../journals/export-format.ts";
 import { everything } from "../journals/known.ts";
 import { dumpJournal } from "../journals/oracle.ts";
 import { appendToJournal, canMakeJournals } from "../journals/programs.ts";
-import { decoded, never } from "../journals/reader.ts";
+import { decoded, never, openJournal } from "../journals/reader.ts";
 import { createRandom } from "../support/random.ts";
 
 const [kind] = fileKinds;
@@ -77,6 +77,38 @@ describe.runIf(canMakeJournals())("journalctl as a reader of the journal", () =>
     expect(decoded(await readerOf("/nonexistent/journal").query(everything, never))).toEqual(empty);
     const query = { ...everything, units: ["a*"], boot: "0" };
     expect(decoded(await readerOf(newFolder()).query(query, never))).toEqual(empty);
+  });
+
+  it.each([
+    { by: "the service itself", readable: undefined },
+    { by: "journalctl", readable: 0 },
+  ])("the namespaces of a directory are told apart where $by reads their files", async ({ readable }) => {
+    const folder = newFolder();
+    const [machine = ""] = machines;
+    const [firstBoot = "", secondBoot = ""] = boots;
+    const loose = append(folder, 2);
+    const own = append(folder, 2, `${machine}/system.journal`);
+    const tenant = append(folder, 3, `${machine}.tenant/system.journal`, secondBoot);
+    const other = append(folder, 1, `${machine}.other/system.journal`, secondBoot);
+    append(folder, 1, `${machine}.no name/system.journal`);
+    const reader = openJournal(folder, readable);
+    try {
+      const messages = async (namespace: string | undefined) =>
+        (await reader.ask({ ...everything, namespace })).logs.map((entry) => entry.message);
+      expect(await messages(undefined)).toEqual([...loose, ...own]);
+      expect(await messages("tenant")).toEqual(tenant);
+      expect(await messages("+other")).toEqual([...loose, ...own, ...other]);
+      expect(await messages("*")).toEqual([...loose, ...own, ...tenant, ...other]);
+      expect(await messages("unknown")).toEqual([]);
+      const bootsOf = async (namespace: string | undefined) =>
+        (await reader.journal.boots({ units: undefined, namespace }, never)).map(({ id }) => id);
+      expect(await bootsOf(undefined)).toEqual([firstBoot]);
+      expect(await bootsOf("tenant")).toEqual([secondBoot]);
+      expect(await bootsOf("*")).toEqual([firstBoot, secondBoot]);
+      expect((await reader.ask({ ...everything, namespace: "*", boot: "-1" })).total).toBe(4);
+    } finally {
+      reader.dispose();
+    }
   });
 
   it("refuses a malformed cursor and a malformed expression", async () => {

@@ -22,15 +22,15 @@ function nearest(logs: readonly LogEntry[], room: number): readonly string[] {
  * @returns the JSON of a LogContext; undefined where the entry is not there.
  */
 export async function answerContext(
-  { cursor, units, before, after, fields }: ContextQuery,
+  { cursor, units, namespace, before, after, fields }: ContextQuery,
   ask: (query: LogQuery) => Promise<LogList>,
 ): Promise<Uint8Array | undefined> {
-  const ofUnits = { ...anyEntries, units, fields };
-  const { logs } = await ask({ ...ofUnits, limit: 1, entry: { cursor, offset: 0 } });
+  const wanted = { ...anyEntries, units, namespace, fields };
+  const { logs } = await ask({ ...wanted, limit: 1, entry: { cursor, offset: 0 } });
   const [entry] = logs;
   if (entry === undefined) return undefined;
   const beside = async (order: "asc" | "desc", limit: number): Promise<readonly LogEntry[]> =>
-    limit === 0 ? [] : (await ask({ ...ofUnits, cursor: entry.cursor, order, limit })).logs;
+    limit === 0 ? [] : (await ask({ ...wanted, cursor: entry.cursor, order, limit })).logs;
   const own = JSON.stringify(entry);
   const room = maxAnswerBytes - Buffer.byteLength(own);
   const earlier = nearest(await beside("desc", before), room / 2);

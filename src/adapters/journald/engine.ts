@@ -78,15 +78,15 @@ export function createEngine(options: EngineOptions): Engine {
   let sources: readonly Source[] = [];
   return {
     query(query) {
-      sources = registry.refresh();
+      sources = registry.refresh(query.namespace);
       return answer(sources, { ...acrossOf(sources), help }, query, render);
     },
     list(question) {
-      sources = registry.refresh();
+      sources = registry.refresh(question.namespace);
       return answerList(sources, acrossOf(sources).ordering, question);
     },
     count(question) {
-      sources = registry.refresh();
+      sources = registry.refresh(question.query.namespace);
       const across = { ...acrossOf(sources), help };
       switch (question.what) {
         case "histogram":
@@ -98,7 +98,7 @@ export function createEngine(options: EngineOptions): Engine {
       }
     },
     export(query) {
-      sources = registry.refresh();
+      sources = registry.refresh(query.namespace);
       const foreign = registry.foreign();
       if (foreign.length === 0) return answerExport(sources, acrossOf(sources), query, exporter);
       requireFiles(query.position, [...sources, ...foreign]);
@@ -108,7 +108,7 @@ export function createEngine(options: EngineOptions): Engine {
       [...sources, ...registry.foreign()].flatMap(({ id, file }) => (file.header.tailRealtime >= realtime ? [id] : [])),
     helpSearch(search, port) {
       const expression = compileGrep(search.pattern);
-      helpSearch(search, registry.refresh(), { searchFile: (source) => searchFile(source, expression), port });
+      helpSearch(search, registry.refresh("*"), { searchFile: (source) => searchFile(source, expression), port });
     },
     foreign: registry.foreign,
     holds: (...entry) => acrossOf(sources).ordering.holds(...entry),

@@ -72,7 +72,7 @@ function tailOf(state: State, source: Source, ordering: Ordering): Place | undef
 
 /** What is there already is not new, whatever the wall clock was when it was written. */
 function skipPresent({ registry, progress }: State, { bootId, monotonic }: Moment): void {
-  for (const source of registry.refresh()) {
+  for (const source of registry.refresh("*")) {
     const isNew = (offset: number): boolean | undefined => {
       const head = source.head(offset);
       return head && head.bootId === bootId && head.monotonic > monotonic;
@@ -106,9 +106,9 @@ function look(
  */
 function fresh(state: State): News | undefined {
   const { registry, progress } = state;
-  const { seen, upTo } = look(state, registry.refresh());
+  const { seen, upTo } = look(state, registry.refresh("*"));
   if (upTo === undefined) return undefined;
-  const sources = registry.refresh();
+  const sources = registry.refresh("*");
   const present = new Set(sources.map(({ id }) => id));
   for (const id of [...progress.keys()]) if (!present.has(id)) progress.delete(id);
   const ordering = createOrdering(sources);

@@ -47,7 +47,7 @@ export function createFollowers({ registry, journalctl, onEntries, onFailure }: 
 
   const begin = (followed: Followed, { cursor, realtime, monotonic }: FollowStart): void => {
     const after = cursor === undefined ? undefined : parseCursor(cursor);
-    registry.refresh();
+    registry.refresh("*");
     if (registry.foreign().some(mayAdd(after?.realtime))) {
       followed.viaJournalctl = journalctl.follow({ cursor }, followed.ended.signal)[Symbol.asyncIterator]();
     } else {

@@ -23,17 +23,17 @@ async function bootOf(
   journalctl: Journalctl,
   signal: AbortSignal,
 ): Promise<string | undefined> {
-  const { boot, units } = query;
+  const { boot, units, namespace } = query;
   if (boot === undefined || !isBootNumber(boot)) return boot;
-  const resolved = await journalctl.resolveBoot({ ...anyEntries, units, boot, limit: 1 }, signal);
+  const resolved = await journalctl.resolveBoot({ ...anyEntries, units, namespace, boot, limit: 1 }, signal);
   return resolved?.boot ?? noBoot;
 }
 
 /** The window of a histogram of a boot, from its first to its last entry in any file. */
 async function fitted(query: HistogramQuery, journalctl: Journalctl, signal: AbortSignal): Promise<HistogramQuery> {
-  const { units, boot, isFitted } = query;
+  const { units, namespace, boot, isFitted } = query;
   if (boot === undefined || (!isFitted.since && !isFitted.until)) return query;
-  const listed = await journalctl.list({ what: "boots", units }, signal);
+  const listed = await journalctl.list({ what: "boots", units, namespace }, signal);
   const found = (listed.what === "boots" ? listed.boots : []).filter(({ id }) => id === boot);
   const moments = found.flatMap(({ first, last }) => [first, last]);
   return { ...fitTo(query, moments), isFitted: { since: false, until: false } };

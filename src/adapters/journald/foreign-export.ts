@@ -25,8 +25,8 @@ export async function exportForeign(
     readonly filesFrom: (realtime: number) => readonly string[];
   },
 ): Promise<ExportPart> {
-  const { format, all, position, units, since, until, priority, identifier, grep } = query;
-  const filters = { units, since, until, priority, identifier, grep, boot: position?.boot ?? query.boot };
+  const { format, all, position, units, namespace, since, until, priority, identifier, grep } = query;
+  const filters = { units, namespace, since, until, priority, identifier, grep, boot: position?.boot ?? query.boot };
   const answerOf = async (asked: LogQuery): Promise<LogList> =>
     JSON.parse(Buffer.from(await ask(asked)).toString("utf8")) as LogList;
   const page: LogQuery = {

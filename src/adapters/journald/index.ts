@@ -162,16 +162,16 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
         const { json } = await explore({ what: "context", query } as const, signal);
         return json && new SerializedJson<LogContext>(json);
       },
-      async boots(units, signal) {
-        const answer = await list({ what: "boots", units }, signal);
+      async boots(listed, signal) {
+        const answer = await list({ what: "boots", ...listed }, signal);
         return answer.what === "boots" ? answer.boots : [];
       },
-      async fieldNames(units, signal) {
-        const answer = await list({ what: "names", units }, signal);
+      async fieldNames(listed, signal) {
+        const answer = await list({ what: "names", ...listed }, signal);
         return answer.what === "names" ? answer.names : [];
       },
-      async fieldValues(name, units, signal) {
-        const answer = await list({ what: "values", name, units }, signal);
+      async fieldValues(name, listed, signal) {
+        const answer = await list({ what: "values", name, ...listed }, signal);
         return answer.what === "values" ? answer.values : { values: [], truncated: false };
       },
     },

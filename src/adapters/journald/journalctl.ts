@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
 import { CommandExited, type ExecLines } from "#adapters/exec/index.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
+import { isInNamespace } from "#domain/logs/namespace.ts";
 import {
   anyEntries,
   JournalUnavailable,
@@ -20,6 +21,7 @@ import { createPage } from "./journalctl-page.ts";
 import type { ListAnswer, ListQuestion } from "./lists.ts";
 import { comparePlaces, formatCursor, type Location, type Place, parseCursor } from "./order.ts";
 import { isAskedFor, narrowed } from "./query.ts";
+import { createDirectories } from "./registry.ts";
 
 export interface JournalctlOptions {
   readonly execLines: ExecLines;
@@ -126,6 +128,8 @@ interface Journal {
   readonly directory: string | undefined;
   /** Instead of the directory. */
   readonly only?: OneFile;
+  /** Those that are wanted, as of a query. */
+  readonly namespace?: string | undefined;
   readonly scope: readonly string[];
   readonly timeoutMs: number;
   readonly restartDelayMs: number;
@@ -134,29 +138,37 @@ interface Journal {
 /** `--file` takes a pattern as of glob(3). */
 const quoteGlob = (path: string): string => path.replaceAll(/[\\*?[\]]/g, "\\$&");
 
-const argvOf = (
-  { directory, only }: Pick<Journal, "directory" | "only">,
-  more: readonly string[],
-  hasAllFields = false,
-): readonly [string, ...string[]] => [
+type Where = Pick<Journal, "directory" | "only" | "namespace">;
+
+/** Of a directory journalctl takes no namespace: its files are named then. */
+function placeOptions({ directory, only, namespace }: Where): readonly string[] {
+  if (only !== undefined) return [`--file=${quoteGlob(only.path)}`];
+  if (namespace === undefined) return directory === undefined ? [] : [`--directory=${directory}`];
+  if (directory === undefined) return [`--namespace=${namespace}`];
+  return filesIn(directory, namespace).map((path) => `--file=${quoteGlob(path)}`);
+}
+
+function filesIn(directory: string, wanted: string): readonly string[] {
+  const listed = createDirectories([{ path: directory }], () => undefined).list();
+  return listed.flatMap(({ path, namespace }) => (isInNamespace(wanted, namespace) ? [path] : []));
+}
+
+const argvOf = (journal: Where, more: readonly string[], hasAllFields = false): readonly [string, ...string[]] => [
   "journalctl",
   "--quiet",
   "--no-pager",
   "--output=json",
   "--all",
   ...(hasAllFields ? [] : [`--output-fields=${recordFields.join(",")}`]),
-  ...(only !== undefined
-    ? [`--file=${quoteGlob(only.path)}`]
-    : directory === undefined
-      ? []
-      : [`--directory=${directory}`]),
+  ...placeOptions(journal),
   ...more,
 ];
 
 /** journalctl fails where the directory is not there; an absent journal is an empty one. */
-function isAbsent({ directory, only }: Pick<Journal, "directory" | "only">): boolean {
+function isAbsent({ directory, only, namespace }: Where): boolean {
   const path = only?.path ?? directory;
   if (path === undefined) return false;
+  if (only === undefined && namespace !== undefined && filesIn(path, namespace).length === 0) return true;
   try {
     return statSync(path, { throwIfNoEntry: false }) === undefined;
   } catch {
@@ -246,14 +258,11 @@ function withFields(entry: LogEntry, wanted: LogQuery["fields"], raw: JournalRec
 
 /** The ids of all boots, in the order of their first entries. */
 async function listBoots(journal: Journal, signal: AbortSignal): Promise<readonly string[]> {
-  const { execLines, timeoutMs, directory } = journal;
+  const { execLines, timeoutMs } = journal;
   if (isAbsent(journal)) return [];
-  const argv = ["journalctl", "--quiet", "--no-pager", "--field=_BOOT_ID"] as const;
   const ids: string[] = [];
-  for await (const lines of execLines(directory === undefined ? argv : [...argv, `--directory=${directory}`], {
-    signal,
-    timeoutMs,
-  })) {
+  const argv = ["journalctl", "--quiet", "--no-pager", "--field=_BOOT_ID", ...placeOptions(journal)] as const;
+  for await (const lines of execLines(argv, { signal, timeoutMs })) {
     ids.push(...lines.map(({ bytes }) => bytes.toString("latin1")).filter(isBootId));
   }
   const firsts: (readonly [id: string, first: Place])[] = [];
@@ -403,11 +412,18 @@ export function createJournalctl(options: JournalctlOptions): Journalctl {
     timeoutMs: options.queryTimeoutMs ?? defaultQueryTimeoutMs,
     restartDelayMs: options.restartDelayMs ?? defaultRestartDelayMs,
   };
+  const of = ({ namespace }: Pick<LogQuery, "namespace">, only?: OneFile): Journal => ({
+    ...journal,
+    namespace,
+    ...(only !== undefined && { only }),
+  });
   return {
-    query: (asked, signal, only) => query(only === undefined ? journal : { ...journal, only }, asked, signal),
-    resolveBoot: (asked, signal) => resolveBoot(journal, asked, signal),
-    list: (question, signal) => list(journal, question, signal),
-    count: (question, signal, only) => count(only === undefined ? journal : { ...journal, only }, question, signal),
-    follow: (from, signal) => follow(journal, from, signal),
+    query: (asked, signal, only) => query(of(asked, only), asked, signal),
+    resolveBoot: (asked, signal) => resolveBoot(of(asked), asked, signal),
+    list: (question, signal) => list(of(question), question, signal),
+    count: (question, signal, only) => count(of(question.query, only), question, signal),
+    // Files that are named do not become more.
+    follow: (from, signal) =>
+      follow(of({ namespace: journal.directory === undefined ? "*" : undefined }), from, signal),
   };
 }

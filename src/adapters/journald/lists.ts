@@ -1,5 +1,5 @@
 import type { LogFieldValues } from "#contract/logs.ts";
-import type { JournalBoot, LogQuery } from "#domain/ports/journal.ts";
+import type { JournalBoot, ListedEntries, LogQuery } from "#domain/ports/journal.ts";
 import { bootsOf } from "./boots.ts";
 import { fieldNamesOf } from "./journal-file/data.ts";
 import { matching } from "./match.ts";
@@ -8,11 +8,9 @@ import { countOf, intersection, offsetAt, type Postings, toOffsets } from "./pos
 import { asValue, isFieldName, nameOf } from "./raw-fields.ts";
 import type { Source } from "./source.ts";
 
-/** What is asked of the journal beside its entries; `units`: of their entries alone. */
-export type ListQuestion =
-  | { readonly what: "boots"; readonly units: LogQuery["units"] }
-  | { readonly what: "names"; readonly units: LogQuery["units"] }
-  | { readonly what: "values"; readonly units: LogQuery["units"]; readonly name: string };
+/** What is asked of the journal beside its entries. */
+export type ListQuestion = ListedEntries &
+  ({ readonly what: "boots" } | { readonly what: "names" } | { readonly what: "values"; readonly name: string });
 
 export type ListAnswer =
   | { readonly what: "boots"; readonly boots: readonly JournalBoot[] }

@@ -1,5 +1,6 @@
 import { accessSync, constants, readdirSync, statSync } from "node:fs";
 import { join } from "node:path";
+import { isInNamespace } from "#domain/logs/namespace.ts";
 import { errnoCode, isNotFound, isPermissionDenied } from "#kernel/errors.ts";
 import { type Budget, type BudgetLimits, createBudget } from "./budget.ts";
 import { createBlockPool } from "./journal-file/blocks.ts";
@@ -18,11 +19,24 @@ export interface Fault {
   readonly what: string;
 }
 
-/** The machine that a directory is named for, by its id in either form, as sd-journal takes it; undefined for any other. */
-function machineOf(name: string): string | undefined {
-  const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(name) ? name.replaceAll("-", "") : name;
+/** A machine's id in either form, as sd-journal takes it; undefined for anything else. */
+function machineOf(text: string): string | undefined {
+  const id = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(text) ? text.replaceAll("-", "") : text;
   return /^[0-9a-f]{32}$/i.test(id) ? id.toLowerCase() : undefined;
 }
+
+/** What a directory is named for: `MACHINE`, or `MACHINE.NAMESPACE`; without a machine for any other. */
+function parseDirectory(name: string): { readonly machine: string | undefined; readonly namespace: string } {
+  const [, machine = name, namespace = ""] = /^([^.]*)\.([A-Za-z0-9:_.@-]+)$/.exec(name) ?? [];
+  return { machine: machineOf(machine), namespace };
+}
+
+/** A file of a journal, and the namespace of its directory: empty for the default one, of which are also files beside the directories. */
+export interface ListedFile {
+  readonly path: string;
+  readonly namespace: string;
+}
+
 const journalName = /\.journal~?$/;
 /** A directory that changed less than this before it was listed may change again without its time showing it. */
 const settledMs = 100;
@@ -36,37 +50,39 @@ function timeOf(path: string, which: "mtimeMs" | "ctimeMs"): number {
 }
 
 export interface Directories {
-  readonly list: () => readonly string[];
+  readonly list: () => readonly ListedFile[];
   /** Whether nothing came, went or became readable since the last listing. */
   readonly isCurrent: () => boolean;
   /** Notes a path that may not be read: rights that change later change its change time, but not the directory's. */
-  readonly deny: (path: string) => void;
-  readonly hasDenied: () => boolean;
+  readonly deny: (path: string, namespace: string | undefined) => void;
+  /** @param namespace those that are wanted. */
+  readonly hasDenied: (namespace: string | undefined) => boolean;
   readonly forget: () => void;
 }
 
-function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => void): Directories {
+export function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => void): Directories {
   let listed: ReadonlyMap<string, number> = new Map();
-  const denied = new Map<string, number>();
+  /** Without a namespace: one that has directories of any. */
+  const denied = new Map<string, { readonly time: number; readonly namespace: string | undefined }>();
 
-  const deny = (path: string): void => {
+  const deny: Directories["deny"] = (path, namespace) => {
     const time = timeOf(path, "ctimeMs");
     try {
       accessSync(path, constants.R_OK);
       // Readable by now: NaN equals no time, so it is listed again.
-      denied.set(path, Number.NaN);
+      denied.set(path, { time: Number.NaN, namespace });
     } catch {
-      denied.set(path, time);
+      denied.set(path, { time, namespace });
     }
   };
 
-  const namesIn = (path: string): readonly string[] => {
+  const namesIn = (path: string, namespace: string | undefined): readonly string[] => {
     try {
       return readdirSync(path);
     } catch (error) {
       if (isNotFound(error)) return [];
       if (!isPermissionDenied(error)) throw error;
-      deny(path);
+      deny(path, namespace);
       onDamage({ path, what: "no permission to list it" });
       return [];
     }
@@ -76,20 +92,22 @@ function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => v
     list() {
       const now = Date.now();
       const times = new Map<string, number>();
-      const listOne = (path: string) => {
+      const listOne = (path: string, namespace?: string) => {
         const time = timeOf(path, "mtimeMs");
-        const names = namesIn(path);
+        const names = namesIn(path, namespace);
         const isSettled = time < now - settledMs && time === timeOf(path, "mtimeMs");
         times.set(path, isSettled ? time : Number.NaN);
-        return { names, files: names.filter((name) => journalName.test(name)).map((name) => join(path, name)) };
+        const files = names.filter((name) => journalName.test(name));
+        return { names, files: files.map((name) => ({ path: join(path, name), namespace: namespace ?? "" })) };
       };
       const files = roots.flatMap(({ path, machineId }) => {
         const own = listOne(path);
-        const machines = own.names.filter((name) => {
-          const machine = machineOf(name);
-          return machine !== undefined && (machineId === undefined || machine === machineOf(machineId));
+        const ofMachines = own.names.flatMap((name) => {
+          const { machine, namespace } = parseDirectory(name);
+          const isWanted = machine !== undefined && (machineId === undefined || machine === machineOf(machineId));
+          return isWanted ? listOne(join(path, name), namespace).files : [];
         });
-        return [...own.files, ...machines.flatMap((name) => listOne(join(path, name)).files)];
+        return [...own.files, ...ofMachines];
       });
       listed = times;
       return files;
@@ -97,9 +115,10 @@ function createDirectories(roots: readonly Root[], onDamage: (fault: Fault) => v
     isCurrent: () =>
       listed.size > 0 &&
       [...listed].every(([path, time]) => time === timeOf(path, "mtimeMs")) &&
-      [...denied].every(([path, time]) => time === timeOf(path, "ctimeMs")),
+      [...denied].every(([path, { time }]) => time === timeOf(path, "ctimeMs")),
     deny,
-    hasDenied: () => denied.size > 0,
+    hasDenied: (wanted) =>
+      [...denied.values()].some(({ namespace }) => namespace === undefined || isInNamespace(wanted, namespace)),
     forget() {
       listed = new Map();
       denied.clear();
@@ -123,10 +142,11 @@ export interface Registry {
   /**
    * Finds files that came, went or grew. All are seen as of one time, unless they never stand still: otherwise the
    * one that is checked last would show an entry, and the first not yet the entry before it.
+   * @param namespace those that are wanted, as of a query.
    * @returns one source for each journal that can be read here; a copy of a file counts once.
    * @throws NoPermission
    */
-  readonly refresh: () => readonly Source[];
+  readonly refresh: (namespace: string | undefined) => readonly Source[];
   /** The files, as of the last `refresh`, of which only journalctl may know how to read them. */
   readonly foreign: () => readonly Source[];
   readonly release: () => void;
@@ -216,9 +236,14 @@ function dropDeleted(files: OpenFiles): void {
 }
 
 /** @returns false when another file has that name now. */
-function openAt({ sources, pool, budget, directories, onDamage }: OpenFiles, path: string, inode: string): boolean {
+function openAt(
+  { sources, pool, budget, directories, onDamage }: OpenFiles,
+  listed: ListedFile,
+  inode: string,
+): boolean {
+  const { path, namespace } = listed;
   try {
-    const source = openSource(path, pool, budget, (at, what) => onDamage({ path: at, what }));
+    const source = openSource(listed, pool, budget, (at, what) => onDamage({ path: at, what }));
     if (source.file.inode === inode) {
       sources.set(inode, source);
       return true;
@@ -235,7 +260,7 @@ function openAt({ sources, pool, budget, directories, onDamage }: OpenFiles, pat
     const code = errnoCode(error);
     if (code === "ENOENT") return false;
     if (code === undefined) throw error;
-    if (isPermissionDenied(error)) directories.deny(path);
+    if (isPermissionDenied(error)) directories.deny(path, namespace);
     onDamage({ path, what: `it cannot be opened (${code})` });
   }
   return true;
@@ -245,19 +270,19 @@ function openAt({ sources, pool, budget, directories, onDamage }: OpenFiles, pat
 function openListed(files: OpenFiles): boolean {
   const { directories, sources, deletedAt } = files;
   directories.forget();
-  const found = new Map<string, string>();
+  const found = new Map<string, ListedFile>();
   let isComplete = true;
-  for (const path of directories.list()) {
-    const inode = inodeOf(path);
+  for (const listed of directories.list()) {
+    const inode = inodeOf(listed.path);
     if (inode === undefined) isComplete = false;
-    else found.set(inode, path);
+    else found.set(inode, listed);
   }
   for (const [inode, source] of sources) {
     if (found.has(inode)) continue;
     if (source.file.isLinked()) isComplete = false;
     else if (!deletedAt.has(inode)) deletedAt.set(inode, performance.now());
   }
-  for (const [inode, path] of found) if (!sources.has(inode) && !openAt(files, path, inode)) isComplete = false;
+  for (const [inode, listed] of found) if (!sources.has(inode) && !openAt(files, listed, inode)) isComplete = false;
   // Only now: what a deleted file may have been copied to is open.
   dropDeleted(files);
   return isComplete;
@@ -266,7 +291,7 @@ function openListed(files: OpenFiles): boolean {
 function update(files: OpenFiles): void {
   for (let listings = 1; listings < maxListings; listings += 1) if (openListed(files)) return;
   // Files that were moved elsewhere still exist, but are not ours any more.
-  const present = new Set(files.directories.list().map(inodeOf));
+  const present = new Set(files.directories.list().map(({ path }) => inodeOf(path)));
   for (const inode of [...files.sources.keys()]) {
     if (!present.has(inode) && !files.deletedAt.has(inode)) drop(files, inode);
   }
@@ -296,11 +321,12 @@ export function createRegistry(
   const files: OpenFiles = { directories, pool, budget, onDamage, options, sources: new Map(), deletedAt: new Map() };
   let foreign: readonly Source[] = [];
   return {
-    refresh() {
+    refresh(wanted) {
       dropDeleted(files);
       for (let checks = 1; check(files) && checks < maxChecks; checks += 1);
-      const all = withoutCopies(files);
-      if (all.length === 0 && directories.hasDenied()) throw new NoPermission("the journal files are not readable");
+      const all = withoutCopies(files).filter(({ namespace }) => isInNamespace(wanted, namespace));
+      if (all.length === 0 && directories.hasDenied(wanted))
+        throw new NoPermission("the journal files are not readable");
       const isReadable = ({ file }: Source): boolean =>
         isLittleEndian && (file.header.incompatibleFlags & ~readable) === 0;
       foreign = all.filter((source) => !isReadable(source));

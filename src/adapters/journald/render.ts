@@ -307,6 +307,11 @@ export function createLiveReader(): (found: Found) => LiveEntry {
       ...(isCut && { truncated: true }),
       ...(next !== undefined && { next_offset: next }),
     };
-    return { entry, units: unitsOfEntry(values), priority: statedPriority(collected) };
+    return {
+      entry,
+      units: unitsOfEntry(values),
+      namespace: source.namespace,
+      priority: statedPriority(collected),
+    };
   };
 }

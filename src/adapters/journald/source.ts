@@ -23,6 +23,8 @@ export type AddCounts = (key: string, numbers: readonly number[]) => void;
 
 export interface Source {
   readonly path: string;
+  /** Empty for the default one. */
+  readonly namespace: string;
   readonly id: string;
   readonly file: JournalFile;
   /** By its name. */
@@ -212,7 +214,7 @@ function createLocations(file: JournalFile, entries: EntryReader, isDamage: (err
 
 /** @throws NotAJournal, or the system's error. */
 export function openSource(
-  path: string,
+  { path, namespace }: Pick<Source, "path" | "namespace">,
   pool: BlockPool & { readonly nextFileKey: () => number },
   budget: Budget,
   damaged: (path: string, what: string) => void,
@@ -261,6 +263,7 @@ export function openSource(
   });
   return {
     path,
+    namespace,
     id: file.header.fileId.toString("hex"),
     file,
     isByJournald,

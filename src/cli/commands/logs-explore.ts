@@ -46,6 +46,7 @@ export interface ExploreFilters {
   readonly grep?: string;
   readonly boot?: string;
   readonly identifier?: string;
+  readonly namespace?: string;
 }
 
 const bucketCount = integer(logBuckets.minimum, logBuckets.maximum);
@@ -177,7 +178,8 @@ export async function explore(
   const count = typeof lines === "number" ? lines : undefined;
   if (around !== undefined) {
     const most = Math.min(count ?? logContextLimit.default, logContextLimit.maximum);
-    const query = { cursor: around, before: most, after: most, ...defined({ fields }) };
+    const { namespace } = filters;
+    const query = { cursor: around, before: most, after: most, ...defined({ fields, namespace }) };
     const answer: LogContext = await client.getLogContext({ query });
     if (json) printJson(io, answer);
     else for (const entry of answer.entries) await print(entry);

@@ -36,6 +36,7 @@ interface LogOptions extends ExploreOptions, ExportOptions {
   readonly grep?: string;
   readonly boot?: string | true;
   readonly identifier?: string;
+  readonly namespace?: string;
   readonly reverse?: boolean;
   readonly afterCursor?: string;
   readonly entry?: string;
@@ -67,14 +68,15 @@ function nameOfField(text: string): string {
 const namesOfFields = (text: string): readonly string[] => text.split(",").map(nameOfField);
 
 function queryOf(options: LogOptions, boot: string | undefined) {
-  const { unit, priority: least, since, until, grep, identifier, afterCursor, reverse, follow } = options;
+  const { afterCursor, reverse, follow, ...filters } = options;
   const lines = options.lines === true ? usualLines : options.lines === "all" ? undefined : options.lines;
   const limit = lines ?? (follow ? usualLines : logQueryLimit.default);
   // The newest lines are asked for, whenever they were written.
   const isNewest = (options.lines !== undefined || follow === true) && boot === undefined && afterCursor === undefined;
-  const start = since ?? (isNewest ? beginning : undefined);
   return {
-    ...defined({ units: unit, priority: least, since: start, until, grep, boot, identifier, cursor: afterCursor }),
+    ...(isNewest && { since: beginning }),
+    ...filtersOf(filters, boot),
+    ...defined({ cursor: afterCursor }),
     order: reverse ? ("desc" as const) : ("asc" as const),
     limit,
   };
@@ -82,14 +84,19 @@ function queryOf(options: LogOptions, boot: string | undefined) {
 
 /** The filters of what is counted: of a boot its whole window. */
 const filtersOf = (
-  { unit, priority: least, since, until, grep, identifier }: LogOptions,
+  { unit, priority: least, since, until, grep, identifier, namespace }: LogOptions,
   boot: string | undefined,
-): ExploreFilters => defined({ units: unit, priority: least, since, until, grep, boot, identifier });
+): ExploreFilters => defined({ units: unit, priority: least, since, until, grep, boot, identifier, namespace });
 
 type Asked = ReturnType<typeof queryOf>;
 
-async function newestCursor({ client }: Connection): Promise<string | undefined> {
-  const { logs } = await client.listLogs({ query: { since: beginning, order: "desc", limit: 1 } });
+async function newestCursor(
+  { client }: Connection,
+  { namespace }: Pick<LogOptions, "namespace">,
+): Promise<string | undefined> {
+  const { logs } = await client.listLogs({
+    query: { since: beginning, order: "desc", limit: 1, ...defined({ namespace }) },
+  });
   return logs[0]?.cursor;
 }
 
@@ -98,19 +105,20 @@ async function follow(
   connection: Connection,
   options: LogOptions & { readonly query: Asked; readonly printer: Printer },
 ): Promise<never> {
-  const { unit: units = [], grep, identifier, afterCursor, query, printer } = options;
+  const { unit: units = [], grep, identifier, namespace, afterCursor, query, printer } = options;
   // The stream has neither the fields of an entry nor several units: then it only tells that there is something to ask for.
   const isBell = printer.fields !== undefined || units.length > 1;
-  const unit = units.length > 1 ? undefined : units[0];
+  const heard = units.length > 1 ? { namespace: namespace ?? "*" } : defined({ unit: units[0], namespace });
   // Asked first, so that an entry written while the first ones are fetched, or while the connection is lost, is not missed.
-  const start = afterCursor ?? (await newestCursor(connection));
+  const start = afterCursor ?? (await newestCursor(connection, options));
   const first = query.limit === 0 ? [] : (await connection.client.listLogs({ query })).logs;
   for (const entry of first) await printer.print(entry);
   const cursor = first.at(-1)?.cursor ?? start;
   const entries = streamLogs({
     ...connection,
     signal: person.interrupted(),
-    ...defined({ unit, priority: options.priority?.toString(), grep, cursor }),
+    ...heard,
+    ...defined({ priority: options.priority?.toString(), grep, cursor }),
     onNotice: ({ message }) => io.err(`steward: ${oneLine(message)}\n`),
     onConnection: (state) =>
       io.err(
@@ -261,18 +269,19 @@ async function printList(
   options: LogOptions,
   command: Command,
 ): Promise<boolean> {
-  const { listBoots, diskUsage, fields, field, json } = options;
+  const { listBoots, diskUsage, fields, field, namespace, json } = options;
   const asked = [listBoots, diskUsage, fields, field !== undefined].filter((each) => each === true);
   if (asked.length === 0) return false;
   if (asked.length > 1) command.error("error: --list-boots, --disk-usage, --fields and --field: one of them at a time");
   const { client } = await connect(command);
+  const query = defined({ namespace });
   const answer = listBoots
-    ? await client.listLogBoots()
+    ? await client.listLogBoots({ query })
     : diskUsage
       ? await client.getLogUsage()
       : field === undefined
-        ? await client.listLogFields()
-        : await client.listLogFieldValues({ params: { name: field } });
+        ? await client.listLogFields({ query })
+        : await client.listLogFieldValues({ params: { name: field }, query });
   finish(exitCode.fine);
   if (json) printJson(io, answer);
   else printAnswer(io, answer);
@@ -340,6 +349,21 @@ async function exportAll(
   return true;
 }
 
+const addFilterOptions = (logs: Command, time: ReturnType<typeof timeOption>): Command =>
+  logs
+    .option("-S, --since <time>", "not older than this", time)
+    .option("-U, --until <time>", "not newer than this", time)
+    .option("-g, --grep <expression>", "only messages that match; case matters where it has a capital letter")
+    .option("-b, --boot [id]", "only of a boot: its id, 0 the last (when left out), -1 the one before it")
+    .option("-t, --identifier <name>", "only with this syslog identifier")
+    .option(
+      "--namespace <name>",
+      "only of this namespace of the journal, '+name': of the default one as well, '*': of all; all with -u, else the default one",
+    )
+    .option("-r, --reverse", "newest first")
+    .option("--after-cursor <cursor>", "only what follows this entry")
+    .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count");
+
 /** What the journal has beside entries. */
 const addListOptions = (logs: Command): Command =>
   logs
@@ -367,7 +391,6 @@ Where more was found than is shown, one line on standard error says so, also in 
 
 export function addLogsCommand(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
-  const time = timeOption(now);
   const logs = program
     .command("logs")
     .description("entries of the journal, with the flags of journalctl")
@@ -393,15 +416,8 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
       "--output-fields <names>",
       "only these fields, separated by commas, with verbose, json, export and cat",
       namesOfFields,
-    )
-    .option("-S, --since <time>", "not older than this", time)
-    .option("-U, --until <time>", "not newer than this", time)
-    .option("-g, --grep <expression>", "only messages that match; case matters where it has a capital letter")
-    .option("-b, --boot [id]", "only of a boot: its id, 0 the last (when left out), -1 the one before it")
-    .option("-t, --identifier <name>", "only with this syslog identifier")
-    .option("-r, --reverse", "newest first")
-    .option("--after-cursor <cursor>", "only what follows this entry")
-    .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count");
+    );
+  addFilterOptions(logs, timeOption(now));
   addExploreOptions(logs, now);
   addExportOption(logs);
   addListOptions(logs);

@@ -3,16 +3,21 @@ import { isLogFacet, type LogFacets, logFacets } from "#contract/log-exploration
 import type { logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
-import type { JournalExploration, JournalLists, LogFilters, LogQuery } from "#domain/ports/journal.ts";
+import type { JournalExploration, JournalLists, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 import type { LogReader, Reading } from "./reader.ts";
 import { isCursor, momentText, namesOf, readMoment } from "./window.ts";
 
 type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLogContext";
 
+export interface AskedNamespace {
+  readonly namespace?: string;
+}
+
 /** What a query says of the entries that are counted. */
 export type AskedFilters = Readonly<
   Partial<Record<"unit" | "units", string | readonly string[]>> &
+    AskedNamespace &
     Partial<Record<"since" | "until" | "boot" | "compare" | "grep" | "identifier", string>> & {
       readonly priority?: number;
     }
@@ -29,21 +34,21 @@ export function explorationHandlers(ports: {
   readonly readingOf: (context: Context) => Reading;
   /** @throws DomainError for filters that are malformed, or name what the caller may not read. */
   readonly filtersOf: (query: AskedFilters, context: Context) => LogFilters;
-  /** The units whose entries a caller may read; undefined: all. */
-  readonly visibleTo: (context: Context) => LogQuery["units"];
+  /** All entries that a caller may read. */
+  readonly listedOf: (query: AskedNamespace, context: Context) => ListedEntries;
 }): Pick<Handlers<typeof logs>, Exploring> {
-  const { reader, journal, readingOf, filtersOf, visibleTo } = ports;
+  const { reader, journal, readingOf, filtersOf, listedOf } = ports;
   /** What searches messages takes the turns of searches. */
   const count = <T>(filters: LogFilters, work: (signal: AbortSignal) => Promise<T>, context: Context): Promise<T> =>
     filters.grep === undefined ? reader.ask(work, readingOf(context)) : reader.search(work, readingOf(context));
   /** @throws DomainError for what is not a moment. */
-  async function momentOf(compare: string, context: Context): Promise<number> {
+  async function momentOf(compare: string, listed: ListedEntries, context: Context): Promise<number> {
     if (compare !== "boot") {
       const moment = readMoment(compare);
       if (moment !== undefined) return moment;
       throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
     }
-    const boots = await reader.ask((signal) => journal.boots(visibleTo(context), signal), readingOf(context));
+    const boots = await reader.ask((signal) => journal.boots(listed, signal), readingOf(context));
     const last = boots.at(-1);
     if (last !== undefined) return last.first;
     throw new DomainError("NOT_FOUND", "cannot compare with the time before the last boot: the journal has no entries");
@@ -94,7 +99,7 @@ export function explorationHandlers(ports: {
     async getLogTemplates({ query }, context) {
       const { compare, status, limit = logTemplateLimit.default } = query;
       if (compare === undefined && status !== undefined) throw invalid("status", "Goes with compare only");
-      const splitAt = compare === undefined ? undefined : await momentOf(compare, context);
+      const splitAt = compare === undefined ? undefined : await momentOf(compare, listedOf(query, context), context);
       const question = { ...filtersOf(query, context), limit, splitAt, status };
       const found = await count(question, (signal) => journal.templates(question, signal), context);
       const { templates, distinct, other, total } = found;
@@ -116,7 +121,7 @@ export function explorationHandlers(ports: {
       const { cursor, before = logContextLimit.default, after = logContextLimit.default } = query;
       if (!isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
       const fields = query.fields === undefined ? undefined : namesOf(query.fields);
-      const question = { cursor, before, after, units: visibleTo(context), fields };
+      const question = { cursor, before, after, ...listedOf({ namespace: "*", ...query }, context), fields };
       const found = await reader.ask((signal) => journal.context(question, signal), readingOf(context));
       if (found !== undefined) return found;
       throw new DomainError(

@@ -7,10 +7,11 @@ import type {
   JournalExport,
   JournalLists,
   JournalStorage,
+  ListedEntries,
   LogFilters,
 } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { type AskedFilters, explorationHandlers } from "./exploration.ts";
+import { type AskedFilters, type AskedNamespace, explorationHandlers } from "./exploration.ts";
 import { exportHandlers } from "./export.ts";
 import { checkExpression } from "./expression.ts";
 import { listHandlers } from "./lists.ts";
@@ -57,8 +58,14 @@ export function logsHandlers(ports: {
 
   const readingOf = (context: Context) => ({ owner: context.caller?.keyId ?? "", signal: context.signal() });
 
-  const filtersOf = (query: AskedFilters & Parameters<typeof logWindow>[0], { caller }: Context): LogFilters => ({
-    units: visibleUnits(query, caller),
+  /** A unit may write to a namespace of its own, and systemd writes of it in the default one. */
+  const listedOf = (query: Parameters<typeof visibleUnits>[0] & AskedNamespace, { caller }: Context): ListedEntries => {
+    const units = visibleUnits(query, caller);
+    return { units, namespace: query.namespace ?? (units === undefined ? undefined : "*") };
+  };
+
+  const filtersOf = (query: AskedFilters & Parameters<typeof logWindow>[0], context: Context): LogFilters => ({
+    ...listedOf(query, context),
     ...logWindow(query, clock.now()),
     priority: query.priority === leastSevere ? undefined : query.priority,
     identifier: query.identifier,
@@ -66,7 +73,7 @@ export function logsHandlers(ports: {
     grep: query.grep === undefined ? undefined : checkExpression(query.grep),
   });
 
-  const common = { reader, journal, readingOf, visibleTo: ({ caller }: Context) => visibleUnits({}, caller) };
+  const common = { reader, journal, readingOf, listedOf };
 
   return {
     ...listHandlers(common),
@@ -79,8 +86,11 @@ export function logsHandlers(ports: {
         if (value !== undefined && !isCursor(value)) throw invalid(field, "Not the cursor of an entry");
       }
       if (entry === undefined && query.offset !== undefined) throw invalid("offset", "Goes with entry only");
+      const filters = filtersOf(query, context);
       const request = {
-        ...filtersOf(query, context),
+        ...filters,
+        // A cursor names its entry whatever namespace that is of.
+        namespace: query.namespace ?? (entry === undefined ? filters.namespace : "*"),
         cursor,
         order: query.order ?? "asc",
         limit: query.limit ?? logQueryLimit.default,

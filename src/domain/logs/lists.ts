@@ -3,7 +3,8 @@ import type { LogFieldValues, logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { missingScope } from "#domain/common/error.ts";
 import { pageOf, wholeList } from "#domain/common/page.ts";
-import type { JournalLists, JournalStorage, LogQuery } from "#domain/ports/journal.ts";
+import type { JournalLists, JournalStorage, ListedEntries } from "#domain/ports/journal.ts";
+import type { AskedNamespace } from "./exploration.ts";
 import type { LogReader, Reading } from "./reader.ts";
 import { momentText } from "./window.ts";
 
@@ -36,14 +37,14 @@ export function listHandlers(ports: {
   readonly reader: LogReader;
   readonly journal: JournalLists & Pick<JournalStorage, "size">;
   readonly readingOf: (context: Context) => Reading;
-  /** The units whose entries a caller may read; undefined: all. */
-  readonly visibleTo: (context: Context) => LogQuery["units"];
+  /** All entries that a caller may read. */
+  readonly listedOf: (query: AskedNamespace, context: Context) => ListedEntries;
 }): Pick<Handlers<typeof logs>, "listLogBoots" | "listLogFields" | "listLogFieldValues" | "getLogUsage"> {
-  const { reader, journal, readingOf, visibleTo } = ports;
+  const { reader, journal, readingOf, listedOf } = ports;
   return {
-    async listLogBoots(_, context) {
-      const units = visibleTo(context);
-      const boots = await reader.ask((signal) => journal.boots(units, signal), readingOf(context));
+    async listLogBoots({ query }, context) {
+      const listed = listedOf(query, context);
+      const boots = await reader.ask((signal) => journal.boots(listed, signal), readingOf(context));
       return {
         boots: boots.map(({ index, id, first, last }) => ({
           index,
@@ -54,18 +55,18 @@ export function listHandlers(ports: {
         ...wholeList(boots.length),
       };
     },
-    async listLogFields(_, context) {
-      const units = visibleTo(context);
-      const names = await reader.ask((signal) => journal.fieldNames(units, signal), readingOf(context));
+    async listLogFields({ query }, context) {
+      const listed = listedOf(query, context);
+      const names = await reader.ask((signal) => journal.fieldNames(listed, signal), readingOf(context));
       return { names: [...names], ...wholeList(names.length) };
     },
     async listLogFieldValues({ params: { name }, query }, context) {
-      const units = visibleTo(context);
-      const found = await reader.ask((signal) => journal.fieldValues(name, units, signal), readingOf(context));
+      const listed = listedOf(query, context);
+      const found = await reader.ask((signal) => journal.fieldValues(name, listed, signal), readingOf(context));
       return pageOfValues(found, query);
     },
     async getLogUsage(_, context) {
-      if (visibleTo(context) !== undefined) throw missingScope("logs:read", context.caller?.scopes ?? []);
+      if (listedOf({}, context).units !== undefined) throw missingScope("logs:read", context.caller?.scopes ?? []);
       const size = await reader.ask(journal.size, readingOf(context));
       return { disk_bytes: size?.diskBytes ?? 0, memory_bytes: size?.memoryBytes ?? 0, files: size?.files ?? 0 };
     },

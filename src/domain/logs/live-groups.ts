@@ -144,26 +144,25 @@ const sendAll = (members: Iterable<{ readonly session: StreamSession }>, frames:
 
 /** @param onRefused called when the search failed: the members have to leave, each with the backlog. */
 export function createLiveGroup(
-  { unit, priority, grep: pattern }: LogFilter,
+  { grep: pattern, ...filter }: LogFilter,
   visible: Sight["units"],
   find: Search,
   onRefused: (group: LiveGroup, error: unknown) => void,
 ): LiveGroup {
-  const isUnfiltered = unit === undefined && priority === undefined && visible === "all";
-  const matches = createLogMatcher({ unit, priority }, visible);
+  const matches = createLogMatcher(filter, visible);
   const members = new Set<Client>();
   let backlog: readonly LiveEntry[] = [];
 
   const group: LiveGroup = {
     members,
     async deliver({ entries, messages, frame }) {
-      const positions = [...entries.keys()].filter((at) => isUnfiltered || matches(entries[at] as LiveEntry));
+      const positions = [...entries.keys()].filter((at) => matches(entries[at] as LiveEntry));
       if (pattern === undefined) return sendAll(members, positions.map(frame));
       if (positions.length === 0) return;
       backlog = positions.map((at) => entries[at] as LiveEntry);
       try {
         const [first] = members;
-        const wanted = isUnfiltered ? messages : positions.map((at) => messages[at] ?? "");
+        const wanted = positions.length === entries.length ? messages : positions.map((at) => messages[at] ?? "");
         const hits = await find(first?.owner ?? "", pattern, wanted, () => members.size > 0);
         sendAll(
           members,

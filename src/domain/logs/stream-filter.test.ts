@@ -6,8 +6,9 @@ import { changeFilter, createLogMatcher, noFilter, readFilterMessage, type Sight
 const all: Sight = { units: "all", scopes: ["logs:read"] };
 const some: Sight = { units: ["app-*", "nginx.service"], scopes: ["logs:read:app-*", "logs:read:nginx.service"] };
 
-const live = (units: readonly string[], priority: number | null): LiveEntry => ({
+const live = (units: readonly string[], priority: number | null, namespace = ""): LiveEntry => ({
   units,
+  namespace,
   priority,
   entry: {
     timestamp: "2026-01-01T00:00:00.000000Z",
@@ -77,7 +78,7 @@ it("a change of a stream's filter is read from messages of its type alone", () =
 
 describe("the filter of a log stream", () => {
   it("needs a unit of the entry that is asked for and one in the key's scopes", () => {
-    const matches = createLogMatcher({ unit: "cron.service", priority: undefined }, ["app-*"]);
+    const matches = createLogMatcher({ ...noFilter, unit: "cron.service" }, ["app-*"]);
     expect(matches(live(["cron.service", "app-1.service"], 6))).toBe(true);
     expect(matches(live(["cron.service"], 6))).toBe(false);
     expect(matches(live(["app-1.service"], 6))).toBe(false);
@@ -85,7 +86,7 @@ describe("the filter of a log stream", () => {
   });
 
   it("gives the same answers however many units there are", () => {
-    const matches = createLogMatcher({ unit: "*7.service", priority: undefined }, "all");
+    const matches = createLogMatcher({ ...noFilter, unit: "*7.service" }, "all");
     for (const round of [0, 1]) {
       for (let at = 0; at < 10_000; at += 1) {
         expect([round, at, matches(live([`u${at}.service`], 6))]).toEqual([round, at, at % 10 === 7]);
@@ -94,7 +95,23 @@ describe("the filter of a log stream", () => {
   });
 
   it("passes an entry without a severity only where none is asked for", () => {
-    expect(createLogMatcher({ unit: undefined, priority: 6 }, "all")(live([], null))).toBe(false);
-    expect(createLogMatcher({ unit: undefined, priority: undefined }, "all")(live([], null))).toBe(true);
+    expect(createLogMatcher({ ...noFilter, priority: 6 }, "all")(live([], null))).toBe(false);
+    expect(createLogMatcher(noFilter, "all")(live([], null))).toBe(true);
+  });
+
+  it.each([
+    { namespace: undefined, unit: undefined, seen: "all", passed: ["default"] },
+    { namespace: undefined, unit: "app-1.service", seen: "all", passed: ["default", "tenant", "other"] },
+    { namespace: undefined, unit: undefined, seen: ["app-*"], passed: ["default", "tenant", "other"] },
+    { namespace: "tenant", unit: undefined, seen: "all", passed: ["tenant"] },
+    { namespace: "+tenant", unit: undefined, seen: "all", passed: ["default", "tenant"] },
+    { namespace: "", unit: "app-1.service", seen: "all", passed: ["default"] },
+    { namespace: "*", unit: undefined, seen: ["nginx.service"], passed: [] },
+  ] as const)("passes entries of $passed where $namespace, $unit and $seen are asked for", (asked) => {
+    const { namespace, unit, seen, passed } = asked;
+    const matches = createLogMatcher({ ...noFilter, namespace, unit }, seen);
+    const names = { default: "", tenant: "tenant", other: "other" };
+    const found = Object.entries(names).filter(([, name]) => matches(live(["app-1.service"], 6, name)));
+    expect(found.map(([name]) => name)).toEqual(passed);
   });
 });

@@ -1,8 +1,10 @@
+import { namespacePattern } from "#contract/log-entry.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
 import type { LiveEntry } from "#domain/ports/journal.ts";
 import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
+import { isInNamespace } from "./namespace.ts";
 import { canonicalUnit, compileUnitPattern, isWithin } from "./unit-pattern.ts";
 
 /** The filter of a client; all members that are set must match. */
@@ -12,12 +14,16 @@ export interface LogFilter {
   /** This severity and worse, 0 to 6: 7 means all, as with `journalctl -p`, and is no filter. */
   readonly priority: number | undefined;
   readonly grep: string | undefined;
+  /** As of a query; undefined: all where entries are of certain units, else the default one. */
+  readonly namespace: string | undefined;
 }
 
-export const noFilter: LogFilter = { unit: undefined, priority: undefined, grep: undefined };
+export const noFilter: LogFilter = { unit: undefined, priority: undefined, grep: undefined, namespace: undefined };
 
 const maxUnitLength = 255;
 const maxGrepLength = 1024;
+const maxNamespaceLength = 222;
+const namespaceText = new RegExp(namespacePattern);
 const leastSevere = 7;
 /** Unit names that a matcher remembers before it starts anew. */
 const maxRememberedUnits = 4096;
@@ -50,8 +56,14 @@ function parsePriority(value: unknown): number | undefined {
 
 const parseGrep = (value: unknown): string => checkExpression(parseText("grep", value, maxGrepLength));
 
+function parseNamespace(value: unknown): string {
+  if (typeof value === "string" && value.length <= maxNamespaceLength && namespaceText.test(value)) return value;
+  throw invalid("namespace", "Must be the name of a namespace, + and a name, *, or null");
+}
+
 /** A change of a filter: undefined members stay, null clears. */
 export interface FilterChange {
+  readonly namespace?: unknown;
   readonly unit?: unknown;
   readonly priority?: unknown;
   readonly grep?: unknown;
@@ -59,11 +71,12 @@ export interface FilterChange {
 
 /** Applies a change. @throws DomainError VALIDATION_ERROR for a malformed member, FORBIDDEN for a unit that the key may not see. */
 export function changeFilter(filter: LogFilter, change: FilterChange, sight: Sight): LogFilter {
-  const { unit, priority, grep } = change;
+  const { unit, priority, grep, namespace } = change;
   return {
     unit: unit === undefined ? filter.unit : unit === null ? undefined : parseUnit(unit, sight),
     priority: priority === undefined ? filter.priority : priority === null ? undefined : parsePriority(priority),
     grep: grep === undefined ? filter.grep : grep === null ? undefined : parseGrep(grep),
+    namespace: namespace === undefined ? filter.namespace : namespace === null ? undefined : parseNamespace(namespace),
   };
 }
 
@@ -72,8 +85,8 @@ export function readFilterMessage(message: unknown): FilterChange {
   if (!isRecord(message)) throw invalid("message", "Must be a JSON object");
   if (!("type" in message)) throw invalid("type", "Required field missing");
   if (message.type !== "filter") throw invalid("type", "Must be filter");
-  const { unit, priority, grep } = message as FilterChange;
-  return { unit, priority, grep };
+  const { unit, priority, grep, namespace } = message as FilterChange;
+  return { unit, priority, grep, namespace };
 }
 
 /** Remembers the answer for each name: few units write most entries. */
@@ -92,12 +105,14 @@ function rememberedPatterns(patterns: readonly string[]): (name: string) => bool
 
 /** Whether an entry passes a filter but for `grep`, and the key may see its unit. */
 export function createLogMatcher(
-  { unit, priority }: Pick<LogFilter, "unit" | "priority">,
+  { unit, priority, namespace }: Omit<LogFilter, "grep">,
   visible: Sight["units"],
 ): (live: LiveEntry) => boolean {
+  const wanted = namespace ?? (unit === undefined && visible === "all" ? undefined : "*");
   const isWanted = unit === undefined ? undefined : rememberedPatterns([unit]);
   const isVisible = visible === "all" ? undefined : rememberedPatterns(visible);
-  return ({ units, priority: written }) =>
+  return ({ units, namespace: own, priority: written }) =>
+    isInNamespace(wanted, own) &&
     (priority === undefined || (written !== null && written <= priority)) &&
     (isWanted === undefined || units.some(isWanted)) &&
     (isVisible === undefined || units.some(isVisible));

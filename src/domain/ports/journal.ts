@@ -10,6 +10,8 @@ export interface LogQuery {
    * all entries.
    */
   readonly units: readonly string[] | undefined;
+  /** Namespaces of the journal, as `isInNamespace` takes them. */
+  readonly namespace?: string | undefined;
   /** Inclusive, as `until`. */
   readonly since: number;
   readonly until: number;
@@ -37,7 +39,13 @@ export interface LogQuery {
 }
 
 /** Which entries are counted. */
-export type LogFilters = Pick<LogQuery, "units" | "since" | "until" | "priority" | "identifier" | "boot" | "grep">;
+export type LogFilters = Pick<
+  LogQuery,
+  "units" | "namespace" | "since" | "until" | "priority" | "identifier" | "boot" | "grep"
+>;
+
+/** Of which entries the journal lists boots, fields and values. */
+export type ListedEntries = Pick<LogQuery, "units" | "namespace">;
 
 /** Entries over time. */
 export interface HistogramQuery extends LogFilters {
@@ -131,10 +139,8 @@ export interface LogTemplateCounts {
 }
 
 /** What stands around an entry. */
-export interface ContextQuery {
+export interface ContextQuery extends ListedEntries {
   readonly cursor: string;
-  /** Of these alone, as of a query. */
-  readonly units: LogQuery["units"];
   readonly before: number;
   readonly after: number;
   readonly fields?: LogQuery["fields"];
@@ -178,6 +184,7 @@ export interface ExportPart {
 /** The newest entries of all; what a query narrows is put over it. */
 export const anyEntries: Omit<LogQuery, "limit"> = {
   units: undefined,
+  namespace: "*",
   since: 0,
   until: Number.POSITIVE_INFINITY,
   priority: undefined,
@@ -203,6 +210,8 @@ export interface LiveEntry {
   readonly entry: LogEntry;
   /** All units of the entry by the rules of `journalctl -u`; `kernel` for the kernel's messages. */
   readonly units: readonly string[];
+  /** Empty for the default one. */
+  readonly namespace: string;
   readonly priority: number | null;
 }
 
@@ -255,11 +264,11 @@ export interface Journal {
   readonly rotate: (signal: AbortSignal) => Promise<void>;
   /** Removes the oldest archived files until those of each folder take no more than this. @throws when it fails. */
   readonly vacuum: (keepBytes: number, signal: AbortSignal) => Promise<void>;
-  // What the journal lists beside entries; `units`: of the entries of these alone.
+  // What the journal lists beside entries.
   /** In their order. */
-  readonly boots: (units: LogQuery["units"], signal: AbortSignal) => Promise<readonly JournalBoot[]>;
-  readonly fieldNames: (units: LogQuery["units"], signal: AbortSignal) => Promise<readonly string[]>;
-  readonly fieldValues: (name: string, units: LogQuery["units"], signal: AbortSignal) => Promise<LogFieldValues>;
+  readonly boots: (listed: ListedEntries, signal: AbortSignal) => Promise<readonly JournalBoot[]>;
+  readonly fieldNames: (listed: ListedEntries, signal: AbortSignal) => Promise<readonly string[]>;
+  readonly fieldValues: (name: string, listed: ListedEntries, signal: AbortSignal) => Promise<LogFieldValues>;
 }
 
 export interface MessageSearch {
