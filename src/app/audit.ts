@@ -37,7 +37,7 @@ async function askJournal(
 }
 
 function contradicted(verdict: AuditVerdict, [one, other]: readonly [KnownHead, KnownHead], folder: string) {
-  const what = `${one.source} and ${other.source} know different entries ${one.seq}: the log was written anew`;
+  const what = `${one.source} and ${other.source} know different entries ${one.seq}: the log was rewritten`;
   return { ...verdict, entries: 0, broken: { file: folder, line: 0, seq: one.seq, what } };
 }
 

@@ -32,7 +32,7 @@ it.each<[object, unknown, string]>([
   [{ maxLength: 1 }, "ab", "must have at most 1 character"],
   [{ minItems: 1 }, [], "must not be empty"],
   [{ maxItems: 2 }, [1, 2, 3], "must have at most 2 items"],
-  [{ uniqueItems: true }, ["a", "a"], "must not have an item twice"],
+  [{ uniqueItems: true }, ["a", "a"], "must not have duplicate items"],
   [{ required: ["name"] }, {}, "must have name"],
   [{ additionalProperties: false }, { a: 1 }, "must not have a"],
 ])("the schema %j with the value %j has the fault: %s", (schema, value, text) => {

@@ -63,7 +63,7 @@ export function describeSchemaFault(fault: SchemaFault): string {
     case "maxItems":
       return describeCount(limit, "item", "most");
     case "uniqueItems":
-      return "must not have an item twice";
+      return "must not have duplicate items";
     case "required":
       return `must have ${String(params["missingProperty"])}`;
     case "additionalProperties":

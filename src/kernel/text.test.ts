@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { counted, formatBytes, listNames } from "./text.ts";
+import { counted, formatBytes, listNames, lowerFirst } from "./text.ts";
 
 it.each([
   [0, "0 B"],
@@ -20,5 +20,15 @@ it("counts have plurals, and long lists are shortened", () => {
     "",
     "a, b, c",
     "a, b, c and 2 more",
+  ]);
+});
+
+it("a sentence goes on after a colon with a small letter, abbreviations as they are", () => {
+  expect(["Must be true", "A part", "HTTP is off", "", "é"].map(lowerFirst)).toEqual([
+    "must be true",
+    "a part",
+    "HTTP is off",
+    "",
+    "é",
   ]);
 });

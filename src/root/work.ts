@@ -210,7 +210,7 @@ function rebootWork({ exec }: WorkParts): WorkOf<"reboot"> {
     async "reboot.schedule"({ at, ...options }, { signal }) {
       const now = systemClock.now();
       if (at < now - 60_000 || at > now + furthestRebootMs)
-        throw new Error("the time lies in the past, or too far ahead");
+        throw new Error("the time is in the past, or too far ahead");
       requireAlone(openSharedOperationStore({ stateDir: places.tasksDir }), "a reboot");
       await reboots.schedule(at, options, signal);
       return {};

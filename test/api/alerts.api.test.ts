@@ -143,8 +143,8 @@ describe("silences", () => {
   });
 
   it.each([
-    [{ ...wanted, until: "2026-02-01T00:00:00Z" }, "until", "lies more than 30 days ahead"],
-    [{ ...wanted, until: "2026-01-01T00:00:00Z" }, "until", "lies in the past"],
+    [{ ...wanted, until: "2026-02-01T00:00:00Z" }, "until", "is more than 30 days ahead"],
+    [{ ...wanted, until: "2026-01-01T00:00:00Z" }, "until", "is in the past"],
     [{ ...wanted, check: "vital" }, "check", "cannot stand beside alert"],
     [{ until: wanted.until }, "alert", "is missing: an alert, or a check in `check`"],
     [{ until: wanted.until, check: "vitals" }, "check", "is not the id of a health check"],

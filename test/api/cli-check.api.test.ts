@@ -125,12 +125,7 @@ describe("steward check --nagios", () => {
   it.each([
     ["an unknown check", ["check", "nothing"], {}, /cannot find the check nothing.*NOT_FOUND/],
     ["no service", ["check", "plain"], { STEWARD_URL: "dead" }, /cannot reach the service: .*ECONNREFUSED/],
-    [
-      "no address",
-      ["check", "plain"],
-      { STEWARD_URL: "no address" },
-      /cannot use the address no address: it is no URL/,
-    ],
+    ["no address", ["check", "plain"], { STEWARD_URL: "no address" }, /cannot use the address no address: not a URL/],
     ["no answer", ["check", "plain", "--timeout", "0.05"], { STEWARD_URL: "silent" }, /no answer in time/],
     ["a wrong key", ["check", "plain"], { STEWARD_API_KEY: "wrong" }, /UNAUTHORIZED/],
     ["no right", ["check", "plain"], { STEWARD_API_KEY: "none" }, /FORBIDDEN/],

@@ -203,8 +203,8 @@ describe("GET /system/logs", () => {
   });
 
   it.each<[Readonly<Record<string, string | number>>, string, string]>([
-    [{ since: "2026-01-01T00:00:00Z", until: "2025-01-01T00:00:00Z" }, "since", "Must not lie after until"],
-    [{ until: "2025-01-01T00:00:00Z" }, "since", "One hour ago, the default, lies after until: give since"],
+    [{ since: "2026-01-01T00:00:00Z", until: "2025-01-01T00:00:00Z" }, "since", "Must not be later than until"],
+    [{ until: "2025-01-01T00:00:00Z" }, "since", "Must be given: its default, one hour ago, is later than until"],
     [{ since: "yesterday" }, "since", "Must be an RFC 3339 time such as 2026-01-31T12:00:00Z"],
     [{ priority: 8 }, "priority", "Must be at most 7"],
     [{ priority: "err" }, "priority", "Must be an integer"],
@@ -212,14 +212,14 @@ describe("GET /system/logs", () => {
     [{ limit: 10_001 }, "limit", "Must be at most 10000"],
     [{ order: "up" }, "order", "Must be one of asc, desc"],
     [{ unit: "" }, "unit", expect.any(String)],
-    [{ unit: "a/b" }, "unit", "Not the name of a unit, nor a pattern of names"],
-    [{ unit: "/mnt/../etc" }, "unit", "Not a path that a unit can have"],
+    [{ unit: "a/b" }, "unit", "Must be the name of a unit or a pattern of names"],
+    [{ unit: "/mnt/../etc" }, "unit", "Must be a path that a unit can be named for"],
     [{ boot: "x" }, "boot", "Must be a boot id of 32 hex digits or an offset such as 0 or -1"],
-    [{ grep: "(" }, "grep", "Must be a regular expression: Unterminated group"],
-    [{ cursor: "" }, "cursor", "Not the cursor of an entry"],
-    [{ entry: "x" }, "entry", "Not the cursor of an entry"],
-    [{ offset: 1 }, "offset", "Goes with entry only"],
-    [{ cursor: cursor.replace(";x=1", "") }, "cursor", "Not the cursor of an entry"],
+    [{ grep: "(" }, "grep", "Must be a regular expression: unterminated group"],
+    [{ cursor: "" }, "cursor", "Must be the cursor of a log entry"],
+    [{ entry: "x" }, "entry", "Must be the cursor of a log entry"],
+    [{ offset: 1 }, "offset", "Must be given together with entry"],
+    [{ cursor: cursor.replace(";x=1", "") }, "cursor", "Must be the cursor of a log entry"],
   ])("refuses %j", async (query, field, issue) => {
     const reply = await get(query);
     expect(reply.json).toMatchObject(errorWith("VALIDATION_ERROR", { field, issue }));

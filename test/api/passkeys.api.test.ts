@@ -88,12 +88,12 @@ describe("registering a passkey", () => {
     ["made for another origin", { origin: "http://localhost:9999" }, "origin"],
     ["made for another name", { domain: "evil.example" }, "RP ID"],
     ["made in a frame of another page", { crossOrigin: true }, "a page of another origin"],
-    ["with a challenge of its own", { challenge: "hello" }, "its challenge is not one of now"],
+    ["with a challenge of its own", { challenge: "hello" }, "its challenge is not a current one"],
     ["that is a proof", { type: "webauthn.get" }, "type"],
     ["of somebody whom the authenticator has not asked", { isUnverified: true }, "verif"],
-    ["with certificates", { format: "packed", statement }, "which nobody has asked"],
-    ["with a statement of Android", { format: "android-safetynet" }, "which nobody has asked"],
-    ["of an unknown format", { format: "x" }, "which nobody has asked"],
+    ["with certificates", { format: "packed", statement }, "which was not requested"],
+    ["with a statement of Android", { format: "android-safetynet" }, "which was not requested"],
+    ["of an unknown format", { format: "x" }, "which was not requested"],
   ])("refuses one %s", async (_, faults, why) => {
     const { reply } = await registerPasskey(service, { faults });
     expect([reply.status, reply.json]).toMatchObject([400, { error: { details: { field: "credential" } } }]);
@@ -108,15 +108,15 @@ describe("registering a passkey", () => {
     const make = () => createAuthenticator(pageOrigin).create(options.json as PasskeyCreationOptions);
     const register = (headers: Readonly<Record<string, string>>) =>
       fromPage(service, "/auth/passkeys", { name: "other", credential: make() }, headers);
-    expect(messageOf(await register(await elevatedSession(service)))).toContain("not one of now");
+    expect(messageOf(await register(await elevatedSession(service)))).toContain("not a current one");
     expect((await register(session)).status).toBe(201);
     expect(messageOf(await register(session))).toContain("its challenge was used before");
     await service.clock.advance(2 * minuteMs);
-    expect(messageOf(await register(session))).toContain("not one of now");
+    expect(messageOf(await register(session))).toContain("not a current one");
     // A challenge for a sign-in is not accepted for a registration.
     const proof = createAuthenticator(pageOrigin).create({ ...(await challengeOf(service)), user: { id: "x" } });
     const reply = await fromPage(service, "/auth/passkeys", { name: "x", credential: proof }, session);
-    expect(messageOf(reply)).toContain("not one of now");
+    expect(messageOf(reply)).toContain("not a current one");
   });
 
   it("plans, and needs no other answer of the authenticator after that", async () => {
@@ -189,7 +189,7 @@ describe("signing in with a passkey", () => {
     ["for another port of the host", { origin: "http://localhost:9999" }, "origin"],
     ["for another name", { domain: "evil.example" }, "RP ID"],
     ["in a frame of another page", { crossOrigin: true }, "a page of another origin"],
-    ["for a challenge of somebody else", { challenge: "hello" }, "not one of now"],
+    ["for a challenge of somebody else", { challenge: "hello" }, "not a current one"],
     ["by somebody whom the authenticator has not asked", { isUnverified: true }, "verif"],
     ["with a wrong signature", { isForged: true }, "its signature is wrong"],
     ["that counts backwards", { counter: 0 }, "counter"],
@@ -237,7 +237,7 @@ describe("signing in with a passkey", () => {
     const late = await signIn(b.authenticator.get(await challengeOf(service)));
     expect([late.status, messageOf(late)]).toEqual([
       401,
-      "cannot sign in: the passkey is not a good one (its key was revoked, or has expired)",
+      "cannot sign in: the passkey is not valid (its key was revoked, or has expired)",
     ]);
     // The next registration removes from the store what has no key.
     expect(store.list()).toHaveLength(2);

@@ -187,12 +187,12 @@ describe("a signal to a process", () => {
   });
 
   it.each([
-    [1, "it is the first process, which all others stand on"],
-    [2, "it is a thread of the kernel, which takes no signals"],
+    [1, "it is the init process"],
+    [2, "it is a kernel thread, which ignores signals"],
     [13, "it belongs to dbus.service: Steward protects dbus.service"],
     [15, "it belongs to this service"],
     [16, "steward-task@1-2-3.service carries out a task of this service"],
-    [17, "it has ended, and waits for its parent 7 to take notice of that"],
+    [17, "it has ended, and is a zombie until its parent 7 collects it"],
     [4242, "it belongs to this service"],
   ])("to process %d is refused: %s", async (pid, reason) => {
     for (const query of ["", "?dry_run=true"]) {

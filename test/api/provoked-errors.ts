@@ -260,7 +260,7 @@ const cases: Cases = {
   getLogTemplates: {
     VALIDATION_ERROR: {
       request: { path: "/api/v1/system/logs/templates?status=new" },
-      details: { field: "status", issue: "Goes with compare only" },
+      details: { field: "status", issue: "Must be given together with compare" },
     },
     NOT_FOUND: { request: { path: "/api/v1/system/logs/templates?compare=boot" } },
     UNAVAILABLE: noJournal,
@@ -311,7 +311,7 @@ const cases: Cases = {
     VALIDATION_ERROR: {
       request: signalRequest(1),
       prepare: ({ processes }) => processes.put(fakeProcess(1)),
-      details: { field: "pid", issue: "it is the first process, which all others stand on" },
+      details: { field: "pid", issue: "it is the init process" },
     },
     NOT_FOUND: { request: signalRequest(8) },
     CONFLICT: {
@@ -381,7 +381,7 @@ const cases: Cases = {
   rebootHost: {
     VALIDATION_ERROR: {
       request: { body: { at: "2020-01-01T00:00:00Z" } },
-      details: { field: "at", issue: "lies in the past" },
+      details: { field: "at", issue: "is in the past" },
     },
     CONFLICT: { prepare: hang, details: { operation_id: "operation-1", retryable: true } },
     UNAVAILABLE: noLogind,
@@ -567,7 +567,7 @@ const cases: Cases = {
   silenceAlert: {
     VALIDATION_ERROR: {
       request: { body: { alert: "DiskSpaceLow", until: "2025-12-31T23:59:59Z" } },
-      details: { field: "until", issue: "lies in the past" },
+      details: { field: "until", issue: "is in the past" },
     },
     CONFLICT: {
       request: { body: { alert: "DiskSpaceLow", until: "2026-01-02T00:00:00Z" } },

@@ -216,7 +216,11 @@ describe("POST /updates/apply", () => {
     const reply = await send(other, { method: "POST", path, key: other.admin, body: { security_only: true } });
     expect([reply.status, reply.json]).toMatchObject([
       400,
-      { error: { details: { field: "security_only", issue: "pacman cannot tell security updates from others" } } },
+      {
+        error: {
+          details: { field: "security_only", issue: "pacman does not distinguish security updates from others" },
+        },
+      },
     ]);
     await other.app.close();
   });

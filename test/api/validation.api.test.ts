@@ -72,7 +72,7 @@ it.each([
   const reply = await call({ path: `${apiBase}${path}` });
   const { message, details } = errorIn(reply);
   expect(message).toBe(
-    `cannot accept ${field}: Unknown parameter${meant === undefined ? "" : ` (did you mean ${meant}?)`}`,
+    `cannot accept ${field}: unknown parameter${meant === undefined ? "" : ` (did you mean ${meant}?)`}`,
   );
   expect([details?.field, details?.issue]).toEqual([field, "Unknown parameter"]);
   expect(details?.faults?.[0]?.did_you_mean).toBe(meant);
@@ -85,7 +85,7 @@ describe("the faults of a request", () => {
   it("are all named: the first in the message, the others in the order of the input", async () => {
     const body = { expires_at: "soon", nmae: "x", scopes: ["a", 5, ""], extra: 1 };
     const reply = await create(body, "?dry_rn=true");
-    expect(errorIn(reply).message).toBe("cannot accept name: Required field missing");
+    expect(errorIn(reply).message).toBe("cannot accept name: required field missing");
     expect(errorIn(reply).details).toMatchObject({ field: "name", issue: "Required field missing" });
     expect(faultsIn(reply)).toEqual([
       { field: "name", issue: "Required field missing" },

@@ -25,7 +25,7 @@ export function createFakeFolderSizes(folders: readonly MeasuredFolder[] = []): 
       if (fake.closed.has(path))
         throw new FolderUnavailable(`this service may not read ${path}`, { missing: "rights", retryable: false });
       const found = fake.folders.get(path);
-      if (found === undefined) throw new NoFolder("there is nothing");
+      if (found === undefined) throw new NoFolder("it does not exist");
       return { ...found, largest: found.largest.slice(0, limit) };
     },
   };

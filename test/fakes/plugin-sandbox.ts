@@ -14,7 +14,7 @@ export interface FakePluginSandbox extends PluginSandbox {
 
 const silent: PluginEnd = { exitCode: 0, stdout: "", stderr: "", isTruncated: false };
 const cancelled = (): PluginNotRun =>
-  new PluginNotRun("it was ended with all that it had started: nobody waits for it any more");
+  new PluginNotRun("it was killed with all processes that it had started: its caller is gone");
 
 /** Plugins that exist on paper alone. */
 export function createFakePluginSandbox(): FakePluginSandbox {

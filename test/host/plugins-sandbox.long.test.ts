@@ -203,7 +203,7 @@ describeOnHost("plugins in their sandbox", (session) => {
   it("is ended at its time limit, deaf to SIGTERM or not", async () => {
     await writePlugin(session, "deaf", shell("trap '' TERM INT HUP", "while :; do sleep 1; done"), ["timeout: 2s"]);
     expect(await callPlugin(session, "deaf")).toMatchObject({
-      notRun: "PluginNotRun: it took longer than the 2 s that it has, and was ended with all that it had started",
+      notRun: "PluginNotRun: it exceeded its time limit of 2 s, and was killed with all processes that it had started",
     });
   });
 
@@ -229,7 +229,7 @@ describeOnHost("plugins in their sandbox", (session) => {
     });
     await session.shell("kill -TERM $(cat /run/caller)");
     expect(JSON.parse(await answer)).toMatchObject({
-      notRun: "PluginNotRun: it was ended with all that it had started: nobody waits for it any more",
+      notRun: "PluginNotRun: it was killed with all processes that it had started: its caller is gone",
     });
   });
 

@@ -169,7 +169,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     for (const name of ["nowhere", "*", "--help", "core/app"])
       expect(await refusal({ names: [name] })).toBe(`UpdateRefused: ${name} is not installed`);
     expect(await refusal({ isSecurityOnly: true })).toBe(
-      "UpdateRefused: pacman cannot tell security updates from others",
+      "UpdateRefused: pacman does not distinguish security updates from others",
     );
     await offer(session, [fresh.successor]);
     await result({ verb: "refresh" });
@@ -265,7 +265,7 @@ describeOnHost("pacman as the package manager of updates", (session) => {
     await eventually(async () => expect(await check()).toMatchObject({ status: "fail" }));
     expect(await result({ verb: "audit" })).toEqual([expect.stringContaining(`${lock} is left of a pacman`)]);
     expect(await result({ verb: "repair", id: "one" })).toMatchObject({ isDone: false });
-    expect((await work({ verb: "finish" })).error).toContain("a person has to see to it");
+    expect((await work({ verb: "finish" })).error).toContain("it has to be repaired by hand");
     expect((await work({ verb: "commit", id: "left", plan: now })).error).toMatch(
       /^PackagesLocked: .* nobody holds it: see what it was doing, then remove that file$/,
     );

@@ -48,7 +48,7 @@ describeOnHost("updates from signed sources", (session) => {
           await publishEvil();
           await inSecurity("sed -i 's/^Suite: .*/Suite: changed/' InRelease && touch --date 'now + 1 day' InRelease");
         },
-        /BADSIG .*what the source gave is not what its maker has signed/,
+        /BADSIG .*the data of the source does not match its signature/,
       ],
       [
         "that were changed after they were signed, where the signature is a file of its own",
@@ -56,7 +56,7 @@ describeOnHost("updates from signed sources", (session) => {
           await publishEvil();
           await inSecurity("rm InRelease; sed -i 's/^Suite: .*/Suite: changed/' Release");
         },
-        /BADSIG .*what the source gave is not what its maker has signed/,
+        /BADSIG .*the data of the source does not match its signature/,
       ],
       [
         "that a key has signed which nobody trusts",
@@ -74,7 +74,7 @@ describeOnHost("updates from signed sources", (session) => {
           await publishEvil({ validSeconds: 1 });
           await shell("sleep 2");
         },
-        /is expired \(invalid since .*the source gives lists of a time long past/,
+        /is expired \(invalid since .*the lists of the source have expired/,
       ],
       [
         "whose signature was taken away",
@@ -82,7 +82,7 @@ describeOnHost("updates from signed sources", (session) => {
           await publishEvil();
           await inSecurity("rm InRelease Release.gpg");
         },
-        /is no longer signed \(nobody vouches for what it has/,
+        /is no longer signed \(its data cannot be verified/,
       ],
       [
         "that do not match the signature",
@@ -169,7 +169,7 @@ describeOnHost("updates from signed sources", (session) => {
     expect(result).toMatchObject({
       success: false,
       packages_updated: 0,
-      error: "shield: nobody vouches for the source, which is not signed; have it signed, or use another one",
+      error: "shield: the source is not signed, so it cannot be verified; have it signed, or use another one",
     });
     expect(await versions()).toBe("1.0 1.0 ");
     await whole();

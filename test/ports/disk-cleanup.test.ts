@@ -197,7 +197,7 @@ describe("disk cleanup", () => {
     ] as const) {
       chmodSync(path, mode);
       expect(await real().find(signal)).toEqual([]);
-      await expect(real().remove(found, signal)).rejects.toThrow("is not a folder that belongs to root alone");
+      await expect(real().remove(found, signal)).rejects.toThrow("is not a directory that only root can write to");
       chmodSync(path, 0o1777);
       expect(await real().find(signal)).toEqual([found]);
     }

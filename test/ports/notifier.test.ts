@@ -216,14 +216,14 @@ describe.each(Object.entries(examples))("the channel %s", (_, { target, secretAt
       (_, response) => response.destroy(),
       async ({ url }) => {
         failures.push(await sentTo(url));
-        expect(String(failures.at(-1))).toContain("the connection was cut");
+        expect(String(failures.at(-1))).toContain("the connection was reset");
       },
     );
     await withCaptureServer(
       (_, response) => response.end(),
       async (server) => {
         failures.push(await sentTo(server.url));
-        expect(String(failures.at(-1))).toContain("its TLS is not to be trusted");
+        expect(String(failures.at(-1))).toContain("its TLS certificate is not trusted");
         expect(server.requests).toEqual([]);
       },
       pair,

@@ -54,7 +54,7 @@ describe("the sandbox of plugins without systemd", () => {
     const running = plain.run(call("waits"), abort.signal);
     abort.abort();
     await expect(running).rejects.toThrow(PluginNotRun);
-    await expect(running).rejects.toThrow("it was ended with all that it had started: nobody waits for it any more");
+    await expect(running).rejects.toThrow("it was killed with all processes that it had started: its caller is gone");
     await expect(plain.run(call("tells"), abort.signal)).rejects.toThrow(PluginNotRun);
   });
 
@@ -102,7 +102,7 @@ describe("the sandbox of plugins without systemd", () => {
     const before = homes();
     script("deaf", ['trap "" TERM', "echo begun", "echo trouble >&2", "sleep 1000 & wait; wait; sleep 1000"]);
     await expect(plain.run(call("deaf", {}, { timeoutMs: 500 }), never)).rejects.toMatchObject({
-      message: "it took longer than the 0.5 s that it has, and was ended with all that it had started",
+      message: "it exceeded its time limit of 0.5 s, and was killed with all processes that it had started",
       output: { stdout: "begun\n", stderr: "trouble\n" },
     });
     expect(homes()).toEqual(before);

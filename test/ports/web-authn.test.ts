@@ -52,7 +52,7 @@ describe("web authentication", () => {
     const foreign = createWebAuthn().challenge("register s1", 5000);
     for (const challenge of [foreign, "", `${good}AAAA`, ...changed]) {
       const verified = webauthn.verifyRegistration(answerTo(challenge), registering);
-      await expect(verified).rejects.toThrow("its challenge is not one of now");
+      await expect(verified).rejects.toThrow("its challenge is not a current one");
     }
   });
 });

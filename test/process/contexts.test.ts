@@ -79,7 +79,7 @@ describe("the contexts of a command line", () => {
   });
 
   it.each<[readonly string[], Readonly<Record<string, string>>, string]>([
-    [["context", "add", "local", "http://x"], {}, "cannot call a context local"],
+    [["context", "add", "local", "http://x"], {}, "cannot name a context local"],
     [["context", "add", "x", "web1:8470"], {}, "an address is such as https://web1:8470"],
     [["context", "add", "x", "https://me:word@web1"], {}, "cannot use https://web1 with what stands around it"],
     [["context", "add", "x", "http://x"], {}, "it needs a key"],

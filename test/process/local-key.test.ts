@@ -55,7 +55,7 @@ describe.skipIf(missing !== undefined)("the admin key", () => {
       expect(await steward(port, "keys", "list")).toEqual({
         code: 2,
         stdout: "",
-        stderr: `steward: cannot ask the service: at http://127.0.0.1:${port} listens another program, of user ${nobody}, which is not shown the key (end it, and start the service)\n`,
+        stderr: `steward: cannot ask the service: at http://127.0.0.1:${port} listens another program, of user ${nobody}, which is not shown the key (stop it, and start the service)\n`,
       });
       expect((await steward(port, "doctor", "--check", "none")).stderr).toContain("listens another program");
       expect(said()).toBe(`${port}\n`);

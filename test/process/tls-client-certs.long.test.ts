@@ -293,7 +293,7 @@ describe("a reload with a list that revokes a client certificate", () => {
     // Connections are taken in the order in which they were made.
     const [unasked, upgrading] = [await connected(), await connected()];
     await revokeClient();
-    expect(await stream.closed).toEqual({ code: 1001, reason: "certificates are verified anew" });
+    expect(await stream.closed).toEqual({ code: 1001, reason: "certificates are being verified again" });
     expect(await sendBy(agent, service)).toEqual({ status: 200, connection: "close" });
     expect(await sendBy(agent, service)).toMatchObject({ status: 401 });
     agent.destroy();
@@ -303,7 +303,7 @@ describe("a reload with a list that revokes a client certificate", () => {
     const address = `${service.url.replace("http", "ws")}/api/v1/ws/health`;
     const late = new WebSocket(address, { createConnection: () => upgrading });
     const [code, reason] = await once(late, "close");
-    expect([code, String(reason)]).toEqual([1001, "certificates are verified anew"]);
+    expect([code, String(reason)]).toEqual([1001, "certificates are being verified again"]);
     const secured = connectTls({ socket: begun, ...tls, servername: "localhost" });
     await once(secured, "secureConnect");
     secured.write(requestText("/api/v1/auth/whoami"));

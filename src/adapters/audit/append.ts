@@ -116,7 +116,7 @@ export function syncAppender(log: Appender): void {
 export function checkAppender({ handle, path, size }: Appender): string | undefined {
   const stat = fstatSync(handle);
   if (stat.nlink === 0) return `audit log ${path} was deleted while it is in use (restart the service)`;
-  if (stat.size !== size) return `audit log ${path} was changed by something else while it is in use (verify it)`;
+  if (stat.size !== size) return `audit log ${path} was changed by another program while it is in use (verify it)`;
   return undefined;
 }
 

@@ -72,9 +72,9 @@ function misplaced(record: Pick<SealedRecord, "seq" | "prev">, last: Link): stri
   if (record.seq > expected)
     return `${numbers(expected, record.seq - 1)} missing: it is followed by entry ${record.seq}`;
   if (record.seq < expected)
-    return `entry ${record.seq} stands where entry ${expected} belongs: put in, repeated or out of order`;
+    return `entry ${record.seq} is in the place of entry ${expected}: inserted, repeated or out of order`;
   if (record.prev !== last.hash)
-    return `entry ${record.seq} does not follow the entry before it: one of the two was put in its place`;
+    return `entry ${record.seq} does not follow the entry before it: one of the two was inserted`;
   return undefined;
 }
 
@@ -122,11 +122,11 @@ function noteMalformed(walk: Walk, { seq, faults }: SealedRecord): void {
   if (walk.malformed > namedMalformed) return;
   const { file, line } = walk.place;
   walk.notes.push(
-    `${file}:${line}: entry ${seq} is malformed, and stands as it was written: missing or invalid: ${faults.join(", ")}`,
+    `${file}:${line}: entry ${seq} is malformed, and was left as it was written: missing or invalid: ${faults.join(", ")}`,
   );
 }
 
-const notAnEntry = "what stands here is no entry";
+const notAnEntry = "this is not an entry";
 
 function settleStrange(walk: Walk, next: SealedRecord | undefined): void {
   if (walk.strange === undefined) return;
@@ -188,7 +188,7 @@ function takeLine(walk: Walk, bytes: Buffer): void {
   if (fault !== undefined) breakAt(walk, line, after.seq + 1, fault);
   for (const head of walk.headsBySeq.get(seq) ?? []) {
     if (head.hash !== hash)
-      breakAt(walk, line, seq, `entry ${seq} is not the one that ${head.source} knows: the log was written anew`);
+      breakAt(walk, line, seq, `entry ${seq} is not the one that ${head.source} knows: the log was rewritten`);
     walk.headsFound += 1;
   }
   if (record?.operation === prunedEvent) walk.kept = Math.max(walk.kept, Number(record.target["first_seq"] ?? 1));

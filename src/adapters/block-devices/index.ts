@@ -108,16 +108,20 @@ export function createBlockDevices(ports: { readonly exec: Exec; readonly sysDir
       try {
         await access(folder);
       } catch (error) {
-        throw new DisksUnavailable(`there is no ${folder}: the host shows its devices not to this container`, folder, {
-          retryable: false,
-          cause: error,
-        });
+        throw new DisksUnavailable(
+          `there is no ${folder}: the host does not show its devices to this container`,
+          folder,
+          {
+            retryable: false,
+            cause: error,
+          },
+        );
       }
       const { exitCode, stdout, stderr, truncated } = await run(signal);
       // Without any device some versions say nothing at all.
       const devices = exitCode === 0 && stdout.trim() === "" ? [] : parseDevices(stdout);
       if (exitCode === 0 && devices !== undefined && !truncated) return devices;
-      const reason = truncated ? "it says too much" : firstLine(stderr) || `exit code ${exitCode}`;
+      const reason = truncated ? "its output is too long" : firstLine(stderr) || `exit code ${exitCode}`;
       throw new DisksUnavailable(`lsblk does not list devices: ${reason}`, "lsblk", { retryable: true });
     },
   };

@@ -55,8 +55,8 @@ export async function removeOld(
   ports: { nowMs: number; owner: number; inUse: ReadonlySet<string> | undefined; signal: AbortSignal },
 ): Promise<CleanedUp> {
   const { nowMs, owner, inUse, signal } = ports;
-  if (!(await isSafe(folder, owner))) throw new Error(`${folder} is not a folder that belongs to root alone`);
-  if (inUse === undefined) throw new Error("it cannot be told which files are in use: some processes are hidden");
+  if (!(await isSafe(folder, owner))) throw new Error(`${folder} is not a directory that only root can write to`);
+  if (inUse === undefined) throw new Error("it is unknown which files are in use: some processes are hidden");
   const removed = { files: 0, bytes: 0 };
   const failures: string[] = [];
   for (const name of files.filter((each) => isKnownName(each, rule) && !inUse.has(each))) {

@@ -75,7 +75,7 @@ export async function findPackages(cache: PackageCache): Promise<CleanupCandidat
 export async function removePackages(cache: PackageCache, exec: Exec, signal: AbortSignal): Promise<CleanedUp> {
   const before = await look(cache);
   if (before.foreign !== undefined)
-    throw new Error(`${cache.folder} holds something that is not of the package manager: ${before.foreign}`);
+    throw new Error(`${cache.folder} contains a file that is not of the package manager: ${before.foreign}`);
   const { exitCode, stderr } = await exec([cache.program, ...cache.args], { signal, timeoutMs });
   const after = await look(cache);
   if (exitCode === 0) return { files: before.files.length - after.files.length, bytes: before.bytes - after.bytes };

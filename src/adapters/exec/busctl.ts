@@ -34,7 +34,7 @@ export function createBusctl({ exec, fail }: { readonly exec: Exec; readonly fai
   };
   const call: BusCall = async (signal, ...words) => {
     const data = await run(["call", ...words], signal);
-    if (!Array.isArray(data)) throw fail("busctl answers something else");
+    if (!Array.isArray(data)) throw fail("unexpected answer of busctl");
     return data;
   };
   return {
@@ -43,7 +43,7 @@ export function createBusctl({ exec, fail }: { readonly exec: Exec; readonly fai
     async properties(signal, destination, object, ofInterface) {
       const to = [destination, object, "org.freedesktop.DBus.Properties", "GetAll", "s", ofInterface];
       const [found] = await call(signal, ...to);
-      if (!isRecord(found)) throw fail("busctl answers something else");
+      if (!isRecord(found)) throw fail("unexpected answer of busctl");
       return new Map(Object.entries(found).map(([name, value]) => [name, isRecord(value) ? value["data"] : undefined]));
     },
   };

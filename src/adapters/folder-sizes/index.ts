@@ -129,9 +129,9 @@ export function createFolderSizes(ports: {
         ...{ missing: folder, retryable: false },
       });
     const found = await orUndefined(lstat(path), (error) => isNotFound(error) || leadsNowhere(error));
-    if (found === undefined) throw new NoFolder("there is nothing");
-    if (found.isSymbolicLink()) throw new NoFolder("it is a link");
-    if (!found.isDirectory()) throw new NoFolder("it is no folder");
+    if (found === undefined) throw new NoFolder("it does not exist");
+    if (found.isSymbolicLink()) throw new NoFolder("it is a symbolic link");
+    if (!found.isDirectory()) throw new NoFolder("it is not a directory");
     return found;
   };
 

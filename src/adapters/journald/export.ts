@@ -122,7 +122,8 @@ function createPart({ page, entries }: Exporter, query: ExportQuery, most: numbe
 function beginningOf({ cursor, position }: ExportQuery): Location | undefined {
   const text = position?.cursor ?? cursor;
   const place = text === undefined ? undefined : parseCursor(text);
-  if (text !== undefined && place === undefined) throw new LogQueryRefused("cursor", "Must be a journal cursor");
+  if (text !== undefined && place === undefined)
+    throw new LogQueryRefused("cursor", "Must be the cursor of a log entry");
   return place;
 }
 

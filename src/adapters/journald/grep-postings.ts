@@ -1,6 +1,7 @@
 import { compileExpression, type Expression } from "#domain/logs/expression.ts";
 import { LogQueryRefused } from "#domain/ports/journal.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import { field } from "./fields.ts";
 import { DamagedJournal } from "./journal-file/damage.ts";
 import { readPayload } from "./journal-file/data.ts";
@@ -37,7 +38,7 @@ export function compileGrep(pattern: string): Expression {
     kept.set(pattern, made);
     return made;
   } catch (error) {
-    throw new LogQueryRefused("grep", `Must be a regular expression: ${errorMessage(error)}`);
+    throw new LogQueryRefused("grep", `Must be a regular expression: ${lowerFirst(errorMessage(error))}`);
   }
 }
 

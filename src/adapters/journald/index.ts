@@ -136,7 +136,7 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
     const job = { id: nextId(), kind: "explore", question } as const;
     const pool = question.what === "templates" ? templates : isSearch ? searches : queries;
     const reply = await pool.run(job, signal);
-    if (reply.kind !== "explored") throw new Error(`the journal's thread answered ${reply.kind} to a question`);
+    if (reply.kind !== "explored") throw new Error(`the journal's thread answered ${reply.kind} to a request`);
     return reply.answer as Extract<Explored, { what: Q["what"] }>;
   };
 

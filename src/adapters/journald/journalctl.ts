@@ -101,7 +101,7 @@ function asUnavailable(error: unknown): JournalUnavailable {
 
 function readCursor(text: string): Location {
   const location = parseCursor(text);
-  if (location === undefined) throw new LogQueryRefused("cursor", "Must be a journal cursor");
+  if (location === undefined) throw new LogQueryRefused("cursor", "Must be the cursor of a log entry");
   return location;
 }
 

@@ -150,7 +150,7 @@ export function answer(
   const boots = query.boot === undefined ? undefined : resolveBoot(sources, query.boot, ordering);
   const cursor = query.cursor === undefined ? undefined : parseCursor(query.cursor);
   if (query.cursor !== undefined && cursor === undefined)
-    throw new LogQueryRefused("cursor", "Must be a journal cursor");
+    throw new LogQueryRefused("cursor", "Must be the cursor of a log entry");
 
   const indexed = matchedOf(sources, query, boots);
   const isForward = beginsAtOldest(query);

@@ -68,7 +68,7 @@ interface Work {
 let atWork: Work | undefined;
 function failIfCancelled(): void {
   if (atWork !== undefined && Atomics.load(cancelled, 0) === atWork.id) {
-    throw new JournalUnavailable("nobody waits for the answer any more");
+    throw new JournalUnavailable("the caller is gone");
   }
 }
 const engine = createEngine({

@@ -75,7 +75,7 @@ function openDatabase(stateDir: string, whereLost: "refuse" | "make"): DatabaseS
 }
 
 const remedy =
-  "put it back from a backup, or make a new admin key and do without all other keys: steward serve --new-admin-key";
+  "restore it from a backup, or make a new admin key and give up all other keys: steward serve --new-admin-key";
 
 export const lostKeys = (stateDir: string, reason: string): KeyStoreLost =>
   new KeyStoreLost(`cannot open the key store ${join(stateDir, keyStoreName)}: ${reason} (${remedy})`);

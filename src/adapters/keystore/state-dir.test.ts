@@ -26,7 +26,7 @@ describe("the state directory", () => {
     mkdirSync(path);
     chmodSync(path, 0o777);
     writeFileSync(join(path, "theirs"), "");
-    expect(() => prepareStateDir(path)).toThrow(/holds what is not Steward's/);
+    expect(() => prepareStateDir(path)).toThrow(/contains files that are not Steward's/);
     expect(modeOf(path)).toBe("777");
     writeFileSync(join(path, "keys.db"), "");
     prepareStateDir(path);

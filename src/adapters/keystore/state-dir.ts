@@ -27,7 +27,9 @@ export function prepareStateDir(path: string): void {
     // Somebody else's folder is not made private by a slip of the pen: /tmp and /etc are folders of root's too.
     const names = readdirSync(path);
     if (names.length > 0 && !names.includes(keyStoreName)) {
-      throw new Error("it is open to others and holds what is not Steward's (chmod 700 it if it is the right one)");
+      throw new Error(
+        "it is open to other users and contains files that are not Steward's (chmod 700 it if it is the right one)",
+      );
     }
     chmodSync(path, 0o700);
   } catch (error) {

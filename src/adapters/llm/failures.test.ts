@@ -70,12 +70,12 @@ describe("an error answer of a provider", () => {
 
   it("may be an event of a stream, in any form", () => {
     expect(read({ message: "overloaded", statusCode: 529, isRetryable: true })).toMatchObject({
-      message: "OpenAI has trouble of its own (529): overloaded",
+      message: "OpenAI has an internal error (529): overloaded",
       status: 529,
       isRetryable: true,
     });
     expect(read({ type: "overloaded_error", message: "busy" })).toMatchObject({
-      message: "OpenAI has trouble of its own (503): busy",
+      message: "OpenAI has an internal error (503): busy",
       failure: "refused",
       status: 503,
       isRetryable: true,

@@ -98,10 +98,10 @@ const parseJson = (body: string): unknown => orElse((): unknown => JSON.parse(bo
 
 function refusalWords(status: number, { model, remedy }: Party): string {
   if (status === 401 || status === 403) return "does not accept the key";
-  if (status === 404) return `does not know the model ${model}, or its address is another (${remedy})`;
-  if (status === 413) return "says that this is too much";
-  if (status === 429) return "takes no more for now";
-  return status >= 500 ? "has trouble of its own" : "refuses this";
+  if (status === 404) return `does not know the model ${model}, or its address is wrong (${remedy})`;
+  if (status === 413) return "rejects the request as too large";
+  if (status === 429) return "limits the rate of requests";
+  return status >= 500 ? "has an internal error" : "refuses this";
 }
 
 const isRetryableStatus = (status: number): boolean =>
@@ -203,7 +203,7 @@ function networkFailure(code: string, { provider, host }: Party): ProviderFailed
     return unreachable(`the connection to ${provider} at ${host} broke off (${code})`, true);
   if (certificateCode.test(code))
     return unreachable(`the certificate of ${provider} at ${host} cannot be trusted (${code})`);
-  if (tlsCode.test(code)) return unreachable(`${provider} at ${host} does not speak TLS as it should (${code})`);
+  if (tlsCode.test(code)) return unreachable(`${provider} at ${host} failed in the TLS handshake (${code})`);
   // A name that does not exist will not in a second either.
   if (unreachableCode.test(code))
     return unreachable(`${provider} cannot be reached at ${host} (${code})`, code !== "ENOTFOUND");
@@ -211,10 +211,10 @@ function networkFailure(code: string, { provider, host }: Party): ProviderFailed
 }
 
 export const notUnderstood = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
-  failed("unreadable", `${provider} answered with what cannot be understood`);
+  failed("unreadable", `${provider} sent an answer that cannot be parsed`);
 
 export const brokenOff = ({ provider }: Pick<Party, "provider">): ProviderFailed =>
-  unreachable(`the answer of ${provider} broke off`, true);
+  unreachable(`the answer of ${provider} was cut off`, true);
 
 /** Nothing of what was thrown is kept: it may contain the key. */
 export function toProviderFailed(error: unknown, party: Party, now: number): ProviderFailed {

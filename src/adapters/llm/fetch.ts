@@ -30,7 +30,7 @@ const neverAsked = (host: string): ProviderFailed =>
   unreachable(`${host} is a link-local address, which is never asked`);
 
 const tooMuch = (bytes: number): ProviderFailed =>
-  failed("unreadable", `the provider answered with more than the ${bytes} bytes that are taken`);
+  failed("unreadable", `the provider sent an answer of more than the ${bytes} bytes that are accepted`);
 
 type Gauge = (chunk: Uint8Array) => boolean;
 

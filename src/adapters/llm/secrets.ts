@@ -14,7 +14,9 @@ export type Key = { readonly key: string } | { readonly missing: string };
 function checked(text: string, where: string): Key {
   const key = text.trim();
   if (key === "") return { missing: `${where} is empty` };
-  return /^[\x21-\x7e]+$/.test(key) ? { key } : { missing: `${where} holds characters that no key has` };
+  return /^[\x21-\x7e]+$/.test(key)
+    ? { key }
+    : { missing: `${where} contains characters that are not allowed in a key` };
 }
 
 function readKeyFile(path: string, isGuarded: boolean): Key {

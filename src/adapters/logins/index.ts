@@ -62,14 +62,14 @@ export function createLogins(ports: {
 
   const wtmpMissing = (): string =>
     paths.wtmpdb.some((path) => existsSync(path))
-      ? "logins are kept in the database of wtmpdb, which is not read here (wtmpdb last shows them)"
-      : `${paths.wtmp} is not there: this host does not record logins (the package wtmpdb does; the journal has what sshd says)`;
+      ? "logins are in the database of wtmpdb, which is not supported (wtmpdb last shows them)"
+      : `${paths.wtmp} does not exist: this host does not record logins (the package wtmpdb does; the journal has the messages of sshd)`;
 
   return {
     async sessions(signal) {
       try {
         const [rows] = await bus.call(signal, login, object, "org.freedesktop.login1.Manager", "ListSessions");
-        if (!Array.isArray(rows)) throw new LogindSilent("busctl answers something else");
+        if (!Array.isArray(rows)) throw new LogindSilent("unexpected answer of busctl");
         const sessions: LoginSession[] = [];
         for (const row of rows.slice(0, mostSessions) as readonly (readonly unknown[])[]) {
           const found = await sessionAt(textOf(row[4]), signal);
@@ -89,7 +89,7 @@ export function createLogins(ports: {
         const file = await open(paths.wtmp, constants.O_RDONLY | constants.O_NONBLOCK);
         try {
           const found = await file.stat();
-          if (!found.isFile()) return { reason: `${paths.wtmp} is no regular file` };
+          if (!found.isFile()) return { reason: `${paths.wtmp} is not a regular file` };
           const { size } = found;
           const whole = Math.floor(size / layout.recordBytes);
           const bytes = Buffer.alloc(Math.min(whole, mostRecords) * layout.recordBytes);

@@ -24,13 +24,13 @@ export function resolveHost(host: string, lookUp: LookupFunction): Promise<reado
 /** Failures of the network in words that name no address. */
 const networkWords: Readonly<Record<string, string>> = {
   ECONNREFUSED: "the connection was refused",
-  ECONNRESET: "the connection was cut",
-  EPIPE: "the connection was cut",
+  ECONNRESET: "the connection was reset",
+  EPIPE: "the connection was reset",
   ETIMEDOUT: "no answer in time",
-  ENOTFOUND: "its name is not known",
-  EAI_AGAIN: "its name cannot be resolved at present",
-  EHOSTUNREACH: "there is no way to it",
-  ENETUNREACH: "there is no way to it",
+  ENOTFOUND: "its name does not exist",
+  EAI_AGAIN: "its name cannot be resolved now",
+  EHOSTUNREACH: "there is no route to it",
+  ENETUNREACH: "there is no route to it",
 };
 
 /** Where several addresses were tried, the first failure speaks for all. */
@@ -43,7 +43,7 @@ const isTlsCode = (code: string): boolean =>
 export function failureWords(error: unknown): string {
   const code = firstCode(error);
   if (code === undefined) return "it cannot be reached";
-  if (isTlsCode(code)) return `its TLS is not to be trusted (${code})`;
+  if (isTlsCode(code)) return `its TLS certificate is not trusted (${code})`;
   return networkWords[code] ?? `it cannot be reached (${code})`;
 }
 
@@ -65,7 +65,7 @@ export const readCaFile = (path: string): string =>
 /** A secret that goes into a header. @throws NotificationFailed */
 export function toToken(text: string, path: string): string {
   if (/^[\x20-\x7e]+$/.test(text)) return text;
-  throw new NotificationFailed(`cannot use ${path}: it holds characters that no header may have`, true);
+  throw new NotificationFailed(`cannot use ${path}: it contains characters that are not allowed in a header`, true);
 }
 
 /** The address of a webhook, which is the secret. @throws NotificationFailed */

@@ -122,7 +122,7 @@ describe("the unit of a plugin", () => {
     const running = run(abort.signal);
     await systemd.asked;
     abort.abort();
-    await expect(running).rejects.toThrow("nobody waits for it any more");
+    await expect(running).rejects.toThrow("its caller is gone");
     expect(systemd.isRunning).toBe(false);
     expect(told()).toEqual([["one", expect.stringMatching(words), true]]);
     expect(readdirSync(ends)).toEqual([]);
@@ -134,7 +134,7 @@ describe("the unit of a plugin", () => {
     const running = run(abort.signal);
     await systemd.asked;
     abort.abort();
-    await expect(running).rejects.toThrow("nobody waits for it any more");
+    await expect(running).rejects.toThrow("its caller is gone");
     expect(systemd.isRunning).toBe(false);
     expect(troubles).toHaveLength(1);
   });
@@ -145,7 +145,7 @@ describe("the unit of a plugin", () => {
     systemd.onVain = () => {
       if (systemd.stops === 1) systemd.begin();
     };
-    await expect(run(abort.signal)).rejects.toThrow("nobody waits for it any more");
+    await expect(run(abort.signal)).rejects.toThrow("its caller is gone");
     expect(systemd.isRunning).toBe(false);
     expect(troubles).toEqual([]);
   });

@@ -113,7 +113,7 @@ async function endUnit(
 function toEnd({ manifest }: PluginCall, end: UnitEnd, result: CommandResult): PluginEnd {
   if (end.result === "oom-kill") {
     throw new PluginNotRun(
-      `it was ended: it took more than the ${formatBytes(manifest.permissions.memoryBytes)} of memory that it has`,
+      `it was killed: it exceeded its memory limit of ${formatBytes(manifest.permissions.memoryBytes)}`,
     );
   }
   if (end.how !== "exited") return ended(signalExitCode(`SIG${end.status}`), result);
@@ -169,12 +169,12 @@ export function createUnitSandbox(ports: UnitPorts): PluginSandbox {
   return {
     description: [
       "Each plugin runs in a systemd unit of its own, as a user that exists only while it runs:",
-      "it changes no file but in a folder of 64 MiB that is gone when it ends, reads what everybody may read, has no network, no devices and no capabilities,",
-      "and ends with all that it started.",
+      "it writes only to a directory of 64 MiB that is removed when it ends, reads what every user may read, has no network, no devices and no capabilities,",
+      "and all processes that it started are killed when it ends.",
       place.boundsMemory
         ? "Its memory and its processes are bounded."
         : "Its processes are bounded; its memory only for each process by itself, since this host has no memory controller.",
-      "A plugin that runs as root is bounded in time and contained in nothing else.",
+      "A plugin that runs as root is limited in time, and in nothing else.",
     ].join(" "),
     run: runInUnit,
     tryStart: (call, signal) => tryStart(runInUnit, call, signal),

@@ -14,8 +14,8 @@ export const endedFor = (
 ): PluginNotRun =>
   new PluginNotRun(
     isLate
-      ? `it took longer than the ${seconds(manifest.timeoutMs)} that it has, and was ended with all that it had started`
-      : "it was ended with all that it had started: nobody waits for it any more",
+      ? `it exceeded its time limit of ${seconds(manifest.timeoutMs)}, and was killed with all processes that it had started`
+      : "it was killed with all processes that it had started: its caller is gone",
     stdout + stderr === ""
       ? {}
       : { output: { stdout: stdout.slice(-keptOutputChars), stderr: stderr.slice(-keptOutputChars) } },

@@ -39,7 +39,7 @@ export function createListeners(ports: {
       );
       const { exitCode, stdout, stderr, truncated } = ended;
       if (exitCode !== 0 || truncated) {
-        const reason = truncated ? "it says too much" : firstLine(stderr) || `exit code ${exitCode}`;
+        const reason = truncated ? "its output is too long" : firstLine(stderr) || `exit code ${exitCode}`;
         throw new NetworkUnavailable(`ss does not list sockets: ${reason}`, { missing: "ss", retryable: true });
       }
       const sockets = parseListening(stdout);

@@ -36,7 +36,7 @@ function createChallenges() {
         bytes.length === body.length + sealLength &&
         timingSafeEqual(bytes.subarray(body.length), sealOf(body, purpose));
       const endsAtMs = isOwn ? body.readDoubleBE(randomLength) : 0;
-      if (nowMs >= endsAtMs) throw new PasskeyRefused("its challenge is not one of now");
+      if (nowMs >= endsAtMs) throw new PasskeyRefused("its challenge is not a current one");
       // What is used up is known by this text: other spellings of the same bytes would be good again.
       return { text: bytes.toString("base64url"), endsAtMs };
     },
@@ -78,7 +78,7 @@ function requireNoCertificates({ decodeAttestationObject, isoBase64URL }: Librar
   const decoded = decodeAttestationObject(isoBase64URL.toBuffer(attestation));
   const format = decoded.get("fmt");
   const isBare = format === "none" || (format === "packed" && decoded.get("attStmt").get("x5c") === undefined);
-  if (!isBare) throw new Error("it says which authenticator it is, which nobody has asked");
+  if (!isBare) throw new Error("it has an attestation, which was not requested");
 }
 
 /** W3C Web Authentication by a library, which is loaded when it is needed. */

@@ -35,8 +35,8 @@ it.each([
   [{ current: 1 }, "current must be a name"],
   [{ contexts: { x: { key_file: "/k" } } }, "x needs url"],
   [{ contexts: { x: { url: "http://x" } } }, "x needs key_file or cert"],
-  [{ contexts: { "a,b": { url: "http://x", key_file: "/k" } } }, "cannot call a context"],
-  [{ contexts: { __proto__x: { url: "http://x", key_file: "/k" } } }, "cannot call a context"],
+  [{ contexts: { "a,b": { url: "http://x", key_file: "/k" } } }, "cannot name a context"],
+  [{ contexts: { __proto__x: { url: "http://x", key_file: "/k" } } }, "cannot name a context"],
 ])("contexts that are %j are refused", (value, why) => {
   expect(() => parseContexts(value)).toThrow(why);
 });

@@ -26,10 +26,10 @@ const members = { url: "url", key_file: "keyFile", cacert: "cacert", cert: "cert
 
 /** @throws Error when a context cannot have this name. */
 export function assertName(name: string): void {
-  if (name === localName) throw new Error(`cannot call a context ${localName}: that is the service of this host`);
+  if (name === localName) throw new Error(`cannot name a context ${localName}: that is the service of this host`);
   if (!nameForm.test(name))
     throw new Error(
-      `cannot call a context ${JSON.stringify(name)}: letters, digits, ., _ and - make a name, 64 at most`,
+      `cannot name a context ${JSON.stringify(name)}: at most 64 letters, digits, ., _ and - are allowed`,
     );
 }
 

@@ -35,15 +35,15 @@ it("the message for an invalid request has each fault on its own line", () => {
   ];
   const error = new ApiError({
     code: "VALIDATION_ERROR",
-    message: "cannot accept priorty: Unknown parameter (did you mean priority?)",
+    message: "cannot accept priorty: unknown parameter (did you mean priority?)",
     status: 400,
     details: { field: "priorty", issue: "Unknown parameter", faults },
   });
   expect(explainError(error)).toBe(
     [
-      "cannot accept priorty: Unknown parameter (did you mean priority?) (VALIDATION_ERROR)",
-      "  limit: Must be at least 1",
-      "  evil [2J: Unknown parameter",
+      "cannot accept priorty: unknown parameter (did you mean priority?) (VALIDATION_ERROR)",
+      "  limit: must be at least 1",
+      "  evil [2J: unknown parameter",
     ].join("\n"),
   );
   expect(explainError(new ApiError({ code: "VALIDATION_ERROR", message: "no", status: 400 }))).toBe(

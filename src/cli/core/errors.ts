@@ -1,5 +1,6 @@
 import { ApiError, mayPass } from "#client/api-error.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import { type JsonObject, recordsIn } from "#kernel/values.ts";
 import { oneLine, severalLines } from "../output/output.ts";
 import { inOwnWords } from "./advice.ts";
@@ -89,7 +90,7 @@ function furtherFaults({ details }: ApiError): readonly string[] {
     .map((fault) => {
       const { did_you_mean: meant } = fault;
       const hint = typeof meant === "string" ? ` (did you mean ${meant}?)` : "";
-      return `  ${oneLine(`${String(fault["field"])}: ${String(fault["issue"])}${hint}`)}`;
+      return `  ${oneLine(`${String(fault["field"])}: ${lowerFirst(String(fault["issue"]))}${hint}`)}`;
     });
 }
 
@@ -106,7 +107,7 @@ function messageOf(error: unknown): string {
   if (error instanceof TypeError && "code" in error && error.code === "ERR_INVALID_URL") {
     // The message has the path of the request too.
     const given = oneLine(String("base" in error ? error.base : "input" in error ? error.input : ""));
-    return `cannot use the address ${given}: it is no URL (such as http://127.0.0.1:8470)`;
+    return `cannot use the address ${given}: not a URL (such as http://127.0.0.1:8470)`;
   }
   if (isTimeout(error)) return "cannot reach the service: no answer in time (--timeout says how long to wait)";
   return error instanceof Error ? (distrustOf(error) ?? error.message) : String(error);

@@ -146,7 +146,7 @@ const certificatesOf = ({ cacert, cert, certKey }: Context, given: ServiceOption
 function assertOwn(address: string, holder: AdminKey["holder"]): void {
   if (typeof holder !== "number") return;
   throw new Error(
-    `cannot ask the service: at ${address} listens another program, of user ${holder}, which is not shown the key (end it, and start the service)`,
+    `cannot ask the service: at ${address} listens another program, of user ${holder}, which is not shown the key (stop it, and start the service)`,
   );
 }
 

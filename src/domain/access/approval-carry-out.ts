@@ -242,7 +242,7 @@ export function followed(
   if (record.status !== "running" || record.operationId === null) return record;
   const operation = operations.get(record.operationId);
   if (operation === undefined) {
-    const error = failure(`its operation ${record.operationId} is not known any more: how it has ended is not known`);
+    const error = failure(`its operation ${record.operationId} is not known any more, so its outcome is unknown`);
     return book.finish(record, { status: "failed", error });
   }
   const { status, result, error } = operation.state;

@@ -41,12 +41,12 @@ function grantable(wanted: readonly string[], caller: Caller): readonly string[]
 /** The end of a new key, not after that of the caller; null for never. */
 function expiryFor(wanted: string | null | undefined, caller: Caller, now: number): number | null {
   const expiresAt = wanted == null ? null : (parseTimestamp(wanted) ?? null);
-  if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "lies in the past");
+  if (expiresAt !== null && expiresAt <= now) throw invalid("expires_at", "is in the past");
   // An elevated session has shown its key.
   const latest = caller.session === undefined ? caller.expiresAt : caller.session.keyExpiresAt;
   if (latest !== null && (expiresAt === null || expiresAt > latest)) {
     const end = toTimestamp(latest);
-    throw invalid("expires_at", `must not lie beyond ${end}, when the credential that asks ends`);
+    throw invalid("expires_at", `must not be later than ${end}, when the calling credential expires`);
   }
   return expiresAt;
 }

@@ -41,10 +41,9 @@ interface Body {
 
 type Refusal = "UNAUTHORIZED" | "FORBIDDEN";
 
-const badKey =
-  "cannot sign in: the key is not a good one (it may be mistyped, revoked or expired; tokens are not taken)";
+const badKey = "cannot sign in: the key is not valid (it may be mistyped, revoked or expired; tokens are not accepted)";
 const badCode =
-  "cannot sign in: the code is not a good one (it is good once, for a minute: get another with steward console)";
+  "cannot sign in: the code is not valid (a code works once, within a minute: steward console makes another)";
 
 function createProof({ sessions, passkeys, keyring, onLogin }: SessionHandlerPorts) {
   const byKey = (key: string, refused: (message: string) => Error): Proven => {
@@ -71,9 +70,7 @@ function createProof({ sessions, passkeys, keyring, onLogin }: SessionHandlerPor
     refused: (message: string) => Error,
   ): Promise<Proven> => {
     const asRefusal = (error: unknown): unknown =>
-      error instanceof PasskeyRefused
-        ? refused(`cannot sign in: the passkey is not a good one (${error.message})`)
-        : error;
+      error instanceof PasskeyRefused ? refused(`cannot sign in: the passkey is not valid (${error.message})`) : error;
     try {
       const { keyId, passkeyId, use } = await passkeys.prove(passkey, origin);
       const caller = keyring.callerOf(keyId);

@@ -51,8 +51,8 @@ export function alertHandlers(ports: {
     const until = parseTimestamp(text);
     const now = clock.now();
     if (until === undefined) throw invalid("until", "must be a time (RFC 3339)");
-    if (until <= now) throw invalid("until", "lies in the past");
-    if (until > now + longestSilenceMs) throw invalid("until", "lies more than 30 days ahead");
+    if (until <= now) throw invalid("until", "is in the past");
+    if (until > now + longestSilenceMs) throw invalid("until", "is more than 30 days ahead");
     return until;
   };
 

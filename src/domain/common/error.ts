@@ -1,5 +1,6 @@
 import type { ErrorCode } from "#contract/errors.ts";
 import { parseTimestamp } from "#contract/schema.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import { findUnavailable } from "./host-unavailable.ts";
 
 export class DomainError extends Error {
@@ -20,8 +21,11 @@ export function unavailable(doing: string, error: unknown): DomainError | undefi
   return found && new DomainError("UNAVAILABLE", `cannot ${doing}: ${found.message}`, { ...found.details }, error);
 }
 
-export const invalid = (field: string, issue: string, message = `cannot accept ${field}: ${issue}`): DomainError =>
-  new DomainError("VALIDATION_ERROR", message, { field, issue });
+export const invalid = (
+  field: string,
+  issue: string,
+  message = `cannot accept ${field}: ${lowerFirst(issue)}`,
+): DomainError => new DomainError("VALIDATION_ERROR", message, { field, issue });
 
 export const unknownCheck = (id: string): DomainError =>
   new DomainError("NOT_FOUND", `cannot find the check ${id}: it does not exist, or it is switched off`, {

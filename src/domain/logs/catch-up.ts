@@ -1,6 +1,7 @@
 import { closeCodes } from "#contract/streams.ts";
 import { type Journal, type LiveEntry, LogQueryRefused } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import { createBackoff, journalLost } from "./live-feed.ts";
 import type { Client, EncodeFrame, Search } from "./live-groups.ts";
 import { createLogMatcher } from "./stream-filter.ts";
@@ -27,7 +28,7 @@ export function clearGrep(client: Client, error: unknown, onTrouble: (error: unk
   const issue = isRefused ? error.message : "internal error";
   client.session.report({
     code: isRefused ? "VALIDATION_ERROR" : "INTERNAL_ERROR",
-    message: `cannot go on with grep: ${issue} (it is cleared)`,
+    message: `cannot go on with grep: ${lowerFirst(issue)} (it is cleared)`,
     details: { field: "grep", issue },
   });
 }
@@ -94,7 +95,7 @@ async function readOn(ports: CatchUpPorts, client: Client, from: string | undefi
 }
 
 function refuseCursor({ session }: Client, { field, message: issue }: LogQueryRefused): void {
-  const message = `cannot go on from this cursor: ${issue}`;
+  const message = `cannot go on from this cursor: ${lowerFirst(issue)}`;
   session.report({ code: "VALIDATION_ERROR", message, details: { field, issue } });
   session.close(closeCodes.policyViolation, "cursor refused");
 }

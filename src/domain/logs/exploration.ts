@@ -98,7 +98,7 @@ export function explorationHandlers(ports: {
 
     async getLogTemplates({ query }, context) {
       const { compare, status, limit = logTemplateLimit.default } = query;
-      if (compare === undefined && status !== undefined) throw invalid("status", "Goes with compare only");
+      if (compare === undefined && status !== undefined) throw invalid("status", "Must be given together with compare");
       const splitAt = compare === undefined ? undefined : await momentOf(compare, listedOf(query, context), context);
       const question = { ...filtersOf(query, context), limit, splitAt, status };
       const found = await count(question, (signal) => journal.templates(question, signal), context);
@@ -119,7 +119,7 @@ export function explorationHandlers(ports: {
 
     async getLogContext({ query }, context) {
       const { cursor, before = logContextLimit.default, after = logContextLimit.default } = query;
-      if (!isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      if (!isCursor(cursor)) throw invalid("cursor", "Must be the cursor of a log entry");
       const fields = query.fields === undefined ? undefined : namesOf(query.fields);
       const question = { cursor, before, after, ...listedOf({ namespace: "*", ...query }, context), fields };
       const found = await reader.ask((signal) => journal.context(question, signal), readingOf(context));

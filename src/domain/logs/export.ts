@@ -100,7 +100,7 @@ export function exportHandlers(ports: {
   return {
     async exportLogs({ query }, context) {
       const { cursor, format = "journal", all = false } = query;
-      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Must be the cursor of a log entry");
       const asked = { ...filtersOf(query, context), format, all, cursor, position: undefined };
       return Promise.resolve(new ByteStream(mediaTypes[format], partsOf(asked, readingOf(context))));
     },

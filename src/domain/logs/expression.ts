@@ -1,5 +1,6 @@
 import { invalid } from "#domain/common/error.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import { createAutomaton, maxSteps, sizeOf } from "./automaton.ts";
 import { type ExpressionTree, type Literal, readExpression, toJavaScript } from "./expression-tree.ts";
 
@@ -127,7 +128,7 @@ export function checkExpression(text: string): string {
   try {
     compileExpression(text);
   } catch (error) {
-    throw invalid("grep", `Must be a regular expression: ${errorMessage(error)}`);
+    throw invalid("grep", `Must be a regular expression: ${lowerFirst(errorMessage(error))}`);
   }
   return text;
 }

@@ -83,9 +83,10 @@ export function logsHandlers(ports: {
     async listLogs({ query }, context) {
       const { cursor, entry, offset = 0 } = query;
       for (const [field, value] of Object.entries({ cursor, entry })) {
-        if (value !== undefined && !isCursor(value)) throw invalid(field, "Not the cursor of an entry");
+        if (value !== undefined && !isCursor(value)) throw invalid(field, "Must be the cursor of a log entry");
       }
-      if (entry === undefined && query.offset !== undefined) throw invalid("offset", "Goes with entry only");
+      if (entry === undefined && query.offset !== undefined)
+        throw invalid("offset", "Must be given together with entry");
       const filters = filtersOf(query, context);
       const request = {
         ...filters,

@@ -114,7 +114,7 @@ describe("queries of the journal", () => {
     const { held, ask } = start();
     const [refused, unreadable, failed] = [ask("a"), ask("b"), ask("c")];
     await settle();
-    held[0]?.end(new LogQueryRefused("cursor", "Must be a journal cursor"));
+    held[0]?.end(new LogQueryRefused("cursor", "Must be the cursor of a log entry"));
     held[1]?.end(new JournalUnavailable("no permission"));
     held[2]?.end(new Error("fault"));
     await expect(refused).rejects.toMatchObject({ code: "VALIDATION_ERROR", details: { field: "cursor" } });

@@ -182,7 +182,7 @@ export function createLogStream(ports: LogStreamPorts): {
 
   return {
     open({ cursor, ...query }, caller) {
-      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Not the cursor of an entry");
+      if (cursor !== undefined && !isCursor(cursor)) throw invalid("cursor", "Must be the cursor of a log entry");
       const sight = { units: unitsOf(caller), scopes: caller.scopes };
       const filter = changeFilter(noFilter, query, sight);
       if (cursor === undefined) laneOf(shared, { filter }).feed.wake();

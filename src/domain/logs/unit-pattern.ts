@@ -34,7 +34,7 @@ const isControl = (byte: number): boolean => byte < 0x20 || byte === 0x7f;
 
 function fromPath(path: string): string {
   const escaped = new TextEncoder().encode(path).some(isControl) ? undefined : escapePath(path);
-  if (escaped === undefined) throw invalid("unit", "Not a path that a unit can have");
+  if (escaped === undefined) throw invalid("unit", "Must be a path that a unit can be named for");
   return `${escaped}${/^\/+(dev|sys)\/+[^/]/.test(path) ? ".device" : ".mount"}`;
 }
 
@@ -50,7 +50,7 @@ export function canonicalUnit(text: string): string {
   const allowed = isGlob(name) ? patternCharacters : nameCharacters;
   const isDashed = name.startsWith("-") && !dashedNames.includes(name);
   if (text === "" || isDashed || name.startsWith("@") || !allowed.test(name)) {
-    throw invalid("unit", "Not the name of a unit, nor a pattern of names");
+    throw invalid("unit", "Must be the name of a unit or a pattern of names");
   }
   return name;
 }

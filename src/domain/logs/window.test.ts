@@ -45,10 +45,10 @@ describe("the time window of a query", () => {
   });
 
   it.each([
-    [{ since: "2026-01-01T11:00:00Z", until: "2026-01-01T10:00:00Z" }, "Must not lie after until"],
-    [{ since: "2026-01-01T11:00:00.0000002Z", until: "2026-01-01T11:00:00.0000001Z" }, "Must not lie after until"],
-    [{ since: "2026-01-01T12:00:01Z" }, "Must not lie after until"],
-    [{ until: "2026-01-01T10:00:00Z" }, "One hour ago, the default, lies after until: give since"],
+    [{ since: "2026-01-01T11:00:00Z", until: "2026-01-01T10:00:00Z" }, "Must not be later than until"],
+    [{ since: "2026-01-01T11:00:00.0000002Z", until: "2026-01-01T11:00:00.0000001Z" }, "Must not be later than until"],
+    [{ since: "2026-01-01T12:00:01Z" }, "Must not be later than until"],
+    [{ until: "2026-01-01T10:00:00Z" }, "Must be given: its default, one hour ago, is later than until"],
   ])("is refused: %j", (query, issue) => {
     expect(() => logWindow(query, nowMs)).toThrow(
       expect.objectContaining({ code: "VALIDATION_ERROR", details: { field: "since", issue } }),

@@ -67,8 +67,8 @@ export function logWindow(
   if (isAfter(since, until)) {
     const issue =
       query.since === undefined
-        ? "One hour ago, the default, lies after until: give since"
-        : "Must not lie after until";
+        ? "Must be given: its default, one hour ago, is later than until"
+        : "Must not be later than until";
     throw invalid("since", issue);
   }
   return { since: clamped(since.micros + (since.rest === "" ? 0 : 1)), until: clamped(until.micros) };

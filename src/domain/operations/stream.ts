@@ -53,7 +53,7 @@ export function createOperationStream(ports: {
 
   return (query) => {
     const { id, cursor } = query;
-    if (cursor !== undefined && !cursorShape.test(cursor)) throw invalid("cursor", "Not a cursor of this stream");
+    if (cursor !== undefined && !cursorShape.test(cursor)) throw invalid("cursor", "Must be a cursor of this stream");
     if (id !== undefined && operations.get(id) === undefined)
       throw new DomainError("NOT_FOUND", `cannot find operation ${id}`, { id });
     return (session) => {

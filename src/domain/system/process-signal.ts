@@ -20,14 +20,14 @@ export interface Own {
 /** Why a process is never sent a signal, whatever its unit. */
 function processObstacle(process: Process, own: Own): UnitObstacle | undefined {
   const { pid, unit, isKernelThread, state, parentPid } = process;
-  if (pid === 1) return { reason: "it is the first process, which all others stand on" };
-  if (isKernelThread) return { reason: "it is a thread of the kernel, which takes no signals" };
+  if (pid === 1) return { reason: "it is the init process" };
+  if (isKernelThread) return { reason: "it is a kernel thread, which ignores signals" };
   if (own.pids.includes(pid) || (unit !== null && unit === own.unit))
     return { reason: "it belongs to this service", remedy: `systemctl restart ${own.unit ?? "it"} starts it again` };
   if (unit !== null && isOwnTask(unit)) return { reason: `${unit} carries out a task of this service` };
   if (unit === "init.scope") return { reason: "it belongs to the service manager of the host" };
   if (state === "zombie" || state === "dead")
-    return { reason: `it has ended, and waits for its parent ${parentPid} to take notice of that` };
+    return { reason: `it has ended, and is a zombie until its parent ${parentPid} collects it` };
   return undefined;
 }
 

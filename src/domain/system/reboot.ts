@@ -49,8 +49,8 @@ export function rebootHandlers(ports: RebootPorts) {
     const now = clock.now();
     if (text === undefined) return now + soonMs;
     const at = readTime("at", text);
-    if (at <= now) throw invalid("at", "lies in the past");
-    if (at > now + furthestRebootMs) throw invalid("at", "lies more than 30 days ahead");
+    if (at <= now) throw invalid("at", "is in the past");
+    if (at > now + furthestRebootMs) throw invalid("at", "is more than 30 days ahead");
     return at;
   };
 

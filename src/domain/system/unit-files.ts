@@ -60,7 +60,7 @@ function unitFileObstacle(
   if (refusal !== undefined) return refusal;
   if ((verb === "disable" || verb === "mask") && name === ownUnit)
     return {
-      reason: "it is this service, which could not be asked to start again",
+      reason: "it is this service, and nothing could start it again over this API",
       remedy: `systemctl ${verb} ${name} does it on the host`,
     };
   if (verb !== "unmask" && unchangeable.includes(unitFileState))

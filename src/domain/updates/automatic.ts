@@ -117,7 +117,7 @@ async function update(
     const rival = await findRival(host, units, signal);
     if (rival !== undefined) return found("refused", rival);
     if (plan.what === "security" && !manager.knowsSecurity)
-      return found("refused", `${manager.name} cannot tell security updates from others (set what to all)`);
+      return found("refused", `${manager.name} does not distinguish security updates from others (set what to all)`);
     await refusedAsInvalid(() => manager.refresh(noProgress, signal)).catch(notRefreshed);
     const { changes } = await refusedAsInvalid(() => manager.simulate(input.request, signal));
     if (changes.length === 0) return found("nothing", "nothing to update");

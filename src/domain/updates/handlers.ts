@@ -295,7 +295,7 @@ export function updatesHandlers(ports: {
       const { create_snapshot: snapshot = ports.takesSnapshot } = body;
       const takesSnapshot = snapshot !== false;
       if (isSecurityOnly && !manager.knowsSecurity)
-        throw invalid("security_only", `${manager.name} cannot tell security updates from others`);
+        throw invalid("security_only", `${manager.name} does not distinguish security updates from others`);
       if (guard && !takesSnapshot) throw invalid("guard", "A guarded update needs a snapshot to return to");
       const request: UpdateRequest = { type, isSecurityOnly, names };
       const input: ApplyInput = {

@@ -105,7 +105,7 @@ export async function rollBack(
       ? [`returned to ${snapshotId}`, ...(requiresReboot ? ["it is complete after a reboot"] : []), reason, left]
           .filter((part) => part !== "")
           .join("; ")
-      : `cannot return to ${snapshotId} wholly: ${reason} (how it was is in ${safetySnapshotId})`,
+      : `cannot return to ${snapshotId} completely: ${reason} (how it was is in ${safetySnapshotId})`,
     snapshot_id: snapshotId,
     safety_snapshot_id: safetySnapshotId,
     requires_reboot: requiresReboot,

@@ -58,7 +58,8 @@ const sessionAndKey = cannotTell("a session and another credential were sent (se
 const firstHalf = "cannot accept half a session: the cookie came without X-Steward-Session (send both, or an API key)";
 const secondHalf = "cannot accept half a session: its cookie is missing (send both halves, or an API key)";
 const noSession = "invalid session: it has ended, or its halves do not belong together (sign in again)";
-const noTicket = "invalid ticket: it is good once, for 30 seconds, with the cookie of its session (make another)";
+const noTicket =
+  "invalid ticket: a ticket works once, within 30 seconds, with the cookie of its session (make another)";
 
 type Presented = { readonly credential: string } | { readonly fault: string } | undefined;
 
@@ -195,7 +196,8 @@ export function createAdmission(ports: AdmissionPorts) {
     if (certificates.isOutdated(socket)) {
       // The last answer on this connection: on the next one the certificate is verified with the current lists.
       reply.header("Connection", "close");
-      if (hadLastAnswer.has(socket)) throw failure(request, "cannot take more here: certificates are verified anew");
+      if (hadLastAnswer.has(socket))
+        throw failure(request, "cannot accept more requests here: certificates are being verified again");
       hadLastAnswer.add(socket);
     }
     if (typeof caller === "string") throw failure(request, caller);

@@ -2,6 +2,7 @@ import type { FastifyError, FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorBody } from "#contract/error-body.ts";
 import { type ErrorCode, errorStatus } from "#contract/errors.ts";
 import { DomainError, unavailable } from "#domain/common/error.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import type { Logger } from "#telemetry/logger.ts";
 
 const frameworkIssues: Readonly<Record<string, readonly [field: string, issue: string]>> = {
@@ -27,7 +28,7 @@ function toDomainError(error: unknown): DomainError | undefined {
   if (statusCode >= errorStatus.INTERNAL_ERROR) return undefined;
   const [field, issue] =
     frameworkIssues[code] ?? (error instanceof SyntaxError ? ["body", "Malformed JSON"] : ["request", error.message]);
-  return new DomainError("VALIDATION_ERROR", `cannot accept the request: ${issue}`, { field, issue });
+  return new DomainError("VALIDATION_ERROR", `cannot accept the request: ${lowerFirst(issue)}`, { field, issue });
 }
 
 /** The list of all faults, which has one member where only one is known. */

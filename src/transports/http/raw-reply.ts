@@ -1,5 +1,6 @@
 import type { Duplex } from "node:stream";
 import { type ErrorCode, errorStatus } from "#contract/errors.ts";
+import { lowerFirst } from "#kernel/text.ts";
 import { errorBody } from "./error-reply.ts";
 
 /**
@@ -66,7 +67,7 @@ export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex, re
     return false;
   }
   const issue = parserIssues[error.code ?? ""] ?? "Malformed HTTP";
-  rawErrorReply(socket, "VALIDATION_ERROR", `cannot accept the request: ${issue}`, requestId, {
+  rawErrorReply(socket, "VALIDATION_ERROR", `cannot accept the request: ${lowerFirst(issue)}`, requestId, {
     field: "request",
     issue,
   });

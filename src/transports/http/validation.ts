@@ -4,7 +4,7 @@ import { ownSchemas, parseTimestamp } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { DomainError } from "#domain/common/error.ts";
 import { closestName } from "#kernel/closest.ts";
-import { upperFirst } from "#kernel/text.ts";
+import { lowerFirst, upperFirst } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 
 type HttpPart = "params" | "query" | "body";
@@ -150,7 +150,7 @@ export function refuseFaults(parts: readonly unknown[]): void {
   const { field, issue, did_you_mean: meant } = first;
   const hint = meant === undefined ? "" : ` (did you mean ${meant}?)`;
   const details = { field, issue, faults: found.slice(0, maxFaults) };
-  throw new DomainError("VALIDATION_ERROR", `cannot accept ${field}: ${issue}${hint}`, details);
+  throw new DomainError("VALIDATION_ERROR", `cannot accept ${field}: ${lowerFirst(issue)}${hint}`, details);
 }
 
 /** Names without meaning to this service: those that begin with it are for whoever sends or forwards the request. */

@@ -71,7 +71,7 @@ it("a WebSocket is refused when client certificates are verified anew meanwhile"
   const url = `ws://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
   const certified = new WebSocket(`${url}/certificate`);
   const [code, reason] = await once(certified, "close");
-  expect([code, String(reason)]).toEqual([1001, "certificates are verified anew"]);
+  expect([code, String(reason)]).toEqual([1001, "certificates are being verified again"]);
   const keyed = new WebSocket(`${url}/key`);
   await once(keyed, "open");
   expect(attached).toEqual(["key"]);

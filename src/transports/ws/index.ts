@@ -59,7 +59,7 @@ interface Held {
 type Closing = readonly [code: number, reason: string];
 
 const stopping: Closing = [closeCodes.goingAway, "service is stopping"];
-const verifiedAnew: Closing = [closeCodes.goingAway, "certificates are verified anew"];
+const verifiedAnew: Closing = [closeCodes.goingAway, "certificates are being verified again"];
 
 const sessionEnded: Closing = [closeCodes.keyEnded, "session ended"];
 

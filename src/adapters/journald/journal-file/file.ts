@@ -118,7 +118,7 @@ function createJournalFile(fd: number, blocks: Blocks): JournalFile {
     const count = readSync(fd, headerBytes, 0, headerBytes.length, 0);
     // Asked after the header was read: what the header tells of is within this size.
     const stat = fstatSync(fd);
-    if (!stat.isFile()) throw new NotAJournal("it is no regular file");
+    if (!stat.isFile()) throw new NotAJournal("it is not a regular file");
     const isSame = stat.size === size && header !== undefined && headerBytes.equals(previous);
     if (isSame) return false;
     header = parseHeader(headerBytes.subarray(0, count));

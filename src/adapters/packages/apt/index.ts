@@ -64,13 +64,13 @@ function createRepair(ports: {
     const { writer, isInterrupted, unfinished } = await faults(signal);
     const results: TransactionResult[] = [];
     if (writer !== undefined || isInterrupted || unfinished.length > 0) {
-      progress.step(0, "finish what was begun");
+      progress.step(0, "finish the interrupted installation");
       results.push(await asResult(() => repairs.finish(signal)));
     }
     const left = await faults(signal);
     const again = left.unfinished.filter(({ mustBeReinstalled }) => mustBeReinstalled).map(({ name }) => name);
     if (left.unmet.length > 0 || again.length > 0) {
-      progress.step(50, "install what is missing");
+      progress.step(50, "install missing dependencies");
       const plan = await repairs.planMissing(again, signal);
       results.push(
         plan.obstacle === null

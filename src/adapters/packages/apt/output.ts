@@ -71,7 +71,7 @@ export function failureReason(text: string, exitCode: number): string {
   }
   const unsigned = parseUnsigned(text);
   if (unsigned.length > 0 && /^E: There were unauthenticated packages/m.test(text))
-    return `${unsigned.join(", ")}: nobody vouches for the source, which is not signed; have it signed, or use another one`;
+    return `${unsigned.join(", ")}: the source is not signed, so it cannot be verified; have it signed, or use another one`;
   const lines = shownLines(text).filter((line) => line !== "");
   const own = lines.filter((line) => /^(E:|dpkg: error:)/.test(line)).slice(0, most);
   const told = own.length > 0 ? own : lines.slice(-1);

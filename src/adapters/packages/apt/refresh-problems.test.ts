@@ -9,7 +9,7 @@ describe("lists that could not be brought up to date", () => {
     [
       "changed on the way",
       `W: An error occurred during the signature verification. The repository is not updated and the previous index files will be used. GPG error: http://one.example ./ InRelease: The following signatures were invalid: BADSIG D9230E6E0D3054DB good <good@example.org>\nE: Failed to fetch http://one.example/./InRelease  The following signatures were invalid: BADSIG D9230E6E0D3054DB good <good@example.org>\n${ignored}`,
-      /^http:\/\/one\.example \.\/ InRelease: .* BADSIG D92\S* .*\(what the source gave is not what its maker has signed/,
+      /^http:\/\/one\.example \.\/ InRelease: .* BADSIG D92\S* .*\(the data of the source does not match its signature/,
     ],
     [
       "signed by another key",
@@ -29,27 +29,27 @@ describe("lists that could not be brought up to date", () => {
     [
       "wrong in another way",
       "W: OpenPGP signature verification failed: http://one.example ./ Release: no\nE: The repository 'http://one.example ./ Release' is no longer signed.\n",
-      /^http:\/\/one\.example \.\/ Release: no \(it is not signed as it should be/,
+      /^http:\/\/one\.example \.\/ Release: no \(its signature is not valid/,
     ],
     [
       "not signed",
       "E: The repository 'http://one.example ./ Release' is no longer signed.\n",
-      /^The repository 'http:\/\/one\.example \.\/ Release' is no longer signed \(nobody vouches/,
+      /^The repository 'http:\/\/one\.example \.\/ Release' is no longer signed \(its data cannot be verified/,
     ],
     [
       "too old",
       "E: Release file for http://one.example/./InRelease is expired (invalid since 2s). Updates for this repository will not be applied.\n",
-      /^Release file for http:\/\/one\.example\/\.\/InRelease is expired .*\(the source gives lists of a time long past/,
+      /^Release file for http:\/\/one\.example\/\.\/InRelease is expired .*\(the lists of the source have expired/,
     ],
     [
       "of a time to come",
       "E: Release file for http://one.example/./InRelease is not valid yet (invalid for another 404d). Updates for this repository will not be applied.\n",
-      /see whether the clock of this host is right/,
+      /\(the lists are dated in the future: check the clock of this host/,
     ],
     [
       "not what the signature names",
       `E: Failed to fetch http://one.example/./Packages  Hash Sum mismatch\n   Hashes of expected file:\n${ignored}`,
-      /^Failed to fetch http:\/\/one\.example\/\.\/Packages {2}Hash Sum mismatch \(the source is being changed/,
+      /^Failed to fetch http:\/\/one\.example\/\.\/Packages {2}Hash Sum mismatch \(the source is being updated/,
     ],
     [
       "of a server that does not answer",

@@ -3,30 +3,33 @@ import { failureReason } from "./output.ts";
 const remedies: readonly (readonly [words: RegExp, remedy: string])[] = [
   [
     /\bNO_PUBKEY\b|Missing key [0-9A-F]+/,
-    "this host does not trust the key that signs the source: compare it with what the maker of the source announces, and only then add it to the keys of its signed-by",
+    "this host does not trust the key that signs the source: compare it with the key that the publisher of the source announces, then add it to the keys of its signed-by",
   ],
-  [/\bEXPKEYSIG\b/, "the key that signs the source has expired: install the newer one of its maker"],
-  [/\bREVKEYSIG\b/, "the key that signs the source was revoked: use the source no more until its maker has a new one"],
+  [/\bEXPKEYSIG\b/, "the key that signs the source has expired: install the new key of its publisher"],
+  [
+    /\bREVKEYSIG\b/,
+    "the key that signs the source was revoked: do not use the source until its publisher has a new one",
+  ],
   [
     /\b(?:BADSIG|EXPSIG|ERRSIG|NODATA)\b|signatures (?:were invalid|couldn't be verified)|Clearsigned file isn't valid|manipulated/,
-    "what the source gave is not what its maker has signed: try again later, and if it stays so use another mirror and look who is in between",
+    "the data of the source does not match its signature: try again later; if it persists use another mirror and check for a proxy in between",
   ],
   [
     /(?:is not|no longer) signed/,
-    "nobody vouches for what it has: use another mirror, or ask its maker, before it is trusted",
+    "its data cannot be verified: use another mirror, or ask its publisher, before you trust it",
   ],
   [
     /is expired \(invalid since/,
-    "the source gives lists of a time long past: use another mirror, and see whether the clock of this host is right",
+    "the lists of the source have expired: use another mirror, and check the clock of this host",
   ],
-  [/is not valid yet/, "the lists are of a time to come: see whether the clock of this host is right"],
+  [/is not valid yet/, "the lists are dated in the future: check the clock of this host"],
   [
     /Hash Sum mismatch|unexpected size/,
-    "the source is being changed, or what it gave was changed on the way: try again later, and if it stays so use another mirror",
+    "the source is being updated, or its data was changed in transit: try again later; if it persists use another mirror",
   ],
 ];
 
-const otherwise = "it is not signed as it should be: use another mirror, or ask its maker, before it is trusted";
+const otherwise = "its signature is not valid: use another mirror, or ask its publisher, before you trust it";
 const most = 3;
 const unspecific = /^Some index files failed to download/;
 

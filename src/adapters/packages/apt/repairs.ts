@@ -79,7 +79,7 @@ export async function refreshLists({ transact, paths }: RepairPorts, signal: Abo
   const older = olderReleases(output, before, await releaseMarks(paths.lists));
   if (older.length > 0)
     throw new CommandFailed(
-      `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or somebody withholds what came since; try again later, and if it stays so use another mirror`,
+      `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or newer updates are being withheld; try again later, and use another mirror if it persists`,
     );
   const description = "Steward notes that the package lists are fresh";
   const argv = ["/usr/bin/touch", "--", paths.refreshStamp] as const;

@@ -157,7 +157,7 @@ export function createRestore(ports: {
       await tryStep([dpkg, "--force-depends", "--remove", "--", ...left.configuration.map(qualifiedName)]);
     }
 
-    progress.step(80, "looking for files that were lost on the way");
+    progress.step(80, "looking for files that were lost");
     const lossy = await packagesWithLosses(exec, files, signal);
     if (lossy.length > 0) await tryStep([dpkg, ...dpkgAlone, "--install", "--", ...paths(lossy)]);
     await setMarks({ exec, present, wanted: target.marks }, signal);

@@ -35,7 +35,7 @@ describe("why dnf failed", () => {
       'The GPG keys listed for the "base" repository are already installed but they are not correct for this package.\nCheck that the correct key URLs are configured for this repository.. Failing package is: foreign-2.0-1.noarch\n GPG Keys are configured as: file:///root/maker.asc\n';
     const text = `${foreign}Package bare-2.0-1.noarch.rpm is not signed\nError: GPG check FAILED\n`;
     expect(failureReason(text, 1)).toMatch(
-      /^bare-2\.0-1\.noarch\.rpm is not signed: .*; foreign-2\.0-1\.noarch is signed with a key that is not among those/,
+      /^bare-2\.0-1\.noarch\.rpm is not signed, so it cannot be verified: .*; foreign-2\.0-1\.noarch is signed with a key that is not among those/,
     );
   });
 

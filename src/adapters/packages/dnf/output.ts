@@ -47,11 +47,11 @@ function ownWords(lines: readonly string[]): readonly string[] {
 function mistrusted(text: string): readonly string[] {
   if (!/^Error: GPG check FAILED$/m.test(text)) return [];
   const unsigned = [...text.matchAll(/^Package (\S+) is not signed$/gm)].map(
-    ([, file = ""]) => `${file} is not signed: nobody vouches for it, so find out from its maker why`,
+    ([, file = ""]) => `${file} is not signed, so it cannot be verified: ask its publisher why`,
   );
   const foreign = [...text.matchAll(/Failing package is: (\S+)$/gm)].map(
     ([, name = ""]) =>
-      `${name} is signed with a key that is not among those of its repository: compare it with what the maker announces before you add it to gpgkey`,
+      `${name} is signed with a key that is not among those of its repository: compare it with the key that the publisher announces before you add it to gpgkey`,
   );
   return [...unsigned, ...foreign].slice(0, most);
 }

@@ -25,8 +25,8 @@ function mistrusted(text: string): readonly string[] {
     .slice(0, most)
     .map(([, name = "", why = ""]) =>
       /not signed/.test(why)
-        ? `${name} is not signed: nobody vouches for it, so find out from its maker why`
-        : `${name} is signed with a key that is not among those of its repository (${why.replace(/\.$/, "")}): compare it with what the maker announces before you add it to gpgkey`,
+        ? `${name} is not signed, so it cannot be verified: ask its publisher why`
+        : `${name} is signed with a key that is not among those of its repository (${why.replace(/\.$/, "")}): compare it with the key that the publisher announces before you add it to gpgkey`,
     );
 }
 

@@ -31,9 +31,9 @@ export async function refresh({ listsTransact, places }: Pacman, onLine: OnLine,
 }
 
 const byHand =
-  "pacman cannot resume what was interrupted, and its lock says nothing of who left it: a person has to see to it";
+  "pacman cannot resume what was interrupted, and its lock says nothing of who left it: it has to be repaired by hand";
 const onlyTogether =
-  "pacman brings what is missing only together with an update of everything: packages of newer lists would not fit to the older ones that are there";
+  "pacman brings what is missing only together with an update of everything: packages of newer lists would not match the older ones that are installed";
 
 export function createRepairs(pacman: Pacman, findings: Asks<Findings>): Repairs {
   return {

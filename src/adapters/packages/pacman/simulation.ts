@@ -179,7 +179,7 @@ function demandNoRemoval(changes: readonly PackageChange[]): void {
 
 export function createSimulate(pacman: Pacman, offers: Asks<Offers>): PackageManager["simulate"] {
   return async ({ type, isSecurityOnly, names }, signal) => {
-    if (isSecurityOnly) throw new UpdateRefused("pacman cannot tell security updates from others");
+    if (isSecurityOnly) throw new UpdateRefused("pacman does not distinguish security updates from others");
     const { database, lists } = await offers(signal);
     if (lists === undefined) throw new UpdateRefused("there are no package lists: they have to be refreshed first");
     if (names !== undefined) demandNames(names, database, isPackageName);

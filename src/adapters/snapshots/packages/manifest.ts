@@ -121,7 +121,9 @@ export interface Changes {
 
 export function parseChanges(text: string): Changes {
   const read = reader(parseJson(text), "it");
-  const removed = read.list("removed").map((path) => (isString(path) ? path : refuseManifest("a path is no string")));
+  const removed = read
+    .list("removed")
+    .map((path) => (isString(path) ? path : refuseManifest("a path is not a string")));
   return { entries: read.list("entries").map(readTreeEntry), removed };
 }
 

@@ -89,7 +89,7 @@ export function historyHandlers(ports: {
       const now = clock.now();
       const until = timeOf("until", query.until, now);
       const since = timeOf("since", query.since, now - checkHistoryWindowMs);
-      if (since > until) throw invalid("since", "Must not be after `until`");
+      if (since > until) throw invalid("since", "Must not be later than `until`");
       const window = { checkId: id, name, since, until };
       if (since >= now - metricMinutesKeptMs) {
         const all = history.minutes(window).map(({ series, points }) => ({
