@@ -50,7 +50,7 @@ interface ProgramOptions {
 /** The program with the options that all commands have. */
 const createRoot = ({ io }: CommandPorts, options: ProgramOptions): Command =>
   new Command("steward")
-    .description("Looks after this Linux host: serves the API, and asks it.")
+    .description("Looks after this Linux host: runs the API service, and is its command line client.")
     .version(options.version)
     .option("--url <address>", "address of the service (STEWARD_URL; the local one when left out)")
     .option("--key-file <file>", "file that holds the key (or STEWARD_API_KEY; the local admin key when left out)")
@@ -63,7 +63,7 @@ const createRoot = ({ io }: CommandPorts, options: ProgramOptions): Command =>
     )
     .option("--all", "ask the hosts of all contexts at once")
     .option("--override-window <reason>", "do it although a window holds it back; takes the scope windows:override")
-    .option("--proposal-reason <reason>", "why, for those who have to approve it")
+    .option("--proposal-reason <reason>", "reason, for those who have to approve it")
     .option("--wait-for-approval", "wait until others have decided, where they have to approve it")
     .option("--host-timeout <time>", "with several hosts: how long each may take, such as 15s or 2m")
     .configureOutput({

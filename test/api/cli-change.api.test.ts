@@ -67,7 +67,7 @@ describe("steward updates", () => {
     expect(err).toMatch(/^Update 2 packages\? \[y\/N\] /);
     expect(out).toMatch(/^ {2}1\. /);
     expect(out).toMatch(/ {2}library 2\.0 → 2\.1\n/);
-    expect(out).toMatch(/snapshot from before: \S+\n/);
+    expect(out).toMatch(/snapshot taken before: \S+\n/);
     expect(out).toMatch(/\n2 packages updated\n$/);
     expect([code, versionOf("editor"), versionOf("library")]).toEqual([0, "1.1", "2.1"]);
     expect(await steward("updates apply --yes")).toMatchObject({ code: 0, out: expect.stringMatching(/nothing/i) });
@@ -115,7 +115,7 @@ describe("steward updates", () => {
     const id = idOf(out);
     expect({ code, err }).toEqual({
       code: 0,
-      err: `steward: begun; to see how it comes along: steward operations watch ${id}\n`,
+      err: `steward: begun; to follow it: steward operations watch ${id}\n`,
     });
     expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
     expect((await steward("updates history")).out).toMatch(new RegExp(`${id} +updates\\.apply +done`));
@@ -186,7 +186,7 @@ describe("Ctrl-C", () => {
     const id = idOf(err);
     expect({ code, err }).toEqual({
       code: 130,
-      err: `steward: the operation goes on; to see how it comes along: steward operations watch ${id}\n`,
+      err: `steward: the operation goes on; to follow it: steward operations watch ${id}\n`,
     });
     expect(await steward(["operations", "watch", id])).toMatchObject({ code: 0, out: `updates.apply ${id}: done\n` });
     expect(versionOf("library")).toBe("2.1");
@@ -322,7 +322,7 @@ describe("steward chat, connectors and explain", () => {
   });
 
   it.each([
-    [["chat"], {}, /there is nothing to say/],
+    [["chat"], {}, /no message was given/],
     [["chat", "--temperature", "3", "x"], {}, /a number from 0 to 2/],
     [["chat", "--connector", "none", "x"], {}, /NOT_FOUND/],
     [["chat", "--attach-logs", "nobody", "x"], {}, /cannot attach logs of nobody: there are none/],

@@ -355,7 +355,7 @@ describe("commands for a person to paste", () => {
     const argv = ["updates", "apply", "--yes", "--no-wait"];
     const hint = async (...more: readonly string[]): Promise<string> => {
       const { err } = await steward([...argv, ...more]);
-      return /steward: begun; to see how it comes along: (.*)\n$/.exec(err)?.[1] ?? err;
+      return /steward: begun; to follow it: (.*)\n$/.exec(err)?.[1] ?? err;
     };
     expect(await hint("--context", "web1")).toBe("steward --context web1 operations watch op_1");
     expect(await hint("--url", web1.url, "--key-file", keyFile)).toBe(
@@ -363,10 +363,10 @@ describe("commands for a person to paste", () => {
     );
     const environment = { STEWARD_URL: web1.url, STEWARD_API_KEY: "secret-of-environment" };
     expect((await steward(argv, { environment })).err).toBe(
-      "steward: begun; to see how it comes along: steward operations watch op_1\n",
+      "steward: begun; to follow it: steward operations watch op_1\n",
     );
     const several = await steward([...argv, "--context", "web1,"]);
-    expect(several.err).toBe("web1: begun; to see how it comes along: steward --context web1 operations watch op_1\n");
+    expect(several.err).toBe("web1: begun; to follow it: steward --context web1 operations watch op_1\n");
   });
 });
 

@@ -79,9 +79,7 @@ describe("steward doctor", () => {
 
   it("reports fixes as JSON with --yes", async () => {
     const done = mending();
-    expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject(
-      refusal("with both, --yes is needed"),
-    );
+    expect(await steward("doctor --fix --json", { answers: ["y"] })).toMatchObject(refusal("add --yes"));
     expect(done).toEqual([]);
     const { code, out, err } = await steward("doctor --fix --json --yes");
     expect({ code, err, done }).toEqual({ code: 0, err: "", done: ["turned"] });
@@ -238,7 +236,7 @@ describe("steward doctor", () => {
     expect(await steward("doctor --offline", { local: alone() })).toEqual({
       code: 0,
       out: "memory\n✓ pass memory  fine\nAll healthy: 1 check\n",
-      err: "steward: checking without the service, read-only: as it was told\n",
+      err: "steward: checking without the service, read-only: as requested (--offline)\n",
     });
     expect(await steward("doctor --offline --fix", { local: alone() })).toMatchObject({
       ...refusal("cannot fix anything without the service"),
@@ -256,7 +254,7 @@ describe("steward doctor", () => {
     expect(await steward("doctor --offline", { local, interrupt: ctrlC.signal })).toEqual({
       code: 130,
       out: "",
-      err: "steward: checking without the service, read-only: as it was told\nsteward: ended by Ctrl-C\n",
+      err: "steward: checking without the service, read-only: as requested (--offline)\nsteward: ended by Ctrl-C\n",
     });
   });
 

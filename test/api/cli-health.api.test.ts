@@ -32,10 +32,10 @@ describe("steward health metrics", () => {
     const { code, out } = await metrics("plain time");
     expect(code).toBe(0);
     expect(out).toMatch(/^2026-01-01T00:02:00.000Z +0.75$/m);
-    expect(out).toMatch(/\ntime in s: 3 minutes\n$/);
-    expect((await metrics("plain time --since -1min")).out).toMatch(/\ntime in s: 2 minutes\n$/);
+    expect(out).toMatch(/\ntime in s: 3 values, one per minute\n$/);
+    expect((await metrics("plain time --since -1min")).out).toMatch(/\ntime in s: 2 values, one per minute\n$/);
     const hours = await metrics("plain time --since 2025-12-01");
-    expect(hours.out).toMatch(/^AT +VALUE +MIN +MAX\n2026-01-01T00:00:00.000Z +0.5 +0.25 +0.75\ntime in s: 1 hour\n$/);
+    expect(hours.out).toMatch(/^AT +VALUE +MIN +MAX\n2026-01-01T00:00:00.000Z +0.5 +0.25 +0.75\ntime in s: 1 value, one per hour\n$/);
   });
 
   it("reports a check without figures, and prints JSON", async () => {

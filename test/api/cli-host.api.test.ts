@@ -159,7 +159,7 @@ describe("steward users and logins", () => {
   it("say that nobody is signed in, and list past logins", async () => {
     expect(await steward("logins")).toMatchObject({
       code: 0,
-      out: "signed in now: nobody\n\nlately: nobody\n\nin vain, within a week: nobody\n",
+      out: "signed in now: nobody\n\nlately: nobody\n\nfailed, within a week: nobody\n",
     });
     service.logins.past = [
       { user: "eve", tty: "pts/0", remoteHost: "192.0.2.7", startedAt: 1_700_000_000_000, endedAt: null, end: "none" },
@@ -203,7 +203,7 @@ describe("steward time and hostname", () => {
     expect((await steward("hostname set web2 --pretty Shop")).out).toBe(
       'the host is called web2, and was called web1, changed the pretty name from none to "Shop"\n',
     );
-    expect((await steward("hostname")).out).toBe("web2\nfor people: Shop\n");
+    expect((await steward("hostname")).out).toBe("web2\ndisplay name: Shop\n");
     service.hostNames.become({ permanent: "" });
     expect((await steward("hostname")).out).toContain("from the next boot on: nothing is set\n");
     for (const words of ["hostname set", "hostname set _bad_", "hostname set localhost"])
@@ -228,7 +228,7 @@ describe("steward packages install, remove and purge", () => {
     expect(versionOf("viewer")).toBeUndefined();
     const { code, out } = await steward("packages install viewer --yes");
     expect([code, versionOf("viewer")]).toEqual([0, "3.0"]);
-    expect(out).toMatch(/ viewer 3\.0 installed\nsnapshot from before: \S+\n1 package changed\n$/);
+    expect(out).toMatch(/ viewer 3\.0 installed\nsnapshot taken before: \S+\n1 package changed\n$/);
     const removed = await steward("packages remove viewer --yes --no-snapshot");
     expect(removed).toMatchObject({
       code: 0,

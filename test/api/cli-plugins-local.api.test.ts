@@ -47,10 +47,12 @@ describe("steward plugins validate", () => {
 
   it("prints a valid plugin, and ends with 0", async () => {
     expect(await steward(["plugins", "validate"], { report: report({ plugin: found }) })).toEqual(
-      printed("certs 1.0.0 (command): no fault\nbeyond its sandbox it reads /srv\n"),
+      printed("certs 1.0.0 (command): no fault\npermissions beyond its sandbox: reads /srv\n"),
     );
     const modest = report({ plugin: { ...found, permissions: [] } });
-    expect((await steward(["plugins", "validate"], { report: modest })).out).toContain("it does nothing\n");
+    expect((await steward(["plugins", "validate"], { report: modest })).out).toContain(
+      "permissions beyond its sandbox: none\n",
+    );
     const json = await steward(["plugins", "validate", "--json"], { report: report({ plugin: found }) });
     expect(JSON.parse(json.out)).toEqual({ path: process.cwd(), faults: [], plugin: found });
   });

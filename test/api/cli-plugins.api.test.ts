@@ -99,7 +99,7 @@ describe("steward plugins list", () => {
     const { code, out, err } = await steward(argv);
     expect({ code, err }).toEqual({ code: 0, err: "" });
     expect(out).toMatch(/certs\s+1\.0\.0\s+command\s+enabled\s+runs as root, reads \/srv\s+What certs does/);
-    expect(out).toMatch(/raid\s+1\.0\.0\s+command\s+enabled\s+nothing\s+/);
+    expect(out).toMatch(/raid\s+1\.0\.0\s+command\s+enabled\s+none\s+/);
     const json = await steward([...argv, "--json"]);
     expect(JSON.parse(json.out)).toEqual(answer);
   });
@@ -134,7 +134,7 @@ describe("steward plugins enable and disable", () => {
   it("enables, and prints the permissions of the plugin", async () => {
     answers["POST /plugins/certs/enable?dry_run=false"] = changed({ permissions: ["runs as root"] });
     expect(await steward(["plugins", "enable", "certs", "--confirm", "--yes"])).toEqual(
-      printed("certs: enabled\nbeyond its sandbox it runs as root\n"),
+      printed("certs: enabled\npermissions beyond its sandbox: runs as root\n"),
     );
     expect(asked).toMatchObject([{ body: { confirm: true } }]);
     await steward(["plugins", "enable", "certs", "-y"]);

@@ -518,7 +518,7 @@ describe("what still runs replaced code", () => {
     offerThree();
     const body = { restart_stale: true };
     expect((await post("/updates/apply?dry_run=true", { body })).json).toMatchObject({
-      steps: expect.arrayContaining(["restart services that then run replaced code"]),
+      steps: expect.arrayContaining(["restart services that then use replaced files"]),
     });
     expect((await post("/updates/apply", { body })).json).toMatchObject({
       success: true,

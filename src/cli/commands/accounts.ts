@@ -45,10 +45,10 @@ function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUs
 export function addUsersCommand(program: Command, ports: CommandPorts): void {
   const command = program
     .command("users")
-    .description("users of the host who can sign in, and by what")
+    .description("users who can sign in, and how")
     // --all is the word for the hosts of all contexts.
-    .option("-a, --every", "those who cannot sign in, too")
-    .option("-k, --keys", "fingerprints of the keys that open each account")
+    .option("-a, --every", "also users who cannot sign in")
+    .option("-k, --keys", "fingerprints of the keys of each account")
     .limit({ minimum: 1, maximum: 10_000, default: 1000 });
   answerCommand(ports, command, {
     ask: (client, { every = false, limit }: UserOptions & { limit: number }) =>
@@ -85,7 +85,7 @@ function printLogins(
       ended: (each) => each.ended_at ?? "",
       by: ({ end }) => (end === "none" ? "" : end),
     });
-  if (failed !== null && title("\nin vain, within a week", failed))
+  if (failed !== null && title("\nfailed, within a week", failed))
     printTable(io, failed, {
       user: (each) => (each.known_user ? each.user : `${each.user} (unknown)`),
       from: (each) => from(each.remote_host),
@@ -99,8 +99,8 @@ export function addLoginsCommand(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
   const command = program
     .command("logins")
-    .description("who is signed in, who was, and who tried in vain")
-    .option("-n, --limit <count>", "at most so many of each", integer(1, 1000), 20);
+    .description("current, past and failed sign-ins")
+    .option("-n, --limit <count>", "maximum results of each list", integer(1, 1000), 20);
   answerCommand(ports, command, {
     ask: (client, { limit }: { limit: number }) => client.listLogins({ query: { limit } }),
     print: (_, answer) => printLogins(io, answer, now()),

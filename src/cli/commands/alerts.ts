@@ -67,7 +67,7 @@ function addAlertList(alerts: Command, ports: CommandPorts): void {
   const command = alerts
     .presetCommand("list")
     .description("list all alerts and their states")
-    .notes("Exit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 it could not be asked.");
+    .notes("Exit code: 0 nothing fires, or what fires is silenced; 1 something fires; 2 the request failed.");
   answerCommand(ports, command, {
     ask: (client) => client.listAlerts(),
     isTrouble: ({ alerts: all }) => all.some(({ state, silenced }) => state === "firing" && !silenced),
@@ -80,7 +80,7 @@ function addAlertShow(alerts: Command, ports: CommandPorts): void {
     .command("show")
     .description("one alert and its state")
     .addArgument(new SuggestingArgument("<name>", `the alert (${alertNames.join(", ")})`, alertNames))
-    .notes("Exit code: 0 it does not fire, or is silenced; 1 it fires; 2 it could not be asked.");
+    .notes("Exit code: 0 it does not fire, or is silenced; 1 it fires; 2 the request failed.");
   answerCommand(ports, show, {
     ask: (client, name: string) => client.getAlert({ params: { name } }),
     isTrouble: ({ state, silenced }) => state === "firing" && !silenced,
@@ -91,7 +91,7 @@ function addAlertShow(alerts: Command, ports: CommandPorts): void {
 function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   const silence = alerts
     .command("silence")
-    .description("tell nobody of an alert or a health check for a while")
+    .description("silence an alert or a health check")
     .addArgument(
       new SuggestingArgument("<name>", `the alert (${alertNames.join(", ")}) or the id of the health check`, [
         ...alertNames,
@@ -99,7 +99,7 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
       ]).argParser(silencedName),
     )
     .requiredOption("--for <time>", "for how long: 30m, 4h, 2d; 30 days at most", durationMs)
-    .option("--comment <text>", "why, for others", "");
+    .option("--comment <text>", "reason, shown to others", "");
   answerCommand(ports, silence, {
     ask: (client, name: string, { for: forMs, comment }: { for: number; comment: string }) => {
       const alert = alertNames.find((each) => each === name);
@@ -111,7 +111,7 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
   });
   const list = alerts
     .command("silences")
-    .description("list silences that have not ended, or show one")
+    .description("list active silences, or show one")
     .argument("[id]", "the one to show");
   answerCommand(ports, list, {
     ask: (client, id: string | undefined): Promise<Answer<"listSilences"> | Answer<"getSilence">> =>
@@ -153,14 +153,14 @@ function printTest(io: Io, { results, message }: Answer<"testNotifications">): v
 }
 
 export function addNotifyCommands(program: Command, ports: CommandPorts): void {
-  const notify = program.command("notify").description("see what people were told, and test whether they can be");
-  const list = notify.presetCommand("list").description("list notifications and what became of them, newest first");
+  const notify = program.command("notify").description("list sent notifications, and test the channels");
+  const list = notify.presetCommand("list").description("list notifications and their outcome, newest first");
   answerCommand(ports, list, { ask: (client) => client.listNotifications(), print: printNotifications });
   const test = notify
     .command("test")
     .description("send a test notification to every channel of the settings, or to one")
-    .addArgument(new Argument("[channel]", "the only one to send to").choices(notificationChannels))
-    .notes("Exit code: 0 taken everywhere, 1 not taken somewhere, 2 the service could not be asked.");
+    .addArgument(new Argument("[channel]", "send to this channel only").choices(notificationChannels))
+    .notes("Exit code: 0 accepted by all channels, 1 refused by at least one, 2 the service could not be asked.");
   answerCommand(ports, test, {
     ask: (client, channel: NotificationChannel | undefined) => client.testNotifications({ body: defined({ channel }) }),
     isTrouble: ({ success }) => !success,

@@ -205,9 +205,13 @@ function addOperation(api: Command, ports: CommandPorts, name: string, operation
     for (const option of optionsOf(member)) command.addOption(option);
   }
   if (body !== undefined)
-    command.option("-d, --data <json>", "the body as JSON, @FILE or - for standard input; options go over it");
-  if (effect === "danger") command.option("-y, --yes", "do not show what would be done, and do not ask");
-  if (outlives) command.option("--no-wait", "begin it, and do not wait");
+    command.option(
+      "-d, --data <json>",
+      "the body as JSON, @FILE or - for standard input; options override its members",
+    );
+  if (effect === "danger")
+    command.option("-y, --yes", "do not show what would be done, and do not ask for confirmation");
+  if (outlives) command.option("--no-wait", "start it, and do not wait");
   command.action(async (...all: unknown[]) => {
     const options = command.opts<Options>();
     const data = typeof options["data"] === "string" ? await readData(ports, options["data"]) : {};
@@ -217,7 +221,7 @@ function addOperation(api: Command, ports: CommandPorts, name: string, operation
     );
     if (missing !== undefined) {
       const flag = isFlat(missing) ? `--${missing.word}, or ${missing.name} in --data` : `${missing.name} in --data`;
-      command.error(`error: ${flag} is needed`);
+      command.error(`error: ${flag} is required`);
     }
     await call({ ports, command, name, operation }, inputOf(members, all, options, data), options);
   });
@@ -231,8 +235,8 @@ function addOperation(api: Command, ports: CommandPorts, name: string, operation
 export function addApiCommands(program: Command, ports: CommandPorts, isWhole: boolean): void {
   const api = program
     .command("api")
-    .description("every operation of the interface by its name, with its answer as JSON")
-    .notes("What is dangerous shows what would be done and asks first, unless it is told --yes.");
+    .description("call any operation of the API by its name; prints the answer as JSON")
+    .notes("Dangerous operations show what would be done and ask first, unless --yes is given.");
   if (!isWhole) return;
   for (const [name, operation] of Object.entries<Operation>(operations)) addOperation(api, ports, name, operation);
 }

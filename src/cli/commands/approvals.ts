@@ -135,11 +135,11 @@ function addApproveCommand(program: Command, ports: CommandPorts): void {
   const { io, connect, finish, person } = ports;
   program
     .command("approve")
-    .description("approve a call that waits: shows who wants what, and asks")
+    .description("approve a call that waits: shows it with its plan, and asks")
     .argument("<id>", "its id")
-    .option("--reason <text>", "what you say about it")
+    .option("--reason <text>", "comment, kept in the audit log")
     .yes()
-    .json("print the approval as JSON when it is over")
+    .json("print the approval as JSON when it has ended")
     .notes(
       "What is approved is the plan that was shown; where it has changed meanwhile, the new one is shown. An approved call is carried out at once.\n\nExit code: 0 done, or others have to approve it too; 1 you said no, or it failed; 2 it cannot be approved.",
     )
@@ -183,7 +183,7 @@ function addDecisionCommand(
     .command(name)
     .description(description)
     .argument("<id>", "its id")
-    .option("--reason <text>", "what you say about it");
+    .option("--reason <text>", "comment, kept in the audit log");
   changeCommand(ports, command, {
     change: (client, query, id: string, { reason }: { reason?: string }) =>
       decide(client, { params: { id }, query, body: defined({ reason }) }),
@@ -235,7 +235,7 @@ export function addApprovalsCommands(program: Command, ports: CommandPorts): voi
   addWatchCommand(approvals, ports);
   addDecisionCommand(approvals, ports, {
     name: "cancel",
-    description: "take back what the own key has proposed",
+    description: "withdraw a call that the own key has proposed",
     decide: (client, input) => client.cancelApproval(input),
   });
   addApproveCommand(program, ports);

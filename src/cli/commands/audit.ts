@@ -31,8 +31,8 @@ function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditL
     status: ({ error, status, method }) => error ?? status ?? (method === null ? "" : "no answer"),
   });
   if (entries.length === 0) io.out("no entries\n");
-  if (more !== null) io.err("there are older ones: --limit or --until has them\n");
-  if (unreadable > 0) io.err(`${unreadable} lines are no entries: steward audit verify says what is wrong\n`);
+  if (more !== null) io.err("there are older entries (--limit or --until shows them)\n");
+  if (unreadable > 0) io.err(`${unreadable} lines are not entries (steward audit verify says what is wrong)\n`);
 }
 
 interface ListOptions {
@@ -54,7 +54,7 @@ function addEntryList(audit: Command, ports: CommandPorts): void {
     .option("-U, --until <time>", "only entries before then", timestamp)
     .option("--operation <name>", "only of this operation or event: restartService, operation.ended")
     .addOption(new NamedOption("--key-id <id>", "only of this key", "key"))
-    .choice("--outcome <outcome>", "only what came to this", auditOutcomes)
+    .choice("--outcome <outcome>", "only entries with this outcome", auditOutcomes)
     .limit(auditListLimit)
     .option("--offline", "read the files of this host, without the service");
   valueCommand(ports, list, {
@@ -84,13 +84,13 @@ function printReport(io: Io, report: AuditReport): void {
   }
   if (notCompared !== undefined) {
     io.out(`not verified: not all heads in the journal could be read: ${oneLine(notCompared)}\n`);
-    io.out("no break was found in the chain itself, which whoever may write the files can make anew\n");
+    io.out("no break was found in the chain itself, but anybody who can write the files can recompute it\n");
     return;
   }
   for (const mismatch of mismatches) io.out(`mismatch: ${oneLine(mismatch)}\n`);
   if (mismatches.length > 0) {
     io.out(
-      "the chain itself is whole, but it does not agree with what root recorded: other code may have run as the service\n",
+      "the chain itself is intact, but it does not match what root recorded: other code may have run as the service\n",
     );
     return;
   }

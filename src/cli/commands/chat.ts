@@ -103,16 +103,12 @@ export function addChatCommand(program: Command, ports: CommandPorts): void {
     .description("chat with a language model, which answers as it writes")
     .argument("[message...]", "what to say; asked for at a terminal when left out, and read from a pipe")
     .option("--connector <name>", "the connector; the default one when left out")
-    .option("--system <text>", "what the model is told beforehand")
+    .option("--system <text>", "system prompt of the model")
     .addOption(
-      new NamedOption(
-        "--attach-logs <unit>",
-        "send the newest journal entries of a unit along, without secrets",
-        "unit",
-      ),
+      new NamedOption("--attach-logs <unit>", "attach the newest journal entries of a unit, without secrets", "unit"),
     )
     .option("-n, --lines <count>", "how many of them", integer(1, 1000), 100)
-    .option("--max-tokens <count>", "most tokens of the answer", integer(1, 200_000))
+    .option("--max-tokens <count>", "maximum tokens of the answer", integer(1, 200_000))
     .option("--temperature <number>", "from 0 to 2", temperature)
     .json("print the whole answer as JSON when it is there")
     .notes(`  steward chat why is the sky blue
@@ -125,7 +121,7 @@ exit code 130.`)
       const piped = (await local.readInput())?.trim() ?? "";
       const said = [words.join(" "), piped].filter((part) => part !== "").join("\n\n");
       if (said === "" && !person.isThere)
-        command.error("error: there is nothing to say: give a message, or pipe one in");
+        command.error("error: no message was given: pass one as an argument, or pipe one in");
       if (said === "" && options.json) command.error("error: --json needs a message");
       const connection = await connect(command, { fetch: patientFetch, signal: person.interrupted() });
       const logs =

@@ -31,7 +31,7 @@ function printConnectors(io: Io, answer: Answer<"listConnectors">, now: number) 
 
 export function addConnectorsCommands(program: Command, ports: CommandPorts): void {
   const { io, now, connect, finish } = ports;
-  const connectors = program.command("connectors").description("language models: list and test the ways to them");
+  const connectors = program.command("connectors").description("language models: list and test connectors");
   answerCommand(ports, connectors.presetCommand("list").description("list connectors; asks no provider"), {
     ask: (client) => client.listConnectors(),
     print: (_, answer) => printConnectors(io, answer, now()),

@@ -44,7 +44,7 @@ export function addDiskUsageCommand(program: Command, ports: CommandPorts): void
   const { minimum, maximum } = diskUsageDepth;
   const du = program
     .command("du")
-    .description("what takes room below a folder, the largest first, as the service may read it")
+    .description("disk usage below a directory, the largest first, as far as the service may read it")
     .argument("<path>", "absolute path of a folder")
     .option("-d, --depth <levels>", "levels below it", integer(minimum, maximum), diskUsageDepth.default)
     .limit({ ...diskUsageLimit, default: 30 });

@@ -150,7 +150,7 @@ interface Found {
 async function findProblems(ports: CommandPorts, options: DoctorOptions, command: Command): Promise<Found> {
   const { io } = ports;
   const isNamed = !options.offline && ports.isNamed(command);
-  let reason = "as it was told";
+  let reason = "as requested (--offline)";
   let startFaults: readonly string[] = [];
   if (!options.offline) {
     try {
@@ -269,18 +269,18 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .addOption(new NamedOption("--check <id>", "only this check, and now", "check"))
     .option("--category <name>", "only checks of this category")
     .option("--why", "below each finding: what it means, and what to do")
-    .option("-y, --yes", "with --fix: do not ask; what is risky is left alone without --confirm")
-    .option("--confirm", "with --yes: what is risky too")
+    .option("-y, --yes", "with --fix: do not ask; risky fixes are skipped without --confirm")
+    .option("--confirm", "with --yes: also apply risky fixes")
     .option("--offline", "do not ask the service: run the checks in this process, read-only")
     .json("print the results as JSON; with --fix and --yes what was done too")
     .notes(`Where no service runs on this host, or its key cannot be read, the checks run in this process, as the user who calls; then
 nothing is fixed, and those of plugins are left out.
 
-Exit code: 0 all well, 1 something warns or fails, 2 it could not be looked at.`)
+Exit code: 0 all well, 1 something warns or fails, 2 the checks could not be run.`)
     .action(async (options: DoctorOptions, command: Command) => {
-      if (options.dryRun && !options.fix) command.error("error: --dry-run needs --fix: nothing is done without");
+      if (options.dryRun && !options.fix) command.error("error: --dry-run needs --fix");
       if (options.fix && options.json && !options.yes && !options.dryRun)
-        command.error("error: --fix talks with a person, --json with a program: with both, --yes is needed");
+        command.error("error: --fix asks for confirmation, which --json cannot: add --yes");
       const found = await findProblems(ports, options, command);
       const { results, connection, startFaults } = found;
       const chosen = results.filter(({ category }) => options.category === undefined || category === options.category);

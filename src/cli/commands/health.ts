@@ -39,7 +39,7 @@ function printPoints(io: Io, { series, step_seconds: step }: Metrics): void {
   });
   for (const { name, unit } of series)
     io.out(
-      `${oneLine(`${name}${unit === "" ? "" : ` in ${unit}`}: ${counted(points.length, isHourly ? "hour" : "minute")}`)}\n`,
+      `${oneLine(`${name}${unit === "" ? "" : ` in ${unit}`}: ${counted(points.length, "value")}, one per ${isHourly ? "hour" : "minute"}`)}\n`,
     );
 }
 

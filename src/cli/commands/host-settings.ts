@@ -37,7 +37,7 @@ interface TimeOptions {
 
 export function addTimeCommands(program: Command, ports: CommandPorts): void {
   const time = program.command("time").description("clock, time zone and time synchronisation of the host");
-  answerCommand(ports, time.presetCommand("show").description("what the clock says, and who sets it"), {
+  answerCommand(ports, time.presetCommand("show").description("time, time zone and time synchronisation"), {
     ask: (client) => client.getTime(),
     print: printTime,
   });
@@ -62,12 +62,12 @@ function printHostname(
 ) {
   io.out(`${oneLine(hostname)}\n`);
   if (permanent !== hostname) io.out(`from the next boot on: ${oneLine(permanent || "nothing is set")}\n`);
-  if (pretty !== "") io.out(`for people: ${oneLine(pretty)}\n`);
+  if (pretty !== "") io.out(`display name: ${oneLine(pretty)}\n`);
 }
 
 export function addHostnameCommands(program: Command, ports: CommandPorts): void {
   const names = program.command("hostname").description("name of the host");
-  answerCommand(ports, names.presetCommand("show").description("what the host is called"), {
+  answerCommand(ports, names.presetCommand("show").description("show the host name"), {
     ask: (client) => client.getHostname(),
     print: printHostname,
   });
@@ -75,7 +75,7 @@ export function addHostnameCommands(program: Command, ports: CommandPorts): void
     .command("set")
     .description("rename the host, now and for each boot")
     .argument("[name]", "such as web1 or web1.example.org")
-    .option("--pretty <text>", "a name for people, with any characters; empty takes it away")
+    .option("--pretty <text>", "a display name, with any characters; empty removes it")
     .notes("/etc/hosts, DNS and certificates keep the former name.");
   changeCommand(ports, set, {
     change: (client, query, hostname: string | undefined, { pretty }: { pretty?: string }) =>

@@ -106,12 +106,12 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
   });
   const explain = keys
     .command("explain")
-    .description("whether the own key may do something now, and why")
+    .description("whether your key permits an operation now, and why")
     .addArgument(
       new SuggestingArgument("<operation>", "name of the operation, such as restartService", Object.keys(operations)),
     )
-    .argument("[resource]", "what it is to be done to, such as nginx.service; everything when left out")
-    .notes("Exit code: 0 it may; 1 it may not; 2 it could not be asked.");
+    .argument("[resource]", "the resource, such as nginx.service; all resources when left out")
+    .notes("Exit code: 0 permitted; 1 not permitted; 2 the request failed.");
   answerCommand(ports, explain, {
     ask: (client, operation: string, resource: string | undefined) =>
       client.canI({ query: { operation, ...defined({ resource }) } }),

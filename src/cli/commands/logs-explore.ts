@@ -106,13 +106,9 @@ function printFacets(io: Io, { facets, distinct, total }: LogFacets): void {
 /** The options of {@link ExploreOptions} that `steward logs` has beside its own. */
 export function addExploreOptions(logs: Command, now: () => number): void {
   logs
-    .option(
-      "--histogram [buckets]",
-      "how many there are over time, in at most so many steps, and how severe",
-      bucketCount,
-    )
-    .option("--facets [names]", `what they have and how often: ${logFacets.join(", ")}, or some of them`, facetNames)
-    .option("--templates", "what programs write again and again, and how often")
+    .option("--histogram [buckets]", "number of entries over time by severity, in at most this many steps", bucketCount)
+    .option("--facets [names]", `most frequent values of ${logFacets.join(", ")}, or some of them`, facetNames)
+    .option("--templates", "templates of repeated messages, and how often each occurs")
     .option(
       "--new-since <moment>",
       "templates that are new since the last boot, the last update, or a time: boot, update, yesterday",

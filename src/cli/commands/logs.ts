@@ -362,15 +362,15 @@ const addFilterOptions = (logs: Command, time: ReturnType<typeof timeOption>): C
     )
     .option("-r, --reverse", "newest first")
     .option("--after-cursor <cursor>", "only what follows this entry")
-    .option("--entry <cursor>", "only this entry, however long its message is; other filters do not count");
+    .option("--entry <cursor>", "only this entry, with its whole message; other filters are ignored");
 
 /** What the journal has beside entries. */
 const addListOptions = (logs: Command): Command =>
   logs
-    .option("--list-boots", "the boots of which there are entries")
-    .option("--disk-usage", "how much room the journal takes")
-    .option("-N, --fields", "the names of all fields")
-    .option("-F, --field <name>", "the values that a field has", nameOfField);
+    .option("--list-boots", "list the boots that have entries")
+    .option("--disk-usage", "show the disk usage of the journal")
+    .option("-N, --fields", "list the names of all fields")
+    .option("-F, --field <name>", "list the values of a field", nameOfField);
 
 const notes = `Times: now, today, yesterday, -1h, "2 hours ago", "2026-01-31 14:00" (local time), @1769868000, RFC 3339.
 
@@ -422,7 +422,7 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
   addExportOption(logs);
   addListOptions(logs);
   logs
-    .option("--no-pager", "as it is in any case: there is no pager")
+    .option("--no-pager", "accepted for compatibility: there is no pager")
     .json("print the answer as JSON; with --follow an entry on each line, as -o json")
     .notes(notes)
     .action(async (given: LogOptions, command: Command) => {

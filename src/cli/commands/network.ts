@@ -68,7 +68,7 @@ function printNetwork(io: Io, network: Network): void {
 export function addNetworkCommand(program: Command, ports: CommandPorts): void {
   const network = program
     .command("network")
-    .description("links with their addresses, routes, name servers, and who listens where");
+    .description("links with their addresses, routes, name servers, and listening sockets");
   answerCommand(ports, network, {
     ask: (client) => client.getNetwork(),
     print: (io, answer) => printNetwork(io, answer),

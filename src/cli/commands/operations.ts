@@ -42,7 +42,7 @@ function addCancelCommand(operations: Command, ports: CommandPorts): void {
     .description("cancel an operation that has changed nothing yet: shows what would be done, and asks")
     .argument("<id>", "its id")
     .notes(
-      "One that is changing the host is not broken off, which would leave that half-done.\n\nExit code: 0 cancelled, 1 you said no, 2 it cannot be cancelled or could not be asked.",
+      "An operation that is changing the host is not interrupted, which would leave the change half-done.\n\nExit code: 0 cancelled, 1 you said no, 2 it cannot be cancelled, or the request failed.",
     );
   changeCommand(ports, cancel, {
     change: (client, query, id: string) => client.cancelOperation({ params: { id }, query }),
@@ -55,11 +55,11 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
   const { io, connect, person } = ports;
   operations
     .command("watch")
-    .description("show how an operation comes along until it is over")
+    .description("follow an operation until it ends")
     .argument("[id]", "its id; the one that runs when left out")
-    .json("print the operation as JSON when it is over")
+    .json("print the operation as JSON when it has ended")
     .notes(
-      "Ctrl-C ends the watching and not the operation.\n\nExit code: 0 done, 1 it failed or there were problems, 2 it could not be asked, 130 after Ctrl-C.",
+      "Ctrl-C stops following the operation, not the operation.\n\nExit code: 0 done, 1 it failed or there were problems, 2 the request failed, 130 after Ctrl-C.",
     )
     .action(async (given: string | undefined, options: { json?: boolean }, command: Command) => {
       const connection = await connect(command, { signal: person.interrupted() });
@@ -81,7 +81,9 @@ function addWatchCommand(operations: Command, ports: CommandPorts): void {
 
 export function addOperationsCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
-  const operations = program.command("operations").description("what goes on by itself: updates, rollbacks, snapshots");
+  const operations = program
+    .command("operations")
+    .description("long-running operations: updates, rollbacks, snapshots");
   const list = operations
     .presetCommand("list")
     .description("operations that run and have run, newest first")

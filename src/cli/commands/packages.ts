@@ -67,7 +67,7 @@ function printHistory(io: Io, { transactions }: Answer<"listPackageHistory">, no
     io.out(`${fitText(line, columns)}\n`);
     for (const each of packages.filter(({ automatic }) => !automatic)) io.out(`  ${oneLine(stepOf(each))}\n`);
     const along = packages.filter(({ automatic }) => automatic).length;
-    if (along > 0) io.out(`  and ${counted(along, "package")} that came along\n`);
+    if (along > 0) io.out(`  and ${counted(along, "package")} as dependencies\n`);
     if (error !== null) io.out(`  ${oneLine(error)}\n`);
   }
   io.out(`${counted(transactions.length, "transaction")}\n`);
@@ -76,7 +76,7 @@ function printHistory(io: Io, { transactions }: Answer<"listPackageHistory">, no
 function printChanged(io: Io, result: PackagesChanged): void {
   const { success, packages, packages_changed: changed, snapshot_id: snapshot, error, guard } = result;
   printChanges(io, packages);
-  if (snapshot !== "") io.out(`snapshot from before: ${oneLine(snapshot)}\n`);
+  if (snapshot !== "") io.out(`snapshot taken before: ${oneLine(snapshot)}\n`);
   if (guard !== undefined) io.out(`guard: ${oneLine(guard.message)}\n`);
   if (result.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(result.requires_restart.join(", "))}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
@@ -103,17 +103,17 @@ function addChangeCommand(packages: Command, verb: keyof typeof changes, ports: 
   const { name, doing, description } = changes[verb];
   const command = packages
     .command(verb)
-    .description(`${description}: shows what would be done, asks, does it, and shows how it comes along`)
+    .description(`${description}: shows what would be done, asks, does it, and shows its progress`)
     .addArgument(namedArgument("<names...>", "names of packages", verb === "install" ? "package" : "installed"))
-    .option("--no-snapshot", "take no snapshot first")
-    .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
+    .option("--no-snapshot", "do not take a snapshot first")
+    .option("--guard", "compare units, ports and checks afterwards, and roll back when something is worse")
     .dryRun()
     .yes()
     .noWait()
     .json()
-    .notes(`Ctrl-C ends the watching and not the change: steward operations watch shows it again.
+    .notes(`Ctrl-C stops following the change, not the change itself: steward operations watch shows it again.
 
-Exit code: 0 done, 1 there were problems, or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 130 after Ctrl-C.`);
   plannedCommand(ports, command, {
     name,
     input: (names: readonly string[], options: ChangeOptions) => ({
@@ -156,7 +156,7 @@ export function addPackagesCommands(program: Command, ports: CommandPorts): void
   const search = packages
     .command("search")
     .description("find packages by words in their names and descriptions")
-    .argument("[words...]", "words, all of which have to be there")
+    .argument("[words...]", "words, all of which have to match")
     .option("--installed", "only packages that are installed")
     .limit({ ...packageListLimit });
   answerCommand(ports, search, {
@@ -178,7 +178,7 @@ export function addPackagesCommands(program: Command, ports: CommandPorts): void
   });
   const history = packages
     .command("history")
-    .description("what was installed and removed, by whomever, newest first")
+    .description("what was installed and removed, by anybody, newest first")
     .limit({ ...packageHistoryLimit });
   answerCommand(ports, history, {
     ask: (client, { limit }: { limit: number }) => client.listPackageHistory({ query: { limit } }),

@@ -65,8 +65,8 @@ export function addProcessesCommands(program: Command, ports: CommandPorts): voi
   const processes = program.command("processes").description("processes of the host: list them, send them signals");
   const list = processes
     .presetCommand("list")
-    .description("list processes, those first that take the most")
-    .choice("-s, --sort <what>", "what they take", processOrders, "cpu")
+    .description("list processes, those that use the most first")
+    .choice("-s, --sort <what>", "what they use", processOrders, "cpu")
     .addOption(new NamedOption("-u, --unit <unit>", "only of this unit, or of units like 'nginx*'", "unit"))
     .option("--user <user>", "only of this user, by name or number")
     .option("-p, --pid <pid>", "only this process", integer(1, mostPid))

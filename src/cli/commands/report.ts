@@ -73,7 +73,7 @@ export function addReportCommand(program: Command, ports: CommandPorts): void {
     .option("-O, --output <file>", "the file to make (steward-report-HOST-TIME.json here when left out)")
     .option("--force", "also where that file is there already")
     .option("-S, --since <time>", "logs from then on (the last day when left out)", timeOption(now))
-    .option("-n, --lines <count>", "at most so many lines of each kind of logs", lineCount, usualLines)
+    .option("-n, --lines <count>", "maximum lines of each kind of logs", lineCount, usualLines)
     .option("--config <file>", "settings file to include (that of the service of this host when left out)")
     .json("print it as JSON instead of writing a file")
     .notes(`It has what the key may read; what is refused is listed in it with the reason. The file is JSON, for its owner alone.

@@ -180,7 +180,7 @@ export function addServiceStatusCommand(services: Command, ports: CommandPorts):
     .addArgument(namedArgument("<name>", "unit name; nginx means nginx.service", "service"))
     .notes(`With --json also the text of its files, all dependencies and limits.
 
-Exit code: 0 it is active, or inactive without a failure, 1 it has failed, 2 it could not be asked.`);
+Exit code: 0 it is active, or inactive without a failure, 1 it has failed, 2 the request failed.`);
   answerCommand(ports, status, {
     ask: (client, name: string) => client.getService({ params: { name }, query: { listening: true, security: true } }),
     isTrouble: ({ active_state: state }) => state === "failed",

@@ -5,7 +5,7 @@ import { exitCode } from "../output/output.ts";
 
 export function addConfigCommands(program: Command, ports: Pick<CommandPorts, "io" | "finish" | "local">): void {
   const { io, finish, local } = ports;
-  const config = program.command("config").description("look at the settings, and what follows from them");
+  const config = program.command("config").description("check the settings, and derive files from them");
   const check = config
     .command("check")
     .description("print every fault of the settings with file, line and path")

@@ -51,14 +51,14 @@ const described = {
   restart: { name: "restartService", doing: "restarting", description: "restart a service, and wait until it is done" },
   start: { name: "startService", doing: "starting", description: "start a service, and wait until it is done" },
   stop: { name: "stopService", doing: "stopping", description: "stop a service, and wait until it is done" },
-  reload: { name: "reloadService", doing: "reloading", description: "have a service read its settings again" },
+  reload: { name: "reloadService", doing: "reloading", description: "reload the settings of a service" },
 } as const;
 
 const describedFile = {
-  enable: { name: "enableService", description: "have a service start at boot; it is not started now" },
-  disable: { name: "disableService", description: "have a service not start at boot; it is not stopped now" },
-  mask: { name: "maskService", description: "make a service impossible to start" },
-  unmask: { name: "unmaskService", description: "let a masked service be started again" },
+  enable: { name: "enableService", description: "have a service start at boot, without starting it now" },
+  disable: { name: "disableService", description: "have a service not start at boot, without stopping it now" },
+  mask: { name: "maskService", description: "mask a service, so that nothing can start it" },
+  unmask: { name: "unmaskService", description: "unmask a service, so that it can be started again" },
 } as const;
 
 type FileOperation = (typeof describedFile)[keyof typeof describedFile]["name"];

@@ -116,7 +116,7 @@ export function addSnapshotsCommands(program: Command, ports: CommandPorts): voi
 
 function printRollback(io: Io, result: RollbackReport): void {
   printChanges(io, result.packages);
-  if (result.safety_snapshot_id !== "") io.out(`snapshot of how it was: ${oneLine(result.safety_snapshot_id)}\n`);
+  if (result.safety_snapshot_id !== "") io.out(`safety snapshot: ${oneLine(result.safety_snapshot_id)}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   io.out(`${oneLine(result.message)}\n`);
 }
@@ -130,7 +130,7 @@ interface RollbackOptions {
 export function addRollbackCommand(program: Command, ports: CommandPorts): void {
   const rollback = program
     .command("rollback")
-    .description("return to a snapshot: shows what would be done, asks, does it, and shows how it comes along")
+    .description("return to a snapshot: shows what would be done, asks, does it, and shows its progress")
     .addArgument(namedArgument("<snapshot>", "id of the snapshot, as `steward snapshots` has it", "snapshot"))
     .choice("--etc <files>", "of /etc what the update and its packages changed, or all that differs", etcScopes)
     .option(
@@ -138,14 +138,14 @@ export function addRollbackCommand(program: Command, ports: CommandPorts): void 
       "this package too, although its data may not survive it; may be repeated",
       repeated,
     )
-    .option("--partial", "leave packages as they are of which no old file can be had")
+    .option("--partial", "leave packages as they are whose old package file is not available")
     .dryRun()
     .yes()
     .noWait()
     .json()
-    .notes(`Ctrl-C ends the watching and not the rollback: steward operations watch shows it again.
+    .notes(`Ctrl-C stops following the rollback, not the rollback itself: steward operations watch shows it again.
 
-Exit code: 0 done, 1 it failed or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+Exit code: 0 done, 1 it failed or you said no, 2 the request failed, 130 after Ctrl-C.`);
   plannedCommand(ports, rollback, {
     name: "rollback",
     input: (id: string, { etc, allowDowngrade, partial }: RollbackOptions) => ({

@@ -97,10 +97,10 @@ function printStatus(io: Io, status: HostStatus): void {
 export function addStatusCommand(program: Command, ports: CommandPorts): void {
   const status = program
     .command("status")
-    .description("how this host is, at a glance")
+    .description("overview of this host")
     .notes(`What the key may not see is left out. Without a language model the component llm is "not configured", which is no trouble.
 
-Exit code: 0 healthy, 1 degraded or unhealthy, 2 it could not be asked.`);
+Exit code: 0 healthy, 1 degraded or unhealthy, 2 the request failed.`);
   answerCommand(ports, status, {
     json: "print the answers as JSON",
     ask: readStatus,

@@ -131,10 +131,10 @@ export function addTopCommand(program: Command, ports: CommandPorts): void {
   const { io, connect, finish, person } = ports;
   program
     .command("top")
-    .description("what units and their processes take, live; once where standard output is no terminal")
-    .option("-i, --interval <seconds>", "time between two looks", integer(1, 3600), 4)
-    .choice("-s, --sort <what>", "what comes first", ["cpu", "memory"], "cpu")
-    .json("print what units take once, as JSON")
+    .description("resource usage of units and processes, live; printed once where standard output is not a terminal")
+    .option("-i, --interval <seconds>", "refresh interval", integer(1, 3600), 4)
+    .choice("-s, --sort <what>", "sort order", ["cpu", "memory"], "cpu")
+    .json("print the usage of units once, as JSON")
     .notes(
       "Keys: q or Ctrl-C quit, arrows or j and k choose, enter opens a unit or closes it, c and m choose the order.",
     )

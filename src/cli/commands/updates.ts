@@ -60,35 +60,33 @@ function printStale(io: Io, report: Answer<"listStale">): void {
     pid: ({ pid }) => String(pid),
     process: ({ name }) => name,
     service: ({ unit }) => unit ?? "",
-    "runs what was replaced": ({ files: [first = "", ...others] }) =>
+    "uses replaced files": ({ files: [first = "", ...others] }) =>
       others.length === 0 ? first : `${first} and ${others.length} more`,
   });
   if (restartable.length > 0) io.out(`to be restarted: ${oneLine(restartable.join(", "))}\n`);
   for (const { unit, reason } of left) io.out(`left alone: ${oneLine(unit)}, ${oneLine(reason)}\n`);
-  if (isManager) io.out("systemd itself runs replaced code (systemctl daemon-reexec, or a reboot)\n");
+  if (isManager) io.out("systemd itself uses replaced files (systemctl daemon-reexec, or a reboot)\n");
   if (kernel.newest !== null)
     io.out(`kernel ${oneLine(kernel.running)} runs, ${oneLine(kernel.newest)} is installed\n`);
   if (report.requires_reboot) io.out("a reboot is needed\n");
   if (hidden > 0) io.out(`${counted(hidden, "process", "processes")} could not be inspected\n`);
-  io.out(`${counted(processes.length, "process", "processes")} of replaced code\n`);
+  io.out(`${counted(processes.length, "process", "processes")} using replaced files\n`);
 }
 
 function printRestarted(io: Io, result: StaleRestart): void {
   for (const each of result.restarted) printRestart(io, each);
   for (const { unit, reason } of result.left) io.out(`left alone: ${oneLine(unit)}, ${oneLine(reason)}\n`);
-  for (const unit of result.still_stale) io.out(`still runs replaced code: ${oneLine(unit)}\n`);
+  for (const unit of result.still_stale) io.out(`still uses replaced files: ${oneLine(unit)}\n`);
   if (result.requires_reboot) io.out("a reboot is needed\n");
   io.out(`${oneLine(result.message)}\n`);
 }
 
 function addStaleCommands(updates: Command, ports: CommandPorts): void {
-  const stale = updates.command("stale").description("what still runs programs and libraries that were replaced");
+  const stale = updates.command("stale").description("processes that still use replaced programs and libraries");
   answerCommand(ports, stale, { ask: (client) => client.listStale(), print: printStale });
   const restart = updates
     .command("restart-stale")
-    .description(
-      "restart the services that still run replaced code, but for those that people have to choose the time of",
-    )
+    .description("restart services that still use replaced files, except those whose restart needs a chosen time")
     .dryRun()
     .yes()
     .noWait()
@@ -119,7 +117,7 @@ function printAutomatic(
 function printApplied(io: Io, result: UpdateApply): void {
   const { success, packages, packages_updated: updated, snapshot_id: snapshot, error, guard } = result;
   printChanges(io, packages);
-  if (snapshot !== "") io.out(`snapshot from before: ${oneLine(snapshot)}\n`);
+  if (snapshot !== "") io.out(`snapshot taken before: ${oneLine(snapshot)}\n`);
   if (guard !== undefined) io.out(`guard: ${oneLine(guard.message)}\n`);
   for (const { file, offered } of result.kept_configs ?? [])
     io.out(`kept as changed here: ${oneLine(file)} (the new version is ${oneLine(offered)})\n`);
@@ -133,7 +131,7 @@ function printApplied(io: Io, result: UpdateApply): void {
 function addApplyCommand(updates: Command, ports: CommandPorts): void {
   const apply = updates
     .command("apply")
-    .description("install updates: shows what would be done, asks, does it, and shows how it comes along")
+    .description("install updates: shows what would be done, asks, does it, and shows its progress")
     .choice(
       "--type <type>",
       "packages removes none but old kernels; system and all upgrade as the distribution does",
@@ -142,17 +140,17 @@ function addApplyCommand(updates: Command, ports: CommandPorts): void {
     )
     .option("--security", "exactly the security updates, never anything else")
     .option("--package <name>", "only this package and what it needs; may be repeated", repeated)
-    .option("--no-snapshot", "take no snapshot first")
+    .option("--no-snapshot", "do not take a snapshot first")
     .option("--require-rollback", "refuse where the snapshot could not return every package")
-    .option("--guard", "look at units, ports and checks afterwards, and roll back when something is worse")
-    .option("--restart-stale", "restart services that then run replaced code")
+    .option("--guard", "compare units, ports and checks afterwards, and roll back when something is worse")
+    .option("--restart-stale", "restart services that then use replaced files")
     .dryRun()
     .yes()
     .noWait()
     .json()
-    .notes(`Ctrl-C ends the watching and not the update: steward operations watch shows it again.
+    .notes(`Ctrl-C stops following the update, not the update itself: steward operations watch shows it again.
 
-Exit code: 0 done, 1 there were problems, or you said no, 2 it could not be asked or begun, 130 after Ctrl-C.`);
+Exit code: 0 done, 1 there were problems, or you said no, 2 the request failed, 130 after Ctrl-C.`);
   plannedCommand(ports, apply, {
     name: "applyUpdates",
     input: (options: ApplyOptions) => ({
@@ -174,11 +172,11 @@ Exit code: 0 done, 1 there were problems, or you said no, 2 it could not be aske
 
 export function addUpdatesCommands(program: Command, ports: CommandPorts): void {
   const { io, now } = ports;
-  const updates = program.command("updates").description("see what could be updated, and update");
+  const updates = program.command("updates").description("list and install updates");
   const check = updates
     .presetCommand("check")
-    .description("what could be updated")
-    .option("--refresh", "bring the lists of packages up to date first");
+    .description("list available updates")
+    .option("--refresh", "refresh the package lists first");
   answerCommand(ports, check, {
     ask: (client, { refresh = false }: { refresh?: boolean }) =>
       withProgress(io, "asking for updates", () => client.checkUpdates({ query: { refresh } })),

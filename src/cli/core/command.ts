@@ -69,11 +69,11 @@ export class Command extends BaseCommand {
   }
 
   limit({ minimum, maximum, default: preset }: { minimum: number; maximum: number; default: number }): this {
-    return this.option("-n, --limit <count>", "at most so many", integer(minimum, maximum), preset);
+    return this.option("-n, --limit <count>", "maximum results", integer(minimum, maximum), preset);
   }
 
   dryRun(): this {
-    return this.option("--dry-run", "say what would be done, and do nothing");
+    return this.option("--dry-run", "show what would be done, and do nothing");
   }
 
   yes(): this {
@@ -81,7 +81,7 @@ export class Command extends BaseCommand {
   }
 
   noWait(): this {
-    return this.option("--no-wait", "begin it, print the id of the operation, and do not wait");
+    return this.option("--no-wait", "start it, print the id of the operation, and do not wait");
   }
 
   json(description = "print the answer as JSON"): this {

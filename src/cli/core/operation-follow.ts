@@ -153,7 +153,7 @@ export async function followOperation(
   } catch (error) {
     progress.end();
     if (signal.aborted) {
-      io.err(`steward: the operation goes on; to see how it comes along: ${watchCommand(connection, id)}\n`);
+      io.err(`steward: the operation goes on; to follow it: ${watchCommand(connection, id)}\n`);
       throw new Interrupted();
     }
     if (isPassing(error)) io.err(`steward: the operation goes on by itself: ${watchCommand(connection, id)}\n`);
@@ -231,7 +231,7 @@ export async function runLong<K extends LongOperationName>(
     const { operation } = begun;
     if (json) printJson(io, operation);
     else io.out(`${operation.id}\n`);
-    io.err(`steward: begun; to see how it comes along: ${watchCommand(connection, operation.id)}\n`);
+    io.err(`steward: begun; to follow it: ${watchCommand(connection, operation.id)}\n`);
     return undefined;
   }
   const ended = "operation" in begun ? await followOperation(ports, connection, begun.operation.id) : undefined;

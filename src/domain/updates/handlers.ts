@@ -125,7 +125,7 @@ export async function applyPlan(
   const without = lacks.length > 0 ? [`, which cannot return ${versionsOf(lacks)}`] : [];
   const snapshot = hasSnapshot ? [`take a snapshot${without.join("")}`] : [];
   const watch = isGuarded && changes.length > 0 ? ["watch checks and units, and roll back if one is worse"] : [];
-  const restart = restartsStale && changes.length > 0 ? ["restart services that then run replaced code"] : [];
+  const restart = restartsStale && changes.length > 0 ? ["restart services that then use replaced files"] : [];
   // A rollback is the update the other way round.
   const oneWay = isGuarded ? harmfulDowngrades(changes, rules) : [];
   const noWayBack = oneWay.map(({ name, reason }) => `not roll back by itself, because of ${name}: ${reason}`);

@@ -196,8 +196,7 @@ export function createAdmission(ports: AdmissionPorts) {
     if (certificates.isOutdated(socket)) {
       // The last answer on this connection: on the next one the certificate is verified with the current lists.
       reply.header("Connection", "close");
-      if (hadLastAnswer.has(socket))
-        throw failure(request, "cannot accept more requests here: certificates are being verified again");
+      if (hadLastAnswer.has(socket)) throw failure(request, "client certificates have changed (connect again)");
       hadLastAnswer.add(socket);
     }
     if (typeof caller === "string") throw failure(request, caller);

@@ -41,7 +41,7 @@ async function confirm(ports: CommandPorts, list: PluginConfirmation, name: stri
   if (isConfirmed) return report(false, "it is confirmed already");
   const shown = ioOfPlan(ports, options);
   shown.out(`  ${oneLine(`${name} ${version}`)} in ${oneLine(path)}\n  digest ${digest}\n`);
-  shown.out(`  beyond its sandbox it ${oneLine(permissions.join(", "))}\n`);
+  shown.out(`  permissions beyond its sandbox: ${oneLine(permissions.join(", "))}\n`);
   if (!(await isWanted(ports, `May ${oneLine(name)} run as root, as it is now?`, options)))
     return finish(exitCode.foundTrouble);
   list.confirm(plugin);

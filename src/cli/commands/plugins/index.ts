@@ -18,7 +18,7 @@ function printPlugins(io: Io, { plugins }: Answer<"listPlugins">): void {
     version: ({ version }) => version,
     type: ({ type }) => type,
     state: ({ enabled }) => (enabled ? "enabled" : "disabled"),
-    "beyond its sandbox": ({ permissions }) => permissions.join(", ") || "nothing",
+    permissions: ({ permissions }) => permissions.join(", ") || "none",
     description: ({ description }) => description,
   });
   for (const { name, path, fault } of plugins) {
@@ -55,17 +55,17 @@ function printChange(io: Io, { name, message, success, enabled, fault, permissio
   io.out(`${oneLine(name)}: ${oneLine(message)}\n`);
   if (!success && fault !== null) io.out(`${oneLine(fault)}\n`);
   if (success && enabled && permissions.length > 0)
-    io.out(`beyond its sandbox it ${oneLine(permissions.join(", "))}\n`);
+    io.out(`permissions beyond its sandbox: ${oneLine(permissions.join(", "))}\n`);
 }
 
 function addPluginChanges(plugins: Command, ports: CommandPorts): void {
   const shown = { isTrouble: ({ success }: { success: boolean }) => !success, print: printChange };
   const enable = plugins
     .command("enable")
-    .description("let a plugin run, as it is on disk now: shows what would be done, and asks")
+    .description("enable a plugin, as it is on disk now: shows what would be done, and asks")
     .addArgument(namedArgument("<name>", "name of the plugin", "plugin"))
     .option("--confirm", "yes, this plugin may run as root")
-    .notes("One that changes on disk stands still until it is enabled again.");
+    .notes("A plugin that changes on disk does not run until it is enabled again.");
   changeCommand(ports, enable, {
     ...shown,
     change: (client, query, name: string, { confirm = false }: { confirm?: boolean }) =>
@@ -75,7 +75,7 @@ function addPluginChanges(plugins: Command, ports: CommandPorts): void {
   });
   const disable = plugins
     .command("disable")
-    .description("do not let a plugin run, and end what of it runs")
+    .description("disable a plugin, and stop it where it runs")
     .addArgument(namedArgument("<name>", "name of the plugin", "plugin"));
   changeCommand(ports, disable, {
     ...shown,
@@ -86,12 +86,12 @@ function addPluginChanges(plugins: Command, ports: CommandPorts): void {
 function addValidateCommand(plugins: Command, ports: CommandPorts): void {
   const validate = plugins
     .command("validate")
-    .description("print every fault of a plugin folder, without the service")
+    .description("check a plugin directory without the service, and print every fault")
     .argument("[dir]", "the folder that plugin.yaml is in", ".")
     .notes(`What the service would refuse is a fault here: of the manifest with line and column, of the files, their owners and modes.
 It goes by who calls: a plugin for a service that runs as root has to be owned by root, so try that as root.
 
-Exit code: 0 no fault, 1 faults, 2 the folder could not be looked at.`);
+Exit code: 0 no fault, 1 faults, 2 the directory could not be read.`);
   valueCommand(ports, validate, {
     json: "print the report as JSON",
     make: (dir: string) => ports.local.checkPlugin(resolve(dir)),
@@ -101,7 +101,7 @@ Exit code: 0 no fault, 1 faults, 2 the folder could not be looked at.`);
       if (plugin === undefined || faults.length > 0) return;
       const { name, version, type, permissions } = plugin;
       io.out(`${oneLine(`${name} ${version} (${type})`)}: no fault\n`);
-      io.out(`beyond its sandbox it ${oneLine(permissions.join(", ") || "does nothing")}\n`);
+      io.out(`permissions beyond its sandbox: ${oneLine(permissions.join(", ") || "none")}\n`);
     },
   });
 }
@@ -123,7 +123,7 @@ function author(text: string): string {
 function addNewCommand(plugins: Command, { io, environment }: CommandPorts, taken: () => readonly string[]): void {
   plugins
     .command("new")
-    .description("make a plugin that works, with its test, to go on from")
+    .description("make a working plugin with a test, to start from")
     .argument("<name>", "its name: lower case letters, digits, _ and -")
     .addOption(required(new Option("--type <type>", "what it is").choices(pluginTypes)))
     .addOption(required(new Option("--lang <language>", "what it is written in").choices(pluginLanguages)))
