@@ -23,10 +23,21 @@ export class CommandFailed extends Error {
 /** The whole environment of every command: nothing of the caller's leaks in. */
 export const environment = { PATH: "/usr/sbin:/usr/bin:/sbin:/bin", LC_ALL: "C.UTF-8", HOME: "/nonexistent" };
 
-/** Kills a child and its process group. A process that has left the group may hold the outputs open: they are closed here. */
-export function killGroup({ pid, stdin, stdout, stderr }: ChildProcess): void {
-  for (const stream of [stdin, stdout, stderr]) stream?.destroy();
-  if (pid !== undefined) killGroupOf(pid);
+/** How long a process that was killed may take to end. */
+const endMs = 2_000;
+
+/**
+ * Kills a child and its process group. A process that has left the group may hold the outputs open: they are closed here.
+ * @param onLeft called where it does not end: one that waits in the kernel for a file system cannot be killed, and is left behind.
+ */
+export function killGroup(child: ChildProcess, onLeft: () => void): void {
+  for (const stream of [child.stdin, child.stdout, child.stderr]) stream?.destroy();
+  const late = setTimeout(() => {
+    child.unref();
+    onLeft();
+  }, endMs);
+  child.once("close", () => clearTimeout(late));
+  if (child.pid !== undefined) killGroupOf(child.pid);
 }
 
 /** Kills the process group of this leader; one that has ended is passed over. */

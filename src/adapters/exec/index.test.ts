@@ -84,6 +84,26 @@ describe("exec", () => {
     process.kill(child, "SIGKILL");
   });
 
+  it("leaves a command behind that cannot be killed, and names its process", async () => {
+    stopTime();
+    const [left, begun] = [Promise.withResolvers<number>(), Promise.withResolvers<void>()];
+    const running = script("process.stdout.write('there'); setInterval(() => {}, 1000)", {
+      timeoutMs: 60_000,
+      onOutput: () => begun.resolve(),
+      onLeft: left.resolve,
+    });
+    await begun.promise;
+    // As with one that waits in the kernel for a file system: the signal does nothing.
+    const kill = vi.spyOn(process, "kill").mockReturnValue(true);
+    vi.advanceTimersByTime(60_000);
+    vi.advanceTimersByTime(2_000);
+    await expect(running).rejects.toThrow("no end after 60000 ms, and it cannot be killed");
+    kill.mockRestore();
+    const pid = await left.promise;
+    expect(isAlive(pid)).toBe(true);
+    process.kill(pid, "SIGKILL");
+  });
+
   it("ends with its signal, and fails when the program does not exist", async () => {
     const abort = new AbortController();
     const running = script("setInterval(() => {}, 1000)", { signal: abort.signal });

@@ -19,6 +19,8 @@ export interface CommandOptions {
   readonly cwd?: string;
   /** Gets the bytes of stdout as they come, which are then not in the result. */
   readonly onOutput?: (chunk: Buffer) => void;
+  /** Called with the process of a program that cannot be killed, since the kernel waits for a file system: it is left behind. */
+  readonly onLeft?: (pid: number) => void;
 }
 
 export type Exec = (
@@ -46,7 +48,10 @@ function collector(limit: number) {
   };
 }
 
-/** Runs in a process group of its own, killed whole on timeout or abort. @throws CommandFailed when it did not end by itself. */
+/**
+ * Runs in a process group of its own, killed whole on timeout or abort; one that cannot be killed is left behind.
+ * @throws CommandFailed when it did not end by itself.
+ */
 export const exec: Exec = ([program, ...args], options = {}) => {
   const {
     timeoutMs = defaultTimeoutMs,
@@ -55,6 +60,7 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     input,
     cwd = "/",
     onOutput,
+    onLeft,
   } = options;
   return new Promise((resolve, reject) => {
     if (signal?.aborted) return reject(new CommandFailed(`cannot run ${program}: cancelled`));
@@ -67,9 +73,21 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     const stdout = collector(maxOutputBytes);
     const stderr = collector(maxOutputBytes);
     let ended: string | undefined;
+    const fail = (why: string): void =>
+      reject(
+        new CommandFailed(`cannot run ${program}: ${why}`, {
+          output: { stdout: stdout.text(), stderr: stderr.text() },
+        }),
+      );
+    const leave = (): void => {
+      if (child.pid !== undefined) onLeft?.(child.pid);
+      settle();
+      fail(`${ended}, and it cannot be killed`);
+    };
     const kill = (why: string) => {
-      ended ??= why;
-      killGroup(child);
+      if (ended !== undefined) return;
+      ended = why;
+      killGroup(child, leave);
     };
     const timer = setTimeout(() => kill(`no end after ${timeoutMs} ms`), timeoutMs);
     const onAbort = () => kill("cancelled");
@@ -84,10 +102,7 @@ export const exec: Exec = ([program, ...args], options = {}) => {
     });
     child.on("close", (code, killedBy) => {
       settle();
-      if (ended !== undefined || code === null) {
-        const output = { stdout: stdout.text(), stderr: stderr.text() };
-        return reject(new CommandFailed(`cannot run ${program}: ${ended ?? `killed by ${killedBy}`}`, { output }));
-      }
+      if (ended !== undefined || code === null) return fail(ended ?? `killed by ${killedBy}`);
       const truncated = stdout.isFull() || stderr.isFull();
       resolve({ exitCode: code, stdout: stdout.text(), stderr: stderr.text(), truncated });
     });

@@ -143,6 +143,21 @@ describe("execLines", () => {
     expect(failure instanceof CommandExited && failure.stderr.length).toBe(65536);
   });
 
+  it("leaves a command behind that cannot be killed", async () => {
+    vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout"] });
+    const caller = new AbortController();
+    const pid = Promise.withResolvers<number>();
+    const endlessAlone = "process.stdout.write('there\\n'); setInterval(() => {}, 1000)";
+    const lines = script(endlessAlone, { signal: caller.signal, onStarted: pid.resolve });
+    await lines.next();
+    const kill = vi.spyOn(process, "kill").mockReturnValue(true);
+    caller.abort();
+    vi.advanceTimersByTime(2_000);
+    await expect(lines.next()).rejects.toThrow("cancelled, and it cannot be killed");
+    kill.mockRestore();
+    process.kill(await pid.promise, "SIGKILL");
+  });
+
   it("fails with the signal that killed the command, and when the program does not exist", async () => {
     await expect(collect(script("process.kill(process.pid, 'SIGTERM')"))).rejects.toThrow(/killed by SIGTERM/);
     await expect(collect(execLines(["/nonexistent/program"]))).rejects.toThrow(

@@ -35,6 +35,7 @@ const maxStderrBytes = 64 * 1024;
 
 type Ending =
   | { readonly kind: "error"; readonly error: Error }
+  | { readonly kind: "left" }
   | { readonly kind: "exit"; readonly code: number | null; readonly killedBy: NodeJS.Signals | null };
 
 /** Starts with the first pull; backpressure slows the program. @throws CommandFailed, or CommandExited, after all lines. */
@@ -52,10 +53,9 @@ export const execLines: ExecLines = async function* ([program, ...args], options
     options.onStarted?.(pid);
     child.once("exit", () => options.onEnded?.(pid));
   }
-  const ending = new Promise<Ending>((resolve) => {
-    child.on("error", (error) => resolve({ kind: "error", error }));
-    child.on("close", (code, killedBy) => resolve({ kind: "exit", code, killedBy }));
-  });
+  const ending = Promise.withResolvers<Ending>();
+  child.on("error", (error) => ending.resolve({ kind: "error", error }));
+  child.on("close", (code, killedBy) => ending.resolve({ kind: "exit", code, killedBy }));
   const stderr: Buffer[] = [];
   let stderrRoom = maxStderrBytes;
   // Read to its end in any case: a full pipe would hold the program up.
@@ -68,8 +68,9 @@ export const execLines: ExecLines = async function* ([program, ...args], options
   let stopped: string | undefined;
   const whyStopped = (): string | undefined => stopped;
   const stop = (why: string): void => {
-    stopped ??= why;
-    killGroup(child);
+    if (stopped !== undefined) return;
+    stopped = why;
+    killGroup(child, () => ending.resolve({ kind: "left" }));
   };
   const timer = timeoutMs === undefined ? undefined : setTimeout(() => stop(`no end after ${timeoutMs} ms`), timeoutMs);
   const onAbort = (): void => stop("cancelled");
@@ -89,11 +90,12 @@ export const execLines: ExecLines = async function* ([program, ...args], options
     }
     const rest = broken === undefined && whyStopped() === undefined ? splitter.end() : [];
     if (rest.length > 0) yield rest;
-    const end = await ending;
+    const end = await ending.promise;
     hasEnded = true;
     if (end.kind === "error") {
       throw new CommandFailed(`cannot run ${program}: ${end.error.message}`, { cause: end.error });
     }
+    if (end.kind === "left") throw new CommandFailed(`cannot run ${program}: ${whyStopped()}, and it cannot be killed`);
     const why = whyStopped() ?? (end.code === null ? `killed by ${end.killedBy}` : undefined);
     if (why !== undefined) throw new CommandFailed(`cannot run ${program}: ${why}`);
     if (end.code !== null && end.code !== 0) {
