@@ -2,6 +2,7 @@ import { lookup } from "node:dns/promises";
 import { statSync } from "node:fs";
 import { dirname } from "node:path";
 import { exec } from "#adapters/exec/index.ts";
+import { lookHere } from "#adapters/exec/look.ts";
 import { describeKeyStoreLoss } from "#adapters/keystore/index.ts";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
@@ -44,7 +45,7 @@ function pluginReport(folder: string, { path, loaded }: FoundPlugin): PluginRepo
 }
 
 async function checkPlugin(folder: string): Promise<PluginReport> {
-  const folders = createPluginFolders({ dirs: [dirname(folder)], now: () => Date.now() });
+  const folders = createPluginFolders({ dirs: [dirname(folder)], now: () => Date.now(), look: lookHere });
   const found = await folders.read(folder);
   if (found === undefined) throw new Error(`cannot look at ${folder}: there is no such folder`);
   return pluginReport(folder, found);

@@ -21,6 +21,8 @@ const run = async (): Promise<number> => {
   // Root does a task for each change that the service asks for: no more is loaded than that needs.
   if (argv[2] === "task")
     return (await import("./task-command.ts")).runTaskCommand(argv.slice(3), { version, environment });
+  // Of what others control, which may never answer: this process is then left behind.
+  if (argv[2] === "look") return (await import("./look-command.ts")).runLookCommand(argv[3]);
   return (await import("./command-line.ts")).runCommandLine(version);
 };
 const code = await run();

@@ -32,6 +32,7 @@ const programEntries = (version: string): Entries => ({
   [`command-line-${version}`]: "src/command-line.ts",
   [`serve-command-${version}`]: "src/serve-command.ts",
   [`task-command-${version}`]: "src/task-command.ts",
+  [`look-command-${version}`]: "src/look-command.ts",
   [`local-commands-${version}`]: "src/local-commands.ts",
 });
 

@@ -104,6 +104,7 @@ export const parts: readonly Part[] = [
     commands: [
       long(
         "host/compromised",
+        "host/hanging-paths",
         "host/privileges-hostile",
         "host/privileges-sandbox",
         "host/root-record",

@@ -1,5 +1,6 @@
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { lookApart } from "#adapters/exec/look.ts";
 import { createPluginFolders, createPluginSandbox, openEnabledPlugins } from "#adapters/plugins/index.ts";
 import type { Config } from "#config/load.ts";
 import type { Settings } from "#config/settings.ts";
@@ -31,6 +32,7 @@ export const pluginFoldersOf = ({ plugins = {} }: Pick<Settings, "plugins">, isR
   createPluginFolders({
     dirs: plugins.dirs ?? usualDirs,
     now: systemClock.now,
+    look: lookApart,
     ...(isRunByRoot && { owner: { uid: 0 } }),
   });
 

@@ -35,7 +35,7 @@ export const UserEntry = Type.Object({
     type: ["array", "null"],
     items: AuthorizedKey,
     description:
-      "Of the files that sshd looks into for this user (`AuthorizedKeysFile`, for a connection from elsewhere), at most 100 of each; null where they cannot be read.",
+      "Of the files that sshd looks into for this user (`AuthorizedKeysFile`, for a connection from elsewhere), at most 100 of each; null where they cannot be read, or where their directory does not answer within seconds, as `not_shown` then says.",
   }),
 });
 export type UserEntry = Static<typeof UserEntry>;

@@ -12,6 +12,18 @@ export function lazy<T>(work: () => Promise<T>): () => Promise<T> {
   };
 }
 
+/** Does work once for all who ask for the same, by its key, until it ends. */
+export function createShared(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const running = new Map<string, Promise<unknown>>();
+  return <T>(key: string, work: () => Promise<T>) => {
+    const before = running.get(key) as Promise<T> | undefined;
+    if (before !== undefined) return before;
+    const result = work().finally(() => running.delete(key));
+    running.set(key, result);
+    return result;
+  };
+}
+
 /** Gives out a fixed number of slots, first come first served. */
 export function createSlots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
   const waiting: (() => void)[] = [];

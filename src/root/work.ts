@@ -1,6 +1,7 @@
 import { createAccounts } from "#adapters/accounts/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { lookApart } from "#adapters/exec/look.ts";
 import { createHostNames } from "#adapters/hostname/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
 import { createLogins } from "#adapters/logins/index.ts";
@@ -234,7 +235,8 @@ const hostSettingsWork = (parts: WorkParts): WorkOf<"host"> => ({
 });
 
 const userWork = (parts: WorkParts): WorkOf<"users"> => ({
-  "users.list": (_, { signal }) => createAccounts({ ...parts, ssh: createSshServer(parts) }).list(signal),
+  "users.list": (_, { signal }) =>
+    createAccounts({ ...parts, ssh: createSshServer(parts), look: lookApart }).list(signal),
   "users.sessions": async (_, { signal }) => ({ sessions: await createLogins(parts).sessions(signal) }),
 });
 

@@ -47,6 +47,7 @@ export const longTestsOn: readonly string[] = [
   "egress",
   "examples",
   "fixes",
+  "hanging-paths",
   "host-failures",
   "hostile-texts",
   "image-based",
@@ -104,6 +105,8 @@ const recipe = {
   sizeBytes: 6 * 1024 ** 3,
   packages: [
     "apt-utils",
+    // A file system whose program can be stopped: it gives no answer then.
+    "bindfs",
     "btrfs-progs",
     "ca-certificates",
     // Managers of other families: no package of the host itself is theirs, tests give them a tree of their own.

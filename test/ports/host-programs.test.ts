@@ -3,8 +3,10 @@ import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createAccounts } from "#adapters/accounts/index.ts";
+import { placeOf } from "#adapters/accounts/keys.ts";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import { type Exec, exec } from "#adapters/exec/index.ts";
+import { lookHere, type TakeLook } from "#adapters/exec/look.ts";
 import { createHostNames } from "#adapters/hostname/index.ts";
 import { createReboots } from "#adapters/logind/index.ts";
 import { createLogins } from "#adapters/logins/index.ts";
@@ -46,7 +48,7 @@ describe("accounts", () => {
   };
 
   it("are listed by their numbers, with no more of a key than its fingerprint, and no key through a link", async () => {
-    const { accounts } = await createAccounts({ exec: getent, ssh }).list(signal);
+    const { accounts } = await createAccounts({ exec: getent, ssh, look: lookHere }).list(signal);
     expect(accounts.map(({ name, password }) => [name, password])).toEqual([
       ["root", "set"],
       ["daemon", "locked"],
@@ -67,7 +69,7 @@ describe("accounts", () => {
 
   it("are listed with the keys in the usual files where sshd does not answer, which may not be all, with the reason", async () => {
     const deaf: SshServer = { config: () => Promise.reject(new CommandFailed("sshd timed out")) };
-    const { accounts, notShown } = await createAccounts({ exec: getent, ssh: deaf }).list(signal);
+    const { accounts, notShown } = await createAccounts({ exec: getent, ssh: deaf, look: lookHere }).list(signal);
     expect(accounts[2]).toMatchObject({ keys: [{ type: "ssh-ed25519" }], keysAre: "assumed" });
     expect(notShown).toEqual([{ what: "authorized_keys", reason: expect.stringMatching(/: sshd timed out$/) }]);
   });
@@ -76,15 +78,32 @@ describe("accounts", () => {
     const line = (uid: number): string => `u${uid}:x:${uid}:1000::${homes}/many:/bin/sh`;
     const passwd = Array.from({ length: 500 }, (_, uid) => line(uid)).join("\n");
     const many: Exec = (argv) => printing(argv[1] === "passwd" ? passwd : "")(argv);
-    const { accounts, notShown } = await createAccounts({ exec: many, ssh }).list(signal);
+    const { accounts, notShown } = await createAccounts({ exec: many, ssh, look: lookHere }).list(signal);
     expect(accounts).toHaveLength(500);
     expect(accounts.reduce((sum, { keys }) => sum + (keys?.length ?? 0), 0)).toBe(10_000);
     expect(accounts.at(-1)?.keys).toBeUndefined();
     expect(notShown).toEqual([{ what: "authorized_keys", reason: expect.stringContaining("too many") }]);
   });
 
+  it("are listed with those whose homes do not answer, without keys and named", async () => {
+    const look: TakeLook = async (wanted, input, caller) => ({
+      ...(await lookHere(wanted, input, caller)),
+      answers: new Map(),
+      silent: new Set([
+        placeOf([".ssh/authorized_keys", ".ssh/authorized_keys2"].map((file) => `${homes}/eve/${file}`)),
+      ]),
+      isWhole: false,
+    });
+    const { accounts, notShown } = await createAccounts({ exec: getent, ssh, look }).list(signal);
+    expect(accounts.map(({ keys }) => keys)).toEqual([undefined, undefined, undefined, undefined]);
+    expect(notShown.map(({ reason }) => reason)).toEqual([
+      "the directories with the keys of these do not answer: eve",
+      "so many directories do not answer that the keys of these were not read: root, daemon, mal",
+    ]);
+  });
+
   it("are unavailable where getent fails", async () => {
-    const failing = createAccounts({ exec: printing("", { exitCode: 1 }), ssh });
+    const failing = createAccounts({ exec: printing("", { exitCode: 1 }), ssh, look: lookHere });
     await expect(failing.list(signal)).rejects.toThrow(HostUnavailable);
   });
 });
@@ -123,7 +142,7 @@ describe("logins", () => {
     const logins = createLogins({ exec: silent, paths: paths() });
     const reason = "logind does not answer: Failed to connect to bus: No such file or directory";
     expect(await logins.sessions(signal)).toEqual({ reason });
-    expect(await logins.recent(10, signal)).toMatchObject({ reason: expect.stringContaining("is not there") });
+    expect(await logins.recent(10, signal)).toMatchObject({ reason: expect.stringContaining("does not exist") });
     writeFiles(at(), { "wtmp.db": "" });
     expect(await logins.recent(10, signal)).toMatchObject({ reason: expect.stringContaining("wtmpdb") });
     writeFiles(at(), { wtmp: "" });
@@ -133,7 +152,7 @@ describe("logins", () => {
   it("of lately are not read from a pipe in the place of wtmp, which nobody writes to", async () => {
     execFileSync("mkfifo", [at("wtmp")]);
     const found = await createLogins({ exec: silent, paths: paths() }).recent(10, signal);
-    expect(found).toEqual({ reason: expect.stringContaining("no regular file") });
+    expect(found).toEqual({ reason: expect.stringContaining("not a regular file") });
   });
 });
 

@@ -15,6 +15,7 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
+import { lookHere } from "#adapters/exec/look.ts";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
 import { directoryPerTest } from "./support/directories.ts";
@@ -40,7 +41,7 @@ function write(folder: string, manifest: readonly string[] = []): void {
   writeFileSync(join(folder, "run"), "#!/bin/sh\necho hello\n", { mode: 0o755 });
 }
 const open = (now: () => number = Date.now): PluginFolders =>
-  createPluginFolders({ dirs: [dir(), dir("second")], now });
+  createPluginFolders({ dirs: [dir(), dir("second")], now, look: lookHere });
 const digestOf = (found: FoundPlugin | undefined): string | undefined =>
   found !== undefined && "digest" in found.loaded ? found.loaded.digest : undefined;
 const faultOf = (found: FoundPlugin | undefined): string =>
@@ -373,7 +374,7 @@ describe("trust in a plugin folder", () => {
   it("takes its own user's for a service that is not root", async () => {
     write(at("one"));
     const uid = process.getuid?.() ?? 0;
-    const other = createPluginFolders({ dirs: [dir()], now: Date.now, owner: { uid: uid + 1 } });
+    const other = createPluginFolders({ dirs: [dir()], now: Date.now, look: lookHere, owner: { uid: uid + 1 } });
     const fault = faultOf(await other.read(at("one")));
     if (uid === 0) expect(fault).toBe("no fault");
     else expect(fault).toMatch(/belongs to user/);

@@ -5,8 +5,9 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { describe, expect, it } from "vitest";
 import { startDetached } from "#adapters/exec/detached.ts";
 import { exec } from "#adapters/exec/index.ts";
+import { parseStat } from "#adapters/exec/process-stat.ts";
 import { createTaskLauncher } from "#adapters/operations/launcher.ts";
-import { isAlive, ownProcess, parseStat } from "#adapters/operations/process.ts";
+import { isAlive, ownProcess } from "#adapters/operations/process.ts";
 import type { TaskLauncher } from "#domain/ports/operations.ts";
 import { directoryPerTest } from "./support/directories.ts";
 

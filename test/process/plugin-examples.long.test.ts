@@ -2,6 +2,7 @@ import { chmodSync, cpSync, existsSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { lookHere } from "#adapters/exec/look.ts";
 import { createPluginFolders } from "#adapters/plugins/folders.ts";
 import { runProgram, runSteward } from "./support/program.ts";
 import { createWorkspace } from "./support/workspace.ts";
@@ -29,7 +30,7 @@ if (missing.length > 0)
   process.stdout.write(`skipped: some tests of example plugins: missing: ${missing.join(", ")}\n`);
 const passed = missing.length === 0 || process.env["CI"] === "true" ? "OK" : "OK \\(skipped=\\d+\\)";
 
-const folders = () => createPluginFolders({ dirs: [parent], now: () => Date.now() });
+const folders = () => createPluginFolders({ dirs: [parent], now: () => Date.now(), look: lookHere });
 
 describe("the example plugins", () => {
   it("are of each type", async () => {

@@ -11,6 +11,7 @@ import {
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { parse } from "yaml";
+import { lookHere } from "#adapters/exec/look.ts";
 import { createPluginFolders } from "#adapters/plugins/folders.ts";
 import { makePlugin, pluginLanguages } from "#cli/commands/plugins/scaffold.ts";
 import { type PluginType, pluginTypes } from "#contract/plugins.ts";
@@ -34,7 +35,7 @@ const combinations = pluginTypes.flatMap((type) => pluginLanguages.map((language
 const basics = { type: "check", language: "node", author: "Ada", parent } as const;
 
 const load = (path: string): Promise<FoundPlugin | undefined> =>
-  createPluginFolders({ dirs: [parent], now: () => Date.now() }).read(path);
+  createPluginFolders({ dirs: [parent], now: () => Date.now(), look: lookHere }).read(path);
 const manifestOf = async (path: string) => {
   const found = await load(path);
   if (found === undefined || !("manifest" in found.loaded)) throw new Error(`no plugin: ${JSON.stringify(found)}`);

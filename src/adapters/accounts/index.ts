@@ -1,67 +1,65 @@
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { readRegularFile } from "#adapters/files/index.ts";
+import type { Looked, TakeLook } from "#adapters/exec/look.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import type { Account, Accounts, AuthorizedKey } from "#domain/ports/accounts.ts";
+import type { Account, AccountList, Accounts, AuthorizedKey } from "#domain/ports/accounts.ts";
 import type { SshConfig, SshServer } from "#domain/ports/network.ts";
 import { createSlots } from "#kernel/async.ts";
-import { errorMessage, isNotFound } from "#kernel/errors.ts";
-import { parseAuthorizedKeys } from "./authorized-keys.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { type PasswdRow, parseGroups, parsePasswd, parseShadow } from "./databases.ts";
 import { type KeyFiles, keyFilesOf } from "./key-files.ts";
+import { keysOfFiles, placeOf } from "./keys.ts";
 
 const mostAccounts = 10_000;
-const mostHomes = 1000;
+const mostPlaces = 1000;
 /** How many accounts sshd is asked about: each takes it some milliseconds. */
 const mostAsked = 200;
 /** Of all accounts: those who have many must not keep the list of the others from being told. */
 const mostKeys = 10_000;
-const mostKeyBytes = 256 * 1024;
+/** Accounts whose keys are not shown, in a reason. */
+const mostNamed = 20;
 /** getent: the database cannot be enumerated, or has none of what was asked for. */
 const soft = [0, 2, 3];
 
 const cannotList = (why: string, cause?: unknown): HostUnavailable =>
   new HostUnavailable(`cannot list the users of the host: ${why}`, { missing: "getent", retryable: true }, cause);
 
-/** Undefined where one of the files cannot be read. One who owns the home chooses what is there: only keys are read of it. */
-function keysIn(files: readonly string[]): readonly AuthorizedKey[] | undefined {
-  const keys: AuthorizedKey[] = [];
-  for (const file of files) {
-    if (!file.startsWith("/") || file.includes("\0")) continue;
-    try {
-      const { content } = readRegularFile(file, { maxBytes: mostKeyBytes, followsLinks: false });
-      keys.push(...parseAuthorizedKeys(content.toString("utf8")));
-    } catch (error) {
-      if (!isNotFound(error)) return undefined;
-    }
-  }
-  return keys;
+type LookedPlaces = Looked<readonly AuthorizedKey[] | null>;
+
+function createKeys({ answers }: LookedPlaces) {
+  let shown = 0;
+  return (files: readonly string[]): readonly AuthorizedKey[] | undefined => {
+    if (files.length === 0) return [];
+    const keys = answers.get(placeOf(files)) ?? undefined;
+    if (shown + (keys?.length ?? 0) > mostKeys) return undefined;
+    shown += keys?.length ?? 0;
+    return keys;
+  };
 }
 
-/** Homes of several accounts, such as `/nonexistent`, are looked at once. */
-function createHomes() {
-  const seen = new Map<string, readonly AuthorizedKey[] | undefined>();
-  let shown = 0;
-  let isCut = false;
-  return {
-    isCut: (): boolean => isCut,
-    keysOf(files: readonly string[]): readonly AuthorizedKey[] | undefined {
-      const place = files.join("\0");
-      if (!seen.has(place)) {
-        if (seen.size >= mostHomes) {
-          isCut = true;
-          return undefined;
-        }
-        seen.set(place, keysIn(files));
-      }
-      const keys = seen.get(place);
-      shown += keys?.length ?? 0;
-      if (shown <= mostKeys) return keys;
-      isCut = true;
-      shown -= keys?.length ?? 0;
-      return undefined;
-    },
-  };
+const namesIn = (accounts: readonly Account[]): string => {
+  const names = accounts.map(({ name }) => name);
+  const more = names.length - mostNamed;
+  return `${names.slice(0, mostNamed).join(", ")}${more > 0 ? ` and ${more} more` : ""}`;
+};
+
+/** Why accounts have no keys, beside those whose files cannot be read. */
+function notShownKeys(
+  accounts: readonly (Account & { readonly place: string })[],
+  { answers, silent, isWhole }: LookedPlaces,
+): AccountList["notShown"] {
+  const what = "authorized_keys";
+  const without = accounts.filter(({ keys }) => keys === undefined);
+  const hanging = without.filter(({ place }) => silent.has(place));
+  const others = without.filter(({ place }) => !silent.has(place) && answers.get(place) !== null);
+  const reasons = [
+    ...(hanging.length > 0 ? [`the directories with the keys of these do not answer: ${namesIn(hanging)}`] : []),
+    ...(others.length > 0 && !isWhole
+      ? [`so many directories do not answer that the keys of these were not read: ${namesIn(others)}`]
+      : []),
+    ...(others.length > 0 && isWhole ? ["there are too many files or keys"] : []),
+  ];
+  return reasons.map((reason) => ({ what, reason }));
 }
 
 /** Where sshd looks for the keys of each: a `Match` block may name other files for a user or a group. */
@@ -88,7 +86,15 @@ async function findKeyFiles(
 }
 
 /** The host's getent, and the files that its sshd names. Password states and the keys of others take root. */
-export function createAccounts({ exec, ssh }: { readonly exec: Exec; readonly ssh: SshServer }): Accounts {
+export function createAccounts({
+  exec,
+  ssh,
+  look,
+}: {
+  readonly exec: Exec;
+  readonly ssh: SshServer;
+  readonly look: TakeLook;
+}): Accounts {
   const getent = async (database: string, signal: AbortSignal) => {
     const { exitCode, stdout, stderr, truncated } = await exec(["getent", database], { signal }).catch(
       (error: unknown) => {
@@ -109,19 +115,23 @@ export function createAccounts({ exec, ssh }: { readonly exec: Exec; readonly ss
       const all = [...new Map(parsePasswd(passwd.text).map((row) => [row.name, row])).values()];
       const rows = all.sort((one, other) => one.uid - other.uid).slice(0, mostAccounts);
       const filesOf = await findKeyFiles(rows, ssh, signal);
-      const homes = createHomes();
-      const reasons = new Set<string>();
-      const toAccount = (row: PasswdRow): Account => {
+      const found = rows.map((row) => ({ row, of: filesOf(row) }));
+      // Those of several accounts, such as below `/nonexistent`, are read once.
+      const places = [...new Map(found.map(({ of: { files } }) => [placeOf(files), files])).values()];
+      const looked = await look(keysOfFiles, { places: places.slice(0, mostPlaces), mostKeys }, signal);
+      const keysOf = createKeys(looked);
+      const accounts = found.map(({ row, of: { files, keysAre } }) => {
         const { password, expiresAt } = shadow.get(row.name) ?? { password: "unknown", expiresAt: null };
-        const { files, keysAre, reasons: ofKeys } = filesOf(row);
-        for (const reason of ofKeys) reasons.add(reason);
-        return { ...row, groups: groupsOf(row), password, expiresAt, keys: homes.keysOf(files), keysAre };
-      };
+        return { ...row, groups: groupsOf(row), password, expiresAt, keys: keysOf(files), keysAre };
+      });
       const isCut = passwd.truncated || groups.truncated || all.length > mostAccounts;
-      const accounts = rows.map(toAccount);
+      const reasons = new Set(found.flatMap(({ of }) => of.reasons));
       const notShown = [
         ...(isCut ? [{ what: "users", reason: `there are more than ${accounts.length}` }] : []),
-        ...(homes.isCut() ? [{ what: "authorized_keys", reason: "there are too many homes or keys" }] : []),
+        ...notShownKeys(
+          accounts.map((account, index) => ({ ...account, place: placeOf(found[index]?.of.files ?? []) })),
+          looked,
+        ),
         ...[...reasons].map((reason) => ({ what: "authorized_keys", reason })),
       ];
       return { accounts, notShown };

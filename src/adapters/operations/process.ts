@@ -1,9 +1,8 @@
-import { readFileSync } from "node:fs";
 import { readBootId } from "#adapters/boot-id/index.ts";
+import { isRunning, statOf } from "#adapters/exec/process-stat.ts";
 import { type ErrorCode, isErrorCode } from "#contract/errors.ts";
 import { type OperationError, type OperationStatus, operationStatuses } from "#contract/operation-entry.ts";
 import type { OperationSpec, OperationState, ProcessIdentity } from "#domain/ports/operations.ts";
-import { isProcessGone, orUndefinedSync } from "#kernel/errors.ts";
 import { isRecord, isString, parseJsonObject } from "#kernel/values.ts";
 
 const isCount = (value: unknown): value is number => Number.isSafeInteger(value) && Number(value) >= 0;
@@ -66,31 +65,11 @@ export function parseAnswer(text: string): KeptAnswer | undefined {
   return { id, fingerprint, at, answer: { status, headers: Object.fromEntries(known), body } };
 }
 
-export interface ProcessStat {
-  readonly state: string;
-  readonly startTicks: number;
-}
-
-/** The name of the program, in brackets, may hold anything, brackets included, so the rest is counted from the last one. */
-export function parseStat(text: string): ProcessStat | undefined {
-  const fields = text.slice(text.lastIndexOf(")") + 2).split(" ");
-  const [state] = fields;
-  // Field 22 of the file; the state is field 3.
-  const startTicks = Number(fields[19]);
-  return state === undefined || !isCount(startTicks) ? undefined : { state, startTicks };
-}
-
-const statOf = (pid: number): ProcessStat | undefined =>
-  orUndefinedSync(() => parseStat(readFileSync(`/proc/${pid}/stat`, "utf8")), isProcessGone);
-
 export function ownProcess(): ProcessIdentity {
   const stat = statOf(process.pid);
   if (stat === undefined) throw new Error("cannot tell this process from others: /proc does not show it");
   return { pid: process.pid, startTicks: stat.startTicks, bootId: readBootId() };
 }
 
-export function isAlive({ pid, startTicks, bootId: boot }: ProcessIdentity): boolean {
-  const stat = statOf(pid);
-  if (stat === undefined || stat.startTicks !== startTicks || stat.state === "Z" || stat.state === "X") return false;
-  return readBootId() === readBootId(boot);
-}
+export const isAlive = ({ bootId: boot, ...process }: ProcessIdentity): boolean =>
+  isRunning(process) && readBootId() === readBootId(boot);

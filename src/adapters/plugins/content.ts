@@ -82,11 +82,15 @@ export function listContent(folder: string, owner: Owner, onFault = throwFault):
 }
 
 export const signatureOf = (entries: readonly Entry[]): string =>
-  JSON.stringify(
-    entries.map(({ path, stat: { dev, ino, mode, uid, size, mtimeNs, ctimeNs } }) =>
-      [path, dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(" "),
-    ),
-  );
+  createHash("sha256")
+    .update(
+      JSON.stringify(
+        entries.map(({ path, stat: { dev, ino, mode, uid, size, mtimeNs, ctimeNs } }) =>
+          [path, dev, ino, mode, uid, size, mtimeNs, ctimeNs].join(" "),
+        ),
+      ),
+    )
+    .digest("hex");
 
 export const newestChange = (entries: readonly Entry[]): number =>
   Math.max(...entries.map(({ stat }) => Number(stat.ctimeMs)));

@@ -1,219 +1,99 @@
-import { lstatSync, readdirSync, statSync } from "node:fs";
-import { basename, dirname, join, resolve } from "node:path";
-import { isExecutable } from "#adapters/files/index.ts";
-import type { FoundPlugin, PluginFolders, PluginManifest } from "#domain/ports/plugins.ts";
-import { errorMessage, isNotFound } from "#kernel/errors.ts";
-import { beginningOf, digestOf, listContent, newestChange, signatureOf } from "./content.ts";
-import {
-  faultText,
-  type ManifestReading,
-  manifestName,
-  maxManifestBytes,
-  oneLine,
-  printable,
-  readManifest,
-} from "./manifest.ts";
-import { Distrusted, isPlain, type Owner, requireReachable, requireTrustedFile, requireTrustedWay } from "./trust.ts";
-import { programFolders } from "./words.ts";
+import { basename, dirname, resolve } from "node:path";
+import type { Looked, TakeLook } from "#adapters/exec/look.ts";
+import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
+import { errorMessage } from "#kernel/errors.ts";
+import { faulty, isShown, type PluginAnswer, pluginsOfFolders, self } from "./inspect.ts";
+import { manifestName } from "./manifest.ts";
+import type { Owner } from "./trust.ts";
 
 /** A change may come in the same moment of the file system's clock as the one before it, and is then not seen by its time. */
 const settledMs = 2_000;
 
-const describeFault = (error: unknown): string => oneLine(errorMessage(error));
+const noAnswer = "its file system gives no answer";
+const notRead = "so many others give no answer that it was not read";
 
-const maxFirstLine = 256;
-
-/** Whoever may change what reads a script decides what it does. */
-function requireInterpreter(interpreter: string, program: string, owner: Owner): void {
-  if (!isExecutable(interpreter))
-    throw new Distrusted(`${program} is run by ${interpreter}, which is not there (install it)`);
-  try {
-    requireTrustedFile(interpreter, owner);
-  } catch (error) {
-    if (!(error instanceof Distrusted)) throw error;
-    throw new Distrusted(`${program} is run by ${interpreter}: ${error.message}`, { cause: error });
-  }
+interface LookedPlugins extends Looked<PluginAnswer> {
+  /** Why nothing was read. */
+  readonly why?: string;
 }
 
-const soughtBy = (words: readonly string[]): string | undefined =>
-  words.find((word) => !word.startsWith("-") && !word.includes("="));
-
-/** A script has to name its interpreter: the system would guess. @throws Distrusted */
-function requireStartable(program: string, owner: Owner): void {
-  const beginning = beginningOf(program, maxFirstLine);
-  if (beginning.subarray(0, 4).equals(Buffer.from("\x7fELF", "latin1"))) return;
-  const [firstLine = ""] = beginning.toString("latin1").split("\n");
-  const [, interpreter, rest = ""] = /^#![ \t]*(\/[^ \t\r]+)([^\r]*)/.exec(firstLine) ?? [];
-  if (interpreter === undefined) {
-    throw new Distrusted(
-      `${program} is neither a program nor a script whose first line says what runs it (#!/usr/bin/python3)`,
-    );
-  }
-  if (firstLine.endsWith("\r"))
-    throw new Distrusted(`${program} has the line ends of another system (dos2unix ${program})`);
-  requireInterpreter(interpreter, program, owner);
-  const sought = basename(interpreter) === "env" ? soughtBy(rest.split(/[ \t]+/).filter(Boolean)) : undefined;
-  if (sought === undefined) return;
-  const found = sought.includes("/") ? sought : programFolders.map((folder) => join(folder, sought)).find(isExecutable);
-  if (found === undefined) throw new Distrusted(`${program} is run by ${sought}, which is not there (install it)`);
-  requireInterpreter(found, program, owner);
-}
-
-function requireProgram({ command: [program], permissions }: PluginManifest, folder: string, owner: Owner): void {
-  let stat: ReturnType<typeof lstatSync>;
-  try {
-    stat = lstatSync(program);
-  } catch (error) {
-    if (!isNotFound(error)) throw error;
-    throw new Distrusted(`${program}, its exec, is not there`, { cause: error });
-  }
-  if (!stat.isFile()) throw new Distrusted(`${program}, its exec, is not a file itself`);
-  if ((stat.mode & 0o100) === 0)
-    throw new Distrusted(`${program}, its exec, may not be executed (chmod a+rx ${program})`);
-  requireStartable(program, owner);
-  // Only root can take on another user.
-  if (owner.uid !== 0 || permissions.user === "root") return;
-  requireReachable(folder);
-  if ((stat.mode & 0o005) !== 0o005) {
-    throw new Distrusted(`${program} is closed to the user that the plugin runs as (chmod o+rx ${program})`);
-  }
-}
-
-function readingOf(folder: string): ManifestReading {
-  const path = join(folder, manifestName);
-  const bytes = beginningOf(path, maxManifestBytes + 1);
-  if (bytes.length > maxManifestBytes) throw new Distrusted(`${path} is longer than 64 KiB`);
-  return readManifest(bytes.toString("utf8"), folder);
-}
-
-const isShown = (name: string): boolean => !name.startsWith(".");
-const isThere = (path: string): boolean => lstatSync(path, { throwIfNoEntry: false }) !== undefined;
-const self = (): Owner => ({ uid: process.getuid?.() ?? 0 });
-
-const oddPath = "the path of its folder has other characters than A-Z a-z 0-9 . _ @ + , ~ - (rename it)";
-const isLink = (path: string): string => `${path} is a link (put the folder itself there)`;
-
-export function inspectPlugin(path: string, owner: Owner = self()): readonly string[] {
-  const faults: string[] = [];
-  const look = (work: () => void): void => {
-    try {
-      work();
-    } catch (error) {
-      faults.push(describeFault(error));
-    }
-  };
-  if (!isPlain(path)) faults.push(oddPath);
-  if (lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) faults.push(isLink(path));
-  look(() => requireTrustedWay(path, owner));
-  look(() => void listContent(path, owner, (fault) => faults.push(describeFault(fault))));
-  look(() => {
-    if (!isThere(join(path, manifestName))) throw new Distrusted(`${path} has no ${manifestName}`);
-    const reading = readingOf(path);
-    if ("faults" in reading) faults.push(...reading.faults);
-    else requireProgram(reading.manifest, path, owner);
-  });
-  return faults;
-}
+const unread = (error: unknown): LookedPlugins => ({
+  answers: new Map(),
+  silent: new Set(),
+  isWhole: false,
+  why: errorMessage(error),
+});
 
 interface Kept {
   readonly signature: string;
-  readonly reading: ManifestReading;
   readonly found: FoundPlugin;
+}
+
+/** The first of each name is used. */
+function withoutRepetitions(all: readonly FoundPlugin[]): readonly FoundPlugin[] {
+  const firsts = new Map<string, string>();
+  return all.map((plugin) => {
+    if (!("manifest" in plugin.loaded)) return plugin;
+    const first = firsts.get(plugin.name);
+    if (first === undefined) {
+      firsts.set(plugin.name, plugin.path);
+      return plugin;
+    }
+    const { type } = plugin.loaded.manifest.role;
+    const fault = `${first} has this name too, and comes first (change name in ${plugin.path}/${manifestName})`;
+    return { ...plugin, loaded: { fault, type } };
+  });
 }
 
 export function createPluginFolders(ports: {
   readonly dirs: readonly string[];
   readonly now: () => number;
+  readonly look: TakeLook;
   readonly owner?: Owner;
 }): PluginFolders {
-  const { now, owner = self() } = ports;
+  const { now, look, owner = self() } = ports;
   const dirs = ports.dirs.map((dir) => resolve(dir));
   const kept = new Map<string, Kept>();
+  const { signal } = new AbortController();
 
-  const load = (path: string): FoundPlugin => {
-    requireTrustedWay(path, owner);
-    const entries = listContent(path, owner);
-    const signature = signatureOf(entries);
-    const before = kept.get(path);
-    const isSame = before?.signature === signature;
-    const reading = isSame ? before.reading : readingOf(path);
-    if ("faults" in reading) {
-      const { faults, type, name = basename(path) } = reading;
-      return { path, name, loaded: { fault: faultText(faults), type } };
+  const lookAt = async (wanted: {
+    readonly dirs: readonly string[];
+    readonly paths: readonly string[];
+  }): Promise<LookedPlugins> => {
+    const askedAt = now();
+    const known = Object.fromEntries([...kept].map(([path, { signature }]) => [path, signature]));
+    const looked = await look(pluginsOfFolders, { ...wanted, owner, known }, signal).catch(unread);
+    for (const [path, answer] of looked.answers) {
+      const { signature, newestMs = askedAt, found } = answer ?? {};
+      if (answer === null || found !== undefined) kept.delete(path);
+      if (signature !== undefined && found !== undefined && askedAt - newestMs > settledMs)
+        kept.set(path, { signature, found });
     }
-    const { manifest } = reading;
-    try {
-      // What runs it is outside of the folder, and may have changed by itself.
-      requireProgram(manifest, path, owner);
-    } catch (error) {
-      return { path, name: manifest.name, loaded: { fault: describeFault(error), type: manifest.role.type } };
-    }
-    if (isSame) return before.found;
-    const found = { path, name: manifest.name, loaded: { manifest, digest: digestOf(path, entries) } };
-    if (signatureOf(listContent(path, owner)) !== signature) {
-      throw new Distrusted(`${path} changed while it was read (try again)`);
-    }
-    if (now() - newestChange(entries) > settledMs) kept.set(path, { signature, reading, found });
-    return found;
+    return looked;
   };
 
-  const faulty = (path: string, fault: string): FoundPlugin => {
-    return { path, name: basename(path), loaded: { fault, type: undefined } };
-  };
-
-  const look = (path: string): FoundPlugin | undefined => {
-    try {
-      if (!isPlain(path)) return faulty(path.split("/").map(printable).join("/"), oddPath);
-      const stat = lstatSync(path);
-      if (stat.isSymbolicLink()) {
-        const isFolder = statSync(path, { throwIfNoEntry: false })?.isDirectory() ?? true;
-        return isFolder ? faulty(path, isLink(path)) : undefined;
-      }
-      if (!stat.isDirectory()) return undefined;
-      return load(path);
-    } catch (error) {
-      kept.delete(path);
-      if (isNotFound(error) && !isThere(path)) return undefined;
-      if (isNotFound(error) && !isThere(join(path, manifestName)))
-        return faulty(path, `${path} has no ${manifestName}`);
-      return faulty(path, describeFault(error));
-    }
-  };
-
-  const below = (dir: string): readonly (() => FoundPlugin | undefined)[] => {
-    try {
-      const names = readdirSync(dir).filter(isShown);
-      return names.sort().map((name) => () => look(join(dir, name)));
-    } catch (error) {
-      return isNotFound(error) ? [] : [() => faulty(dir, describeFault(error))];
-    }
+  /** Undefined for what is no plugin. */
+  const foundIn = ({ answers, silent, why }: LookedPlugins, path: string): FoundPlugin | undefined => {
+    const answer = answers.get(path);
+    if (answer === null) return undefined;
+    if (answer !== undefined) return answer.found ?? kept.get(path)?.found;
+    const name = kept.get(path)?.found.name ?? basename(path);
+    return { ...faulty(path, silent.has(path) ? noAnswer : (why ?? notRead)), name };
   };
 
   return {
     async find() {
-      const firsts = new Map<string, string>();
-      const found: FoundPlugin[] = [];
-      for (const lookNext of dirs.flatMap(below)) {
-        const plugin = lookNext();
-        await new Promise<void>((done) => setImmediate(done));
-        if (plugin === undefined) continue;
-        const first = firsts.get(plugin.name);
-        if (!("manifest" in plugin.loaded)) found.push(plugin);
-        else if (first === undefined) {
-          firsts.set(plugin.name, plugin.path);
-          found.push(plugin);
-        } else {
-          const { type } = plugin.loaded.manifest.role;
-          const fault = `${first} has this name too, and comes first (change name in ${plugin.path}/${manifestName})`;
-          found.push({ ...plugin, loaded: { fault, type } });
-        }
-      }
-      return found;
+      const looked = await lookAt({ dirs, paths: [] });
+      const found = dirs.flatMap((dir) => {
+        const below = [...looked.answers.keys(), ...looked.silent].filter((path) => dirname(path) === dir);
+        return [...below.sort(), dir].flatMap((path) => foundIn(looked, path) ?? []);
+      });
+      return withoutRepetitions(found);
     },
-    read(path) {
+    async read(path) {
       // What is not found is not read by its path either: whoever asks for it need not be who put it away there.
       const isOurs = dirs.includes(dirname(path)) && isShown(basename(path));
-      return Promise.resolve(isOurs ? look(path) : undefined);
+      return isOurs ? foundIn(await lookAt({ dirs: [], paths: [path] }), path) : undefined;
     },
   };
 }

@@ -7,7 +7,8 @@ import { createUnitSandbox, type NotEnded } from "./unit.ts";
 
 export { type ConfirmedPlugin, openConfirmedPlugins } from "./confirmed.ts";
 export { openEnabledPlugins, readEnabledPlugins } from "./enabled.ts";
-export { createPluginFolders, inspectPlugin } from "./folders.ts";
+export { createPluginFolders } from "./folders.ts";
+export { inspectPlugin } from "./inspect.ts";
 
 /** Sends a datagram to loopback from a unit that may send none: says `EPERM` where systemd keeps its word. */
 const trial = `const socket = require("node:dgram").createSocket("udp4");

@@ -1,4 +1,5 @@
 import { createAccounts } from "#adapters/accounts/index.ts";
+import { lookApart } from "#adapters/exec/look.ts";
 import { createLogins } from "#adapters/logins/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import type { PartContext } from "#app/part.ts";
@@ -30,7 +31,7 @@ export function buildAccountsPart(
   const { traced, rootSide, logs } = ports;
   const logins = createLogins(traced);
   if (rootSide === undefined) {
-    const accounts = createAccounts({ ...traced, ssh: createSshServer(traced) });
+    const accounts = createAccounts({ ...traced, ssh: createSshServer(traced), look: lookApart });
     return createAccountsPart({ clock, logs, accounts, logins });
   }
   const { request } = rootSide;

@@ -13,6 +13,7 @@ import {
 } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { lookHere } from "#adapters/exec/look.ts";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import type { Random } from "../../support/random.ts";
 import { expectThat, type FuzzTarget } from "../target.ts";
@@ -176,7 +177,7 @@ export const target: FuzzTarget = {
         mkdirSync(dir, { mode: 0o755 });
         build(dir, input);
         now += 1;
-        const found = await createPluginFolders({ dirs: [dir], now: () => now }).find();
+        const found = await createPluginFolders({ dirs: [dir], now: () => now, look: lookHere }).find();
         for (const { path, name, loaded } of found) {
           if ("fault" in loaded) {
             expectThat(
@@ -203,7 +204,7 @@ export const target: FuzzTarget = {
           expectThat(readFileSync(exec).length > 0, `${exec} is empty`);
           expectThat(inspectPlugin(path).length === 0, `it is used, and has faults: ${inspectPlugin(path).join("; ")}`);
         }
-        const again = await createPluginFolders({ dirs: [dir], now: () => now }).find();
+        const again = await createPluginFolders({ dirs: [dir], now: () => now, look: lookHere }).find();
         expectThat(JSON.stringify(again) === JSON.stringify(found), "it is read otherwise a second time");
         for (const { path, loaded } of found) {
           if (!("digest" in loaded)) continue;
@@ -211,7 +212,7 @@ export const target: FuzzTarget = {
           writeFileSync(join(path, `new-${createHash("sha256").update(path).digest("hex").slice(0, 8)}`), "", {
             mode: 0o644,
           });
-          const after = await createPluginFolders({ dirs: [dir], now: () => now }).read(path);
+          const after = await createPluginFolders({ dirs: [dir], now: () => now, look: lookHere }).read(path);
           const digest = after !== undefined && "digest" in after.loaded ? after.loaded.digest : undefined;
           expectThat(digest !== undefined && digest !== loaded.digest, `a new file in ${path} does not show`);
         }

@@ -1,4 +1,5 @@
 import { exec } from "#adapters/exec/index.ts";
+import { lookHere } from "#adapters/exec/look.ts";
 import { createPluginFolders, createPluginSandbox } from "#adapters/plugins/index.ts";
 import type { PluginAnswer, PluginWork } from "./plugins.ts";
 
@@ -11,7 +12,7 @@ process.once("SIGTERM", () => abort.abort());
 async function answer(): Promise<PluginAnswer> {
   const onNotEnded = ({ error }: { readonly error: unknown }): void => void process.stderr.write(`${String(error)}\n`);
   const sandbox = createPluginSandbox({ exec, hidden: ["/var/lib/steward"], onNotEnded });
-  const found = await createPluginFolders({ dirs: [dir], now: Date.now }).read(`${dir}/${folder}`);
+  const found = await createPluginFolders({ dirs: [dir], now: Date.now, look: lookHere }).read(`${dir}/${folder}`);
   if (found === undefined) return { fault: "there is no such folder" };
   if ("fault" in found.loaded) return { fault: found.loaded.fault };
   const { manifest, digest } = found.loaded;

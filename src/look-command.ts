@@ -1,0 +1,16 @@
+import { keysOfFiles } from "#adapters/accounts/keys.ts";
+import { type Look, serveLook } from "#adapters/exec/look.ts";
+import { pluginsOfFolders } from "#adapters/plugins/inspect.ts";
+
+/** Looks that this program takes in a process of its own, by their names. */
+const looks: Readonly<Record<string, () => void>> = Object.fromEntries(
+  [keysOfFiles, pluginsOfFolders].map((look) => [look.name, () => serveLook(look as Look<unknown, unknown>)]),
+);
+
+/** `steward look NAME`, which this program runs itself. @returns the exit code. */
+export function runLookCommand(name = ""): number {
+  const serve = looks[name];
+  if (serve === undefined) return 2;
+  serve();
+  return 0;
+}
