@@ -2,6 +2,7 @@ import { Ajv } from "ajv";
 import { ownSchemas } from "#contract/schema.ts";
 import { describeSchemaFault } from "#contract/schema-fault.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { PluginUnconfirmed } from "#domain/plugins/confirmation.ts";
 import { errorSummary, toError } from "#kernel/errors.ts";
 import type { RootRequest } from "./protocol.ts";
@@ -14,6 +15,21 @@ const ajv = new Ajv({ ...ownSchemas, verbose: true });
 export function refuse(why: string): never {
   throw new DomainError("VALIDATION_ERROR", `cannot do what was requested: ${why}`);
 }
+
+/** How long a read may take to end when it is told to. */
+const endMs = 20_000;
+
+const hangs = (task: RootTask): HostUnavailable =>
+  new HostUnavailable(`cannot finish ${task}: something on the host gives no answer`, {
+    missing: "answer",
+    retryable: true,
+  });
+
+const hanging = (task: RootTask, signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    const onAbort = (): void => void setTimeout(() => reject(hangs(task)), endMs);
+    signal.addEventListener("abort", onAbort, { once: true });
+  });
 
 const rejection = (signal: AbortSignal): Promise<never> =>
   new Promise((_, reject) => signal.addEventListener("abort", () => reject(toError(signal.reason)), { once: true }));
@@ -67,7 +83,8 @@ export async function answerRequest(
     begin();
   };
   try {
-    const output = await work({ signal, announce });
+    const working = work({ signal, announce });
+    const output = await (rootTasks[task].effect === "read" ? Promise.race([working, hanging(task, signal)]) : working);
     if (isBegun) record({ id, request: task, phase: "done" });
     return output;
   } catch (error) {

@@ -133,6 +133,26 @@ it("four requests at a time are sent to the privileged side", async () => {
   expect(served).toBe(10);
 });
 
+it("reads that root does not finish are given up by their callers, and hold up no change", async () => {
+  const hanging: (() => void)[] = [];
+  const { request } = await root(async (socket, messages) => {
+    const { value } = await messages.next();
+    if ((value as { task: string }).task === "users.list") await new Promise<void>((resolve) => hanging.push(resolve));
+    sendMessage(socket, { output: {} });
+  });
+  const callers = Array.from({ length: 6 }, () => new AbortController());
+  const reads = callers.map((caller) => request("users.list", {}, caller.signal));
+  const ends = Promise.allSettled(reads);
+  await expect.poll(() => hanging.length).toBe(4);
+  for (const caller of callers) caller.abort(new Error("given up"));
+  expect((await ends).map((end) => end.status)).toEqual(Array.from({ length: 6 }, () => "rejected"));
+  await request("packages.refresh", {}, never);
+  // Not more of them than that wait on root's side, however many ask.
+  expect(hanging).toHaveLength(4);
+  for (const end of hanging) end();
+  expect(await request("packages.restart_needs", {}, never)).toEqual({});
+});
+
 it("a fix is planned and carried out over one connection", async () => {
   let connections = 0;
   const { openFix, written } = await root(async (socket, messages) => {

@@ -9,15 +9,16 @@ import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { OperationStore, TaskLauncher } from "#domain/ports/operations.ts";
-import { createSlots } from "#kernel/async.ts";
+import { createSlots, untilAborted } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { errnoCode } from "#kernel/errors.ts";
+import { errnoCode, toError } from "#kernel/errors.ts";
 import { isRecord } from "#kernel/values.ts";
 import { fromWire, isWireError } from "./errors.ts";
 import { places, safeModeName } from "./places.ts";
 import { maxAnswerBytes, proceed, type RootRequest, readMessages, sendMessage } from "./protocol.ts";
 import {
   type FixFound,
+  isRootTask,
   operationTask,
   type RootTask,
   type RootTaskInput,
@@ -46,7 +47,10 @@ export interface RootSide {
   readonly openFix: (checkId: string, signal: AbortSignal) => Promise<RootFix>;
 }
 
-/** How many requests are sent at a time. The socket admits more, so that processes that are just ending are no obstacle. */
+/**
+ * How many requests are sent at a time, of those that only read and of those that change something: what reads may hang, and is no
+ * obstacle to a change. The socket admits more, so that processes that are just ending are no obstacle.
+ */
 const requestsAtOnce = 4;
 /** Of fixes, which wait for hooks and so for other requests. */
 const fixesAtOnce = 6;
@@ -69,7 +73,9 @@ class RootUnanswered extends HostUnavailable {
       ? `nothing listens on ${places.socket} (systemctl start steward-task.socket)`
       : code === "EACCES"
         ? `${places.socket} does not belong to this user`
-        : "its process ended without an answer (journalctl -u steward-task.socket -u 'steward-task@*' says why)";
+        : toError(error).name === "TimeoutError"
+          ? "no answer in time"
+          : "its process ended without an answer (journalctl -u steward-task.socket -u 'steward-task@*' says why)";
     super(`cannot request ${task} from root: ${reason}`, { missing: "privileged side", retryable: true });
   }
 }
@@ -101,10 +107,13 @@ function openExchange(path: string, request: RootRequest): Exchange {
       return value;
     },
     proceed: () => sendMessage(socket, proceed),
-    /** Waits for the end of root's process: two of them are not to do the same at the same time. */
+    /**
+     * Waits for the end of root's process: two of them are not to do the same at the same time. That of a read may hang, and so many
+     * are not to hang that none is left for a change: it is waited for as long as it takes.
+     */
     async close() {
       socket.end();
-      const late = setTimeout(() => socket.destroy(), graceMs);
+      const late = isRead(task) ? undefined : setTimeout(() => socket.destroy(), graceMs);
       await readToEnd(messages);
       await isClosed;
       clearTimeout(late);
@@ -128,6 +137,8 @@ async function during<T>(signal: AbortSignal, { close }: Exchange, work: () => P
   }
 }
 
+const isRead = (task: string): boolean => isRootTask(task) && rootTasks[task].effect === "read";
+
 const withLimit = (signal: AbortSignal, task: RootTask): AbortSignal =>
   AbortSignal.any([signal, AbortSignal.timeout(rootTaskTimeoutMs(task) + graceMs)]);
 
@@ -147,23 +158,38 @@ export function createRootRequests({
   readonly path?: string;
   readonly onWrite?: OnWrite;
 }): Pick<RootSide, "request" | "openFix"> & { readonly runOperation: (id: string) => Promise<void> } {
-  const inTurn = createSlots(requestsAtOnce);
+  const readInTurn = createSlots(requestsAtOnce);
+  const changeInTurn = createSlots(requestsAtOnce);
   const fixInTurn = createSlots(fixesAtOnce);
   const newId = (): string => `request-${randomBytes(16).toString("hex")}`;
 
-  const request: RequestRoot = (task, input, signal) =>
-    inTurn(async () => {
-      signal.throwIfAborted();
-      const id = newId();
-      const onUnanswered = rootTasks[task].effect === "write" ? onWrite(id, task) : undefined;
-      const exchange = openExchange(path, { id, task, input });
-      try {
-        const answer = during(withLimit(signal, task), exchange, exchange.next);
-        return (await answer.catch(reporting(onUnanswered)))["output"] as RootTaskOutput<typeof task>;
-      } finally {
-        await exchange.close();
-      }
+  const ask = async <T extends RootTask>(
+    task: T,
+    input: RootTaskInput<T>,
+    signal: AbortSignal,
+  ): Promise<RootTaskOutput<T>> => {
+    signal.throwIfAborted();
+    const id = newId();
+    const onUnanswered = isRead(task) ? undefined : onWrite(id, task);
+    const exchange = openExchange(path, { id, task, input });
+    try {
+      const answer = during(signal, exchange, exchange.next);
+      return (await answer.catch(reporting(onUnanswered)))["output"] as RootTaskOutput<T>;
+    } finally {
+      await exchange.close();
+    }
+  };
+
+  const request: RequestRoot = (task, input, signal) => {
+    if (!isRead(task)) return changeInTurn(() => ask(task, input, withLimit(signal, task)));
+    const limited = withLimit(signal, task);
+    return untilAborted(
+      readInTurn(() => ask(task, input, limited)),
+      limited,
+    ).catch((error: unknown) => {
+      throw limited.aborted && !signal.aborted ? new RootUnanswered(task, error) : error;
     });
+  };
 
   const openFix = async (checkId: string, signal: AbortSignal): Promise<RootFix> => {
     const opened = Promise.withResolvers<RootFix>();

@@ -148,5 +148,7 @@ export async function serveRequest(ports: Parameters<typeof serveConnection>[1])
     message = { error: toWire(error) };
   }
   await finish(connection, message);
+  // An exit would wait for threads that are still in a call, and that may be for ever.
+  if (process.getActiveResourcesInfo().some((name) => name.startsWith("FSReq"))) process.kill(process.pid, "SIGKILL");
   return "done";
 }
