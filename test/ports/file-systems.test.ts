@@ -1,6 +1,8 @@
-import { execFileSync } from "node:child_process";
+import { execFileSync, spawn } from "node:child_process";
+import { once } from "node:events";
 import { describe, expect, it } from "vitest";
 import { systemClock } from "#adapters/clock/index.ts";
+import { leftBehind } from "#adapters/exec/left-behind.ts";
 import { createFileSystems } from "#adapters/procfs/file-systems.ts";
 import { createMountTable, parseSwaps } from "#adapters/procfs/mount-table.ts";
 import { FileSystemsUnseen } from "#domain/ports/storage.ts";
@@ -115,6 +117,17 @@ describe("file systems of a mount table", () => {
       clock.advance(5_000),
     ]);
     expect(await fileSystems.list(signal)).toMatchObject([{ path: "/" }]);
+  });
+
+  it("do not ask a disk again for which a process waits that cannot be killed", async () => {
+    writeMounts("/", "/usr");
+    const waiting = spawn("/usr/bin/sleep", ["1000"]);
+    leftBehind.add("/usr", waiting.pid ?? 0);
+    const list = () => on().list(signal);
+    await expect(list()).rejects.toThrow("cannot look at /usr: its disk did not answer in 5 s");
+    waiting.kill("SIGKILL");
+    await once(waiting, "exit");
+    expect((await list()).map(({ path }) => path)).toEqual(["/", "/usr"]);
   });
 
   it("name the disk that answers with an error", async () => {

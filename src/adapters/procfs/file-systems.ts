@@ -1,5 +1,5 @@
 import { readFileSync } from "node:fs";
-import { realpath, stat } from "node:fs/promises";
+import { realpath } from "node:fs/promises";
 import { type FileSystems, FileSystemsUnseen, type MountedFileSystem } from "#domain/ports/storage.ts";
 import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -7,11 +7,11 @@ import { errnoCode, isNotFound, isPermissionDenied, orUndefined } from "#kernel/
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { type HostMounts, readHostMounts } from "./host-mounts.ts";
 import { parseReadOnlyPaths } from "./mountinfo.ts";
-import { answerTimeoutMs, askSizes, isShutDown, shared } from "./sizes.ts";
+import { answerTimeoutMs, askIsFile, askIsShutDown, askSizes, NoAnswer } from "./sizes.ts";
 
 const fstab = "/etc/fstab";
 
-/** A remote file system without its server never answers, so these are left out; a hung disk holds one thread. */
+/** A remote file system without its server never answers, so these are left out; what hangs holds one process. */
 export function createFileSystems(ports: {
   readonly clock: Pick<Clock, "sleep">;
   readonly procDir?: string;
@@ -19,8 +19,6 @@ export function createFileSystems(ports: {
   readonly isWhole?: boolean;
 }): FileSystems {
   const { clock, procDir = "/proc", isWhole = false } = ports;
-  const askIsShutDown = shared(isShutDown);
-  const askIsFile = shared(async (path) => !(await stat(path)).isDirectory());
 
   const filesAmong = async (
     paths: readonly string[],
@@ -83,6 +81,7 @@ export function createFileSystems(ports: {
       if (found === undefined) return [];
       return [{ path, device: source, type, isMeantReadOnly, ...found }];
     } catch (error) {
+      if (error instanceof NoAnswer) return late() ?? [];
       // Below a folder that is closed to this process.
       if (isPermissionDenied(error)) return unseen(path);
       const code = errnoCode(error);

@@ -7,7 +7,7 @@ import { errnoCode, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { isOwnOfSystem, isRemote } from "./data-mounts.ts";
 import { readHostMounts } from "./host-mounts.ts";
 import { createMountLookup, decodeEscapes, type Mount } from "./mountinfo.ts";
-import { answerTimeoutMs, askSizes } from "./sizes.ts";
+import { answerTimeoutMs, askSizes, NoAnswer } from "./sizes.ts";
 
 /** File systems through which the kernel and programs talk, which hold nothing. */
 const withoutData = new Set([
@@ -76,6 +76,7 @@ export function createMountTable(ports: {
       return await withinTime<MountedVolume["sizes"]>(clock, answerTimeoutMs, signal, () => askSizes(path), late);
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof NoAnswer) return late();
       const code = errnoCode(error);
       if (code === undefined) throw error;
       if (isPermissionDenied(error)) return "it is below a directory that is closed to this service";

@@ -1,41 +1,73 @@
-import { stat, statfs } from "node:fs/promises";
+import { CommandFailed } from "#adapters/exec/command.ts";
+import { exec } from "#adapters/exec/index.ts";
+import { leftBehind } from "#adapters/exec/left-behind.ts";
 import type { FileSystemSizes } from "#domain/ports/disks.ts";
+import { createShared } from "#kernel/async.ts";
 import { errnoCode } from "#kernel/errors.ts";
 
 /** For so long a file system may take to say how full it is. */
 export const answerTimeoutMs = 5_000;
 
+/** What GNU's stat(1) says in the locale C. */
+const codes: readonly (readonly [text: string, code: string])[] = [
+  ["Permission denied", "EACCES"],
+  ["Operation not permitted", "EPERM"],
+  ["No such file or directory", "ENOENT"],
+  ["Not a directory", "ENOTDIR"],
+  ["Input/output error", "EIO"],
+  ["Transport endpoint is not connected", "ENOTCONN"],
+  ["Stale file handle", "ESTALE"],
+];
+
+export class NoAnswer extends Error {
+  override readonly name = "NoAnswer";
+}
+
+/** By stat(1): a thread of this process that waits for a disk could not be left behind. @throws NoAnswer, or Error with the system's `code`. */
+async function stat(path: string, ...options: readonly string[]): Promise<string> {
+  const silent = (cause?: unknown): NoAnswer => new NoAnswer(`cannot look at ${path}: no answer`, { cause });
+  if (leftBehind.paths().includes(path)) throw silent();
+  const onLeft = (pid: number): void => leftBehind.add(path, pid);
+  // Those who ask have stopped waiting by then.
+  const limits = { timeoutMs: 2 * answerTimeoutMs, onLeft };
+  const { exitCode, stdout, stderr } = await exec(["stat", ...options, "--", path], limits).catch((error: unknown) => {
+    throw error instanceof CommandFailed ? silent(error) : error;
+  });
+  if (exitCode === 0) return stdout.trim();
+  const message = stderr.trim();
+  const code = codes.find(([text]) => message.endsWith(text))?.[1];
+  throw Object.assign(new Error(`cannot look at ${path}: ${message}`), code && { code });
+}
+
 async function readSizes(path: string): Promise<FileSystemSizes> {
-  const { frsize, blocks, bfree, bavail, files, ffree } = await statfs(path);
+  const text = await stat(path, "--file-system", "--format=%S %b %f %a %c %d");
+  const [blockBytes = 0, blocks = 0, free = 0, available = 0, inodes = 0, freeInodes = 0] = text.split(" ").map(Number);
   return {
-    totalBytes: blocks * frsize,
-    freeBytes: bfree * frsize,
-    availableBytes: bavail * frsize,
-    totalInodes: files,
-    freeInodes: ffree,
+    totalBytes: blocks * blockBytes,
+    freeBytes: free * blockBytes,
+    availableBytes: available * blockBytes,
+    totalInodes: inodes,
+    freeInodes,
   };
 }
 
-export function shared<T>(ask: (path: string) => Promise<T>): (path: string) => Promise<T> {
-  const asked = new Map<string, Promise<T>>();
-  return (path) => {
-    const before = asked.get(path);
-    if (before !== undefined) return before;
-    const answer = ask(path).finally(() => asked.delete(path));
-    asked.set(path, answer);
-    return answer;
-  };
-}
+const share = createShared();
 
-/** One for the whole process: of a disk that hangs all who ask wait for one thread. */
-export const askSizes = shared(readSizes);
+/** One for the whole process: of a disk that hangs all who ask wait for one process. */
+export const askSizes = (path: string): Promise<FileSystemSizes> => share(`sizes ${path}`, () => readSizes(path));
+
+const askKind = (path: string): Promise<string> =>
+  share(`kind ${path}`, () => stat(path, "--dereference", "--format=%F"));
+
+export const askIsFile = async (path: string): Promise<boolean> => (await askKind(path)) !== "directory";
 
 /** XFS lets nobody in once it has shut itself down after an error; its line in the list of mounts stays as it was. */
-export const isShutDown = (path: string): Promise<boolean> =>
-  stat(path).then(
-    () => false,
-    (error: unknown) => {
-      if (errnoCode(error) === "EIO") return true;
-      throw error;
-    },
-  );
+export const askIsShutDown = async (path: string): Promise<boolean> => {
+  try {
+    await askKind(path);
+    return false;
+  } catch (error) {
+    if (errnoCode(error) === "EIO") return true;
+    throw error;
+  }
+};
