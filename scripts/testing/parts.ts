@@ -69,6 +69,7 @@ export const parts: readonly Part[] = [
         "host/updates-signatures",
         "host/updates-signatures-pacman",
         "host/updates-zypper",
+        "ports/apt-lists",
       ),
       wider("ports/snapshot-backend"),
     ],

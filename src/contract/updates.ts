@@ -26,7 +26,9 @@ export const UpdateCheck = Type.Object({
   held: Type.Array(Type.String(), { description: "Packages that are kept from being updated." }),
   package_manager: Type.String({ description: "`apt`, `dnf`, `zypper` or `pacman`." }),
   security_known: Type.Boolean({ description: "Whether the package manager tells security updates from others." }),
-  checked_at: NullableTimestamp("When the lists of packages were last brought up to date; null when there are none."),
+  checked_at: NullableTimestamp(
+    "When the lists of packages were last brought up to date, by the oldest of them; null when there are none.",
+  ),
   cache_age_seconds: NullableInteger("How long ago that was."),
   requires_reboot: Type.Boolean({ description: "Whether an earlier update waits for a reboot." }),
   requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),

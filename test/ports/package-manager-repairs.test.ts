@@ -26,7 +26,7 @@ function onPrograms(answers: { simulate?: Answer; act?: () => Answer } = {}, boo
   const acted: string[][] = [];
   const clock = createFakeClock();
   const answer = (argv: readonly string[]): CommandResult => {
-    const isQuestion = argv.includes("--simulate") || argv.includes("--print-uris");
+    const isQuestion = ["--simulate", "--print-uris", "/usr/bin/apt-config"].some((word) => argv.includes(word));
     if (!isQuestion) acted.push([...argv]);
     const told = isQuestion ? (answers.simulate ?? { stdout: simulated }) : answers.act?.();
     return {
@@ -38,7 +38,7 @@ function onPrograms(answers: { simulate?: Answer; act?: () => Answer } = {}, boo
     };
   };
   const exec: Exec = (argv) => Promise.resolve(argv).then(answer);
-  const locks = { frontendLock: join(root, "a"), databaseLock: join(root, "b"), listsLock: join(root, "c") };
+  const locks = { frontendLock: join(root, "a"), databaseLock: join(root, "b"), lists: root };
   const repairs = apt.open({
     needsReboot: () => Promise.resolve(false),
     exec,

@@ -199,8 +199,11 @@ export interface PackageManager {
   readonly updates: (signal: AbortSignal) => Promise<AvailableUpdates>;
   /** Pending security updates by the lists on disk, of held packages too; undefined where the lists do not tell. */
   readonly security: (signal: AbortSignal) => Promise<readonly SecurityUpdate[] | undefined>;
-  /** When the lists were last known to be fresh, epoch milliseconds; undefined where there are none. */
-  readonly refreshedAt: () => Promise<number | undefined>;
+  /**
+   * When the lists were last known to be fresh, epoch milliseconds, by the oldest of them; undefined where there are none.
+   * @param of only those of security archives, where these have lists of their own; undefined then where one never answered.
+   */
+  readonly refreshedAt: (of?: "security") => Promise<number | undefined>;
   readonly release: (signal: AbortSignal) => Promise<SystemRelease | undefined>;
   /** @throws PackagesLocked; Error when a list cannot be loaded. */
   readonly refresh: (progress: Progress, signal: AbortSignal) => Promise<void>;

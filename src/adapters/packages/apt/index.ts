@@ -18,7 +18,8 @@ import { createDetails } from "./details.ts";
 import { historyLog, readHistory } from "./history.ts";
 import { createHolds } from "./holds.ts";
 import { createOldKernels } from "./kernels.ts";
-import { createOffers, createUpdates, markOfSources } from "./offers.ts";
+import { createLists, type Lists } from "./lists.ts";
+import { createOffers, createSecurity, markOfSources } from "./offers.ts";
 import { aptOutput } from "./output.ts";
 import { createAptPackageFiles } from "./package-files.ts";
 import { createSimulate } from "./plan.ts";
@@ -115,15 +116,17 @@ function createCatalog(ports: {
   readonly database: ReturnType<typeof createDatabase>;
   readonly present: () => Promise<readonly PresentPackage[]>;
   readonly paths: AptPaths;
+  readonly lists: Lists;
   readonly history?: string;
 }): PackageCatalog {
-  const { exec, database, paths, history = historyLog } = ports;
+  const { exec, database, paths, lists, history = historyLog } = ports;
   return {
     search: createSearchIndex({
       exec,
       paths,
+      lists,
       native: async () => nativeArchitecture((await database()).entries),
-      mark: async () => `${(await database()).mark}\n${await markOfSources(paths)}`,
+      mark: async () => `${(await database()).mark}\n${await markOfSources(paths, lists)}`,
     }),
     ...createDetails(ports),
     history: (signal) => readHistory(history, exec, signal),
@@ -159,11 +162,12 @@ function createApt(ports: AptPorts): PackageManager {
   const locks = createLockTable();
   const transact = createTransactions({ ...ports, locks, reader: aptOutput });
   const marks = createMarks(keptFolder(ports));
-  const offers = createOffers({ exec, database, paths, stateDir });
+  const lists = createLists({ exec, paths });
+  const { refreshedAt } = lists;
+  const offers = createOffers({ exec, database, paths, lists, stateDir });
   const faults = createFaults({ exec, database, locks, paths, clock });
-  const { security, refreshedAt } = createUpdates({ offers, paths });
   const simulate = createSimulate({ exec, database, offers, preferences: files?.preferences ?? hostPreferences });
-  const release = createRelease(files?.release);
+  const release = createRelease(lists.folder, files?.release);
   const staleUnits = createStaleUnits(files?.proc);
 
   const present = (): Promise<readonly PresentPackage[]> =>
@@ -203,15 +207,16 @@ function createApt(ports: AptPorts): PackageManager {
     files: createAptPackageFiles({ ...ports, transact, present }),
     installed,
     oldKernels: kernels,
-    catalog: createCatalog({ exec, database, present, paths, ...(files && { history: files.history }) }),
+    catalog: createCatalog({ exec, database, present, paths, lists, ...(files && { history: files.history }) }),
 
     faults,
-    security,
+    security: createSecurity(offers),
     refreshedAt,
 
     updates: createAvailable({ offers, database, refreshedAt }),
     release,
-    refresh: (progress, signal) => orLocked(() => refreshLists({ exec, transact: reporting(progress), paths }, signal)),
+    refresh: (progress, signal) =>
+      orLocked(() => refreshLists({ transact: reporting(progress), paths, lists }, signal)),
     ...createRepairs({ exec, transact, paths }),
     async simulate(request, signal) {
       const plan = await simulate.plan(request, signal);

@@ -5,7 +5,6 @@ import {
   renameSync,
   rmSync,
   statSync,
-  symlinkSync,
   utimesSync,
   writeFileSync,
 } from "node:fs";
@@ -14,7 +13,7 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { Exec } from "#adapters/exec/index.ts";
 import { createDatabase } from "./database.ts";
-import { createOffers, listsAt } from "./offers.ts";
+import { createOffers } from "./offers.ts";
 import { aptPaths } from "./words.ts";
 
 const signal = new AbortController().signal;
@@ -80,6 +79,7 @@ function startProcess(parts: { stateDir?: string; meanwhile?: () => void; instal
     exec,
     database: createDatabase(where),
     paths: where,
+    lists: { folder: () => Promise.resolve(where.lists) },
     stateDir,
     now: () => Date.now() + laterMs,
   });
@@ -163,72 +163,5 @@ describe("offers", () => {
       expect(await versions()).toEqual([["1", "9", "stable-security"]]);
       expect(asked.sort()).toEqual(["sources", "versions"]);
     }
-  });
-});
-
-describe("package lists", () => {
-  let folder: string;
-
-  beforeEach(() => {
-    folder = mkdtempSync(join(tmpdir(), "steward-lists-test-"));
-    mkdirSync(join(folder, "lists"));
-  });
-
-  afterEach(() => rmSync(folder, { recursive: true }));
-
-  describe("the age of the lists", () => {
-    const at = () => listsAt({ lists: join(folder, "lists"), refreshStamp: join(folder, "stamp") });
-    const list = (name: string): string => join(folder, "lists", name);
-    let last = 0;
-    /** The kernel sets the time of a change; no program does. Each has a later one. */
-    const touch = (name: string): number => {
-      let at = last;
-      while (at <= last) {
-        writeFileSync(list(name), "");
-        at = statSync(list(name)).ctimeMs;
-      }
-      last = at;
-      return at;
-    };
-
-    it("is unknown where there are no lists", async () => {
-      mkdirSync(list("partial"));
-      mkdirSync(list("auxfiles"));
-      touch("lock");
-      expect(await at()).toBe(undefined);
-      rmSync(list("."), { recursive: true });
-      expect(await at()).toBe(undefined);
-    });
-
-    it("is that of the source that was left alone for longest", async () => {
-      const first = touch("one.example_dists_stable_InRelease");
-      const second = touch("two.example_._Release");
-      touch("three.example_dists_stable-security_InRelease");
-      touch("one.example_dists_stable_main_binary-amd64_Packages");
-      expect(await at()).toBe(first);
-      touch("one.example_dists_stable_InRelease");
-      expect(await at()).toBe(second);
-    });
-
-    it("ignores sources on disks and in directories, of which nothing is fetched", async () => {
-      touch("_srv_packages_._Release");
-      touch("Debian%20GNU_Linux%2012_dists_bookworm_Release");
-      symlinkSync("/srv/packages/Release", list("_srv_other_._InRelease"));
-      const fetched = touch("one.example_dists_stable_InRelease");
-      expect(await at()).toBe(fetched);
-    });
-
-    it("is that of the directory where no source has a server", async () => {
-      touch("_srv_packages_._Release");
-      utimesSync(list("."), 1_000, 1_000);
-      expect(await at()).toBe(1_000_000);
-    });
-
-    it("is no older than the last refresh that succeeded completely", async () => {
-      touch("one.example_dists_stable_InRelease");
-      writeFileSync(join(folder, "stamp"), "");
-      utimesSync(join(folder, "stamp"), 4_000_000_000, 4_000_000_000);
-      expect(await at()).toBe(4_000_000_000_000);
-    });
   });
 });

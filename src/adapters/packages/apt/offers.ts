@@ -1,12 +1,11 @@
-import { lstat, readdir, stat } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { askWhole } from "../common/asking.ts";
 import { marksOf, rememberByMark } from "../common/marks.ts";
 import { type DpkgDatabase, type DpkgEntry, nativeArchitecture, wordFor } from "./database.ts";
+import type { Lists } from "./lists.ts";
 import { createKeptAnswers } from "./offers-kept.ts";
 import { failureReason } from "./output.ts";
 import {
@@ -43,23 +42,24 @@ interface Looked {
 }
 
 /** A string that changes when what apt offers may. */
-export const markOfSources = (paths: AptPaths): Promise<string> =>
-  marksOf([paths.lists, ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
+export const markOfSources = async (paths: AptPaths, lists: Pick<Lists, "folder">): Promise<string> =>
+  marksOf([await lists.folder(), ...paths.settings, join(dirname(paths.status), "arch"), machineId]);
 
 /** What could be updated, asked of apt and remembered until its lists, its settings or what is installed change. */
 export function createOffers(ports: {
   readonly exec: Exec;
   readonly database: () => Promise<DpkgDatabase>;
   readonly paths: AptPaths;
+  readonly lists: Pick<Lists, "folder">;
   readonly stateDir?: string | undefined;
   /** Epoch milliseconds, by the clock that files have their times from. */
   readonly now?: () => number;
 }): (signal: AbortSignal) => Promise<readonly Offer[]> {
-  const { exec, database, paths, stateDir, now = Date.now } = ports;
+  const { exec, database, paths, lists, stateDir, now = Date.now } = ports;
   const answers = stateDir === undefined ? undefined : createKeptAnswers(join(stateDir, "packages"));
   const remembered = rememberByMark<readonly Offer[]>();
 
-  const markSources = (): Promise<string> => markOfSources(paths);
+  const markSources = (): Promise<string> => markOfSources(paths, lists);
   const markInstalled = async (): Promise<string> =>
     `${await marksOf([paths.status, paths.updates])}\n${await markSources()}`;
 
@@ -126,38 +126,12 @@ export function createOffers(ports: {
   };
 }
 
-const isList = (name: string): boolean => !["lock", "partial", "auxfiles"].includes(name);
-
-/** The Release files of sources that have a server: of folders (`_srv_…`) and disks (`Debian%20…`) nothing is fetched. */
-const isFetchedRelease = (name: string): boolean => /^[^_%]+_.*_?(?:In)?Release$/.test(name);
-
-/** When all sources were last refreshed, epoch ms: apt touches the Release file of each source that answered as it should. */
-export async function listsAt({
-  lists,
-  refreshStamp,
-}: Pick<AptPaths, "lists" | "refreshStamp">): Promise<number | undefined> {
-  const names = ((await orUndefined(readdir(lists))) ?? []).filter(isList);
-  if (names.length === 0) return undefined;
-  const releases = names.filter(isFetchedRelease).map((name) => orUndefined(lstat(join(lists, name))));
-  const touched = (await Promise.all(releases)).flatMap((file) => (file === undefined ? [] : [file.ctimeMs]));
-  const modified = async (path: string): Promise<number> => (await orUndefined(stat(path)))?.mtimeMs ?? 0;
-  const fetched = touched.length > 0 ? Math.min(...touched) : await modified(lists);
-  return Math.max(fetched, await modified(refreshStamp));
-}
-
-export function createUpdates(ports: {
-  readonly offers: (signal: AbortSignal) => Promise<readonly Offer[]>;
-  readonly paths: AptPaths;
-}): Pick<PackageManager, "security" | "refreshedAt"> {
-  const { offers, paths } = ports;
-  return {
-    async security(signal) {
-      const pending = (await offers(signal)).filter(({ suites }) => suites.length > 0);
-      return pending.map(({ entry: { name, architecture, version, want }, candidate, suites }) => {
-        return { name, architecture, installed: version, candidate, suites, isHeld: want === "hold" };
-      });
-    },
-
-    refreshedAt: () => listsAt(paths),
+/** Pending security updates. */
+export const createSecurity =
+  (offers: (signal: AbortSignal) => Promise<readonly Offer[]>): PackageManager["security"] =>
+  async (signal) => {
+    const pending = (await offers(signal)).filter(({ suites }) => suites.length > 0);
+    return pending.map(({ entry: { name, architecture, version, want }, candidate, suites }) => {
+      return { name, architecture, installed: version, candidate, suites, isHeld: want === "hold" };
+    });
   };
-}

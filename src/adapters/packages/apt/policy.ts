@@ -78,7 +78,12 @@ export function parsePolicies(text: string): readonly PackagePolicy[] {
 }
 
 /** Debian's and Ubuntu's own, what Ubuntu keeps up for longer, and derivatives that name their suite the same way. */
-const isSecurity = ({ archive, codename, label, origin }: PackageFile): boolean =>
+export const isSecurity = ({
+  archive,
+  codename,
+  label,
+  origin,
+}: Pick<PackageFile, "archive" | "codename" | "label" | "origin">): boolean =>
   archive.endsWith("-security") ||
   codename.endsWith("-security") ||
   label === "Debian-Security" ||

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { fetchedReleases, olderReleases, refreshFailure } from "./refresh-problems.ts";
+import { refreshFailure } from "./refresh-problems.ts";
 
 const ignored = "E: Some index files failed to download. They have been ignored, or old ones used instead.\n";
 
@@ -76,30 +76,5 @@ describe("lists that could not be brought up to date", () => {
     expect(refreshFailure("E: Could not open lock file\n", 100)).toContain("Could not open lock file");
     expect(refreshFailure("", 100)).toBe("exit code 100");
     fc.assert(fc.property(fc.string(), (text) => refreshFailure(text, 1) !== ""));
-  });
-});
-
-describe("a source that gives what is older than before", () => {
-  const output =
-    "Hit:1 http://one.example stable InRelease\nGet:2 http://user@two.example:81/a_b ./ InRelease [769 B]\nGet:3 https://three.example/debian/ stable-security Release [1 kB]\nGet:4 file:/srv/x ./ Release [1 kB]\nGet:5 http://two.example:81/a_b ./ Packages [1 kB]\n";
-  const two = "two.example:81_a%5fb_._InRelease";
-  const three = "three.example_debian_dists_stable-security_Release";
-
-  it("is found by the file among the lists", () => {
-    expect(fetchedReleases(output).map(({ file }) => file)).toEqual([two, three]);
-  });
-
-  it("is one whose file did not change although it was fetched", () => {
-    const before = new Map([
-      [two, "1"],
-      [three, "1"],
-      ["one.example_dists_stable_InRelease", "1"],
-    ]);
-    expect(olderReleases(output, before, before)).toEqual([
-      "http://user@two.example:81/a_b ./",
-      "https://three.example/debian/ stable-security",
-    ]);
-    expect(olderReleases(output, before, new Map([...before, [two, "2"], [three, "2"]]))).toEqual([]);
-    expect(olderReleases(output, new Map(), new Map([[two, "1"]]))).toEqual([]);
   });
 });

@@ -55,35 +55,3 @@ export function refreshFailure(text: string, exitCode: number): string {
   const more = problems.length - told.length;
   return [...told, ...(more > 0 ? [`and ${more} more`] : []), "the old package lists stay in use"].join("; ");
 }
-
-export interface FetchedRelease {
-  readonly source: string;
-  readonly file: string;
-}
-
-/** As apt writes what is special in an address. */
-const escapeAddress = (text: string): string =>
-  text.replaceAll(/[^-a-zA-Z0-9.,:;+/()?'`]/gu, (character) =>
-    Buffer.from(character).toString("hex").replace(/../g, "%$&"),
-  );
-
-export function fetchedReleases(text: string): readonly FetchedRelease[] {
-  return [
-    ...text.matchAll(/^Get:\d+ ((?:https?|ftp|tor\+https?|mirror\+https?):\/\/\S+) (\S+) ((?:In)?Release)\b/gm),
-  ].map(([, address = "", suite = "", name = ""]) => {
-    const folder = address.replace(/\/$/, "").replace(/^[^:]+:\/\/(?:[^/@]*@)?/, "");
-    const path = suite.endsWith("/") ? suite : `dists/${suite}/`;
-    return { source: `${address} ${suite}`, file: escapeAddress(`${folder}/${path}${name}`).replaceAll("/", "_") };
-  });
-}
-
-/** Sources whose Release file is older than the known one: a mirror that lags behind, or somebody who withholds updates. */
-export function olderReleases(
-  text: string,
-  before: ReadonlyMap<string, string>,
-  after: ReadonlyMap<string, string>,
-): readonly string[] {
-  return fetchedReleases(text)
-    .filter(({ file }) => before.has(file) && before.get(file) === after.get(file))
-    .map(({ source }) => source);
-}

@@ -26,11 +26,25 @@ MD5Sum:
 `;
 
   it("is parsed from the head of its file", () => {
-    const expected = { origin: "Debian", codename: "bookworm", version: "12.8", date: "2024-11-09" };
+    const expected = {
+      origin: "Debian",
+      label: "Debian",
+      archive: "stable",
+      codename: "bookworm",
+      version: "12.8",
+      date: "2024-11-09",
+    };
     expect(parseReleaseHead(head)).toEqual(expected);
     const signed = `-----BEGIN PGP SIGNED MESSAGE-----\nHash: SHA256\n\n${head}`;
     expect(parseReleaseHead(signed)).toEqual(expected);
-    expect(parseReleaseHead("SHA256:\nVersion: 99\n")).toEqual({ origin: "", codename: "", version: "", date: "" });
+    expect(parseReleaseHead("SHA256:\nVersion: 99\n")).toEqual({
+      origin: "",
+      label: "",
+      archive: "",
+      codename: "",
+      version: "",
+      date: "",
+    });
     fc.assert(fc.property(fc.string(), (any) => void [parseReleaseHead(any), parseOsRelease(any)]));
   });
 
@@ -66,12 +80,11 @@ base-files (12.4+deb12u7) bookworm; urgency=medium
 
   it("is newer only by the distribution's own lists, of what is installed", async () => {
     const files = {
-      lists: folder,
       osRelease: join(folder, "os-release"),
       debianVersion: join(folder, "debian_version"),
       changelog: join(folder, "changelog.gz"),
     };
-    const release = createRelease(files);
+    const release = createRelease(() => Promise.resolve(folder), files);
     expect(await release()).toBeUndefined();
     writeFileSync(files.osRelease, 'ID=debian\nVERSION_ID="12"\nVERSION_CODENAME=bookworm\n');
     writeFileSync(files.debianVersion, "12.7\n");

@@ -9,6 +9,9 @@ import { orUndefined } from "#kernel/errors.ts";
 
 export interface ReleaseHead {
   readonly origin: string;
+  readonly label: string;
+  /** The suite, as policies call it. */
+  readonly archive: string;
   readonly codename: string;
   readonly version: string;
   readonly date: string;
@@ -19,7 +22,14 @@ export function parseReleaseHead(text: string): ReleaseHead {
   const field = (name: string): string => new RegExp(`^${name}:[ \t]*(.*)$`, "m").exec(head)?.[1]?.trim() ?? "";
   const time = Date.parse(field("Date"));
   const date = Number.isNaN(time) ? "" : toDay(time);
-  return { origin: field("Origin"), codename: field("Codename"), version: field("Version"), date };
+  return {
+    origin: field("Origin"),
+    label: field("Label"),
+    archive: field("Suite"),
+    codename: field("Codename"),
+    version: field("Version"),
+    date,
+  };
 }
 
 export function parseOsRelease(text: string): ReadonlyMap<string, string> {
@@ -51,7 +61,6 @@ export function changelogOf(text: string, version: string): string {
 const unzip = promisify(gunzip);
 
 const hostFiles = {
-  lists: "/var/lib/apt/lists",
   osRelease: "/etc/os-release",
   debianVersion: "/etc/debian_version",
   changelog: "/usr/share/doc/base-files/changelog.gz",
@@ -59,11 +68,16 @@ const hostFiles = {
 
 export type ReleaseFiles = { readonly [name in keyof typeof hostFiles]: string };
 
-export function createRelease(files: ReleaseFiles = hostFiles): () => Promise<SystemRelease | undefined> {
+/** @param lists their directory. */
+export function createRelease(
+  lists: () => Promise<string>,
+  files: ReleaseFiles = hostFiles,
+): () => Promise<SystemRelease | undefined> {
   const heads = async (): Promise<readonly ReleaseHead[]> => {
-    const names = (await orUndefined(readdir(files.lists))) ?? [];
+    const folder = await lists();
+    const names = (await orUndefined(readdir(folder))) ?? [];
     const releases = names.filter((name) => /_(In)?Release$/.test(name));
-    return (await Promise.all(releases.map((name) => readTextOrEmpty(join(files.lists, name))))).map(parseReleaseHead);
+    return (await Promise.all(releases.map((name) => readTextOrEmpty(join(folder, name))))).map(parseReleaseHead);
   };
 
   const changelog = async (version: string): Promise<string> => {

@@ -1,15 +1,13 @@
-import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
 import type { MissingPlan } from "#domain/ports/packages.ts";
-import { orUndefined } from "#kernel/errors.ts";
 import { demandSamePlan } from "../common/asking.ts";
-import { marksOf } from "../common/marks.ts";
 import type { Repairs } from "../common/ports.ts";
 import type { Transact } from "../common/transactions.ts";
+import { type Lists, olderReleases, releaseMarks } from "./lists.ts";
 import { failureReason } from "./output.ts";
-import { olderReleases, refreshFailure } from "./refresh-problems.ts";
+import { refreshFailure } from "./refresh-problems.ts";
 import { parseDownloadBytes, parseSimulation, type SimulatedStep } from "./simulation.ts";
 import { type AptPaths, isPackageName, keepSettings, onlyAsking, onlyTrusted, withoutCaches } from "./words.ts";
 
@@ -39,11 +37,6 @@ function obstacleIn(output: string, exitCode: number): string {
   return failureReason(output, exitCode);
 }
 
-async function releaseMarks(lists: string): Promise<ReadonlyMap<string, string>> {
-  const names = ((await orUndefined(readdir(lists))) ?? []).filter((name) => /_(?:In)?Release$/.test(name));
-  return new Map(await Promise.all(names.map(async (name) => [name, await marksOf([join(lists, name)])] as const)));
-}
-
 interface RepairPorts {
   readonly exec: Exec;
   readonly transact: Transact;
@@ -61,22 +54,26 @@ function repairArgs(names: readonly string[]): readonly string[] {
   ];
 }
 
-export async function refreshLists({ transact, paths }: RepairPorts, signal: AbortSignal): Promise<void> {
+export async function refreshLists(
+  { transact, paths, lists }: Pick<RepairPorts, "transact" | "paths"> & { readonly lists: Lists },
+  signal: AbortSignal,
+): Promise<void> {
   // By default apt-get succeeds even when it reached no server at all.
   const update = ["--quiet", "--option=APT::Update::Error-Mode=any", "update"];
-  const before = await releaseMarks(paths.lists);
+  const folder = await lists.folder();
+  const before = await releaseMarks(folder);
   const transaction = {
     unit: "steward-apt-update",
     description: "Steward downloads the package lists (apt-get update)",
     argv: ["/usr/bin/apt-get", ...update],
-    locks: [paths.listsLock],
+    locks: [join(folder, "lock")],
     isInterruptible: true,
     failureReason: refreshFailure,
   } as const;
   const output = await transact(transaction, signal);
   const problem = /^(?:W: )?(Failed to fetch .*|Some index files failed to download.*)$/m.exec(output)?.[1];
   if (problem !== undefined) throw new CommandFailed(problem);
-  const older = olderReleases(output, before, await releaseMarks(paths.lists));
+  const older = olderReleases(await lists.sources(), { before, after: await releaseMarks(folder), output });
   if (older.length > 0)
     throw new CommandFailed(
       `${older.join(", ")} gave older lists than before, so the newer ones stay in use: the mirror lags behind, or newer updates are being withheld; try again later, and use another mirror if it persists`,

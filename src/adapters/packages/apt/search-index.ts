@@ -7,6 +7,7 @@ import { orUndefined, toError } from "#kernel/errors.ts";
 import { copyOf, createRecordStore, type RecordStore } from "../common/record-store.ts";
 import { createSearch, toText } from "../common/search.ts";
 import { createStanzaReader, fieldOf, linesOf, parseStanzas } from "./deb822.ts";
+import type { Lists } from "./lists.ts";
 import { failureReason } from "./output.ts";
 import { type AptPaths, onlyAsking } from "./words.ts";
 
@@ -75,12 +76,13 @@ function createCollector(native: string, descriptions: Descriptions) {
 
 export function createSearchIndex(ports: {
   readonly exec: Exec;
-  readonly paths: Pick<AptPaths, "lists" | "status">;
+  readonly paths: Pick<AptPaths, "status">;
+  readonly lists: Pick<Lists, "folder">;
   readonly native: () => Promise<string>;
   /** Changes when the lists, the settings or what is installed do. */
   readonly mark: () => Promise<string>;
 }) {
-  const { exec, paths, native, mark } = ports;
+  const { exec, paths, lists, native, mark } = ports;
 
   const readStanzas = async (
     argv: readonly [string, ...string[]],
@@ -103,12 +105,11 @@ export function createSearchIndex(ports: {
 
   const readDescriptions = async (): Promise<Descriptions> => {
     const descriptions = new Map<string, string>();
-    const names = ((await orUndefined(readdir(paths.lists))) ?? []).filter((name) =>
-      /_Translation-en(\.\w+)?$/.test(name),
-    );
+    const folder = await lists.folder();
+    const names = ((await orUndefined(readdir(folder))) ?? []).filter((name) => /_Translation-en(\.\w+)?$/.test(name));
     // Apt's own program unpacks whatever its settings have the lists packed with.
     for (const name of names)
-      await readStanzas(["/usr/lib/apt/apt-helper", "cat-file", join(paths.lists, name)], (stanza) =>
+      await readStanzas(["/usr/lib/apt/apt-helper", "cat-file", join(folder, name)], (stanza) =>
         descriptions.set(copyOf(fieldOf(stanza, "Description-md5")), copyOf(descriptionOf(stanza))),
       );
     descriptions.delete("");

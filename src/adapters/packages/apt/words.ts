@@ -6,9 +6,11 @@ export const aptPaths = {
   frontendLock: "/var/lib/dpkg/lock-frontend",
   databaseLock: "/var/lib/dpkg/lock",
   lists: "/var/lib/apt/lists",
-  listsLock: "/var/lib/apt/lists/lock",
-  /** Touched after each successful refresh; apt's own `update-stamp` is touched after failures too. */
-  refreshStamp: "/var/lib/apt/periodic/update-success-stamp",
+  /**
+   * Touched after a refresh of this service that reached all sources. Not one of apt's own stamps: `update-stamp` is touched after
+   * failures too, and so is `update-success-stamp` by hooks of distributions and of configuration management.
+   */
+  refreshStamp: "/var/lib/apt/periodic/steward-refresh-stamp",
   settings: [
     "/etc/apt/sources.list",
     "/etc/apt/sources.list.d",

@@ -103,6 +103,28 @@ it("security_updates warns of old or missing lists, with the updates that they s
   });
 });
 
+it("security_updates goes by the lists of the security archive, and warns where that never answered", async () => {
+  const runAt = (securityAgeMs: number | undefined) => {
+    const securityAt = securityAgeMs === undefined ? undefined : now - securityAgeMs;
+    const refreshedAt = (of?: "security") => Promise.resolve(of === undefined ? now : securityAt);
+    const packages = Object.assign(createFakePackageManager(), { refreshedAt });
+    return securityUpdatesCheck({ packages, clock: { now: () => now } }).run(
+      { ignore: [] },
+      new AbortController().signal,
+    );
+  };
+  expect(await runAt(9 * day)).toMatchObject({
+    status: "warn",
+    message: "The package lists are 9 days old: which security updates are out is not known",
+    details: { lists_age_days: 9 },
+  });
+  expect(await runAt(undefined)).toMatchObject({
+    status: "warn",
+    message: "There are no package lists of a security archive: which security updates are out is not known",
+  });
+  expect(await runAt(0)).toMatchObject({ status: "pass" });
+});
+
 it("security_updates skips with old lists on an isolated host", async () => {
   const isolated = { isIsolated: true };
   expect(await run([], 9 * day, isolated)).toMatchObject({

@@ -33,7 +33,7 @@ export function securityUpdatesCheck(ports: {
       const isIgnored = createIgnore(ignore);
       const pending = offered.filter(({ name }) => !isIgnored(name));
       const held = pending.filter(({ isHeld }) => isHeld);
-      const refreshedAt = await packages.refreshedAt();
+      const refreshedAt = await packages.refreshedAt("security");
       const ageMs = refreshedAt === undefined ? undefined : clock.now() - refreshedAt;
       const details = {
         pending: pending.length,
@@ -47,9 +47,10 @@ export function securityUpdatesCheck(ports: {
       const found = `${counted(pending.length, "security update")} ${isOne ? "is" : "are"} not installed: ${listNames(pending.map(({ name }) => name))}${ofHeld}`;
       const status = grade(pending.length, { warn, fail });
       const isOld = ageMs === undefined || ageMs > listsKeptMs;
+      const ofSome = ageMs === undefined && (await packages.refreshedAt()) !== undefined;
       const age =
         ageMs === undefined
-          ? "There are no package lists"
+          ? `There are no package lists${ofSome ? " of a security archive" : ""}`
           : `The package lists are ${Math.floor(ageMs / dayMs)} days old`;
       if (isOld && isIsolated && pending.length === 0)
         return {
