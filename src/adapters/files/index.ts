@@ -1,3 +1,4 @@
+export { distributionOf, isSuse, parseOsRelease } from "./os-release.ts";
 export {
   FileUnreadable,
   isExecutable,

@@ -1,4 +1,5 @@
 import { existsSync, readFileSync, realpathSync } from "node:fs";
+import { isSuse, parseOsRelease } from "#adapters/files/index.ts";
 import type { PackageManagerName } from "#contract/check-meanings.ts";
 import type { PackageManager } from "#domain/ports/packages.ts";
 import type { Probe } from "#domain/ports/probe.ts";
@@ -21,7 +22,7 @@ export const backends: Readonly<Record<PackageManagerName | "dnf5", Backend>> = 
  */
 export function chooseBackend(
   realPath: (path: string) => string | undefined,
-  isSuse: () => boolean,
+  isOfSuse: () => boolean,
 ): Backend | undefined {
   const named = realPath(dnf.program);
   const isDnf5 = named === undefined || named === realPath(dnf5.program);
@@ -30,15 +31,19 @@ export function chooseBackend(
     .filter((each) => each !== (isDnf5 ? dnf : dnf5))
     .filter(isThere);
   // Dnf can be installed on hosts of the SUSE family as well, and is a guest there.
-  return first !== apt && others.includes(zypper) && isSuse() ? zypper : first;
+  return first !== apt && others.includes(zypper) && isOfSuse() ? zypper : first;
 }
 
-const osRelease = "/etc/os-release";
-const isSuse = (): boolean =>
-  existsSync(osRelease) && /^ID(?:_LIKE)?=.*\bsuse\b|^ID=.*\bsle/m.test(readFileSync(osRelease, "utf8"));
+/** One of the two is there by os-release(5). */
+const osRelease = (): string | undefined => ["/etc/os-release", "/usr/lib/os-release"].find((path) => existsSync(path));
+
+const isSuseHost = (): boolean => {
+  const path = osRelease();
+  return path !== undefined && isSuse(parseOsRelease(readFileSync(path, "utf8")));
+};
 
 const findBackend = (): Backend | undefined =>
-  chooseBackend((path) => orUndefinedSync(() => realpathSync(path)), isSuse);
+  chooseBackend((path) => orUndefinedSync(() => realpathSync(path)), isSuseHost);
 
 /** The packages of this host, through the manager that it has. The one place that decides whether they may be changed. */
 export function createHostPackageManager(ports: ManagerPorts): PackageManager | undefined {

@@ -1,13 +1,14 @@
 import { readFileSync } from "node:fs";
 import { statfs } from "node:fs/promises";
 import { hostname } from "node:os";
+import { distributionOf, parseOsRelease } from "#adapters/files/index.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { orElse } from "#kernel/errors.ts";
 import { type ContainerLimits, createContainerLimits } from "./cgroup.ts";
 import { startCpuLoad } from "./cpu-load.ts";
 import { arcstatsFile, createKernelLoad } from "./kernel-load.ts";
-import { type CpuInfo, parseCpuInfo, parseMemory, parseOsRelease } from "./parse.ts";
+import { type CpuInfo, parseCpuInfo, parseMemory } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
   readonly memoryPercent: () => number;
@@ -22,8 +23,7 @@ const roundPercent = (share: number): number => Math.round(share * 1000) / 10;
 function readOs(procDir: string): { name: string; version: string; kernel: string } {
   const release = parseOsRelease(readProcFile("/etc/os-release") || readProcFile("/usr/lib/os-release"));
   return {
-    name: release.get("NAME") ?? "Linux",
-    version: release.get("VERSION_ID") ?? release.get("BUILD_ID") ?? "rolling",
+    ...distributionOf(release),
     kernel: readProcFile(`${procDir}/sys/kernel/osrelease`).trim(),
   };
 }

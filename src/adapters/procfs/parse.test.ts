@@ -6,31 +6,8 @@ import {
   parseFileHandles,
   parseFlatKey,
   parseMemory,
-  parseOsRelease,
   parseSwap,
 } from "./parse.ts";
-
-describe("os-release", () => {
-  it("reads quotes, escapes and bare words", () => {
-    const values = parseOsRelease(
-      [
-        'NAME="Fedora Linux"',
-        "VERSION_ID=41",
-        "PRETTY_NAME='It is \"41\"'",
-        'HOME_URL="a \\"b\\" \\$c"',
-        "# comment",
-        "",
-        "broken line",
-      ].join("\n"),
-    );
-    expect(Object.fromEntries(values)).toEqual({
-      NAME: "Fedora Linux",
-      VERSION_ID: "41",
-      PRETTY_NAME: 'It is "41"',
-      HOME_URL: 'a "b" $c',
-    });
-  });
-});
 
 describe("cpuinfo", () => {
   const block = (processor: number, physical: number, core: number) =>

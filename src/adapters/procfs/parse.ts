@@ -1,17 +1,3 @@
-/** os-release(5). Values may be quoted as in a shell. */
-export function parseOsRelease(text: string): ReadonlyMap<string, string> {
-  const values = new Map<string, string>();
-  for (const line of text.split("\n")) {
-    const match = /^\s*([A-Z0-9_]+)=(.*?)\s*$/.exec(line);
-    if (match === null) continue;
-    const [, key = "", raw = ""] = match;
-    const quoted = /^"(.*)"$|^'(.*)'$/s.exec(raw);
-    const value = quoted === null ? raw : (quoted[1] ?? quoted[2] ?? "");
-    values.set(key, value.replaceAll(/\\(["$`\\])/g, "$1"));
-  }
-  return values;
-}
-
 export interface CpuInfo {
   readonly model: string;
   readonly cores: number;

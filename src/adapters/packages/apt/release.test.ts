@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import { changelogOf, createRelease, isNewerRelease, parseOsRelease, parseReleaseHead } from "./release.ts";
+import { changelogOf, createRelease, isNewerRelease, parseReleaseHead } from "./release.ts";
 
 let folder: string;
 
@@ -45,7 +45,7 @@ MD5Sum:
       version: "",
       date: "",
     });
-    fc.assert(fc.property(fc.string(), (any) => void [parseReleaseHead(any), parseOsRelease(any)]));
+    fc.assert(fc.property(fc.string(), (any) => void parseReleaseHead(any)));
   });
 
   it.each([

@@ -2,7 +2,7 @@ import { readdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { gunzip } from "node:zlib";
-import { readTextOrEmpty } from "#adapters/files/index.ts";
+import { parseOsRelease, readTextOrEmpty } from "#adapters/files/index.ts";
 import type { SystemRelease } from "#domain/ports/packages.ts";
 import { toDay } from "#kernel/clock.ts";
 import { orUndefined } from "#kernel/errors.ts";
@@ -30,15 +30,6 @@ export function parseReleaseHead(text: string): ReleaseHead {
     version: field("Version"),
     date,
   };
-}
-
-export function parseOsRelease(text: string): ReadonlyMap<string, string> {
-  return new Map(
-    text.split("\n").flatMap((line) => {
-      const [, key, value = ""] = /^([A-Z0-9_]+)=(.*)$/.exec(line.trim()) ?? [];
-      return key === undefined ? [] : [[key, value.replace(/^(["'])(.*)\1$/, "$2")] as const];
-    }),
-  );
 }
 
 const numbers = (version: string): readonly number[] | undefined =>

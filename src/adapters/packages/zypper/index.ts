@@ -1,4 +1,4 @@
-import { readTextOrEmpty } from "#adapters/files/index.ts";
+import { parseOsRelease, readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageManager, SystemRelease, UpdateRequest } from "#domain/ports/packages.ts";
 import { rememberByMark } from "../common/marks.ts";
 import type { Asks, Backend, ManagerPorts } from "../common/ports.ts";
@@ -22,7 +22,7 @@ const rebootCode = 102;
 
 /** Whether a distribution has no releases and is upgraded with `dup`. */
 export const isRolling = (osRelease: string): boolean =>
-  /^ID=["']?opensuse-(?:tumbleweed|slowroll|microos)["']?\s*$/m.test(osRelease);
+  /^opensuse-(?:tumbleweed|slowroll|microos)$/.test(parseOsRelease(osRelease).get("ID") ?? "");
 
 function createOffers({ ask, database, listsMark }: Zypper): Asks<Offers<ZypperDatabase>> {
   const remembered = rememberByMark<Offers<ZypperDatabase>>();

@@ -1,0 +1,30 @@
+/** os-release(5). Values may be quoted as in a shell. */
+export function parseOsRelease(text: string): ReadonlyMap<string, string> {
+  const values = new Map<string, string>();
+  for (const line of text.split("\n")) {
+    const match = /^\s*([A-Z0-9_]+)=(.*?)\s*$/.exec(line);
+    if (match === null) continue;
+    const [, key = "", raw = ""] = match;
+    const quoted = /^"(.*)"$|^'(.*)'$/s.exec(raw);
+    const value = quoted === null ? raw : (quoted[1] ?? quoted[2] ?? "");
+    values.set(key, value.replaceAll(/\\(["$`\\])/g, "$1"));
+  }
+  return values;
+}
+
+/** The name and the version of a distribution; `rolling` where it has none. */
+export function distributionOf(release: ReadonlyMap<string, string>): {
+  readonly name: string;
+  readonly version: string;
+} {
+  // Images of Arch Linux may have a version that was to be filled in.
+  const isVersion = (value: string | undefined): value is string => !!value && !value.startsWith("TEMPLATE_");
+  const versions = ["VERSION_ID", "BUILD_ID", "VERSION"].map((field) => release.get(field));
+  return { name: release.get("NAME") || "Linux", version: versions.find(isVersion) ?? "rolling" };
+}
+
+/** Whether a distribution is of the SUSE family. */
+export function isSuse(release: ReadonlyMap<string, string>): boolean {
+  const ids = [release.get("ID"), ...(release.get("ID_LIKE") ?? "").split(/\s+/)];
+  return ids.some((id) => /^(?:(?:open)?suse|sle)/.test(id ?? ""));
+}
