@@ -21,7 +21,8 @@ URL             : https://app.example/
 Licenses        : GPL
 Groups          : base  base-devel
 Provides        : painter=3  libx.so=1-64
-Depends On      : library>=2  extra
+Depends On      : library>=2
+                  extra
 Optional Deps   : extra: for more
                   other
 Conflicts With  : None

@@ -52,10 +52,9 @@ const bytesOf = (text: string): number | undefined => (text === "" ? undefined :
 function fromFields(fields: ReadonlyMap<string, readonly string[]>): DescribedPackage | undefined {
   const lines = (name: string): readonly string[] => (fields.get(name) ?? []).filter((each) => each !== "None");
   const first = (name: string): string => lines(name)[0] ?? "";
+  // On a terminal they are wrapped.
   const words = (name: string): readonly string[] =>
-    first(name)
-      .split(/ {2,}/)
-      .filter((each) => each !== "");
+    lines(name).flatMap((line) => line.split(/ {2,}/).filter((each) => each !== ""));
   if (first("Name") === "" || first("Version") === "") return undefined;
   return {
     name: first("Name"),
