@@ -11,7 +11,7 @@ import { createRepoqueryLists } from "../common/rpm/repoquery.ts";
 import { createRowPlans } from "../common/rpm/row-plans.ts";
 import { createHistory } from "./history.ts";
 import { type Dnf, openDnf, type RpmDatabase, toInstalled, withoutRepositories } from "./host.ts";
-import { parseAdvisories, parseCheckUpdate } from "./lists.ts";
+import { asksReboot, parseAdvisories, parseCheckUpdate } from "./lists.ts";
 import { scriptFailures } from "./output.ts";
 import { createDnfPackageFiles } from "./package-files.ts";
 import { createRepairs, findingsOf, refresh } from "./repairs.ts";
@@ -95,10 +95,8 @@ function createDnf(ports: ManagerPorts): PackageManager {
 
       // Where its plugin is there, dnf knows by what was installed since the start.
       updaters: () => Promise.resolve(["dnf-automatic.timer", "dnf-automatic-install.timer"]),
-      async asksReboot(signal) {
-        const { exitCode, stdout } = await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal);
-        return exitCode === 1 && /^Reboot is required/m.test(stdout);
-      },
+      asksReboot: async (signal) =>
+        asksReboot(await tryAsking([withoutRepositories, "needs-restarting", "--reboothint"], signal)),
     },
     ports,
   );

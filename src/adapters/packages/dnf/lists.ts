@@ -1,3 +1,4 @@
+import type { CommandResult } from "#adapters/exec/index.ts";
 import type { PackageVersion } from "#domain/ports/packages.ts";
 import type { Findings } from "../common/rpm/findings.ts";
 import { parseNevra, withoutZeroEpoch } from "../common/rpm/names.ts";
@@ -55,6 +56,10 @@ export function unfinishedIn(text: string): {
   };
 }
 export const hasTransactions = (text: string): boolean => /^ *\d+ \|/m.test(text);
+
+/** Reads `needs-restarting --reboothint`. */
+export const asksReboot = ({ exitCode, stdout }: Pick<CommandResult, "exitCode" | "stdout">): boolean =>
+  exitCode === 1 && /^Reboot is required/m.test(stdout);
 
 /** Patterns of packages that the plugin versionlock keeps at a version; those with `!` only bar one version. */
 export const parseVersionLocks = (text: string): readonly string[] =>
