@@ -225,7 +225,9 @@ describe("a connection that is lost", () => {
   it("is reported in one line where no service answers", async () => {
     await service.app.close();
     expect(await steward("updates apply --yes")).toMatchObject(
-      refusal(/^steward: cannot reach the service: .*ECONNREFUSED.* \(is it running\?\)\n$/),
+      refusal(
+        /^steward: cannot reach the service: .*ECONNREFUSED.* \(is it running\? systemctl status steward, journalctl -u steward\)\n$/,
+      ),
     );
     expect(await steward("snapshots create")).toMatchObject(refusal(/cannot reach/));
   });

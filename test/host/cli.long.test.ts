@@ -107,7 +107,7 @@ describeOnHost("the command line on a host", { checks: ["disk_space", "systemd_f
         argv,
         2,
         "",
-        expect.stringMatching(/^steward: cannot reach the service: [^\n]*is it running\?\)\n$/),
+        expect.stringMatching(/^steward: cannot reach the service: [^\n]*is it running\?[^\n]*\)\n$/),
       ]);
     }
     const before = await shell("find /var/lib/steward -printf '%p %T@ %s\\n' | sort");

@@ -72,7 +72,8 @@ describe.skipIf(missing !== undefined)("the admin key", () => {
     expect(await steward(1, "keys", "list")).toEqual({
       code: 2,
       stdout: "",
-      stderr: "steward: cannot reach the service: nothing listens at http://127.0.0.1:1 (is it running?)\n",
+      stderr:
+        "steward: cannot reach the service: nothing listens at http://127.0.0.1:1 (is it running? systemctl status steward, journalctl -u steward)\n",
     });
   });
 });

@@ -22,9 +22,19 @@ describe("the message for an untrusted certificate", () => {
 
   it("differs from that of an unreachable service", () => {
     expect(explainError(failed("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:1"))).toBe(
-      "cannot reach the service: connect ECONNREFUSED 127.0.0.1:1 (is it running?)",
+      "cannot reach the service: connect ECONNREFUSED 127.0.0.1:1 (is it running? systemctl status steward, journalctl -u steward)",
     );
   });
+});
+
+it("the message for a refused connection says how to look at the unit, on its host where that is another", () => {
+  const refused = (address: string): Error =>
+    Object.assign(new Error(`connect ECONNREFUSED ${address}:1`), { code: "ECONNREFUSED", address });
+  const toNowhere = (cause: Error): string => explainError(new TypeError("fetch failed", { cause }));
+  expect(toNowhere(refused("192.0.2.1"))).toMatch(/ECONNREFUSED .* journalctl -u steward on its host\)$/);
+  const both = new AggregateError([refused("::1"), refused("127.0.0.1")]);
+  expect(toNowhere(both)).toMatch(/ECONNREFUSED ::1:1, .* journalctl -u steward\)$/);
+  expect(explainError(failed("ENOTFOUND", "getaddrinfo ENOTFOUND web-1"))).not.toContain("journalctl");
 });
 
 it("the message for an invalid request has each fault on its own line", () => {

@@ -4,7 +4,7 @@ import { lowerFirst } from "#kernel/text.ts";
 import { type JsonObject, recordsIn } from "#kernel/values.ts";
 import { oneLine, severalLines } from "../output/output.ts";
 import { inOwnWords } from "./advice.ts";
-import { NoService } from "./no-service.ts";
+import { howToLook, NoService } from "./no-service.ts";
 
 /** Ended by Ctrl-C; all messages have been printed. */
 export class Interrupted extends Error {
@@ -42,6 +42,17 @@ function connectionFailure(cause: Error): string {
   // Several addresses were tried, each with its own reason.
   if (cause instanceof AggregateError) return [...new Set(cause.errors.map((each) => errorMessage(each)))].join(", ");
   return cause.message;
+}
+
+/** What helps where nothing listens, which is for the unit of the service to say. */
+function unitAdvice(cause: Error): string {
+  const tried = cause instanceof AggregateError ? cause.errors : [cause];
+  const faults = tried.map(({ code, address }: NodeJS.ErrnoException & { readonly address?: string }) => ({
+    isRefused: code === "ECONNREFUSED" || code === "ENOENT",
+    isHere: address === undefined || /^(127\.|::1$|\/)/.test(address),
+  }));
+  if (!faults.every(({ isRefused }) => isRefused)) return "is it running?";
+  return howToLook(faults.every(({ isHere }) => isHere) ? "" : " on its host");
 }
 
 /** Node's own messages end with advice about options of Node. */
@@ -102,7 +113,8 @@ function messageOf(error: unknown): string {
   }
   if (error instanceof TypeError && error.cause instanceof Error)
     return (
-      distrustOf(error.cause) ?? oneLine(`cannot reach the service: ${connectionFailure(error.cause)} (is it running?)`)
+      distrustOf(error.cause) ??
+      oneLine(`cannot reach the service: ${connectionFailure(error.cause)} (${unitAdvice(error.cause)})`)
     );
   if (error instanceof TypeError && "code" in error && error.code === "ERR_INVALID_URL") {
     // The message has the path of the request too.

@@ -10,7 +10,7 @@ import {
   contextNamed,
   localName,
 } from "../contexts/store.ts";
-import { NoKey, NoService } from "./no-service.ts";
+import { howToLook, NoKey, NoService } from "./no-service.ts";
 import type { AdminKey, Connection, LocalService, ServiceOptions } from "./ports.ts";
 import {
   type CertificateOptions,
@@ -230,7 +230,7 @@ async function findService(source: ServiceSource): Promise<Service> {
   // The service writes the file, and may have fewer rights than the caller: it must not learn what it puts in its place.
   if (!keyShape.test(key)) throw new Error(`cannot use the key in ${adminKeyFile}: it does not belong to this service`);
   if (holder === "nobody")
-    throw new NoService(`cannot reach the service: nothing listens at ${address} (is it running?)`);
+    throw new NoService(`cannot reach the service: nothing listens at ${address} (${howToLook()})`);
   assertOwn(address, holder);
   return { url: address, key, allow: async () => assertOwn(address, (await readOwnKey()).holder) };
 }
