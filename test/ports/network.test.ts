@@ -1,6 +1,6 @@
 import { createSocket } from "node:dgram";
 import { once } from "node:events";
-import { mkdirSync, readFileSync, symlinkSync } from "node:fs";
+import { mkdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { afterEach, describe, expect, it } from "vitest";
@@ -9,7 +9,7 @@ import { createPacketFilter } from "#adapters/netfilter/index.ts";
 import { createNameServers } from "#adapters/resolver/index.ts";
 import { createDefaultRoutes } from "#adapters/routes/index.ts";
 import { createLinks } from "#adapters/routes/links.ts";
-import { createListeningSockets } from "#adapters/sockets/index.ts";
+import { createListeningSockets, describeListener } from "#adapters/sockets/index.ts";
 import { createSshServer } from "#adapters/sshd/index.ts";
 import { createListeners } from "#adapters/systemd/listeners.ts";
 import { fakeLink } from "../fakes/links.ts";
@@ -131,6 +131,13 @@ describe("listening sockets", () => {
       expected.map(({ protocol, port, address, inode }) => ({ protocol, port, address, inode, ...beyondLoopback })),
     );
     expect(await createListeningSockets("/nonexistent").open()).toEqual([]);
+    const listener = (host: string, port: number) => describeListener({ host, port }, at());
+    expect(await listener("127.0.0.1", 80)).toBe("nginx (nginx.service)");
+    rmSync(join(at(), "42"), { recursive: true });
+    expect([await listener("0.0.0.0", 80), await listener("127.0.0.1", 81)]).toEqual([
+      "a program of user 0",
+      "another program",
+    ]);
   });
 
   it.each([

@@ -5,7 +5,7 @@ import { readTextOrEmpty } from "#adapters/files/index.ts";
 import { unitOfProcess } from "#domain/common/control-group.ts";
 import type { ListeningSockets, SocketOwner } from "#domain/ports/network.ts";
 import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
-import { listeningPorts, openPorts } from "./open-ports.ts";
+import { listeningPorts, openPorts, socketsAt } from "./open-ports.ts";
 import { hasGlobalIpv6, parsePortRange, parseSockets, states } from "./parse.ts";
 
 /** Descriptors looked at between two turns of the event loop, and at most: about a millisecond, and a tenth of a second. */
@@ -62,4 +62,16 @@ export function createListeningSockets(procDir = "/proc"): ListeningSockets {
       return found;
     },
   };
+}
+
+/** Who listens at an address, for the one who cannot: `nginx (nginx.service)`. Only root sees the programs of other users. */
+export async function describeListener(
+  address: { readonly host: string; readonly port: number },
+  procDir = "/proc",
+): Promise<string> {
+  const [socket] = await socketsAt(address, procDir);
+  if (socket === undefined) return "another program";
+  const owner = (await createListeningSockets(procDir).owners([socket.inode])).get(socket.inode);
+  if (owner === undefined) return `a program of user ${socket.uid}`;
+  return owner.unit === null ? owner.program : `${owner.program} (${owner.unit})`;
 }

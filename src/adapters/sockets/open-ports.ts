@@ -67,13 +67,19 @@ export function openPorts(sockets: Sockets, facts: NetworkFacts): readonly OpenP
 
 const everywhere = new Set(["0.0.0.0", "::"]);
 
-/** Users whose sockets receive at this address, or at all addresses. */
-export async function listenersAt(
-  { host, port }: { readonly host: string; readonly port: number },
-  procDir = "/proc",
-): Promise<ReadonlySet<number>> {
-  const texts = await Promise.all(["tcp", "tcp6"].map((name) => readTextOrEmpty(join(procDir, "net", name))));
-  const sockets = parseSockets(texts.join(""), states.listen).filter((socket) => socket.port === port);
-  const takes = (address: string): boolean => isIP(host) === 0 || address === host || everywhere.has(address);
-  return new Set(sockets.filter(({ address }) => takes(address)).map(({ uid }) => uid));
+interface Address {
+  readonly host: string;
+  readonly port: number;
 }
+
+/** The sockets that receive at this address, or at all addresses. */
+export async function socketsAt({ host, port }: Address, procDir: string): Promise<readonly ParsedSocket[]> {
+  const texts = await Promise.all(["tcp", "tcp6"].map((name) => readTextOrEmpty(join(procDir, "net", name))));
+  const takes = (address: string): boolean =>
+    isIP(host) === 0 || everywhere.has(host) || address === host || everywhere.has(address);
+  return parseSockets(texts.join(""), states.listen).filter((socket) => socket.port === port && takes(socket.address));
+}
+
+/** Users whose sockets receive at this address, or at all addresses. */
+export const listenersAt = async (address: Address, procDir = "/proc"): Promise<ReadonlySet<number>> =>
+  new Set((await socketsAt(address, procDir)).map(({ uid }) => uid));

@@ -3,6 +3,7 @@ import type { FastifyInstance } from "fastify";
 import { createEndpointProbe, createSocketProbe } from "#adapters/endpoint/index.ts";
 import { listenLocally, type PassedSockets } from "#adapters/local-sockets/index.ts";
 import { openAnswerFiles } from "#adapters/operations/answers.ts";
+import { describeListener } from "#adapters/sockets/index.ts";
 import type { PartContext } from "#app/part.ts";
 import type { Config } from "#config/load.ts";
 import { ownSockets } from "#config/places.ts";
@@ -19,7 +20,7 @@ import type { WindowGate } from "#domain/access/window-gate.ts";
 import type { createRefusals } from "#domain/audit/refusals.ts";
 import type { AuditLog } from "#domain/ports/audit.ts";
 import type { Probe } from "#domain/ports/probe.ts";
-import { errorMessage } from "#kernel/errors.ts";
+import { errnoCode, errorMessage } from "#kernel/errors.ts";
 import type { Logs } from "#telemetry/logger.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import { type AdmissionPorts, createAdmission } from "#transports/http/admission.ts";
@@ -205,9 +206,13 @@ export function buildHttpPart(
     probe: ((signal) => (socket === undefined ? endpoint : createSocketProbe(socket))(signal)) satisfies Probe,
     /** @throws Error when it cannot listen on the address of the settings. */
     async listen(): Promise<void> {
-      await listen(part.app, config.listen).catch((error: unknown) => {
-        const reason = errorMessage(error);
-        throw new Error(`cannot listen on ${config.listen.host}:${config.listen.port}: ${reason}`, { cause: error });
+      await listen(part.app, config.listen).catch(async (error: unknown) => {
+        const { host, port } = config.listen;
+        const reason =
+          errnoCode(error) === "EADDRINUSE"
+            ? `${await describeListener(config.listen)} listens there (ss -ltnp 'sport = :${port}' names it to root; listen of the settings chooses another address)`
+            : errorMessage(error);
+        throw new Error(`cannot listen on ${host}:${port}: ${reason}`, { cause: error });
       });
       try {
         const paths = ownSockets(config.stateDir, process.env, isRoot);
