@@ -59,7 +59,9 @@ describe("the command line at a terminal", () => {
   });
 
   it("asks before what is dangerous, and does nothing at no and at Ctrl-C", async () => {
-    const made = JSON.parse((await steward("keys", "create", "doomed", "--json")).stdout) as { id: string };
+    const made = JSON.parse((await steward("keys", "create", "doomed", "--scope", "viewer", "--json")).stdout) as {
+      id: string;
+    };
     const no = await inTerminal(["keys", "revoke", made.id], [{ wait: "[y/N]", send: "n\r" }]);
     expect(no).toMatchObject({ code: 1, left: [], output: expect.stringContaining("nothing was done") });
     const interrupted = await inTerminal(["keys", "revoke", made.id], [{ wait: "[y/N]", send: "\u0003" }]);
@@ -70,7 +72,9 @@ describe("the command line at a terminal", () => {
   });
 
   it("shows what it asks about where the output goes into a file, which gets no colours", async () => {
-    const made = JSON.parse((await steward("keys", "create", "doomed-too", "--json")).stdout) as { id: string };
+    const made = JSON.parse((await steward("keys", "create", "doomed-too", "--scope", "viewer", "--json")).stdout) as {
+      id: string;
+    };
     const file = workspace.path("revoked");
     const script = `"${process.execPath}" "${mainFile}" keys revoke ${made.id} > ${file}`;
     const yes = await runInTerminal(workspace, ["/bin/bash", "-c", script], {
@@ -99,7 +103,7 @@ describe("the command line at a terminal", () => {
 
 describe("the command line that cannot ask", () => {
   it.each([
-    ["no service answers", { STEWARD_URL: "http://127.0.0.1:1" }, /cannot reach the service: .* \(is it running\?\)/],
+    ["no service answers", { STEWARD_URL: "http://127.0.0.1:1" }, /cannot reach the service: .* \(is it running\?.*\)/],
     ["the key is wrong", { STEWARD_API_KEY: "stw_wrong" }, /\(UNAUTHORIZED, request \S+\)/],
   ])("ends with one line and exit code 2 where %s", async (_, environment, message) => {
     const ran = await runSteward(workspace, ["status"], { ...keyed, ...environment });

@@ -83,12 +83,16 @@ export function addKeysCommands(program: Command, ports: CommandPorts): void {
     .option("--client-cert <file>", "client certificate that stands for the key, PEM; see docs/tls.md");
   changeCommand(ports, create, {
     change(client, query, name: string, { scope = [], expires, clientCert }: NewKeyOptions) {
+      if (scope.length === 0)
+        throw new Error(
+          "cannot make a key without a scope: it would have no rights (--scope viewer, operator or admin, or scopes such as --scope services:restart:nginx)",
+        );
       const certificate = clientCert === undefined ? {} : certificateIn(clientCert);
       return client.createKey({ body: { name, scopes: [...scope], ...expiry(expires, now()), ...certificate }, query });
     },
     print(io, answer) {
-      const rights = answer.scopes.length === 0 ? "no scopes: it has no rights" : answer.scopes.join(" ");
-      io.err(`${oneLine(`key ${answer.id} (${answer.name}) with ${rights}; it is not shown again:`)}\n`);
+      const { id, name, scopes } = answer;
+      io.err(`${oneLine(`key ${id} (${name}) with ${scopes.join(" ")}; it is not shown again:`)}\n`);
       io.out(`${oneLine(answer.key)}\n`);
     },
   });

@@ -7,9 +7,10 @@ import { createPlan } from "#domain/common/plan.ts";
 import type { KeyRecord } from "#domain/ports/access.ts";
 import { type Clock, toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
+import { defined } from "#kernel/values.ts";
 import { requireCredential } from "./credential-refusal.ts";
 import type { Keyring } from "./keyring.ts";
-import { allows, expandScopes, knownScopes, notCovered } from "./scopes.ts";
+import { allows, describeUnknown, expandScopes, knownScopes, notCovered } from "./scopes.ts";
 
 const keyEntry = (key: KeyRecord) => ({
   id: key.id,
@@ -27,9 +28,16 @@ const callerOf = ({ caller }: Context): Caller => {
   return caller;
 };
 
+function unknownScope(entry: string): DomainError {
+  const { hint, meant } = describeUnknown(entry);
+  const [field, issue] = ["scopes", `unknown scope or role: ${entry}`];
+  const faults = [{ field, issue, ...defined({ did_you_mean: meant }) }];
+  return new DomainError("VALIDATION_ERROR", `cannot accept ${field}: ${issue}${hint}`, { field, issue, faults });
+}
+
 function grantable(wanted: readonly string[], caller: Caller): readonly string[] {
   const expanded = expandScopes(wanted);
-  if ("unknown" in expanded) throw invalid("scopes", `unknown scope or role: ${expanded.unknown}`);
+  if ("unknown" in expanded) throw unknownScope(expanded.unknown);
   const granted = grantedTo(caller);
   const [missing] = notCovered(granted, expanded.scopes);
   if (missing !== undefined) {

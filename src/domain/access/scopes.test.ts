@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { parseScope, type Scope, scopes } from "#contract/scopes.ts";
 import {
   allows,
+  describeUnknown,
   expandScopes,
   knownScopes,
   matchesPattern,
@@ -249,4 +250,19 @@ describe("scopes with propose:", () => {
     ])
       expect(expandScopes([text])).toEqual({ unknown: text });
   });
+});
+
+it.each([
+  ["service:restart:nginx", "services:restart:nginx"],
+  ["propose:update:apply", "propose:updates:apply"],
+  ["operater@web-*", "operator@web-*"],
+])("the unknown scope %s was meant to be %s", (entry, meant) => {
+  expect(expandScopes([entry])).toEqual({ unknown: entry });
+  expect(describeUnknown(entry)).toEqual({ hint: ` (did you mean ${meant}?)`, meant });
+});
+
+it("an unknown scope that is like no other is told which there are, and one that is narrowed wrongly why", () => {
+  expect(describeUnknown("root").hint).toMatch(/^ \(there are health:read, .*, admin\)$/);
+  expect(describeUnknown("updates:apply:nginx").hint).toBe(" (updates:apply is not for single resources)");
+  expect(describeUnknown("services:restart:a b").hint).toBe(" (services:restart cannot be had so)");
 });

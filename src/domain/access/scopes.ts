@@ -1,5 +1,14 @@
-import { type ParsedScope, parseScope, proposing, type Scope, scopesBehind } from "#contract/scopes.ts";
+import {
+  narrowableScopes,
+  type ParsedScope,
+  parseScope,
+  proposing,
+  type Scope,
+  scopeNames,
+  scopesBehind,
+} from "#contract/scopes.ts";
 import { serviceUnitName } from "#contract/system.ts";
+import { closestName } from "#kernel/closest.ts";
 
 /** `services:restart:nginx` means `services:restart:nginx.service`, as it does in a path; so does `logs:read:nginx`. */
 function canonical(parsed: ParsedScope): ParsedScope {
@@ -28,6 +37,21 @@ export function expandScopes(list: readonly string[]): { scopes: readonly string
     }
   }
   return { scopes: [...expanded] };
+}
+
+/** What is wrong with an entry that {@link expandScopes} does not know, and the one that was most likely meant. */
+export function describeUnknown(entry: string): { readonly hint: string; readonly meant: string | undefined } {
+  const prefix = entry.startsWith(proposing) ? proposing : "";
+  const [, name = "", rest = ""] = /^([^:@]*(?::[^:@]*)?)(.*)$/s.exec(entry.slice(prefix.length)) ?? [];
+  if (scopeNames.includes(name)) {
+    const isWhole = rest.startsWith(":") && !narrowableScopes.some((scope) => scope === name);
+    const why = isWhole ? "is not for single resources" : "cannot be had so";
+    return { hint: ` (${prefix}${name} ${why})`, meant: undefined };
+  }
+  const found = closestName(name, scopeNames);
+  if (found === undefined) return { hint: ` (there are ${scopeNames.join(", ")})`, meant: undefined };
+  const meant = `${prefix}${found}${rest}`;
+  return { hint: ` (did you mean ${meant}?)`, meant };
 }
 
 /** Whether a pattern with `*` for any characters covers a name (or a narrower pattern). */
