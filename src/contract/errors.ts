@@ -20,7 +20,8 @@ export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
   UNAUTHORIZED: "Invalid or missing API key.",
   FORBIDDEN:
     "Insufficient permissions; `details` carry `required_scope` and `granted`, `field` for a foreign host or origin, or `hook` and `reason` where a plugin holds it back.",
-  NOT_FOUND: "Resource not found.",
+  NOT_FOUND:
+    "Resource not found; `details` carry `field`, the parameter that names it, with its value, and `issue`. Of a path that there is not, `faults` may say which was meant, or which methods it takes.",
   CONFLICT:
     "Another mutation of that kind is running; `details` carry `operation_id`. Or a repetition of a call whose answer held a secret; `details.made` says what it made. Or a plan that is no longer true; `details.reason` says how, and `plan` is the new one.",
   RATE_LIMITED: "Too many requests; `Retry-After` says when to try again.",

@@ -1,7 +1,7 @@
 import { brotliDecompressSync, gunzipSync, inflateSync, zstdDecompressSync } from "node:zlib";
 import { createParser } from "eventsource-parser";
 import type { FastifyInstance, FastifyReply, FastifyRequest } from "fastify";
-import { isRecord } from "#kernel/values.ts";
+import { isRecord, isString } from "#kernel/values.ts";
 import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { at, createSchemaCheck, type Json, parsed } from "./document-schemas.ts";
@@ -215,12 +215,20 @@ const listeners = new Set<(answer: LiveAnswer) => void>();
 /** Calls a listener with each answer of each service that is held to its documents, from now on. */
 export const onAnswer = (listener: (answer: LiveAnswer) => void): void => void listeners.add(listener);
 
+/** What was not found is said alike everywhere, which the document cannot say of one status. */
+function notFoundFaults({ method, endpoint, status, headers, body }: LiveAnswer): readonly string[] {
+  if (status !== 404 || method === "HEAD" || headers["content-encoding"] !== undefined) return [];
+  const details = at(at(parsed(body.toString("utf8")), "error"), "details");
+  const isTold = isString(at(details, "field")) && isString(at(details, "issue"));
+  return isTold ? [] : [`${method} ${endpoint ?? "unknown path"}: 404: details say neither field nor issue`];
+}
+
 /** Compares every answer and frame of the service with the documents that it has of itself; {@link takeFaults} has what differs. */
 export function holdToDocument(app: FastifyInstance): void {
   watchAnswers(
     app,
     (answer) => {
-      found.push(...check(answer));
+      found.push(...check(answer), ...notFoundFaults(answer));
       for (const listener of listeners) listener(answer);
     },
     (frame) => void found.push(...checkFrame(frame)),

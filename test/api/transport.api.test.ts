@@ -375,6 +375,72 @@ describe("the root page", () => {
   });
 });
 
+describe("a path that there is not", () => {
+  const at = (path: string, request: Partial<TestRequest> = {}) =>
+    send(service, { path, key: service.admin, ...request });
+
+  it.each([
+    ["/api/v1/health/", "/api/v1/health"],
+    ["/api/v1/system/services/nginx//?limit=1", "/api/v1/system/services/nginx"],
+    ["/health", "/api/v1/health"],
+    ["/system/services/nginx/", "/api/v1/system/services/nginx"],
+  ])("%s is told which was meant", async (path, meant) => {
+    const { status, json } = await at(path);
+    expect([status, json]).toEqual([
+      404,
+      {
+        error: {
+          ...{ code: "NOT_FOUND", message: `cannot find this path (did you mean ${meant}?)` },
+          details: {
+            ...{ field: "path", issue: "Not found" },
+            faults: [{ field: "path", issue: "Not found", did_you_mean: meant }],
+          },
+        },
+      },
+    ]);
+  });
+
+  it("is told where it is documented where none is like it", async () => {
+    for (const path of ["/api/v1/nothing", "/", "//", "/nothing/"])
+      expect((await at(path)).json).toMatchObject({
+        error: { message: "cannot find this path (see /api/v1/docs)", details: { field: "path" } },
+      });
+  });
+
+  it("is told its methods where it takes others, but not without a key", async () => {
+    expect(await at("/api/v1/updates/apply")).toMatchObject({
+      status: 404,
+      json: errorWith("NOT_FOUND", { field: "method", issue: "Must be one of POST, OPTIONS" }),
+    });
+    const { json } = await at("/api/v1/health", { method: "DELETE" });
+    expect(json).toMatchObject({ error: { message: "cannot DELETE this path: it takes GET, HEAD, OPTIONS" } });
+    expect(JSON.stringify((await send(service, { path: "/health/" })).json)).not.toContain("/api/v1/health");
+  });
+});
+
+describe("a key in the query", () => {
+  it("is refused with where it belongs, and goes with no other", async () => {
+    const alone = await send(service, { path: `/api/v1/health?api_key=${service.admin}` });
+    expect([alone.status, alone.json]).toMatchObject([
+      401,
+      {
+        error: {
+          message: expect.stringMatching(
+            /^cannot take the key from api_key in the query: only streams take it, .*X-API-Key/,
+          ),
+        },
+      },
+    ]);
+    const beside = await send(service, { path: `/api/v1/health?api_key=${service.admin}`, key: service.admin });
+    const issue = expect.stringMatching(/^Only streams take it/);
+    expect([beside.status, beside.json]).toMatchObject([
+      400,
+      errorWith("VALIDATION_ERROR", { field: "api_key", issue }),
+    ]);
+    expect(JSON.stringify([alone.json, beside.json])).not.toContain(service.admin);
+  });
+});
+
 describe("a query parameter", () => {
   it("that is given twice is refused", async () => {
     const { status, json } = await send(service, { path: "/api/v1/system/logs?limit=5&limit=6", key: service.admin });

@@ -88,6 +88,11 @@ describe("tls: auto", () => {
       body: { components: { security: true, cli: true } },
     });
     expect((await curl("--cacert", cert, health.replace("127.0.0.1", "localhost"))).code).toBe(0);
+    const plain = await curl("-w", " %{http_code}", health.replace("https://", "http://"));
+    expect({ code: plain.code, answer: plain.stdout }).toEqual({
+      code: 0,
+      answer: expect.stringMatching(/"code":"VALIDATION_ERROR".* takes HTTPS alone \(https:.* 400$/),
+    });
     // curl(1): 60 is a certificate that cannot be authenticated.
     expect((await curl(health)).code).toBe(60);
     const pair = sha256Of(cert);

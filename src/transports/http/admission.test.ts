@@ -24,7 +24,7 @@ const { admit } = createAdmission({
 
 function callerOf(foreignOrigin: string | undefined, headers: Record<string, string>): Caller | undefined {
   const record = { ...createRequestRecord(), foreignOrigin };
-  const request = { record, headers, raw: { socket: {} }, params: {} } as unknown as FastifyRequest;
+  const request = { record, headers, raw: { socket: {} }, params: {}, query: {} } as unknown as FastifyRequest;
   return admit(request, {} as FastifyReply, { scope: "health:read" });
 }
 

@@ -47,7 +47,14 @@ export interface AdmissionPorts {
 /** RFC 6750 §2.1: the scheme's name is case-insensitive, one space, then the token. */
 const bearer = /^bearer ([A-Za-z0-9._~+/-]+=*)$/i;
 
+/** Of a query that names a key, where none may be. */
+export const keyNotInQuery = "only streams take it, where a page can send no headers (X-API-Key, or a Bearer token)";
 const noKey = "invalid or missing API key (send it in X-API-Key, or as a Bearer token)";
+
+function noKeyIn({ query }: FastifyRequest): string {
+  const { api_key: inQuery } = query as Readonly<Record<string, unknown>>;
+  return inQuery === undefined ? noKey : `cannot take the key from api_key in the query: ${keyNotInQuery}`;
+}
 
 const cannotTell = (why: string): string => `cannot tell who calls: ${why}`;
 const sentTwice = (where: string): string => cannotTell(`${where} was sent more than once (send it once)`);
@@ -158,7 +165,7 @@ export function createAdmission(ports: AdmissionPorts) {
       // A browser shows its certificate for whatever page asks.
       const isForeign = request.record.foreignOrigin !== undefined;
       const other = (isForeign ? undefined : certified?.caller) ?? localCaller(request);
-      return other ?? (session === undefined ? noKey : firstHalf);
+      return other ?? (session === undefined ? noKeyIn(request) : firstHalf);
     }
     // A cookie alone is nothing: browsers send it beside whatever a page sends.
     if (sent !== undefined && isInSession) return sessionAndKey;

@@ -4,7 +4,7 @@ import { proposalReasonHeader } from "#domain/access/approval-gate.ts";
 import { planTokenHeader } from "#domain/access/plan-tokens.ts";
 import { overrideHeader } from "#domain/access/window-gate.ts";
 import { addVary } from "./compression.ts";
-import type { PathIndex, PathMethods } from "./path-methods.ts";
+import { type PathIndex, type PathMethods, pathOf } from "./path-methods.ts";
 
 /** How long a browser may keep what a preflight says, in seconds. */
 const keptSeconds = 600;
@@ -64,7 +64,6 @@ export function createCors(origins: readonly string[], exposed: readonly string[
 }
 
 const noContent = 204;
-const pathOf = ({ raw: { url = "" } }: FastifyRequest): string => url.split("?", 1)[0] ?? "";
 
 /** `OPTIONS` on every path: its methods in `Allow`. It needs a key where the path does, but for preflights of admitted origins. */
 export function addOptions(app: FastifyInstance, paths: PathIndex, cors: Cors): void {
@@ -73,7 +72,7 @@ export function addOptions(app: FastifyInstance, paths: PathIndex, cors: Cors): 
     {
       config: {
         routeOf(request) {
-          const path = paths.find(pathOf(request));
+          const path = paths.find(pathOf(request.raw));
           if (path === undefined) return undefined;
           const isOpen = path.isPublic || cors.isPreflight(request);
           return { access: { scope: isOpen ? "public" : "self" }, endpoint: path.endpoint };
@@ -81,7 +80,7 @@ export function addOptions(app: FastifyInstance, paths: PathIndex, cors: Cors): 
       },
     },
     (request, reply) => {
-      const path = paths.find(pathOf(request));
+      const path = paths.find(pathOf(request.raw));
       if (path !== undefined) reply.header("allow", path.methods.join(", "));
       if (path !== undefined && cors.isPreflight(request)) cors.answerPreflight(reply, path);
       return reply.code(noContent).send();

@@ -6,8 +6,11 @@ import type {
   HookHandlerDoneFunction,
   onRequestHookHandler,
 } from "fastify";
+import type { InputFault } from "#contract/error-body.ts";
+import { apiBase } from "#contract/limits.ts";
 import type { Caller } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { defined } from "#kernel/values.ts";
 import type { Tracer } from "#telemetry/tracing.ts";
 import { remoteAddressOf } from "./address.ts";
 import type { RouteAccess } from "./admission.ts";
@@ -15,6 +18,7 @@ import type { Cors } from "./cors.ts";
 import type { HostGuard } from "./guard.ts";
 import type { LocalPeers } from "./local-peers.ts";
 import { beginTrace } from "./outcome.ts";
+import { type PathIndex, pathOf } from "./path-methods.ts";
 import { protectiveHeaders } from "./raw-reply.ts";
 
 export interface EntrancePorts {
@@ -30,15 +34,34 @@ export interface EntrancePorts {
   readonly abandoned: (request: FastifyRequest, reply: FastifyReply) => Promise<void>;
   /** Why the path of a request is malformed. */
   readonly pathError: (request: FastifyRequest) => Error | undefined;
+  readonly paths: Pick<PathIndex, "find">;
 }
 
 export type Entrance = ReturnType<typeof createEntrance>;
 
-export const pathNotFound = () => new DomainError("NOT_FOUND", "cannot find this path (see /api/v1/docs)");
+/** What is wrong with a path or its method, and what was most likely meant. */
+export function pathNotFound({ method, raw }: FastifyRequest, paths: Pick<PathIndex, "find">): DomainError {
+  const path = pathOf(raw);
+  const refused = (message: string, fault: InputFault): DomainError =>
+    new DomainError("NOT_FOUND", message, { field: fault.field, issue: fault.issue, faults: [fault] });
+  const found = paths.find(path);
+  if (found !== undefined && !found.methods.includes(method)) {
+    const taken = found.methods.join(", ");
+    return refused(`cannot ${method} this path: it takes ${taken}`, {
+      field: "method",
+      issue: `Must be one of ${taken}`,
+    });
+  }
+  const whole = path.length > 1 ? path.replace(/\/+$/, "") : path;
+  const meant = [whole, `${apiBase}${whole}`].find((each) => each !== path && paths.find(each) !== undefined);
+  const hint = meant === undefined ? "see /api/v1/docs" : `did you mean ${meant}?`;
+  const fault = { field: "path", issue: "Not found", ...defined({ did_you_mean: meant }) };
+  return refused(`cannot find this path (${hint})`, fault);
+}
 
 /** The only way to a handler: address, span, headers of every answer, host guard, admission. */
 export function createEntrance(ports: EntrancePorts) {
-  const { admit, guard, cors, localAddressOf, admitted, tracer, abandoned, pathError } = ports;
+  const { admit, guard, cors, localAddressOf, admitted, tracer, abandoned, pathError, paths } = ports;
 
   const enter = (request: FastifyRequest, reply: FastifyReply, access: RouteAccess | undefined): void => {
     const { record, raw } = request;
@@ -64,7 +87,7 @@ export function createEntrance(ports: EntrancePorts) {
         });
         try {
           enter(request, reply, found?.access);
-          if (found === undefined) throw pathError(request) ?? pathNotFound();
+          if (found === undefined) throw pathError(request) ?? pathNotFound(request, paths);
           done();
         } catch (error) {
           done(error as Error);
@@ -75,7 +98,7 @@ export function createEntrance(ports: EntrancePorts) {
       if (!request.is404) return done();
       try {
         enter(request, reply, undefined);
-        throw pathError(request) ?? pathNotFound();
+        throw pathError(request) ?? pathNotFound(request, paths);
       } catch (error) {
         done(error as Error);
       }

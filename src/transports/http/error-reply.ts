@@ -42,6 +42,14 @@ export function errorBody(code: ErrorCode, message: string, details?: Readonly<R
   return { error: { code, message, ...(details !== undefined && { details: { ...details, ...faults } }) } };
 }
 
+/** All say alike what was not found: the parameter that names it. */
+function notFoundDetails({ details = {} }: DomainError, { params }: FastifyRequest): Readonly<Record<string, unknown>> {
+  if ("field" in details) return details;
+  const named = params as Readonly<Record<string, unknown>>;
+  const field = Object.keys(named).at(-1) ?? Object.keys(details)[0] ?? "path";
+  return { field, issue: "Not found", ...named, ...details };
+}
+
 const isAborted = (error: unknown): boolean => error instanceof Error && error.name === "AbortError";
 
 /** Work that ended since nobody waits for it any more. */
@@ -74,7 +82,8 @@ export function createErrorBody(log: Logger, shutdown: AbortSignal) {
     // The log gets the cause, which the caller does not see.
     else if (known !== error && !isOfGoneClient(error, request) && known.code === "UNAVAILABLE")
       log.warn({ err: error, request_id: request.id }, "request failed");
-    return errorBody(known.code, known.message, known.details);
+    const details = known.code === "NOT_FOUND" ? notFoundDetails(known, request) : known.details;
+    return errorBody(known.code, known.message, details);
   };
 }
 

@@ -1,5 +1,5 @@
 import { Readable } from "node:stream";
-import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler, RouteOptions } from "fastify";
+import type { FastifyInstance, FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
 import { isCompressible } from "#contract/operation.ts";
 import { DomainError } from "#domain/common/error.ts";
 import type { Auditor } from "./audit.ts";
@@ -7,6 +7,7 @@ import type { BasePath } from "./base-path.ts";
 import { announceDeprecation } from "./deprecation.ts";
 import { type Entrance, pathNotFound } from "./entrance.ts";
 import type { IdempotencyHooks } from "./idempotency.ts";
+import type { PathIndex } from "./path-methods.ts";
 import { createRequestRecord } from "./request-record.ts";
 import { allowSilence } from "./routes.ts";
 import type { WindowHooks } from "./windows.ts";
@@ -18,8 +19,7 @@ export interface LifecycleSteps {
   readonly windows: Pick<WindowHooks, "hold">;
   readonly audit: Pick<Auditor, "answering">;
   readonly compression: onSendHookHandler;
-  /** Called with each route. */
-  readonly onRoute?: (route: RouteOptions) => void;
+  readonly paths: PathIndex;
   readonly replyError: (error: unknown, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
   readonly answered: (request: FastifyRequest, reply: FastifyReply) => void;
 }
@@ -58,7 +58,7 @@ const withoutBody: onSendHookHandler<unknown> = (_, reply, payload, done) => {
  * adds the hooks directly: a registered plugin loads after routes that are added meanwhile, which would have no admission.
  */
 export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void {
-  const { entrance, base, idempotency, windows, audit, compression, onRoute, replyError, answered } = steps;
+  const { entrance, base, idempotency, windows, audit, compression, paths, replyError, answered } = steps;
 
   app.decorateRequest("record");
   app.addHook("onRequest", (request, _, done) => {
@@ -69,7 +69,7 @@ export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void 
 
   // Hooks for each route: looking up the route of a request costs more than admitting it.
   app.addHook("onRoute", (route) => {
-    onRoute?.(route);
+    paths.add(route);
     const { audit: audited } = route.config ?? {};
     const isPost = route.method === "POST";
     const isMutation = audited !== undefined && audited.operation.effect !== "read";
@@ -102,7 +102,7 @@ export function addLifecycle(app: FastifyInstance, steps: LifecycleSteps): void 
 
   addBodyParser(app);
   app.setErrorHandler(replyError);
-  app.setNotFoundHandler(() => {
-    throw pathNotFound();
+  app.setNotFoundHandler((request) => {
+    throw pathNotFound(request, paths);
   });
 }

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from "node:http";
 import type { RouteOptions } from "fastify";
 import type { Operation } from "#contract/operation.ts";
 
@@ -16,6 +17,9 @@ interface Template extends PathMethods {
 }
 
 const optionsMethod = "OPTIONS";
+
+/** The path of a request, without its query. */
+export const pathOf = ({ url = "" }: Pick<IncomingMessage, "url">): string => url.split("?", 1)[0] ?? "";
 
 const isParameter = (segment: string): boolean => segment.startsWith(":");
 

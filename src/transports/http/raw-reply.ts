@@ -17,9 +17,13 @@ export const protectiveHeaders = {
   "x-content-type-options": "nosniff",
 } as const satisfies Readonly<Record<string, string>>;
 
+/** The code of the error where HTTP came in the place of a handshake. */
+export const plainHttp = "ERR_SSL_HTTP_REQUEST";
+
 const parserIssues: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "Headers are too large",
   ERR_HTTP_REQUEST_TIMEOUT: "Request took too long to arrive",
+  [plainHttp]: "This port takes HTTPS alone (https:// instead of http://)",
 };
 
 const lingerMs = 1_000;

@@ -27,7 +27,7 @@ import type { LocalPeers, LocalServers } from "./local-peers.ts";
 import { createOutcomes, type OutcomePorts } from "./outcome.ts";
 import { createPathIndex } from "./path-methods.ts";
 import { createPlannedCalls } from "./planned-calls.ts";
-import { rawErrorReply, refuseMalformed } from "./raw-reply.ts";
+import { plainHttp, rawErrorReply, refuseMalformed } from "./raw-reply.ts";
 import { addOperations, type RoutePorts } from "./routes.ts";
 import {
   type ClientCertificates,
@@ -62,7 +62,7 @@ export interface HttpPorts
   readonly approvals: ApprovalGate;
   readonly hasEnded: (caller: Caller) => boolean;
   readonly tls: ServerTls | undefined;
-  readonly certificates: Pick<ClientCertificates, "of" | "watch">;
+  readonly certificates: Pick<ClientCertificates, "of" | "watch" | "tcpOf">;
   readonly localPeers: Pick<LocalPeers, "watch" | "addressOf">;
   readonly trustedProxies: readonly string[];
   readonly corsOrigins: readonly string[];
@@ -129,13 +129,16 @@ function createRawRefusals(
   nextId: () => string,
   { addressOf }: Pick<LocalPeers, "addressOf">,
   { malformed }: Pick<Auditor, "malformed">,
+  { tcpOf }: Pick<ClientCertificates, "tcpOf">,
 ) {
   const remoteAddressOf = (socket: Socket): string | undefined => addressOf(socket) ?? socket.remoteAddress;
   return {
     malformed: (error: NodeJS.ErrnoException, socket: Socket): void => {
       const requestId = nextId();
       const remoteAddress = remoteAddressOf(socket);
-      if (refuseMalformed(error, socket, requestId)) malformed("VALIDATION_ERROR", remoteAddress, requestId);
+      // Whoever speaks no TLS can read no answer in it.
+      const readable = error.code === plainHttp ? (tcpOf(socket) ?? socket) : socket;
+      if (refuseMalformed(error, readable, requestId)) malformed("VALIDATION_ERROR", remoteAddress, requestId);
     },
     tunnel: ({ socket: connection }: IncomingMessage, socket: Duplex): void => {
       const requestId = nextId();
@@ -208,7 +211,7 @@ export function createHttpServer(ports: HttpPorts) {
   const base = createBasePath(ports.basePath);
   const upgrades = createUpgrades(base, outcomes.answered);
   const unreadablePaths = createUnreadablePaths();
-  const rawRefusals = createRawRefusals(nextId, localPeers, outcomes.auditor);
+  const rawRefusals = createRawRefusals(nextId, localPeers, outcomes.auditor, certificates);
   const http = { ...serverOptions, shouldUpgradeCallback: upgrades.isUpgrade };
   const app = createApp(ports, http, { nextId, base, rawRefusals, unreadablePaths });
   const local = createLocalServers(app, http, rawRefusals);
@@ -229,13 +232,14 @@ export function createHttpServer(ports: HttpPorts) {
       },
       abandoned: outcomes.abandoned,
       pathError: unreadablePaths.errorOf,
+      paths,
     }),
     base,
     idempotency: createIdempotencyHooks(ports.idempotency, ports.hasEnded),
     windows,
     audit: outcomes.auditor,
     compression: createCompression(),
-    onRoute: (route) => paths.add(route),
+    paths,
     replyError: createErrorReply(toErrorBody),
     answered(request, reply) {
       outcomes.answered(request, reply);

@@ -84,20 +84,22 @@ const unknownTrust = -1;
 export function createClientCertificates() {
   const seen = new WeakMap<Socket, { readonly shown: Shown; readonly trust: number }>();
   /** State of trust at the start of each connection: the handshake uses that, however late it ends. */
-  const begun = new Map<string, number>();
+  const begun = new Map<string, { readonly trust: number; readonly tcp: Socket }>();
   let trust = 0;
   return {
     /** To be called before a server listens: certificates are read at the handshake. */
     watch: (server: Server): void => {
       server.on("connection", (socket: Socket) => {
         const ends = endsOf(socket);
-        begun.set(ends, trust);
+        begun.set(ends, { trust, tcp: socket });
         socket.once("close", () => begun.delete(ends));
       });
       server.on("secureConnection", (socket: TLSSocket) => {
-        seen.set(socket, { shown: readCertificate(socket), trust: begun.get(endsOf(socket)) ?? unknownTrust });
+        seen.set(socket, { shown: readCertificate(socket), trust: begun.get(endsOf(socket))?.trust ?? unknownTrust });
       });
     },
+    /** The connection below a handshake. */
+    tcpOf: (socket: Socket): Socket | undefined => begun.get(endsOf(socket))?.tcp,
     of: (socket: Socket): Shown => seen.get(socket)?.shown,
     /** Whether CAs or revocation lists have changed since its handshake. */
     isOutdated: (socket: Socket): boolean => (seen.get(socket)?.trust ?? trust) !== trust,

@@ -7,6 +7,7 @@ import { createBasePath } from "./base-path.ts";
 import { createEntrance } from "./entrance.ts";
 import { createErrorBody, createErrorReply } from "./error-reply.ts";
 import { addLifecycle } from "./lifecycle.ts";
+import { createPathIndex } from "./path-methods.ts";
 import { createUpgrades } from "./upgrade.ts";
 
 const { log } = createLogs({ level: "error", writer: { write: () => undefined } });
@@ -19,8 +20,11 @@ beforeEach(async () => {
   statuses = [];
   const upgrades = createUpgrades(base, (_, reply) => void statuses.push(reply.statusCode));
   app = fastify({ http: { shouldUpgradeCallback: upgrades.isUpgrade } });
+  const paths = createPathIndex();
   addLifecycle(app, {
+    paths,
     entrance: createEntrance({
+      paths,
       admit: () => undefined,
       guard: () => undefined,
       abandoned: () => Promise.resolve(),

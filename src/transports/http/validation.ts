@@ -6,6 +6,7 @@ import { DomainError } from "#domain/common/error.ts";
 import { closestName } from "#kernel/closest.ts";
 import { lowerFirst, upperFirst } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
+import { keyNotInQuery } from "./admission.ts";
 
 type HttpPart = "params" | "query" | "body";
 
@@ -164,6 +165,7 @@ function knownParameters(value: unknown, members: Members) {
     if (name.startsWith(ignoredPrefix)) continue;
     const schema = Object.hasOwn(members, name) ? members[name] : undefined;
     if (schema !== undefined) known[name] = fromText(text, schema);
+    else if (name === "api_key") unknown.push({ field: name, issue: upperFirst(keyNotInQuery) });
     else if (unknown.length < maxFaults) unknown.push(unknownName(name, "", "Unknown parameter", members));
   }
   return { known, unknown };
