@@ -28,6 +28,7 @@ import type {
 import { createFileWarnings, isNamed } from "./core/service.ts";
 import { patientFetch } from "./core/transport.ts";
 import { cleanIo, exitCode, type Io, printable, screenOf } from "./output/output.ts";
+import { formatTime } from "./output/text.ts";
 import { createProgram, inertProgram } from "./program.ts";
 
 export { NeedsDecision } from "./core/errors.ts";
@@ -91,7 +92,9 @@ const cleanPerson = (person: Person, io: Io): Person => ({
 async function waitOrTell({ approval }: WaitsForApproval, program: Command, ports: CommandPorts): Promise<number> {
   const { io, connect, person } = ports;
   const { id, expires_at: end } = approval;
-  io.err(`steward: nothing was done yet: another key has to approve it until ${end}: steward approve ${id}\n`);
+  io.err(
+    `steward: nothing was done yet: another key has to approve it until ${formatTime(end)}: steward approve ${id}\n`,
+  );
   if (program.opts()["waitForApproval"] !== true) return exitCode.foundTrouble;
   try {
     const signal = person.interrupted();

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { counted, formatBytes, listNames, lowerFirst } from "./text.ts";
+import { counted, countedOf, formatBytes, listNames, lowerFirst } from "./text.ts";
 
 it.each([
   [0, "0 B"],
@@ -31,4 +31,13 @@ it("a sentence goes on after a colon with a small letter, abbreviations as they 
     "",
     "é",
   ]);
+});
+
+it("counts of what is shown name all only where there are more", () => {
+  expect([countedOf(1, 1, "file"), countedOf(0, 0, "file"), countedOf(1, 3, "file")]).toEqual([
+    "1 file",
+    "0 files",
+    "1 of 3 files",
+  ]);
+  expect(countedOf(2, 2, "entry", "entries")).toBe("2 entries");
 });

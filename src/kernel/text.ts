@@ -17,6 +17,10 @@ export const lowerFirst = (text: string): string => text.replace(/^[A-Z](?=[a-z 
 export const counted = (count: number, noun: string, plural = `${noun}s`): string =>
   `${count} ${count === 1 ? noun : plural}`;
 
+/** How many of all there are shown: `2 of 7 packages`; `7 packages` where that is all. */
+export const countedOf = (shown: number, total: number, noun: string, plural?: string): string =>
+  `${shown < total ? `${shown} of ` : ""}${counted(total, noun, plural)}`;
+
 /** Names in a sentence, the first few of many: `a, b, c and 2 more`. */
 export function listNames(names: readonly string[], most = 3): string {
   const rest = names.length - most;

@@ -85,13 +85,13 @@ describe("steward check", () => {
     await service.clock.advance(61_000);
     const well = await steward(["check"]);
     expect(well).toMatchObject({ code: 0, err: "" });
-    expect(well.out).toMatch(/plain\s+pass\s+2026-\S+Z\s+plain is pass/);
+    expect(well.out).toMatch(/plain\s+pass\s+20\d\d-\S+ \S+[+-]\d\d:\d\d\s+plain is pass/);
     expect(well.out).toMatch(/\n2 checks: 2 pass, 0 warn, 0 fail, 0 skip\n$/);
     service.checks.vital.finds = () => Promise.resolve({ status: "fail", message: "x".repeat(500), details: {} });
     await service.clock.advance(61_000);
     const ill = await steward(["check"]);
     expect(ill).toMatchObject({ code: 1, err: "" });
-    expect(ill.out).toMatch(/vital\s+fail\s+2026-\S+Z\s+x{99}…\n/);
+    expect(ill.out).toMatch(/vital\s+fail\s+20\d\d-\S+ \S+\s+x{99}…\n/);
     expect(ill.out).toMatch(/\n2 checks: 1 pass, 0 warn, 1 fail, 0 skip\n$/);
     const json = await steward(["check", "--json"]);
     expect(json.code).toBe(1);

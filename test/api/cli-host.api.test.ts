@@ -1,4 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
+import { parseNextTime } from "#cli/core/log-time.ts";
+import { formatTime } from "#cli/output/text.ts";
 import type { KindUnit } from "#domain/ports/unit-details.ts";
 import { fakeAccount } from "../fakes/accounts.ts";
 import { createFakeJournal } from "../fakes/journal.ts";
@@ -277,5 +279,22 @@ describe("steward operations cancel", () => {
     expect(await steward("operations cancel nothing --yes")).toMatchObject(refusal("NOT_FOUND"));
     await steward("snapshots create");
     expect(await steward("operations cancel operation-1 --yes")).toMatchObject(refusal("CONFLICT"));
+  });
+});
+
+describe("steward reboot", () => {
+  it("says back the day of a time that was given without one, local with its offset", async () => {
+    const at = formatTime(parseNextTime("03:00", service.clock.now()) ?? "");
+    const now = () => service.clock.now();
+    const { out } = await steward("reboot start --at 03:00 --dry-run", { now });
+    expect(out).toMatch(/^ {2}1\. /);
+    expect(out).toContain(`reboot at ${at}\n`);
+    expect((await steward("reboot start --at 03:00 --yes", { now })).out).toBe(
+      `the host reboots at ${at} (steward reboot cancel)\n`,
+    );
+    expect((await steward("reboot")).out).toContain(`the host reboots at ${at}\n`);
+    const { scheduled_at: scheduled } = JSON.parse((await steward("reboot --json")).out) as { scheduled_at: string };
+    expect(scheduled).toMatch(/Z$/);
+    expect((await steward("reboot cancel")).out).toBe(`the reboot at ${at} is cancelled\n`);
   });
 });

@@ -160,7 +160,7 @@ describe("steward plugins confirm", () => {
   it("lists and revokes confirmations", async () => {
     const { confirmation } = listOf();
     const list = await steward(["plugins", "confirm"], { confirmation });
-    expect(list.out).toMatch(/certs +1\.0\.0 +2026-01-02T03:04:05 +\/etc\/steward\/plugins\/certs +abababababab/);
+    expect(list.out).toMatch(/certs +1\.0\.0 +2026-01-0\d \S+ +\/etc\/steward\/plugins\/certs +abababababab/);
     expect(await steward(["plugins", "confirm", "certs", "--revoke"], { confirmation })).toMatchObject({
       code: 0,
       out: "certs: /etc/steward/plugins/certs may not run as root any more\n",

@@ -1,11 +1,11 @@
 import type { Answer } from "#client/index.ts";
-import { counted } from "#kernel/text.ts";
+import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, integer } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
-import { formatAge } from "../output/text.ts";
+import { formatAge, formatTime } from "../output/text.ts";
 
 const asWord = (can: boolean | null): string => (can === null ? "not known" : can ? "yes" : "no");
 
@@ -35,9 +35,8 @@ function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUs
         const restricted = options.length === 0 ? "" : ` (${options.join(", ")})`;
         io.out(`${oneLine(`${name}: ${bits ?? "?"} ${fingerprint} ${comment} (${type})${restricted}`)}\n`);
       }
-  const all = shown.every ? counted(total, "user") : `${counted(total, "user")} who can sign in`;
   const more = [...(users.length < total ? ["--limit"] : []), ...(shown.every ? [] : ["--every"])];
-  const count = users.length < total ? `${users.length} of ${all}` : all;
+  const count = `${countedOf(users.length, total, "user")}${shown.every ? "" : " who can sign in"}`;
   io.out(`${count}${more.length === 0 ? "" : ` (${more.join(" and ")} shows more)`}\n`);
   printMissing(io, missing);
 }
@@ -81,8 +80,8 @@ function printLogins(
       user: ({ user }) => user,
       from: (each) => from(each.remote_host),
       terminal: ({ tty }) => tty,
-      began: (each) => each.started_at,
-      ended: (each) => each.ended_at ?? "",
+      began: (each) => formatTime(each.started_at),
+      ended: (each) => (each.ended_at === null ? "" : formatTime(each.ended_at)),
       by: ({ end }) => (end === "none" ? "" : end),
     });
   if (failed !== null && title("\nfailed, within a week", failed))
@@ -90,7 +89,7 @@ function printLogins(
       user: (each) => (each.known_user ? each.user : `${each.user} (unknown)`),
       from: (each) => from(each.remote_host),
       by: ({ service, method }) => (method === "" ? service : `${service}, ${method}`),
-      at: ({ at }) => at,
+      at: ({ at }) => formatTime(at),
     });
   printMissing(io, missing);
 }

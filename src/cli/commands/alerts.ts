@@ -1,6 +1,7 @@
 import { Argument, InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { alertNames, type NotificationChannel, notificationChannels } from "#contract/alerts.ts";
+import { counted, countedOf } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, checkIds, SuggestingArgument } from "../core/command.ts";
@@ -10,6 +11,7 @@ import { printFields } from "../output/fields.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 type AlertList = Answer<"listAlerts">;
 
@@ -46,7 +48,7 @@ function printAlerts(io: Io, { alerts, firing }: AlertList): void {
       const shown = state === "not_evaluated" ? evaluatedBy[by] : state;
       return { text: silenced ? `${shown}, silenced` : shown, style: styles[state] };
     },
-    since: ({ since }) => since ?? "",
+    since: ({ since }) => (since === null ? "" : formatTime(since)),
     value: ({ value }) => value ?? "",
     condition: ({ condition }) => condition,
   });
@@ -57,10 +59,11 @@ function printSilences(io: Io, { silences }: Answer<"listSilences">): void {
   printTable(io, silences, {
     id: ({ id }) => id,
     alert: ({ alert, check }) => alert ?? check ?? "",
-    until: ({ until }) => until,
+    until: ({ until }) => formatTime(until),
     by: ({ created_by: by }) => by,
     comment: ({ comment }) => comment,
   });
+  io.out(`${counted(silences.length, "silence")}\n`);
 }
 
 function addAlertList(alerts: Command, ports: CommandPorts): void {
@@ -107,7 +110,7 @@ function addSilenceCommands(alerts: Command, ports: CommandPorts): void {
       return client.silenceAlert({ body: { ...(alert === undefined ? { check: name } : { alert }), until, comment } });
     },
     print: (io, { alert, check, until, id }) =>
-      io.out(`${oneLine(`${alert ?? check} is silenced until ${until} (${id})`)}\n`),
+      io.out(`${oneLine(`${alert ?? check} is silenced until ${formatTime(until)} (${id})`)}\n`),
   });
   const list = alerts
     .command("silences")
@@ -137,13 +140,13 @@ export function addAlertsCommands(program: Command, ports: CommandPorts): void {
 
 function printNotifications(io: Io, { notifications, total }: Answer<"listNotifications">): void {
   printTable(io, notifications, {
-    at: ({ created_at: at }) => at,
+    at: ({ created_at: at }) => formatTime(at),
     channel: ({ channel }) => channel,
     outcome: ({ outcome }) => ({ text: outcome, style: outcome === "failed" ? "red" : undefined }),
     attempts: ({ attempts }) => attempts,
     what: ({ title, error }) => (error === null ? title : `${title} (${error})`),
   });
-  io.out(`${notifications.length} of ${total}\n`);
+  io.out(`${countedOf(notifications.length, total, "notification")}\n`);
 }
 
 function printTest(io: Io, { results, message }: Answer<"testNotifications">): void {

@@ -1,6 +1,7 @@
 import { type Answer, ApiError } from "#client/index.ts";
 import type { Sleep } from "#client/sleep.ts";
 import { type ApprovalStatus, approvalListLimit, approvalStatuses } from "#contract/approvals.ts";
+import { countedOf } from "#kernel/text.ts";
 import { defined, isRecord, isString } from "#kernel/values.ts";
 import { inOwnWords } from "../core/advice.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
@@ -10,7 +11,7 @@ import type { CommandPorts, Connection } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
-import { formatAge } from "../output/text.ts";
+import { formatAge, formatTime } from "../output/text.ts";
 
 type Approval = Answer<"getApproval">;
 
@@ -24,7 +25,7 @@ const styles: Partial<Record<ApprovalStatus, Style>> = {
 const pollWait = "30s";
 
 const outcomeOf = ({ status, error, decision, expires_at: end, operation_id: id }: Approval): string => {
-  if (status === "pending") return `until ${end}`;
+  if (status === "pending") return `until ${formatTime(end)}`;
   if (status === "running") return id === null ? "" : `operation ${id}`;
   return error?.message ?? decision ?? "";
 };
@@ -38,7 +39,7 @@ function printApprovals(io: Io, { approvals, total }: Answer<"listApprovals">, n
     asked: (each) => formatAge(each.created_at, now),
     outcome: outcomeOf,
   });
-  io.out(`${approvals.length} of ${total}\n`);
+  io.out(`${countedOf(approvals.length, total, "approval")}\n`);
 }
 
 function printApproval(io: Io, approval: Approval): void {

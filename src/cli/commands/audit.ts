@@ -9,6 +9,7 @@ import type { AuditReport, CommandPorts, GivenHead } from "../core/ports.ts";
 import { exitCode, type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 const styles: Readonly<Record<AuditOutcome, Style | undefined>> = { ok: undefined, refused: "yellow", failed: "red" };
 
@@ -19,7 +20,7 @@ const describeTarget = (target: Readonly<Record<string, string>>): string =>
 
 function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditList): void {
   printTable(io, entries, {
-    time: ({ time }) => time.slice(0, 19),
+    time: ({ time }) => formatTime(time),
     outcome: ({ count, outcome }) => ({
       text: count > 1 ? `${outcome} ×${count}` : outcome,
       style: styles[outcome],
@@ -32,7 +33,8 @@ function printEntries(io: Io, { entries, next_cursor: more, unreadable }: AuditL
   });
   if (entries.length === 0) io.out("no entries\n");
   if (more !== null) io.err("there are older entries (--limit or --until shows them)\n");
-  if (unreadable > 0) io.err(`${unreadable} lines are not entries (steward audit verify says what is wrong)\n`);
+  if (unreadable > 0)
+    io.err(`${counted(unreadable, "line")} cannot be read (steward audit verify says what is wrong)\n`);
 }
 
 interface ListOptions {

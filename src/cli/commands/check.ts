@@ -1,12 +1,14 @@
 import { InvalidArgumentError } from "commander";
 import type { Answer, Client } from "#client/index.ts";
 import { isUnhealthy } from "#contract/checks.ts";
+import { counted } from "#kernel/text.ts";
 import { isRecord } from "#kernel/values.ts";
 import { type Command, checkArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 type Result = Answer<"getCheck">;
 
@@ -116,11 +118,11 @@ function printChecks(io: Io, { summary, results }: Answer<"listChecks">): void {
   printTable(io, results, {
     check: ({ check_id: id }) => id,
     status: ({ status }) => ({ text: status, style: styles[status] }),
-    since: ({ since }) => since,
+    since: ({ since }) => formatTime(since),
     message: ({ message }) => shortened(oneLine(message)),
   });
   const { total, passed, warned, failed, skipped } = summary;
-  io.out(`${total} checks: ${passed} pass, ${warned} warn, ${failed} fail, ${skipped} skip\n`);
+  io.out(`${counted(total, "check")}: ${passed} pass, ${warned} warn, ${failed} fail, ${skipped} skip\n`);
 }
 
 export function addCheckCommand(program: Command, { io, connect, finish }: CommandPorts): void {

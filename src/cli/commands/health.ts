@@ -7,6 +7,7 @@ import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 type Metrics = Answer<"getCheckMetrics">;
 
@@ -33,7 +34,7 @@ function printPoints(io: Io, { series, step_seconds: step }: Metrics): void {
   const points = series.flatMap((each) => each.points);
   const isHourly = step > 60;
   printTable(io, points, {
-    at: ({ at }) => at,
+    at: ({ at }) => formatTime(at),
     value: ({ value }) => value,
     ...(isHourly && { min: ({ min }: Points[number]) => min ?? "", max: ({ max }: Points[number]) => max ?? "" }),
   });

@@ -14,6 +14,7 @@ import { printFields } from "../output/fields.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { Style } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 const collect = (value: string, list: readonly string[] = []): readonly string[] => [
   ...list,
@@ -53,8 +54,8 @@ function printKeys(io: Io, keys: Answer<"listKeys">["keys"], now: number): void 
     id: ({ id }) => id,
     name: ({ name }) => name,
     state: (key) => ({ text: state(key, now), style: styles[state(key, now)] }),
-    expires: (key) => key.expires_at ?? "never",
-    "last used": (key) => key.last_used_at ?? "never",
+    expires: (key) => (key.expires_at === null ? "never" : formatTime(key.expires_at)),
+    "last used": (key) => (key.last_used_at === null ? "never" : formatTime(key.last_used_at)),
     // As much as tells them apart; the whole is in the JSON.
     certificate: (key) => key.client_cert_sha256?.slice(0, 12) ?? "none",
     scopes: ({ scopes }) => summary(scopes),

@@ -1,5 +1,4 @@
 import { InvalidArgumentError } from "commander";
-import { longTime } from "#adapters/journal-format/time.ts";
 import { logBuckets, logContextLimit } from "#contract/limits.ts";
 import { type LogEntry, priorityNames } from "#contract/log-entry.ts";
 import {
@@ -19,6 +18,7 @@ import { type Io, printJson } from "../output/output.ts";
 import { bar } from "../output/progress.ts";
 import type { Cell } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 import { momentOption, printTemplates, resolveMoment } from "./logs-templates.ts";
 
 /** What is asked of the journal instead of its entries. */
@@ -74,7 +74,7 @@ function severitiesText(priorities: LogHistogram["buckets"][number]["priorities"
 function printHistogram(io: Io, { buckets, total }: LogHistogram): void {
   const most = Math.max(1, ...buckets.map((bucket) => bucket.total));
   printTable(io, buckets, {
-    from: ({ at }) => longTime(new Date(at)),
+    from: ({ at }) => formatTime(at),
     entries: (bucket) => String(bucket.total),
     "": (bucket) => bar((100 * bucket.total) / most, barColumns),
     severe: ({ priorities }) => severitiesText(priorities),

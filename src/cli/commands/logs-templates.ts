@@ -1,13 +1,13 @@
 import { InvalidArgumentError } from "commander";
-import { longTime } from "#adapters/journal-format/time.ts";
 import { priorityNames } from "#contract/log-entry.ts";
 import type { LogTemplates } from "#contract/log-exploration.ts";
-import { counted } from "#kernel/text.ts";
+import { counted, countedOf } from "#kernel/text.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { Connection } from "../core/ports.ts";
 import { logStyle } from "../output/log-format.ts";
 import type { Io } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 /** What changed the packages of the host. */
 const updates = ["updates.apply", "packages.change", "updates.rollback"];
@@ -51,13 +51,14 @@ export function printTemplates(
     entries: ({ count }) => String(count),
     severity: ({ priority }) =>
       priority === null ? "" : { text: priorityNames[priority] ?? String(priority), style: logStyle({ priority }) },
-    first: ({ first }) => longTime(new Date(first)),
+    first: ({ first }) => formatTime(first),
     id: ({ id }) => id,
     unit: ({ unit }) => unit,
     text: ({ text }) => text,
   });
-  const left = distinct > templates.length ? `, ${templates.length} of ${distinct} templates (-n shows more)` : "";
+  const left =
+    distinct > templates.length ? `, ${countedOf(templates.length, distinct, "template")} (-n shows more)` : "";
   const rest = other > 0 ? `, ${counted(other, "entry", "entries")} of none` : "";
-  const since = comparedAt === undefined ? "" : `, compared at ${longTime(new Date(comparedAt))}`;
+  const since = comparedAt === undefined ? "" : `, compared at ${formatTime(comparedAt)}`;
   io.err(`-- ${counted(total, "entry", "entries")}${left}${rest}${since} --\n`);
 }

@@ -8,6 +8,7 @@ import { logQueryLimit } from "#contract/limits.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
 import type { LogBootList, LogFieldNames, LogFieldValues, LogList, LogUsage } from "#contract/logs.ts";
 import { priorityNumbers } from "#contract/streams.ts";
+import { counted, countedOf } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { type Command, integer, NamedOption, repeated } from "../core/command.ts";
 import { explainError, Interrupted, isOutOfReach, isPassing } from "../core/errors.ts";
@@ -228,8 +229,10 @@ function printRest(io: Io, { logs, total }: LogList, query: Asked, isChosen: boo
   if (shown === 0) io.err("-- No entries --\n");
   // With a cursor the total includes the entries before it.
   else if (query.cursor !== undefined) {
-    if (shown === query.limit) io.err(`-- ${shown} entries, and there may be more; --after-cursor goes on --\n`);
-  } else if (shown < total) io.err(`-- ${shown} of ${total} entries; -n and --since choose others --\n`);
+    if (shown === query.limit)
+      io.err(`-- ${counted(shown, "entry", "entries")}, and there may be more; --after-cursor goes on --\n`);
+  } else if (shown < total)
+    io.err(`-- ${countedOf(shown, total, "entry", "entries")}; -n and --since choose others --\n`);
 }
 
 interface Printer {

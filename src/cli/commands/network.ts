@@ -1,4 +1,5 @@
 import type { Answer } from "#client/index.ts";
+import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -36,7 +37,7 @@ function printListeners(io: Io, { listeners, listeners_total: total }: Network):
     protocol: ({ protocol }) => protocol,
     unit: ({ unit }) => unit ?? "",
   });
-  if (listeners.length < total) io.out(`${listeners.length} of ${total} listening sockets\n`);
+  if (listeners.length < total || total === 0) io.out(`${countedOf(listeners.length, total, "listening socket")}\n`);
 }
 
 function printNetwork(io: Io, network: Network): void {
@@ -58,7 +59,7 @@ function printNetwork(io: Io, network: Network): void {
     link: ({ link }) => link ?? "",
     metric: ({ metric }) => metric,
   });
-  if (routes.length < total) io.out(`${routes.length} of ${total} routes\n`);
+  if (routes.length < total || total === 0) io.out(`${countedOf(routes.length, total, "route")}\n`);
   printListeners(io, network);
   const forwarded = resolvers.upstream.length > 0 ? ` (forwards to ${resolvers.upstream.join(", ")})` : "";
   io.out(`\n${oneLine(`name servers: ${resolvers.servers.join(", ") || "none"}${forwarded}`)}\n`);

@@ -1,6 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname, join, resolve, sep } from "node:path";
 import { fileURLToPath } from "node:url";
+import { counted } from "#kernel/text.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts, StackHost } from "../core/ports.ts";
 import { oneLine, printJson } from "../output/output.ts";
@@ -165,7 +166,9 @@ No secret is written, the service is not asked, and nothing that is there is wri
     const { path, files } = makeStack(resolve(dir), host);
     const steps = nextSteps(path, host);
     if (options.json) return printJson(io, { path, files, next_steps: steps });
-    io.out(`${path}: ${files.length} files for ${oneLine(host.name)} with the service at ${oneLine(host.url)}\n`);
+    io.out(
+      `${path}: ${counted(files.length, "file")} for ${oneLine(host.name)} with the service at ${oneLine(host.url)}\n`,
+    );
     io.out(`\nWhat is left to do, as root, with Debian's packages:\n${steps.map((step) => `  ${step}\n`).join("")}`);
   });
 }

@@ -1,5 +1,6 @@
 import type { OperationList, OperationStatus } from "#contract/operation-entry.ts";
 import { isUnsuccessful, operationListLimit, operationStatuses } from "#contract/operation-entry.ts";
+import { countedOf } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
@@ -33,7 +34,7 @@ export function printOperations(io: Io, { operations, total }: OperationList, no
       start === null || end === null ? "" : formatSpan((Date.parse(end) - Date.parse(start)) / 1000),
     outcome: describeOutcome,
   });
-  io.out(`${operations.length} of ${total}\n`);
+  io.out(`${countedOf(operations.length, total, "operation")}\n`);
 }
 
 function addCancelCommand(operations: Command, ports: CommandPorts): void {

@@ -1,7 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import { packageHistoryLimit, packageListLimit } from "#contract/limits.ts";
 import type { PackagesChanged } from "#contract/package-changes.ts";
-import { counted, formatBytes, listNames } from "#kernel/text.ts";
+import { counted, countedOf, formatBytes, listNames } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
@@ -19,8 +19,7 @@ function printFound(io: Io, { packages, total }: Answer<"searchPackages">): void
     installed: ({ version, installed_version: present }) => (present === version ? "yes" : (present ?? "")),
     summary: ({ summary }) => summary,
   });
-  const shown = packages.length < total ? `${packages.length} of ` : "";
-  io.out(`${shown}${counted(total, "package")}${shown === "" ? "" : " (--limit shows more)"}\n`);
+  io.out(`${countedOf(packages.length, total, "package")}${packages.length < total ? " (--limit shows more)" : ""}\n`);
 }
 
 function printInstalled(io: Io, { installed, required_by: requiring }: Answer<"getPackage">): void {

@@ -2,7 +2,7 @@ import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
 import { processListLimit } from "#contract/limits.ts";
 import { type ProcessSignal, processOrders, processSignals } from "#contract/processes.ts";
-import { counted, formatBytes } from "#kernel/text.ts";
+import { countedOf, formatBytes } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, integer, NamedOption } from "../core/command.ts";
@@ -43,8 +43,8 @@ function printProcesses(io: Io, { processes, total, notes }: ProcessList, { show
     state: ({ state }) => state,
     since: ({ start_time: since }) => formatAge(since, now),
   });
-  const all = counted(total, "process", "processes");
-  io.out(processes.length < total ? `${processes.length} of ${all} (--limit shows more)\n` : `${all}\n`);
+  const all = countedOf(processes.length, total, "process", "processes");
+  io.out(`${all}${processes.length < total ? " (--limit shows more)" : ""}\n`);
   for (const note of notes) io.err(`steward: ${oneLine(note)}\n`);
 }
 

@@ -1,10 +1,12 @@
 import { InvalidArgumentError } from "commander";
 import type { Answer } from "#client/index.ts";
+import { inOwnWords } from "../core/advice.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import { parseNextTime } from "../core/log-time.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine } from "../output/output.ts";
+import { formatTime } from "../output/text.ts";
 
 interface RebootOptions {
   readonly at?: string;
@@ -18,7 +20,7 @@ function printState(io: Io, state: Answer<"getReboot">): void {
   for (const { who, why, blocks } of inhibitors)
     io.out(`${blocks ? "inhibited" : "delayed"} by ${oneLine(`${who}: ${why}`)}\n`);
   if (operationId !== null) io.out(`packages or snapshots are being changed: ${oneLine(operationId)}\n`);
-  io.out(at === null ? "no reboot is scheduled\n" : `the host reboots at ${oneLine(at)}\n`);
+  io.out(at === null ? "no reboot is scheduled\n" : `the host reboots at ${formatTime(at)}\n`);
 }
 
 export function addRebootCommands(program: Command, ports: CommandPorts): void {
@@ -51,10 +53,10 @@ export function addRebootCommands(program: Command, ports: CommandPorts): void {
         },
       }),
     question: () => "Reboot this host?",
-    print: (io, { message }) => io.out(`${oneLine(message)} (steward reboot cancel)\n`),
+    print: (io, { message }) => io.out(`${oneLine(inOwnWords(message))} (steward reboot cancel)\n`),
   });
   changeCommand(ports, reboot.command("cancel").description("cancel a scheduled reboot"), {
     change: (client, query) => client.cancelReboot({ query }),
-    print: (io, { message }) => io.out(`${oneLine(message)}\n`),
+    print: (io, { message }) => io.out(`${oneLine(inOwnWords(message))}\n`),
   });
 }

@@ -1,7 +1,7 @@
 import type { Answer } from "#client/index.ts";
 import type { Plan } from "#contract/operation.ts";
 import { system } from "#contract/system.ts";
-import { counted, formatBytes } from "#kernel/text.ts";
+import { counted, countedOf, formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -25,8 +25,7 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
     memory: ({ memory_bytes: bytes }) => (bytes === null ? "" : formatBytes(bytes)),
     description: ({ description }) => description,
   });
-  const all = counted(total, "service");
-  io.out(services.length < total ? `${services.length} of ${all} (--limit shows more)\n` : `${all}\n`);
+  io.out(`${countedOf(services.length, total, "service")}${services.length < total ? " (--limit shows more)" : ""}\n`);
 }
 
 export function addServicesCommands(program: Command, ports: CommandPorts): void {

@@ -4,6 +4,7 @@ import type { Command } from "../core/command.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { type Io, oneLine, printJson } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 /** A connection by a key, which a code can stand for: over root's socket with the admin key of this host. */
 async function keyed({ connect, local }: CommandPorts, command: Command): Promise<Connection> {
@@ -40,9 +41,9 @@ function printSessions(io: Io, { sessions }: Answer<"listSessions">): void {
     id: ({ id }) => id,
     key: ({ key_id: id, name }) => `${name} (${id})`,
     from: ({ remote_address: address }) => address ?? "unknown",
-    since: ({ created_at: at }) => at,
-    "last used": ({ last_used_at: at }) => at,
-    ends: ({ idles_out_at: at }) => at,
+    since: ({ created_at: at }) => formatTime(at),
+    "last used": ({ last_used_at: at }) => formatTime(at),
+    ends: ({ idles_out_at: at }) => formatTime(at),
     may: ({ elevated }) => ({ text: elevated ? "change" : "read", style: elevated ? "yellow" : undefined }),
   });
 }
@@ -57,8 +58,8 @@ function printPasskeys(io: Io, { passkeys }: Answer<"listPasskeys">): void {
     name: ({ name }) => name,
     key: ({ key_id: id, key_name: name }) => `${name} (${id})`,
     for: ({ domain }) => domain,
-    since: ({ created_at: at }) => at,
-    "last used": ({ last_used_at: at }) => at ?? "never",
+    since: ({ created_at: at }) => formatTime(at),
+    "last used": ({ last_used_at: at }) => (at === null ? "never" : formatTime(at)),
   });
 }
 

@@ -8,7 +8,7 @@ import type { CommandPorts } from "../core/ports.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
-import { fitText } from "../output/text.ts";
+import { fitText, formatTime } from "../output/text.ts";
 
 interface ListOptions {
   readonly service?: string;
@@ -24,7 +24,7 @@ const milliseconds = (value: number): string =>
 function printTraces(io: Io, { traces }: Answer<"listTraces">): void {
   printTable(io, traces, {
     trace: (each) => each.trace_id,
-    start: ({ start }) => start.slice(0, 19),
+    start: ({ start }) => formatTime(start),
     took: (each) => milliseconds(each.duration_ms),
     spans: ({ spans }) => spans,
     errors: ({ errors }) => ({ text: String(errors), style: errors > 0 ? "red" : undefined }),

@@ -1,5 +1,5 @@
 import type { Answer } from "#client/index.ts";
-import { counted } from "#kernel/text.ts";
+import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
@@ -67,11 +67,7 @@ function printUnits(io: Io, { units, total }: UnitList, now: number): void {
     state: ({ active_state: text }) => ({ text, style: stateStyle(text) }),
     ...columnsOf(type, now),
   });
-  io.out(
-    units.length < total
-      ? `${units.length} of ${counted(total, "unit")} (--limit shows more)\n`
-      : `${counted(total, "unit")}\n`,
-  );
+  io.out(`${countedOf(units.length, total, "unit")}${units.length < total ? " (--limit shows more)" : ""}\n`);
 }
 
 interface Options {

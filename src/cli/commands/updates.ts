@@ -8,7 +8,7 @@ import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { paint } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
-import { formatSpan } from "../output/text.ts";
+import { formatSpan, formatTime } from "../output/text.ts";
 import { printOperations } from "./operations.ts";
 
 interface ApplyOptions extends PlannedOptions {
@@ -109,8 +109,8 @@ function printAutomatic(
   }
   const watched = guard ? ", with a guard" : "";
   io.out(`${what === "security" ? "security updates" : "all updates"}${watched}; reboot: ${oneLine(reboot)}\n`);
-  if (next !== null) io.out(`next: ${oneLine(next.starts_at)}, in the window from ${oneLine(next.opens_at)}\n`);
-  if (last !== null) io.out(`last: ${oneLine(last.ended_at)}, ${oneLine(last.outcome)}: ${oneLine(last.message)}\n`);
+  if (next !== null) io.out(`next: ${formatTime(next.starts_at)}, in the window from ${formatTime(next.opens_at)}\n`);
+  if (last !== null) io.out(`last: ${formatTime(last.ended_at)}, ${oneLine(last.outcome)}: ${oneLine(last.message)}\n`);
   if (blocked !== null) io.err(`steward: nothing would be installed: ${oneLine(blocked)}\n`);
 }
 

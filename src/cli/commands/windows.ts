@@ -4,12 +4,13 @@ import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import type { Io } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
+import { formatTime } from "../output/text.ts";
 
 type Window = Answer<"listWindows">["windows"][number];
 
 const stateOf = ({ open, closes_at: closes }: Window): string => {
   if (!open) return "closed";
-  return closes === null ? "open" : `open until ${closes}`;
+  return closes === null ? "open" : `open until ${formatTime(closes)}`;
 };
 
 function effectOf({ allow, deny, silence }: Window): string {
@@ -29,7 +30,7 @@ function printWindows(io: Io, { windows }: Answer<"listWindows">): void {
   printTable(io, windows, {
     window: ({ name }) => name,
     state: (window) => ({ text: stateOf(window), style: window.open ? "green" : "dim" }),
-    "opens next": ({ opens_next_at: next }) => next ?? "not in sight",
+    "opens next": ({ opens_next_at: next }) => (next === null ? "not in sight" : formatTime(next)),
     effect: effectOf,
   });
 }

@@ -1,3 +1,5 @@
+import { withLocalTimes } from "../output/text.ts";
+
 /** What the service advises callers of its interface to send, and what does it on the command line. */
 const spellings: readonly (readonly [RegExp, string])[] = [
   [/\bconfirm: true\b/g, "--confirm"],
@@ -9,6 +11,6 @@ const spellings: readonly (readonly [RegExp, string])[] = [
   [/\bPOST \/auth\/keys\b/g, "steward keys create"],
 ];
 
-/** A message of the service in the words of the command line. */
+/** A message of the service in the words of the command line, with local times. */
 export const inOwnWords = (message: string): string =>
-  spellings.reduce((text, [theirs, own]) => text.replaceAll(theirs, own), message);
+  withLocalTimes(spellings.reduce((text, [theirs, own]) => text.replaceAll(theirs, own), message));

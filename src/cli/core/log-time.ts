@@ -88,7 +88,7 @@ function epochMs(text: string, now: number): number | undefined {
     const span = spanMs(ago);
     return span === undefined ? undefined : now - span;
   }
-  return parseTimestamp(text) ?? localMs(text, now) ?? utcMs(text);
+  return parseTimestamp(text.replace(" ", "T")) ?? localMs(text, now) ?? utcMs(text);
 }
 
 /** `2026-01-31 14:00 UTC`. */

@@ -37,6 +37,10 @@ describe("a table", () => {
     );
   });
 
+  it("is nothing without rows", () => {
+    expect(printed(plainScreen, ["name", "state"], [])).toBe("");
+  });
+
   it("has its widest column cut, and drops its last columns", () => {
     expect(printed(narrow(40), ["name", "state", "what"], rows)).toBe(
       [
@@ -59,7 +63,7 @@ describe("a table", () => {
 
   it("fits every width, without control characters", () => {
     const cell = fc.string({ unit: "grapheme", maxLength: 30 });
-    const table = fc.array(fc.tuple(cell, cell, cell, cell), { maxLength: 5 });
+    const table = fc.array(fc.tuple(cell, cell, cell, cell), { minLength: 1, maxLength: 5 });
     fc.assert(
       fc.property(fc.integer({ min: 20, max: 100 }), table, (columns, list) => {
         const lines = printed(narrow(columns), ["a", "b", "c", "d"], list).split("\n");

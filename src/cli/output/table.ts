@@ -29,11 +29,13 @@ function fitWidths(natural: readonly number[], columns: number | undefined): rea
   return widths;
 }
 
+/** Nothing without rows: what else is printed says that there are none. */
 export function printRows(io: Io, head: readonly string[], rows: readonly (readonly Cell[])[]): void {
   if (io.table !== undefined) {
     io.table(head, rows);
     return;
   }
+  if (rows.length === 0) return;
   const screen = screenOf(io);
   const columns = screen.columns();
   const texts = rows.map((row) => row.map(cellText));

@@ -1,6 +1,6 @@
-import { expect, it } from "vitest";
+import { afterEach, expect, it } from "vitest";
 import { bar } from "./progress.ts";
-import { formatAge, formatSpan, wrapText } from "./text.ts";
+import { formatAge, formatSpan, formatTime, withLocalTimes, wrapText } from "./text.ts";
 
 it.each([
   [0, "0 s"],
@@ -20,4 +20,23 @@ it("ages, bars and wrapped lines have their text", () => {
   expect(wrapText("unbreakable", 7, 2)).toEqual(["unbrea…"]);
   expect(wrapText("", 7, 2)).toEqual([""]);
   expect(wrapText("as it is", Number.POSITIVE_INFINITY, 3)).toEqual(["as it is"]);
+});
+
+const ownZone = process.env["TZ"];
+afterEach(() => {
+  if (ownZone === undefined) delete process.env["TZ"];
+  else process.env["TZ"] = ownZone;
+});
+
+it.each([
+  ["UTC", "2026-01-31 23:30:05+00:00"],
+  ["Europe/Berlin", "2026-02-01 00:30:05+01:00"],
+  ["Asia/Kolkata", "2026-02-01 05:00:05+05:30"],
+  ["America/St_Johns", "2026-01-31 20:00:05-03:30"],
+])("times are local, with the offset of their zone: %s", (zone, text) => {
+  process.env["TZ"] = zone;
+  expect(formatTime("2026-01-31T23:30:05.250Z")).toBe(text);
+  expect(withLocalTimes("closed until 2026-01-31T23:30:05Z, by 2026-01-31")).toBe(
+    `closed until ${text}, by 2026-01-31`,
+  );
 });

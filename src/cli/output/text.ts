@@ -1,3 +1,5 @@
+import { isoTime } from "#adapters/journal-format/time.ts";
+
 /** Characters that take two columns of a terminal (Unicode TR 11, wide and full-width). */
 const wide =
   /^[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6\u{1b000}-\u{1b2ff}\u{20000}-\u{3fffd}]|^\p{Emoji_Presentation}/u;
@@ -72,6 +74,15 @@ export function formatSpan(seconds: number): string {
   }
   return parts.join(" ") || "0 s";
 }
+
+/** A time for people: local, with the offset of its zone, as `date --rfc-3339=seconds` prints it (`2026-01-31 14:00:00+01:00`). */
+export const formatTime = (timestamp: string): string =>
+  isoTime(new Date(timestamp)).replace("T", " ").replace(/\d\d$/, ":$&");
+
+const utcTime = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+
+/** A text of the service with its times as {@link formatTime} has them. */
+export const withLocalTimes = (text: string): string => text.replaceAll(utcTime, (time) => formatTime(time));
 
 export const formatAge = (timestamp: string, now: number): string =>
   `${formatSpan((now - Date.parse(timestamp)) / 1000)} ago`;

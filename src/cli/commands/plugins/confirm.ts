@@ -3,6 +3,7 @@ import { ioOfPlan, isWanted } from "../../core/plan.ts";
 import type { CommandPorts, Confirmed, PluginConfirmation } from "../../core/ports.ts";
 import { exitCode, type Io, oneLine, printJson } from "../../output/output.ts";
 import { printTable } from "../../output/table.ts";
+import { formatTime } from "../../output/text.ts";
 
 interface Options {
   readonly revoke?: boolean;
@@ -14,7 +15,7 @@ function printList(io: Io, all: readonly Confirmed[]): void {
   printTable(io, all, {
     plugin: ({ name }) => name,
     version: ({ version }) => version,
-    confirmed: ({ confirmedAt }) => new Date(confirmedAt).toISOString().slice(0, 19),
+    confirmed: ({ confirmedAt }) => formatTime(new Date(confirmedAt).toISOString()),
     directory: ({ path }) => path,
     digest: ({ digest }) => digest.slice(0, 12),
   });

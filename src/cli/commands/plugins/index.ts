@@ -21,6 +21,7 @@ function printPlugins(io: Io, { plugins }: Answer<"listPlugins">): void {
     permissions: ({ permissions }) => permissions.join(", ") || "none",
     description: ({ description }) => description,
   });
+  if (plugins.length === 0) io.out("no plugins (steward plugins new makes one)\n");
   for (const { name, path, fault } of plugins) {
     if (fault !== null) io.out(`${oneLine(name)} (${oneLine(path)}): ${oneLine(fault)}\n`);
   }
