@@ -14,7 +14,7 @@ import { type ContextStore, createContextStore, mayMeanSeveral } from "./context
 import type { Command } from "./core/command.ts";
 import { connect, connectToOne, withPlan } from "./core/connect.ts";
 import { createDeprecationWarnings } from "./core/deprecation.ts";
-import { explainError, Interrupted, isInterrupted, NeedsDecision } from "./core/errors.ts";
+import { explainError, Interrupted, isInterrupted, NeedsDecision, UnknownUnit } from "./core/errors.ts";
 import { nobody } from "./core/person.ts";
 import type {
   CliTime,
@@ -206,6 +206,7 @@ async function runOnce(
       return exitCode.interrupted;
     }
     io.err(`steward: ${explainError(error)}\n`);
+    if (error instanceof UnknownUnit) return exitCode.unknownUnit;
     return error instanceof NeedsDecision ? exitCode.needsDecision : exitCode.couldNotRun;
   }
 }

@@ -1,10 +1,15 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, CountedListShape, Cursor, NullableInteger, NullableTimestamp, Options, Timestamp } from "./schema.ts";
-
-const NotShown = Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), {
-  description: "What is null or left out, and why.",
-});
+import {
+  Choice,
+  CountedListShape,
+  Cursor,
+  NotShown,
+  NullableInteger,
+  NullableTimestamp,
+  Options,
+  Timestamp,
+} from "./schema.ts";
 
 const AuthorizedKey = Type.Object({
   type: Type.String({ description: "Such as `ssh-ed25519`." }),

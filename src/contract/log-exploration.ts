@@ -1,6 +1,6 @@
 import { type Static, type TSchema, Type } from "typebox";
 import { LogEntry } from "./log-entry.ts";
-import { Choice, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
+import { Choice, MayLack, NullableInteger, NullableString, optional, Timestamp } from "./schema.ts";
 
 const Count = Type.Integer({ minimum: 0 });
 
@@ -27,6 +27,7 @@ export const LogHistogram = Type.Object({
     },
   ),
   total: Type.Integer({ minimum: 0, description: "Entries in all buckets." }),
+  ...MayLack,
 });
 export type LogHistogram = Static<typeof LogHistogram>;
 
@@ -68,6 +69,7 @@ export const LogFacets = Type.Object({
     },
   ),
   total: Type.Integer({ minimum: 0, description: "Entries that match." }),
+  ...MayLack,
 });
 export type LogFacets = Static<typeof LogFacets>;
 
@@ -120,6 +122,7 @@ export const LogTemplates = Type.Object({
   ...optional({
     compared_at: Timestamp("With `compare`: the moment between the two windows."),
   }),
+  ...MayLack,
 });
 export type LogTemplates = Static<typeof LogTemplates>;
 

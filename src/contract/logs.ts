@@ -22,6 +22,7 @@ import {
   Choice,
   Cursor,
   ListShape,
+  MayLack,
   NullableString,
   Options,
   optional,
@@ -36,6 +37,7 @@ export const LogList = Type.Object({
   next_cursor: NullableString(
     "Pass it as `cursor` to go on in the same order: later entries with `asc`, earlier ones with `desc`. Null when there is nothing to go on from.",
   ),
+  ...MayLack,
 });
 export type LogList = Static<typeof LogList>;
 
@@ -50,12 +52,14 @@ export const LogBootList = Type.Object({
     { description: "Oldest first." },
   ),
   ...ListShape,
+  ...MayLack,
 });
 export type LogBootList = Static<typeof LogBootList>;
 
 export const LogFieldNames = Type.Object({
   names: Type.Array(Type.String(), { description: "In alphabetic order." }),
   ...ListShape,
+  ...MayLack,
 });
 export type LogFieldNames = Static<typeof LogFieldNames>;
 
@@ -68,6 +72,7 @@ export const LogFieldValues = Type.Object({
     description: "Whether there are more: an answer has at most 100 000 values, and 16 MiB of them.",
   }),
   ...ListShape,
+  ...MayLack,
 });
 export type LogFieldValues = Static<typeof LogFieldValues>;
 
@@ -75,6 +80,7 @@ export const LogUsage = Type.Object({
   disk_bytes: Type.Integer({ minimum: 0, description: "Of the files on the disk." }),
   memory_bytes: Type.Integer({ minimum: 0, description: "Of the files in memory, below `/run`." }),
   files: Type.Integer({ description: "Files of the journal.", minimum: 0 }),
+  ...MayLack,
 });
 export type LogUsage = Static<typeof LogUsage>;
 

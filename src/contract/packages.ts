@@ -6,6 +6,7 @@ import {
   CountedListShape,
   Cursor,
   ListShape,
+  MayLack,
   NullableInteger,
   NullableString,
   NullableTimestamp,
@@ -35,6 +36,7 @@ export const PackageEntryList = Type.Object({
   }),
   ...CountedListShape,
   package_manager: Type.String({ description: "`apt`, `dnf`, `zypper` or `pacman`." }),
+  ...MayLack,
 });
 export type PackageEntryList = Static<typeof PackageEntryList>;
 

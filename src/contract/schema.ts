@@ -1,4 +1,4 @@
-import { type TObjectOptions, type TOptional, type TProperties, type TString, Type } from "typebox";
+import { type Static, type TObjectOptions, type TOptional, type TProperties, type TString, Type } from "typebox";
 import { latestMs } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 
@@ -68,6 +68,15 @@ export const ListShape = optional({
 
 /** {@link ListShape} of a list that has always said how many there are. */
 export const CountedListShape = { ...ListShape, total: Type.Integer({ description: "Matches before `limit`." }) };
+
+/** What an answer lacks since its source is missing or cannot be asked: an empty list without it is one of nothing. */
+export const NotShown = Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), {
+  description: "What is null, left out or not known, and why.",
+});
+export type NotShown = Static<typeof NotShown>;
+
+/** Of answers that mostly lack nothing. */
+export const MayLack = optional({ not_shown: NotShown });
 
 /** Query parameter that leads to the next page of a list. */
 export const Cursor = Type.String({ minLength: 1, maxLength: 512, description: "`next_cursor` of the page before." });

@@ -1,7 +1,7 @@
 import { type Static, Type } from "typebox";
 import { serviceListLimit } from "./limits.ts";
 import { DryRunQuery, type Operations } from "./operation.ts";
-import { Choice, NullableInteger, NullableTimestamp, Options } from "./schema.ts";
+import { Choice, MayLack, NullableInteger, NullableTimestamp, Options } from "./schema.ts";
 import { unitSuffix } from "./scopes.ts";
 
 const percent = (description: string) => Type.Number({ minimum: 0, maximum: 100, description });
@@ -53,6 +53,7 @@ export type ServiceEntry = Static<typeof ServiceEntry>;
 export const ServiceList = Type.Object({
   services: Type.Array(ServiceEntry),
   total: Type.Integer({ description: "Matches before `limit`." }),
+  ...MayLack,
 });
 
 export const RestartResult = Type.Object({
@@ -130,7 +131,7 @@ export const system = {
     tag: "System",
     summary: "Services of the host",
     description:
-      "Loaded units and installed unit files together, ordered by name. An alias is not listed beside the unit that it names, nor a unit that others refer to and that does not exist. On a host where systemd is not running: the unit files that are installed.",
+      "Loaded units and installed unit files together, ordered by name. An alias is not listed beside the unit that it names, nor a unit that others refer to and that does not exist. On a host where systemd is not running: the unit files that are installed, as inactive, and `not_shown` says so.",
     scope: "system:read",
     effect: "read",
     versioned: true,

@@ -6,6 +6,8 @@ import {
   Choice,
   CountedListShape,
   Cursor,
+  MayLack,
+  NotShown,
   NullableInteger,
   NullableString,
   NullableTimestamp,
@@ -67,6 +69,7 @@ export type UnitEntry = Static<typeof UnitEntry>;
 export const UnitList = Type.Object({
   units: Type.Array(UnitEntry),
   ...CountedListShape,
+  ...MayLack,
 });
 
 const UnitFile = Type.Object({
@@ -204,9 +207,7 @@ export const ServiceDetails = Type.Object({
     Type.Array(LogEntry),
     "The newest 20 entries, oldest first, of each the first 8 KiB; null where the key may not read the log of the unit.",
   ),
-  not_shown: Type.Array(Type.Object({ what: Text("Name of the member."), reason: Type.String() }), {
-    description: "What is null, and why.",
-  }),
+  not_shown: NotShown,
 });
 export type ServiceDetails = Static<typeof ServiceDetails>;
 

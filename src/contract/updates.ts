@@ -1,6 +1,15 @@
 import { type Static, Type } from "typebox";
 import { DryRunQuery, type Operations, WayBack } from "./operation.ts";
-import { Choice, NullableInteger, NullableString, NullableTimestamp, Options, optional, Timestamp } from "./schema.ts";
+import {
+  Choice,
+  MayLack,
+  NullableInteger,
+  NullableString,
+  NullableTimestamp,
+  Options,
+  optional,
+  Timestamp,
+} from "./schema.ts";
 
 const PackageUpdate = Type.Object({
   name: Type.String(),
@@ -32,6 +41,7 @@ export const UpdateCheck = Type.Object({
   cache_age_seconds: NullableInteger("How long ago that was."),
   requires_reboot: Type.Boolean({ description: "Whether an earlier update waits for a reboot." }),
   requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
+  ...MayLack,
 });
 export type UpdateCheck = Static<typeof UpdateCheck>;
 
@@ -160,7 +170,10 @@ export const Snapshot = Type.Object({
 });
 export type Snapshot = Static<typeof Snapshot>;
 
-export const SnapshotList = Type.Object({ snapshots: Type.Array(Snapshot, { description: "Newest first." }) });
+export const SnapshotList = Type.Object({
+  snapshots: Type.Array(Snapshot, { description: "Newest first." }),
+  ...MayLack,
+});
 
 export const RemovedSnapshot = Type.Object({
   success: Type.Boolean(),

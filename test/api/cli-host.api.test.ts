@@ -65,13 +65,15 @@ describe("steward services status", () => {
     expect(await json("services status job")).toMatchObject({ name: "job.service", logs: [{}] });
   });
 
-  it("ends with 1 for a failed service, and with 2 for an unknown one", async () => {
+  it("ends with 1 for a failed service, and with 4 for an unknown one, as systemctl", async () => {
     service.units.become("job.service", { activeState: "failed", subState: "failed" });
     const { code, out } = await steward("services status job");
     expect([code, out]).toEqual([1, expect.stringMatching(/^ +state {2}failed \(failed\)/m)]);
-    expect(await steward("services status nothing")).toMatchObject(
-      refusal(/^steward: cannot show nothing\.service: no such unit \(NOT_FOUND/),
-    );
+    expect(await steward("services status nothing")).toEqual({
+      code: 4,
+      out: "",
+      err: "steward: unknown unit nothing.service (steward services lists them)\n",
+    });
   });
 });
 

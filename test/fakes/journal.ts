@@ -54,6 +54,8 @@ export interface FakeJournal extends Journal {
   readonly queries: readonly LogQuery[];
   /** Writes an entry. @returns its cursor. */
   readonly write: (entry: FakeEntry) => string;
+  /** Why there is no journal; undefined: there is one. */
+  absence: string | undefined;
 }
 
 interface Stored extends LiveEntry {
@@ -210,6 +212,7 @@ export function createFakeJournal(
       await readable(anyEntries);
       return storage.size(signal);
     },
+    missing: () => Promise.resolve(fake.absence),
     async boots(listed) {
       const found = await readable(listed);
       const ids = [...new Set(entries.map(({ entry }) => entry.boot_id))];
@@ -278,6 +281,7 @@ export function createFakeJournal(
     rotate: storage.rotate,
     vacuum: storage.vacuum,
     available: true,
+    absence: undefined,
     refusal: undefined,
     hold: undefined,
     queries,
@@ -287,7 +291,8 @@ export function createFakeJournal(
       queries.push(query);
       if (!fake.available) throw new JournalUnavailable("permission denied");
       if (fake.refusal !== undefined) throw new LogQueryRefused(fake.refusal.field, fake.refusal.issue);
-      return new SerializedJson<LogList>(new TextEncoder().encode(JSON.stringify(answer(query))));
+      const lack = fake.absence === undefined ? {} : { not_shown: [{ what: "entries", reason: fake.absence }] };
+      return new SerializedJson<LogList>(new TextEncoder().encode(JSON.stringify({ ...answer(query), ...lack })));
     },
     async *follow({ cursor }, signal) {
       if (!fake.available) throw new JournalUnavailable("permission denied");

@@ -28,10 +28,13 @@ const nothing = {
 
 /** The details of units in memory. @param given what a service tells besides, by its name. @param others units of other kinds. */
 export const createFakeUnitDetails = (
-  units: Pick<Units, "read" | "list">,
+  units: Pick<Units, "read" | "list" | "absence">,
   given: Readonly<Record<string, Partial<InspectedService>>> = {},
   others: readonly KindUnit[] = [],
 ): UnitDetails => ({
+  get absence() {
+    return units.absence;
+  },
   async inspect(name) {
     const unit = await units.read(name);
     return { ...nothing, names: [unit.name], ...unit, ...given[unit.name] };

@@ -49,6 +49,7 @@ export interface FakeUnit extends Partial<Unit> {
 export interface FakeUnits extends Units {
   /** Whether systemd answers. */
   available: boolean;
+  absence: string | undefined;
   /** What was done, in order. */
   readonly actions: readonly string[];
   /** Changes a unit, or adds it. */
@@ -181,6 +182,7 @@ export function createFakeUnits(
 
   const fake: FakeUnits = {
     available: true,
+    absence: undefined,
     actions,
     become,
     join: (name, along) => void behaviour.set(name, { ...behaviour.get(name), name, along }),

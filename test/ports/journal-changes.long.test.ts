@@ -92,7 +92,9 @@ describe.skipIf(!canMakeJournals())("a journal whose files change while it is re
   it("is found and followed when its directory appears later", async () => {
     rmSync(folder.path, { recursive: true });
     const follower = follow();
-    expect(await query()).toEqual({ logs: [], total: 0, next_cursor: null });
+    const reason = `there are no journal files in ${folder.path}`;
+    const empty = { logs: [], total: 0, next_cursor: null };
+    expect(await query()).toEqual({ ...empty, not_shown: [{ what: "entries", reason }] });
     mkdirSync(folder.path);
     append(`${"a".repeat(32)}/system.journal`, lines(0, 3));
     await follower.until("line 2");

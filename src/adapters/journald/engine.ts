@@ -1,5 +1,5 @@
 import type { MessagePort } from "node:worker_threads";
-import type { ExportPart, ExportQuery, LogQuery } from "#domain/ports/journal.ts";
+import type { ExportPart, ExportQuery, ListedEntries, LogQuery } from "#domain/ports/journal.ts";
 import { createCopies } from "./copies.ts";
 import type { CountAnswer, CountQuestion } from "./exploration.ts";
 import { answerExport, createExporter, requireFiles } from "./export.ts";
@@ -76,13 +76,22 @@ export function createEngine(options: EngineOptions): Engine {
   const acrossOf = createAcross();
   const answerTemplates = createTemplates();
   let sources: readonly Source[] = [];
+  /** Why there are no files among which the last ones were looked for. */
+  const missing = ({ units, namespace }: ListedEntries): string | undefined => {
+    if (sources.length > 0 || registry.foreign().length > 0) return undefined;
+    if (registry.isEmpty()) return `there are no journal files in ${roots.map(({ path }) => path).join(" or ")}`;
+    // Which namespaces there are is not told to who sees some units only.
+    if (units !== undefined) return undefined;
+    return namespace ? `there are no journal files of the namespace ${namespace}` : "the default journal has no files";
+  };
   return {
     query(query) {
       sources = registry.refresh(query.namespace);
-      return answer(sources, { ...acrossOf(sources), help }, query, render);
+      return answer(sources, { ...acrossOf(sources), help }, query, { render, missing: missing(query) });
     },
     list(question) {
       sources = registry.refresh(question.namespace);
+      if (question.what === "missing") return { what: "missing", reason: missing(question) };
       return answerList(sources, acrossOf(sources).ordering, question);
     },
     count(question) {

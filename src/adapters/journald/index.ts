@@ -174,6 +174,10 @@ export function createHostJournal({ dir, onUnreadable, limits = {}, readable }: 
         const answer = await list({ what: "values", name, ...listed }, signal);
         return answer.what === "values" ? answer.values : { values: [], truncated: false };
       },
+      async missing(listed, signal) {
+        const answer = await list({ what: "missing", ...listed }, signal);
+        return answer.what === "missing" ? answer.reason : undefined;
+      },
     },
     grep: {
       matching: searchAll,

@@ -1,9 +1,9 @@
 import type { JournalField } from "#contract/log-entry.ts";
 import type { JournalRecord } from "./journalctl-entry.ts";
-import { createValueList, type ListAnswer, type ListQuestion } from "./lists.ts";
+import { createValueList, type FileQuestion, type ListAnswer } from "./lists.ts";
 
 /** Gathers an answer from the entries that journalctl prints. */
-export function createListing(question: ListQuestion): {
+export function createListing(question: FileQuestion): {
   readonly add: (record: JournalRecord) => void;
   /** @param boots ids of all boots in their order, where boots are asked for. */
   readonly answer: (boots: readonly string[]) => ListAnswer;

@@ -18,7 +18,7 @@ import { type JournalRecord, parseJournalctlLine, recordFields } from "./journal
 import { createListing } from "./journalctl-list.ts";
 import { type Selection, selectEntries } from "./journalctl-options.ts";
 import { createPage } from "./journalctl-page.ts";
-import type { ListAnswer, ListQuestion } from "./lists.ts";
+import type { FileQuestion, ListAnswer } from "./lists.ts";
 import { comparePlaces, formatCursor, type Location, type Place, parseCursor } from "./order.ts";
 import { isAskedFor, narrowed } from "./query.ts";
 import { createDirectories } from "./registry.ts";
@@ -58,7 +58,7 @@ export interface Journalctl {
    */
   readonly resolveBoot: (query: LogQuery, signal: AbortSignal) => Promise<LogQuery | undefined>;
   /** @throws JournalUnavailable when journalctl cannot be run or fails. */
-  readonly list: (question: ListQuestion, signal: AbortSignal) => Promise<ListAnswer>;
+  readonly list: (question: FileQuestion, signal: AbortSignal) => Promise<ListAnswer>;
   /**
    * Counts entries in the window of the question.
    * @param only to read one file alone.
@@ -301,7 +301,7 @@ async function resolveBoot(journal: Journal, asked: LogQuery, signal: AbortSigna
 }
 
 /** Reads all entries: what journalctl itself lists is not of some units only. */
-async function list(journal: Journal, question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> {
+async function list(journal: Journal, question: FileQuestion, signal: AbortSignal): Promise<ListAnswer> {
   const { execLines, timeoutMs } = journal;
   const listing = createListing(question);
   const selection = selectEntries({ ...noFilters, units: question.units });

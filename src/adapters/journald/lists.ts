@@ -9,13 +9,17 @@ import { asValue, isFieldName, nameOf } from "./raw-fields.ts";
 import type { Source } from "./source.ts";
 
 /** What is asked of the journal beside its entries. */
-export type ListQuestion = ListedEntries &
+export type ListQuestion = FileQuestion | (ListedEntries & { readonly what: "missing" });
+
+/** What the files of the journal answer. */
+export type FileQuestion = ListedEntries &
   ({ readonly what: "boots" } | { readonly what: "names" } | { readonly what: "values"; readonly name: string });
 
 export type ListAnswer =
   | { readonly what: "boots"; readonly boots: readonly JournalBoot[] }
   | { readonly what: "names"; readonly names: readonly string[] }
-  | { readonly what: "values"; readonly values: LogFieldValues };
+  | { readonly what: "values"; readonly values: LogFieldValues }
+  | { readonly what: "missing"; readonly reason: string | undefined };
 
 const maxValues = 100_000;
 const maxValueBytes = 16 * 1024 * 1024;
@@ -134,7 +138,7 @@ function listValues(sources: readonly Source[], name: string, units: LogQuery["u
 }
 
 /** Answers from the indexes of the files; where units are named, from their entries. */
-export function answerList(sources: readonly Source[], ordering: Ordering, question: ListQuestion): ListAnswer {
+export function answerList(sources: readonly Source[], ordering: Ordering, question: FileQuestion): ListAnswer {
   const { what, units } = question;
   switch (what) {
     case "boots":

@@ -142,7 +142,7 @@ export function answer(
   sources: readonly Source[],
   { copies, ordering, help }: Across,
   asked: LogQuery,
-  render: Renderer,
+  { render, missing }: { readonly render: Renderer; readonly missing: string | undefined },
 ): Buffer {
   const query = narrowed(asked);
   const { limit, order, grep } = query;
@@ -186,7 +186,7 @@ export function answer(
     hasMore = !page.add(entry);
     return !hasMore;
   });
-  return page.end(query.entry === undefined ? total : found, hasMore);
+  return page.end(query.entry === undefined ? total : found, hasMore, missing);
 }
 
 interface Selected {
@@ -283,11 +283,13 @@ function createPage({ page, write }: Renderer, query: LogQuery, isForward: boole
       count += 1;
       return true;
     },
-    end(total: number, hasMore: boolean): Buffer {
+    end(total: number, hasMore: boolean, missing: string | undefined): Buffer {
       const end = page.size();
       const shownLast = isReversed ? first : last;
       const next = nextCursor(count === 0 ? undefined : shownLast, query, hasMore);
-      page.text(`],"total":${total},"next_cursor":${JSON.stringify(next)}}`);
+      const lack =
+        missing === undefined ? "" : `,"not_shown":${JSON.stringify([{ what: "entries", reason: missing }])}`;
+      page.text(`],"total":${total},"next_cursor":${JSON.stringify(next)}${lack}}`);
       const bytes = isReversed ? page.bytes(reversed(entries, [end, page.size()])) : page.bytes();
       page.cut(0);
       return bytes;

@@ -149,6 +149,8 @@ export interface Registry {
   readonly refresh: (namespace: string | undefined) => readonly Source[];
   /** The files, as of the last `refresh`, of which only journalctl may know how to read them. */
   readonly foreign: () => readonly Source[];
+  /** Whether there is none in any namespace, as of the last `refresh`. */
+  readonly isEmpty: () => boolean;
   readonly release: () => void;
   readonly dispose: () => void;
 }
@@ -333,6 +335,7 @@ export function createRegistry(
       return foreign.length === 0 ? all : all.filter(isReadable);
     },
     foreign: () => foreign,
+    isEmpty: () => files.sources.size === 0,
     release() {
       dropDeleted(files);
       if (!directories.isCurrent()) update(files);

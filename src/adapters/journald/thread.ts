@@ -140,7 +140,7 @@ async function answerExport(query: ExportQuery, signal: AbortSignal): Promise<Ex
 /** Files that only journalctl reads add their part where all entries count; what is of some units is not told by it. */
 async function answerList(question: ListQuestion, signal: AbortSignal): Promise<ListAnswer> {
   const ours = engine.list(question);
-  if (engine.foreign().length === 0) return ours;
+  if (engine.foreign().length === 0 || question.what === "missing") return ours;
   return journalctl.list(question, signal);
 }
 

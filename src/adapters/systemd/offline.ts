@@ -73,10 +73,12 @@ export function readInstalledUnits(root = "/", suffix = ".service"): readonly Un
   return [...units.values()].filter((unit) => !isOtherName(unit)).sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
-const refuse = (): Promise<never> => Promise.reject(new UnitsUnavailable("systemd is not running on this host", false));
+const absence = "systemd is not running on this host";
+const refuse = (): Promise<never> => Promise.reject(new UnitsUnavailable(absence, false));
 
 export function createOfflineUnits(root = "/"): Units {
   return {
+    absence,
     list: () => Promise.resolve(readInstalledUnits(root)),
     loaded: () => Promise.resolve(undefined),
     failed: () => Promise.resolve(undefined),
@@ -103,6 +105,7 @@ const toKindUnit = (unit: Unit, kind: UnitKind): KindUnit => {
 };
 
 export const createOfflineDetails = (root = "/"): UnitDetails => ({
+  absence,
   inspect: refuse,
   async list({ kinds, activeState, limit }) {
     const units = kinds

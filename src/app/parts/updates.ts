@@ -78,7 +78,9 @@ export function createUpdatesPart(
     stale,
     rules,
     fileSystems,
-    onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown }) {
+    onChecked({ packages: { total, security: ofSecurity }, security_known: isKnown, checked_at: listsAt }) {
+      // Without lists nobody knows.
+      if (listsAt === null) return;
       metrics.updatesAvailable("all", total);
       if (isKnown) metrics.updatesAvailable("security", ofSecurity);
     },

@@ -3,15 +3,12 @@ import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, integer } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge, formatTime } from "../output/text.ts";
 
 const asWord = (can: boolean | null): string => (can === null ? "not known" : can ? "yes" : "no");
-
-function printMissing(io: Io, missing: Answer<"listUsers">["not_shown"]): void {
-  for (const { what, reason } of missing) io.out(`${oneLine(`not shown: ${what}: ${reason}`)}\n`);
-}
 
 interface UserOptions {
   readonly every?: boolean;
@@ -38,7 +35,7 @@ function printUsers(io: Io, { users, total, not_shown: missing }: Answer<"listUs
   const more = [...(users.length < total ? ["--limit"] : []), ...(shown.every ? [] : ["--every"])];
   const count = `${countedOf(users.length, total, "user")}${shown.every ? "" : " who can sign in"}`;
   io.out(`${count}${more.length === 0 ? "" : ` (${more.join(" and ")} shows more)`}\n`);
-  printMissing(io, missing);
+  printNotShown(io.out, missing);
 }
 
 export function addUsersCommand(program: Command, ports: CommandPorts): void {
@@ -91,7 +88,7 @@ function printLogins(
       by: ({ service, method }) => (method === "" ? service : `${service}, ${method}`),
       at: ({ at }) => formatTime(at),
     });
-  printMissing(io, missing);
+  printNotShown(io.out, missing);
 }
 
 export function addLoginsCommand(program: Command, ports: CommandPorts): void {

@@ -14,6 +14,7 @@ import { defined } from "#kernel/values.ts";
 import { type Command, integer } from "../core/command.ts";
 import type { Connection } from "../core/ports.ts";
 import { logStyle } from "../output/log-format.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { type Io, printJson } from "../output/output.ts";
 import { bar } from "../output/progress.ts";
 import type { Cell } from "../output/screen.ts";
@@ -71,7 +72,7 @@ function severitiesText(priorities: LogHistogram["buckets"][number]["priorities"
 }
 
 /** A line for each bucket: its beginning, how many entries, how many of them are warnings or worse. */
-function printHistogram(io: Io, { buckets, total }: LogHistogram): void {
+function printHistogram(io: Io, { buckets, total, not_shown: missing }: LogHistogram): void {
   const most = Math.max(1, ...buckets.map((bucket) => bucket.total));
   printTable(io, buckets, {
     from: ({ at }) => formatTime(at),
@@ -80,13 +81,14 @@ function printHistogram(io: Io, { buckets, total }: LogHistogram): void {
     severe: ({ priorities }) => severitiesText(priorities),
   });
   io.err(`-- ${counted(total, "entry", "entries")} --\n`);
+  printNotShown(io.err, missing);
 }
 
 const nameOfLevel = (field: LogFacet, value: string): string =>
   field === "priority" ? (priorityNames[Number(value)] ?? value) : value;
 
 /** A line for each value, the most frequent ones of each field first. */
-function printFacets(io: Io, { facets, distinct, total }: LogFacets): void {
+function printFacets(io: Io, { facets, distinct, total, not_shown: missing }: LogFacets): void {
   const rows = logFacets.flatMap((field) =>
     (facets[field] ?? []).map(({ value, count }) => ({ field, value: nameOfLevel(field, value), count })),
   );
@@ -101,6 +103,7 @@ function printFacets(io: Io, { facets, distinct, total }: LogFacets): void {
   );
   const more = cut.length === 0 ? "" : `; there are more values of ${cut.join(", ")} (-n shows more)`;
   io.err(`-- ${counted(total, "entry", "entries")}${more} --\n`);
+  printNotShown(io.err, missing);
 }
 
 /** The options of {@link ExploreOptions} that `steward logs` has beside its own. */

@@ -5,6 +5,7 @@ import { counted, countedOf } from "#kernel/text.ts";
 import { timeOption } from "../core/log-time.ts";
 import type { Connection } from "../core/ports.ts";
 import { logStyle } from "../output/log-format.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import type { Io } from "../output/output.ts";
 import { printTable } from "../output/table.ts";
 import { formatTime } from "../output/text.ts";
@@ -41,7 +42,7 @@ export async function resolveMoment(moment: string, { client }: Connection): Pro
 /** A line for each template: how often, how severe, since when, and what it says. */
 export function printTemplates(
   io: Io,
-  { templates, distinct, other, total, compared_at: comparedAt }: LogTemplates,
+  { templates, distinct, other, total, compared_at: comparedAt, not_shown: missing }: LogTemplates,
 ): void {
   printTable(io, templates, {
     ...(comparedAt !== undefined && {
@@ -61,4 +62,5 @@ export function printTemplates(
   const rest = other > 0 ? `, ${counted(other, "entry", "entries")} of none` : "";
   const since = comparedAt === undefined ? "" : `, compared at ${formatTime(comparedAt)}`;
   io.err(`-- ${counted(total, "entry", "entries")}${left}${rest}${since} --\n`);
+  printNotShown(io.err, missing);
 }

@@ -17,6 +17,7 @@ import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
 import { formatEntry } from "../output/log-format.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
 import { addExploreOptions, type ExploreFilters, type ExploreOptions, explore } from "./logs-explore.ts";
 import { addExportOption, type ExportOptions, exportFormatOf, exportToFile, printExport } from "./logs-export.ts";
@@ -222,13 +223,16 @@ async function wholeEntry(
 }
 
 /** Says on standard error that there is nothing, or more than is shown. */
-function printRest(io: Io, { logs, total }: LogList, query: Asked, isChosen: boolean): void {
+function printRest(io: Io, { logs, total, not_shown: missing }: LogList, query: Asked, isChosen: boolean): void {
   const { isTerminal } = screenOf(io);
   const shown = logs.length;
-  if (!isTerminal && (isChosen || shown === 0)) return;
-  if (shown === 0) io.err("-- No entries --\n");
+  if (shown === 0) {
+    io.err("-- No entries --\n");
+    printNotShown(io.err, missing);
+  }
+  if (shown === 0 || (!isTerminal && isChosen)) return;
   // With a cursor the total includes the entries before it.
-  else if (query.cursor !== undefined) {
+  if (query.cursor !== undefined) {
     if (shown === query.limit)
       io.err(`-- ${counted(shown, "entry", "entries")}, and there may be more; --after-cursor goes on --\n`);
   } else if (shown < total)
@@ -287,7 +291,10 @@ async function printList(
         : await client.listLogFieldValues({ params: { name: field }, query });
   finish(exitCode.fine);
   if (json) printJson(io, answer);
-  else printAnswer(io, answer);
+  else {
+    printAnswer(io, answer);
+    printNotShown(io.err, answer.not_shown);
+  }
   return true;
 }
 

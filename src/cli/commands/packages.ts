@@ -6,13 +6,14 @@ import { defined } from "#kernel/values.ts";
 import { answerCommand, changeCommand, type PlannedOptions, plannedCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
 import { fitText, formatAge } from "../output/text.ts";
 import { printChanges } from "./updates.ts";
 
-function printFound(io: Io, { packages, total }: Answer<"searchPackages">): void {
+function printFound(io: Io, { packages, total, not_shown: missing }: Answer<"searchPackages">): void {
   printTable(io, packages, {
     package: ({ name }) => name,
     version: ({ version }) => version,
@@ -20,6 +21,7 @@ function printFound(io: Io, { packages, total }: Answer<"searchPackages">): void
     summary: ({ summary }) => summary,
   });
   io.out(`${countedOf(packages.length, total, "package")}${packages.length < total ? " (--limit shows more)" : ""}\n`);
+  printNotShown(io.out, missing);
 }
 
 function printInstalled(io: Io, { installed, required_by: requiring }: Answer<"getPackage">): void {

@@ -1,7 +1,9 @@
-import type { Answer } from "#client/index.ts";
+import { type Answer, ApiError } from "#client/index.ts";
+import { serviceUnitName } from "#contract/system.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
+import { UnknownUnit } from "../core/errors.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { formatEntry, logStyle } from "../output/log-format.ts";
 import { type Io, oneLine, screenOf } from "../output/output.ts";
@@ -180,9 +182,16 @@ export function addServiceStatusCommand(services: Command, ports: CommandPorts):
     .addArgument(namedArgument("<name>", "unit name; nginx means nginx.service", "service"))
     .notes(`With --json also the text of its files, all dependencies and limits.
 
-Exit code: 0 it is active, or inactive without a failure, 1 it has failed, 2 the request failed.`);
+Exit code: 0 it is active, or inactive without a failure, 1 it has failed, 2 the request failed, 4 there is no such unit.`);
   answerCommand(ports, status, {
-    ask: (client, name: string) => client.getService({ params: { name }, query: { listening: true, security: true } }),
+    async ask(client, name: string) {
+      try {
+        return await client.getService({ params: { name }, query: { listening: true, security: true } });
+      } catch (error) {
+        if (!(error instanceof ApiError && error.code === "NOT_FOUND")) throw error;
+        throw new UnknownUnit(`unknown unit ${serviceUnitName(name)} (steward services lists them)`, { cause: error });
+      }
+    },
     isTrouble: ({ active_state: state }) => state === "failed",
     print: (_, details) => printDetails(io, details, now()),
   });

@@ -5,6 +5,7 @@ import { counted, countedOf, formatBytes } from "#kernel/text.ts";
 import { answerCommand, changeCommand } from "../core/answer-command.ts";
 import { type Command, namedArgument } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
@@ -15,7 +16,7 @@ import { stateStyle } from "./state-style.ts";
 type ServiceList = Answer<"listServices">;
 const statuses = ["all", "active", "inactive", "failed"] as const;
 
-function printServices(io: Io, { services, total }: ServiceList, now: number): void {
+function printServices(io: Io, { services, total, not_shown: missing }: ServiceList, now: number): void {
   printTable(io, services, {
     service: ({ name }) => name,
     state: ({ active_state: text }) => ({ text, style: stateStyle(text) }),
@@ -26,6 +27,7 @@ function printServices(io: Io, { services, total }: ServiceList, now: number): v
     description: ({ description }) => description,
   });
   io.out(`${countedOf(services.length, total, "service")}${services.length < total ? " (--limit shows more)" : ""}\n`);
+  printNotShown(io.out, missing);
 }
 
 export function addServicesCommands(program: Command, ports: CommandPorts): void {

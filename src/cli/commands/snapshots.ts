@@ -8,13 +8,14 @@ import { runLong } from "../core/operation-follow.ts";
 import { asPlan, printPlan } from "../core/plan.ts";
 import type { CommandPorts } from "../core/ports.ts";
 import { printFields } from "../output/fields.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine, printJson } from "../output/output.ts";
 import { withProgress } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
 import { formatAge } from "../output/text.ts";
 import { printChanges } from "./updates.ts";
 
-function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: number): void {
+function printSnapshots(io: Io, { snapshots, not_shown: missing }: Answer<"listSnapshots">, now: number): void {
   printTable(io, snapshots, {
     id: ({ id }) => id,
     taken: (each) => formatAge(each.created_at, now),
@@ -26,6 +27,7 @@ function printSnapshots(io: Io, { snapshots }: Answer<"listSnapshots">, now: num
     description: ({ description }) => description,
   });
   io.out(`${counted(snapshots.length, "snapshot")}\n`);
+  printNotShown(io.out, missing);
 }
 
 function printDiff(io: Io, { packages, files }: Answer<"diffSnapshot">): void {

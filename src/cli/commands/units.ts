@@ -3,6 +3,7 @@ import { countedOf } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import type { Command } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import type { Io } from "../output/output.ts";
 import type { Cell } from "../output/screen.ts";
 import { printTable } from "../output/table.ts";
@@ -59,7 +60,7 @@ function columnsOf(type: Unit["type"] | undefined, now: number): Columns {
   }
 }
 
-function printUnits(io: Io, { units, total }: UnitList, now: number): void {
+function printUnits(io: Io, { units, total, not_shown: missing }: UnitList, now: number): void {
   const [first] = units;
   const type = units.every((unit) => unit.type === first?.type) ? first?.type : undefined;
   printTable(io, units, {
@@ -68,6 +69,7 @@ function printUnits(io: Io, { units, total }: UnitList, now: number): void {
     ...columnsOf(type, now),
   });
   io.out(`${countedOf(units.length, total, "unit")}${units.length < total ? " (--limit shows more)" : ""}\n`);
+  printNotShown(io.out, missing);
 }
 
 interface Options {

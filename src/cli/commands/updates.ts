@@ -37,9 +37,10 @@ function printUpdates(io: Io, check: Answer<"checkUpdates">): void {
   if (check.requires_reboot) io.out(`${paint(screen, "yellow", "an earlier update waits for a reboot")}\n`);
   if (check.requires_restart.length > 0) io.out(`to be restarted: ${oneLine(check.requires_restart.join(", "))}\n`);
   const security = isKnown ? `, ${packages.security} of them security updates` : "";
-  const lists = age === null ? "there are no package lists (--refresh fetches them)" : `lists ${formatSpan(age)} old`;
   const total = packages.total === 0 ? "nothing to update" : `${counted(packages.total, "update")}${security}`;
-  io.out(`${total} (${oneLine(check.package_manager)}, ${lists})\n`);
+  const manager = oneLine(check.package_manager);
+  if (age !== null) io.out(`${total} (${manager}, lists ${formatSpan(age)} old)\n`);
+  else io.out(`updates are not known (${manager}): no package lists: --refresh fetches them\n`);
 }
 
 const changeOf = ({ name, from, to }: ChangedPackage): string => {

@@ -11,6 +11,11 @@ export class Interrupted extends Error {
   override readonly name = "Interrupted";
 }
 
+/** A command about the state of a unit ends with its own exit code where there is no such unit. */
+export class UnknownUnit extends Error {
+  override readonly name = "UnknownUnit";
+}
+
 /** The service does not start before an administrator has decided something; starting it again does not help. */
 export class NeedsDecision extends Error {
   override readonly name = "NeedsDecision";

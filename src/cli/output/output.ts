@@ -20,6 +20,8 @@ export const exitCode = {
   fine: 0,
   foundTrouble: 1,
   couldNotRun: 2,
+  /** `services status` only, as `systemctl status` has it. */
+  unknownUnit: 4,
   /** `serve` only, EX_CONFIG of sysexits: the unit is not started again (`RestartPreventExitStatus=`). */
   needsDecision: 78,
   interrupted: 130,

@@ -3,6 +3,7 @@ import { isLogFacet, type LogFacets, logFacets } from "#contract/log-exploration
 import type { logs } from "#contract/logs.ts";
 import type { Context, Handlers } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import type { notShown } from "#domain/common/not-shown.ts";
 import type { JournalExploration, JournalLists, ListedEntries, LogFilters } from "#domain/ports/journal.ts";
 import { defined } from "#kernel/values.ts";
 import type { LogReader, Reading } from "./reader.ts";
@@ -13,6 +14,13 @@ type Exploring = "getLogHistogram" | "getLogFacets" | "getLogTemplates" | "getLo
 export interface AskedNamespace {
   readonly namespace?: string;
 }
+
+/** What an answer lacks. @param isEmpty whether it has no entries. */
+export type LackOf = (
+  isEmpty: boolean,
+  listed: ListedEntries,
+  context: Context,
+) => Promise<ReturnType<typeof notShown>>;
 
 /** What a query says of the entries that are counted. */
 export type AskedFilters = Readonly<
@@ -27,8 +35,7 @@ export type AskedFilters = Readonly<
 const present = (priorities: readonly number[]): Record<string, number> =>
   Object.fromEntries(priorities.flatMap((count, level) => (count === 0 ? [] : [[String(level), count]])));
 
-/** How many entries there are, of what kind, and what stands around one. */
-export function explorationHandlers(ports: {
+interface ExplorationPorts {
   readonly reader: LogReader;
   readonly journal: JournalExploration & Pick<JournalLists, "boots">;
   readonly readingOf: (context: Context) => Reading;
@@ -36,24 +43,32 @@ export function explorationHandlers(ports: {
   readonly filtersOf: (query: AskedFilters, context: Context) => LogFilters;
   /** All entries that a caller may read. */
   readonly listedOf: (query: AskedNamespace, context: Context) => ListedEntries;
-}): Pick<Handlers<typeof logs>, Exploring> {
-  const { reader, journal, readingOf, filtersOf, listedOf } = ports;
+  readonly lackOf: LackOf;
+}
+
+/** @throws DomainError for what is not a moment. */
+async function momentOf(
+  compare: string,
+  listed: ListedEntries,
+  { reader, journal, reading }: Pick<ExplorationPorts, "reader" | "journal"> & { readonly reading: Reading },
+): Promise<number> {
+  if (compare !== "boot") {
+    const moment = readMoment(compare);
+    if (moment !== undefined) return moment;
+    throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
+  }
+  const boots = await reader.ask((signal) => journal.boots(listed, signal), reading);
+  const last = boots.at(-1);
+  if (last !== undefined) return last.first;
+  throw new DomainError("NOT_FOUND", "cannot compare with the time before the last boot: the journal has no entries");
+}
+
+/** How many entries there are, of what kind, and what stands around one. */
+export function explorationHandlers(ports: ExplorationPorts): Pick<Handlers<typeof logs>, Exploring> {
+  const { reader, journal, readingOf, filtersOf, listedOf, lackOf } = ports;
   /** What searches messages takes the turns of searches. */
   const count = <T>(filters: LogFilters, work: (signal: AbortSignal) => Promise<T>, context: Context): Promise<T> =>
     filters.grep === undefined ? reader.ask(work, readingOf(context)) : reader.search(work, readingOf(context));
-  /** @throws DomainError for what is not a moment. */
-  async function momentOf(compare: string, listed: ListedEntries, context: Context): Promise<number> {
-    if (compare !== "boot") {
-      const moment = readMoment(compare);
-      if (moment !== undefined) return moment;
-      throw invalid("compare", "Must be boot, or an RFC 3339 time such as 2026-01-31T12:00:00Z");
-    }
-    const boots = await reader.ask((signal) => journal.boots(listed, signal), readingOf(context));
-    const last = boots.at(-1);
-    if (last !== undefined) return last.first;
-    throw new DomainError("NOT_FOUND", "cannot compare with the time before the last boot: the journal has no entries");
-  }
-
   return {
     async getLogHistogram({ query }, context) {
       const filters = filtersOf(query, context);
@@ -68,6 +83,7 @@ export function explorationHandlers(ports: {
         (signal) => journal.histogram(question, signal),
         context,
       );
+      const all = buckets.reduce((sum, { total }) => sum + total, 0);
       return {
         since: momentText(since),
         until: momentText(until),
@@ -77,7 +93,8 @@ export function explorationHandlers(ports: {
           total,
           priorities: present(priorities),
         })),
-        total: buckets.reduce((sum, { total }) => sum + total, 0),
+        total: all,
+        ...(await lackOf(all === 0, filters, context)),
       };
     },
 
@@ -93,13 +110,15 @@ export function explorationHandlers(ports: {
         facets: Object.fromEntries(facets.map(({ field, values }) => [field, [...values]])) as LogFacets["facets"],
         distinct: Object.fromEntries(facets.map(({ field, distinct }) => [field, distinct])) as LogFacets["distinct"],
         total,
+        ...(await lackOf(total === 0, filters, context)),
       };
     },
 
     async getLogTemplates({ query }, context) {
       const { compare, status, limit = logTemplateLimit.default } = query;
       if (compare === undefined && status !== undefined) throw invalid("status", "Must be given together with compare");
-      const splitAt = compare === undefined ? undefined : await momentOf(compare, listedOf(query, context), context);
+      const reading = { reader, journal, reading: readingOf(context) };
+      const splitAt = compare === undefined ? undefined : await momentOf(compare, listedOf(query, context), reading);
       const question = { ...filtersOf(query, context), limit, splitAt, status };
       const found = await count(question, (signal) => journal.templates(question, signal), context);
       const { templates, distinct, other, total } = found;
@@ -114,6 +133,7 @@ export function explorationHandlers(ports: {
         other,
         total,
         ...(splitAt !== undefined && { compared_at: momentText(splitAt) }),
+        ...(await lackOf(total === 0, question, context)),
       };
     },
 

@@ -2,6 +2,7 @@ import { logQueryLimit } from "#contract/limits.ts";
 import type { logs } from "#contract/logs.ts";
 import type { Caller, Context, Handlers } from "#contract/operation.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
+import { notShown } from "#domain/common/not-shown.ts";
 import type {
   JournalExploration,
   JournalExport,
@@ -11,7 +12,7 @@ import type {
   LogFilters,
 } from "#domain/ports/journal.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { type AskedFilters, type AskedNamespace, explorationHandlers } from "./exploration.ts";
+import { type AskedFilters, type AskedNamespace, explorationHandlers, type LackOf } from "./exploration.ts";
 import { exportHandlers } from "./export.ts";
 import { checkExpression } from "./expression.ts";
 import { listHandlers } from "./lists.ts";
@@ -73,7 +74,14 @@ export function logsHandlers(ports: {
     grep: query.grep === undefined ? undefined : checkExpression(query.grep),
   });
 
-  const common = { reader, journal, readingOf, listedOf };
+  /** An answer without entries says where there is no journal that could have any. */
+  const lackOf: LackOf = async (isEmpty, listed, context) => {
+    if (!isEmpty) return {};
+    const reason = await reader.ask((signal) => journal.missing(listed, signal), readingOf(context));
+    return notShown("entries", reason);
+  };
+
+  const common = { reader, journal, readingOf, listedOf, lackOf };
 
   return {
     ...listHandlers(common),

@@ -4,7 +4,7 @@ import type { Context, Handlers } from "#contract/operation.ts";
 import { missingScope } from "#domain/common/error.ts";
 import { pageOf, wholeList } from "#domain/common/page.ts";
 import type { JournalLists, JournalStorage, ListedEntries } from "#domain/ports/journal.ts";
-import type { AskedNamespace } from "./exploration.ts";
+import type { AskedNamespace, LackOf } from "./exploration.ts";
 import type { LogReader, Reading } from "./reader.ts";
 import { momentText } from "./window.ts";
 
@@ -39,8 +39,9 @@ export function listHandlers(ports: {
   readonly readingOf: (context: Context) => Reading;
   /** All entries that a caller may read. */
   readonly listedOf: (query: AskedNamespace, context: Context) => ListedEntries;
+  readonly lackOf: LackOf;
 }): Pick<Handlers<typeof logs>, "listLogBoots" | "listLogFields" | "listLogFieldValues" | "getLogUsage"> {
-  const { reader, journal, readingOf, listedOf } = ports;
+  const { reader, journal, readingOf, listedOf, lackOf } = ports;
   return {
     async listLogBoots({ query }, context) {
       const listed = listedOf(query, context);
@@ -53,22 +54,29 @@ export function listHandlers(ports: {
           last: momentText(last),
         })),
         ...wholeList(boots.length),
+        ...(await lackOf(boots.length === 0, listed, context)),
       };
     },
     async listLogFields({ query }, context) {
       const listed = listedOf(query, context);
       const names = await reader.ask((signal) => journal.fieldNames(listed, signal), readingOf(context));
-      return { names: [...names], ...wholeList(names.length) };
+      const lack = await lackOf(names.length === 0, listed, context);
+      return { names: [...names], ...wholeList(names.length), ...lack };
     },
     async listLogFieldValues({ params: { name }, query }, context) {
       const listed = listedOf(query, context);
       const found = await reader.ask((signal) => journal.fieldValues(name, listed, signal), readingOf(context));
-      return pageOfValues(found, query);
+      return { ...pageOfValues(found, query), ...(await lackOf(found.values.length === 0, listed, context)) };
     },
     async getLogUsage(_, context) {
       if (listedOf({}, context).units !== undefined) throw missingScope("logs:read", context.caller?.scopes ?? []);
       const size = await reader.ask(journal.size, readingOf(context));
-      return { disk_bytes: size?.diskBytes ?? 0, memory_bytes: size?.memoryBytes ?? 0, files: size?.files ?? 0 };
+      return {
+        disk_bytes: size?.diskBytes ?? 0,
+        memory_bytes: size?.memoryBytes ?? 0,
+        files: size?.files ?? 0,
+        ...(await lackOf(size === undefined, { units: undefined, namespace: "*" }, context)),
+      };
     },
   };
 }

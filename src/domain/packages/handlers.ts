@@ -9,6 +9,7 @@ import {
   type packages,
 } from "#contract/packages.ts";
 import { DomainError } from "#domain/common/error.ts";
+import { notShown } from "#domain/common/not-shown.ts";
 import { membersUpTo, pageOf } from "#domain/common/page.ts";
 import { redact } from "#domain/common/redact.ts";
 import type {
@@ -23,16 +24,18 @@ import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
 import { defined } from "#kernel/values.ts";
 import { inOrder } from "./order.ts";
 
-type Catalogued = Pick<PackageManager, "name" | "installed"> & { readonly catalog: PackageCatalog };
+type Catalogued = Pick<PackageManager, "name" | "installed" | "refreshedAt"> & { readonly catalog: PackageCatalog };
 
 export interface PackagePorts {
   /** Undefined without a package manager that is supported. */
-  readonly manager: () => Promise<Pick<PackageManager, "name" | "installed" | "catalog"> | undefined>;
+  readonly manager: () => Promise<Pick<PackageManager, "name" | "installed" | "refreshedAt" | "catalog"> | undefined>;
   /** Whether a caller may see a package. */
   readonly maySee: (caller: Caller | undefined, name: string) => boolean;
   /** Whether a caller may see all packages. */
   readonly seesAll: (caller: Caller | undefined) => boolean;
 }
+
+const noLists = "there are no package lists (GET /updates/check?refresh=true fetches them)";
 
 /** @throws DomainError `UNAVAILABLE` where packages cannot be asked about. */
 async function cataloguedBy(find: PackagePorts["manager"]): Promise<Catalogued> {
@@ -128,11 +131,15 @@ const transactionKey = ({ started_at: at, command }: PackageTransaction): string
 export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Handlers<typeof packages> {
   return {
     async searchPackages({ query }, context) {
-      const { name: managerName, installed, catalog } = await cataloguedBy(manager);
+      const { name: managerName, installed, refreshedAt, catalog } = await cataloguedBy(manager);
       const { caller } = context;
       const signal = context.signal();
       const words = (query.search ?? "").split(/\s+/).filter((word) => word !== "");
-      const [found, present] = await Promise.all([catalog.search(words, signal), installed(signal)]);
+      const [found, present, listsAt] = await Promise.all([
+        catalog.search(words, signal),
+        installed(signal),
+        refreshedAt(),
+      ]);
       const versionOf = installedVersions(present);
       const isPresent = new Set(present.map(({ name }) => name));
       const isWanted = (name: string): boolean =>
@@ -146,6 +153,7 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
           packages: entries.map((each) => toEntry(each, versionOf(each))),
           ...shape,
           package_manager: managerName,
+          ...notShown("packages that are not installed", listsAt === undefined ? noLists : undefined),
         };
       };
       return found.version === undefined ? toList() : new Versioned([found.version], toList);

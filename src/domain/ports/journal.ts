@@ -228,7 +228,7 @@ export interface JournalSize {
   readonly activeBytes: number;
 }
 
-/** The journal of the host, or of a folder; an absent one is empty. */
+/** The journal of the host, or of a folder; an absent one is empty, and `missing`. */
 export interface Journal {
   /**
    * @returns JSON, written where the entries are read.
@@ -269,6 +269,8 @@ export interface Journal {
   readonly boots: (listed: ListedEntries, signal: AbortSignal) => Promise<readonly JournalBoot[]>;
   readonly fieldNames: (listed: ListedEntries, signal: AbortSignal) => Promise<readonly string[]>;
   readonly fieldValues: (name: string, listed: ListedEntries, signal: AbortSignal) => Promise<LogFieldValues>;
+  /** Why there are no entries at all, whatever is asked for: there is no journal; undefined where there is one. */
+  readonly missing: (listed: ListedEntries, signal: AbortSignal) => Promise<string | undefined>;
 }
 
 export interface MessageSearch {
@@ -278,7 +280,7 @@ export interface MessageSearch {
 }
 
 /** What the journal lists beside entries. */
-export type JournalLists = Pick<Journal, "boots" | "fieldNames" | "fieldValues">;
+export type JournalLists = Pick<Journal, "boots" | "fieldNames" | "fieldValues" | "missing">;
 
 /** What is counted in the journal, and what stands around an entry. */
 export type JournalExploration = Pick<Journal, "histogram" | "facets" | "templates" | "context">;

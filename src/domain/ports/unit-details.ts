@@ -156,6 +156,8 @@ export interface KindQuery {
 
 /** Both throw {@link UnitsUnavailable} without an answer of systemd. */
 export interface UnitDetails {
+  /** As that of `Units`. */
+  readonly absence?: string | undefined;
   /** A service, by any of its names; loadState `not-found` for an unknown one. */
   readonly inspect: (name: string) => Promise<InspectedService>;
   /**

@@ -116,6 +116,8 @@ export type UnitJob = (name: string, signal: AbortSignal, confirmation?: Confirm
 
 /** Every method throws {@link UnitsUnavailable} without an answer of systemd; where it does not run, units can only be listed. */
 export interface Units {
+  /** Why there are no units but those that are installed; undefined where systemd runs. */
+  readonly absence?: string | undefined;
   /** Loaded and installed services by name, without aliases. Where systemd does not run, none is loaded. */
   readonly list: () => Promise<readonly Unit[]>;
   /** Loaded services, in no order; undefined where systemd does not run. */

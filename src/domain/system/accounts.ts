@@ -81,7 +81,7 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
   const failedLogins = async (limit: number, { caller, signal }: Context): Promise<Found<FailedLogin>> => {
     const until = clock.now() * 1000 + 999;
     const query = { ...anyEntries, uid: ofRoot, since: Math.max(0, until - weekUs), until, limit };
-    const entriesOf = async (identifier: string): Promise<readonly LogEntry[]> => {
+    const entriesOf = async (identifier: string): Promise<Found<LogEntry>> => {
       const entries: LogEntry[] = [];
       let cursor: string | undefined;
       for (let page = 0; page < mostPages; page += 1) {
@@ -89,7 +89,12 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
           { ...query, identifier, grep: failedPattern, order: "desc", cursor },
           { owner: caller?.keyId ?? "", signal: signal() },
         );
-        const { logs, next_cursor: next } = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
+        const {
+          logs,
+          next_cursor: next,
+          not_shown: [lack] = [],
+        } = JSON.parse(new TextDecoder().decode(bytes)) as LogList;
+        if (lack !== undefined) return { reason: lack.reason };
         entries.push(...logs);
         if (next === null || logs.length < limit || failedLoginsIn(entries).length > limit) break;
         cursor = next;
@@ -97,7 +102,11 @@ export function accountHandlers({ accounts: host, logins, readLogs, clock }: Acc
       return entries;
     };
     const entries: LogEntry[] = [];
-    for (const identifier of loginIdentifiers) entries.push(...(await entriesOf(identifier)));
+    for (const identifier of loginIdentifiers) {
+      const found = await entriesOf(identifier);
+      if ("reason" in found) return found;
+      entries.push(...found);
+    }
     return failedLoginsIn(entries).slice(0, limit);
   };
 

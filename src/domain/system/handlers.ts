@@ -1,6 +1,7 @@
 import { serviceListLimit } from "#contract/limits.ts";
 import { type Handlers, Versioned } from "#contract/operation.ts";
 import type { ServiceEntry, system } from "#contract/system.ts";
+import { notShown } from "#domain/common/not-shown.ts";
 import type { HostFacts } from "#domain/ports/host.ts";
 import { isPresent, type Unit } from "#domain/ports/units.ts";
 import { onHost, type ServicePorts, toServiceEntry } from "./service.ts";
@@ -33,7 +34,11 @@ export function systemHandlers(
       const limit = query.limit ?? serviceListLimit.default;
       const shown = matching.slice(0, limit);
       const total = matching.length;
-      return new Versioned([total, ...shown], () => ({ services: shown.map(cachedEntry), total }));
+      return new Versioned([total, ...shown], () => ({
+        services: shown.map(cachedEntry),
+        total,
+        ...notShown("states", units.absence),
+      }));
     },
 
     restartService: (input, context) => change("restart", input, context),

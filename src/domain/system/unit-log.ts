@@ -75,7 +75,8 @@ export function createUnitLog({ readLogs, seesLog, clock }: UnitLogPorts): UnitL
       const since = Math.max(0, clock.now() * 1000 - daysOfRuns * dayUs);
       const ofSystemd = { identifier: "systemd", uid: ofRoot, since };
       try {
-        const { logs, total } = listIn(await readLogs(queryOf(unit, {}), reading));
+        const { logs, total, not_shown: [lack] = [] } = listIn(await readLogs(queryOf(unit, {}), reading));
+        if (lack !== undefined) return withheld(lack.reason);
         // Where that is its whole log, what systemd wrote of it is in it.
         const told =
           total <= logs.length

@@ -2,6 +2,7 @@ import type { Context, Handlers, Plan } from "#contract/operation.ts";
 import type { Accepted } from "#contract/operation-entry.ts";
 import type { UpdateCheck, updates } from "#contract/updates.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
+import { notShown } from "#domain/common/not-shown.ts";
 import { createPlan } from "#domain/common/plan.ts";
 import {
   noProgress,
@@ -44,7 +45,10 @@ export interface LongWork {
 
 const unsupported = (missing: string, message: string): DomainError =>
   new DomainError("UNAVAILABLE", message, { missing, retryable: false });
-const noPackageManager = "cannot look for updates: no package manager here is supported, or settings forbid it";
+const noManager = "no package manager here is supported, or settings forbid it";
+const noPackageManager = `cannot look for updates: ${noManager}`;
+
+const noLists = "there are no package lists, so updates are not known (refresh=true fetches them)";
 
 async function findUpdates(
   manager: PackageManager,
@@ -82,6 +86,7 @@ async function findUpdates(
     cache_age_seconds: listsAt === null ? null : Math.max(0, Math.floor((clock.now() - listsAt) / 1000)),
     requires_reboot: needs.requiresReboot,
     requires_restart: [...needs.units],
+    ...notShown("packages", listsAt === null ? noLists : undefined),
   };
 }
 
@@ -315,8 +320,12 @@ export function updatesHandlers(ports: {
 
     async listSnapshots(_input, context) {
       const signal = context.signal();
-      const snapshots = (await (await host())?.backend.list(signal)) ?? [];
-      return { snapshots: snapshots.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(toSnapshot) };
+      const found = await host();
+      const snapshots = (await found?.backend.list(signal)) ?? [];
+      return {
+        snapshots: snapshots.toSorted((a, b) => (a.id < b.id ? 1 : -1)).map(toSnapshot),
+        ...notShown("snapshots", found === undefined ? noManager : undefined),
+      };
     },
 
     async getSnapshot({ params: { snapshot_id: snapshotId } }, context) {
