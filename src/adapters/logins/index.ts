@@ -84,6 +84,8 @@ export function createLogins(ports: {
     },
     async recent(limit) {
       const layout = wtmpLayout(architecture);
+      if (layout === undefined)
+        return { reason: `the records of ${paths.wtmp} are not known on ${architecture} (last shows them)` };
       try {
         // A pipe in its place would be waited for, by one of the few threads of the process.
         const file = await open(paths.wtmp, constants.O_RDONLY | constants.O_NONBLOCK);

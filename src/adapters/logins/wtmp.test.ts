@@ -1,8 +1,14 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseWtmp, wtmpLayout } from "./wtmp.ts";
+import { parseWtmp, type WtmpLayout, wtmpLayout } from "./wtmp.ts";
 
 const t = 1_700_000_000;
+
+function layoutOf(architecture: string): WtmpLayout {
+  const layout = wtmpLayout(architecture);
+  if (layout === undefined) throw new Error(`the records of ${architecture} are not known`);
+  return layout;
+}
 
 function recordOf(
   architecture: string,
@@ -12,7 +18,7 @@ function recordOf(
   host: string,
   seconds: number,
 ): Buffer {
-  const { recordBytes, isWide } = wtmpLayout(architecture);
+  const { recordBytes, isWide } = layoutOf(architecture);
   const record = Buffer.alloc(recordBytes);
   record.writeInt16LE(type, 0);
   record.write(line, 8, 32, "utf8");
@@ -24,7 +30,7 @@ function recordOf(
 }
 
 describe.each(["x64", "arm64"])("wtmp of %s", (architecture) => {
-  const layout = wtmpLayout(architecture);
+  const layout = layoutOf(architecture);
   const row = (type: number, line: string, user: string, host: string, seconds: number) =>
     recordOf(architecture, type, line, user, host, seconds);
   const read = (records: readonly Buffer[], limit = 10) => parseWtmp(Buffer.concat(records), layout, limit);

@@ -1,13 +1,22 @@
 import type { PastLogin } from "#domain/ports/logins.ts";
 import { latestMs } from "#kernel/clock.ts";
 
-/** utmp(5): 32-bit times on x86, as for 32-bit programs, and 64-bit times on arm64. */
+/** utmp(5), little-endian. */
 export interface WtmpLayout {
   readonly recordBytes: number;
   readonly isWide: boolean;
 }
-export const wtmpLayout = (architecture: string): WtmpLayout =>
-  architecture === "arm64" ? { recordBytes: 400, isWide: true } : { recordBytes: 384, isWide: false };
+const narrow: WtmpLayout = { recordBytes: 384, isWide: false };
+/** 32-bit times where 32-bit programs of the architecture write the same file, else 64-bit times. */
+const layouts: Readonly<Record<string, WtmpLayout>> = {
+  x64: narrow,
+  ia32: narrow,
+  arm: narrow,
+  riscv64: narrow,
+  arm64: { recordBytes: 400, isWide: true },
+};
+/** @returns undefined for an architecture whose records are not known, such as s390x with the bytes the other way round. */
+export const wtmpLayout = (architecture: string): WtmpLayout | undefined => layouts[architecture];
 
 const [bootTime, userProcess, deadProcess] = [2, 7, 8];
 const [typeAt, lineAt, userAt, hostAt, hostEnd] = [0, 8, 44, 76, 332];
