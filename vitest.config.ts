@@ -74,6 +74,17 @@ export default defineConfig({
         },
       },
       { test: { ...onHosts, name: "sid", include: ["test/host/**/*.sid.test.ts"], maxWorkers: 1 } },
+      // A machine is emulated, and one of them takes both cores.
+      {
+        test: {
+          ...shared,
+          ...limits(1_800_000, 300_000),
+          name: "machine",
+          globalSetup: "test/machine/prepare.ts",
+          include: ["test/machine/**/*.machine.test.ts"],
+          maxWorkers: 1,
+        },
+      },
       { test: { ...quick, name: "demo", include: ["test/host/**/*.demo.test.ts"] } },
     ],
   },

@@ -47,7 +47,7 @@ const without = (...projects: readonly string[]): readonly string[] =>
 const lanes: readonly Lane[] = [
   {
     name: "tests",
-    arguments: [...without("host", "long", "sid", "demo"), "--maxWorkers", String(availableParallelism())],
+    arguments: [...without("host", "long", "machine", "sid", "demo"), "--maxWorkers", String(availableParallelism())],
   },
   { name: "hosts", arguments: ["--project", "host"] },
 ];

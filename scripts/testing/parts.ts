@@ -263,6 +263,12 @@ export const parts: readonly Part[] = [
     })),
   },
   {
+    name: "machine",
+    proves: "every check and read of the installed package on an emulated machine, with a kernel and disks of its own",
+    directories: ["test/machine", "deploy", "src/adapters"],
+    commands: [{ vitest: ["--project", "machine"] }],
+  },
+  {
     name: "sid",
     proves: "dnf 5, on a Debian that changes each day",
     directories: ["src/adapters/packages/dnf"],

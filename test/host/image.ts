@@ -3,9 +3,10 @@ import { homedir } from "node:os";
 import { dirname, join } from "node:path";
 import { type Log, runCommand } from "./commands.ts";
 import { mountDisk, unmountDisk } from "./disk.ts";
+import { moveToExt4 } from "./ext4.ts";
 import { withLock } from "./lock.ts";
 import { downloadEnvironment, findMirror } from "./mirror.ts";
-import { type Recipe, recipeKey, recipeOf, type Suite } from "./recipe.ts";
+import { type Kind, type Recipe, recipeKey, recipeOf, type Suite } from "./recipe.ts";
 import { createRunFolder, removeRunFolder, sweepRuns } from "./runs.ts";
 
 /** The folder outside the repository that keeps the image and the copies that are running. */
@@ -21,8 +22,8 @@ const unusedMs = 24 * 60 * 60 * 1000;
  * Builds the image of the test host unless the cache has it, and removes those of other recipes that are no longer used.
  * @returns the path of the image file, which must never be mounted itself: boot copies of it.
  */
-export async function ensureImage(suite: Suite, log: Log): Promise<string> {
-  const recipe = recipeOf(suite);
+export async function ensureImage(suite: Suite, log: Log, kind: Kind = "container"): Promise<string> {
+  const recipe = recipeOf(suite, kind);
   const cache = cacheFolder();
   // Nobody else may put anything in the way of what root mounts here.
   await mkdir(cache, { recursive: true, mode: 0o700 });
@@ -31,7 +32,7 @@ export async function ensureImage(suite: Suite, log: Log): Promise<string> {
   await withLock(join(cache, "build.lock"), log, async () => {
     if (await exists(image)) return;
     sweepRuns(cache, log);
-    await buildImage({ recipe, cache, image, log });
+    await buildImage({ recipe, kind, cache, image, log });
     await removeOldImages(cache, image);
   });
   return image;
@@ -39,16 +40,17 @@ export async function ensureImage(suite: Suite, log: Log): Promise<string> {
 
 interface Build {
   readonly recipe: Recipe;
+  readonly kind: Kind;
   readonly cache: string;
   readonly image: string;
   readonly log: Log;
 }
 
-async function buildImage({ recipe, cache, image, log }: Build): Promise<void> {
+async function buildImage({ recipe, kind, cache, image, log }: Build): Promise<void> {
   const startedAt = performance.now();
   const run = createRunFolder(cache);
   try {
-    log(`building the test host (Debian ${recipe.suite}, about a minute, once)`);
+    log(`building the test host (${kind} of Debian ${recipe.suite}, about a minute, once)`);
     await writeFile(run.image, "");
     await truncate(run.image, recipe.sizeBytes);
     await runCommand(["mkfs.btrfs", "--quiet", "--label", "steward-host", run.image]);
@@ -57,7 +59,8 @@ async function buildImage({ recipe, cache, image, log }: Build): Promise<void> {
     await installSystem(recipe, run.root);
     await configureSystem(recipe, run.root);
     await unmountDisk(run.root);
-    await makeHoles(run.image, run.root);
+    if (kind === "machine") await moveToExt4(run, recipe.sizeBytes);
+    else await makeHoles(run.image, run.root);
     // Only what is on the disk for good may get the name of a finished image.
     await runCommand(["sync", run.image]);
     await rename(run.image, image);
@@ -171,6 +174,7 @@ async function configureSystem(recipe: Recipe, root: string): Promise<void> {
   }
   await inside(["systemctl", "mask", ...recipe.maskedUnits]);
   await inside(["systemctl", "disable", ...recipe.disabledUnits]);
+  if (recipe.enabledUnits !== undefined) await inside(["systemctl", "enable", ...recipe.enabledUnits]);
   await inside(["apt-get", "clean"]);
   await rm(join(root, "var/lib/apt/lists"), { recursive: true, force: true });
 }

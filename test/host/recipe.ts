@@ -175,14 +175,54 @@ const recipe = {
   folders: ["/var/log/journal", "/opt/steward", "/etc/steward"],
 } as const;
 
-export type Recipe = Omit<typeof recipe, "packages"> & { readonly suite: Suite; readonly packages: readonly string[] };
+/** A container on the kernel of this machine, or a machine with a kernel of its own. */
+export type Kind = "container" | "machine";
+
+/** What a machine has besides. Its file system is ext4, which is made of a tree of files without mounting it. */
+const machine = {
+  /** Raise when a step of the build itself changes. */
+  machineLayout: 1,
+  packages: [
+    "apparmor",
+    // Drivers of AHCI disks are missing in the kernel for clouds.
+    "linux-image-amd64",
+    "initramfs-tools",
+    "lvm2",
+    "mdadm",
+    "smartmontools",
+    "systemd-timesyncd",
+    "udev",
+  ],
+  /** Its network is its own. A getty on the serial line would hang up on what writes there. */
+  maskedUnits: ["serial-getty@ttyS0.service", "console-getty.service", "systemd-resolved.service"],
+  enabledUnits: ["ssh.service", "systemd-networkd.service", "systemd-timesyncd.service"],
+  files: {
+    "/etc/systemd/network/20-machine.network":
+      "[Match]\nName=en*\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\nDNS=10.0.2.3\n",
+  },
+} as const;
+
+type Changed = "packages" | "maskedUnits" | "files";
+export type Recipe = Omit<typeof recipe, Changed> & {
+  readonly suite: Suite;
+  readonly packages: readonly string[];
+  readonly maskedUnits: readonly string[];
+  readonly files: Readonly<Record<string, string>>;
+  readonly machineLayout?: number;
+  readonly enabledUnits?: readonly string[];
+};
 
 /** The recipe of one release. */
-export const recipeOf = (suite: Suite): Recipe => ({
-  ...recipe,
-  suite,
-  packages: [...recipe.packages, ...packagesOfSuite[suite]],
-});
+export function recipeOf(suite: Suite, kind: Kind = "container"): Recipe {
+  const container = { ...recipe, suite, packages: [...recipe.packages, ...packagesOfSuite[suite]] };
+  if (kind === "container") return container;
+  return {
+    ...container,
+    ...machine,
+    packages: [...container.packages, ...machine.packages],
+    files: { ...container.files, ...machine.files },
+  };
+}
 
 /** Short name of a recipe on this kind of processor. */
 export function recipeKey(of: Recipe): string {

@@ -3,8 +3,11 @@ import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { plainEnvironment } from "./commands.ts";
 
-/** What the tests on a real host call, and the Debian package that has it. */
-const tools: Readonly<Record<string, string>> = {
+/** Programs, and the Debian package that has each. */
+export type Tools = Readonly<Record<string, string>>;
+
+/** What the tests on a real host call. */
+const tools: Tools = {
   "systemd-nspawn": "systemd-container",
   mmdebstrap: "mmdebstrap",
   "mkfs.btrfs": "btrfs-progs",
@@ -19,13 +22,13 @@ const tools: Readonly<Record<string, string>> = {
   fstrim: "util-linux",
 };
 
-/** What keeps a test host from running on this machine, each with its remedy; empty when all is there. */
-export function missingRequirements(): string[] {
+/** What keeps a test host that needs `more` tools from running on this machine, each with its remedy; empty when all is there. */
+export function missingRequirements(more: Tools = {}): string[] {
   if (process.platform !== "linux") return [`Linux (this is ${process.platform}: run the tests on a Linux machine)`];
   const missing: string[] = [];
   const isRoot = process.getuid?.() === 0;
   if (!isRoot) missing.push("root (run the tests with sudo)");
-  const absent = Object.entries(tools).filter(([tool]) => !hasTool(tool));
+  const absent = Object.entries({ ...tools, ...more }).filter(([tool]) => !hasTool(tool));
   if (absent.length > 0) {
     const packages = [...new Set(absent.map(([, name]) => name))];
     missing.push(`${absent.map(([tool]) => tool).join(", ")} (apt-get install ${packages.join(" ")})`);
@@ -44,8 +47,9 @@ export function missingRequirements(): string[] {
  */
 export function requireHost(
   env: NodeJS.ProcessEnv = process.env,
+  more: Tools = {},
 ): { available: true } | { available: false; reason: string } {
-  const missing = missingRequirements();
+  const missing = missingRequirements(more);
   if (missing.length === 0) return { available: true };
   const reason = `missing: ${missing.join("; ")}`;
   if (env.CI === "true") throw new Error(`cannot run the host tests: ${reason}`);

@@ -1,0 +1,178 @@
+import { expect, it } from "vitest";
+import type { HealthCheckResult } from "#contract/checks.ts";
+import { type OperationName, operations } from "#contract/index.ts";
+import { apiBase } from "#contract/limits.ts";
+import type { Operation } from "#contract/operation.ts";
+import { eventually } from "../host/support/eventually.ts";
+import { describeOnMachine } from "./support.ts";
+
+const names = Object.keys(operations) as OperationName[];
+const reads = names.filter((name) => operations[name].method === "GET");
+
+/** What paths and queries name, where the machine has it. */
+const named: Readonly<Record<string, string>> = { check_id: "disk_space", name: "cron.service" };
+const namedBy: Partial<Record<OperationName, { readonly name?: string; readonly query?: string }>> = {
+  getCheckMetrics: { query: "check=disk_space" },
+  getDiskUsage: { query: "path=/var" },
+  listLogFieldValues: { name: "_COMM" },
+  getPackage: { name: "bash" },
+  getAlert: { name: "DiskSpaceLow" },
+  canI: { query: "operation=restartService" },
+};
+
+/** What the machine has none of, and what a page or a client with a cursor asks. */
+const ofNothing: readonly OperationName[] = [
+  "diffSnapshot",
+  "diffSnapshotFile",
+  "getApproval",
+  "getConnector",
+  "getKey",
+  "getLogContext",
+  "getOperation",
+  "getPlugin",
+  "getSilence",
+  "getSnapshot",
+  "getTrace",
+];
+
+function pathOf(name: OperationName): string {
+  const { path, base }: Operation = operations[name];
+  const { query, ...own } = namedBy[name] ?? {};
+  const values: Readonly<Record<string, string>> = { ...named, ...own };
+  const filled = path.replaceAll(/\{(\w+)\}/g, (_, param: string) => values[param] ?? "none");
+  return `${base === "root" ? "" : apiBase}${filled}${query === undefined ? "" : `?${query}`}`;
+}
+
+/** What is waited for comes within seconds of the machine, each of which may take a minute here. */
+const inTime = <T>(attempt: () => Promise<T>): Promise<T> => eventually(attempt, 600_000, 1_000);
+
+const mebibyte = 2 ** 20;
+const disks = [
+  { id: "nvme0", kind: "nvme", sizeBytes: 64 * mebibyte },
+  { id: "ahci0", kind: "ahci", sizeBytes: 64 * mebibyte },
+  { id: "raid0", kind: "virtio", sizeBytes: 256 * mebibyte },
+  { id: "raid1", kind: "virtio", sizeBytes: 256 * mebibyte },
+  { id: "leaves", kind: "scsi", sizeBytes: 256 * mebibyte },
+] as const;
+
+describeOnMachine("a machine with a kernel of its own", disks, (session) => {
+  const shell = (line: string): Promise<string> => session.machine.shell(line);
+  const check = async (id: string): Promise<HealthCheckResult> =>
+    (await session.api()).getCheck({ params: { check_id: id } });
+  const member = (id: string): string => `/dev/disk/by-id/virtio-${id}`;
+
+  it("runs every check, and none fails itself", async () => {
+    const api = await session.api();
+    const { results } = await inTime(() => api.listChecks());
+    const rows = results.map(({ check_id: id, status, message }) => `${id.padEnd(24)} ${status.padEnd(5)} ${message}`);
+    process.stdout.write(`${rows.join("\n")}\n`);
+    expect(rows.filter((row) => /itself failed|EACCES|EPERM|did not end within|still hang/.test(row))).toEqual([]);
+  });
+
+  it("answers every read of the table of operations", async () => {
+    const { url, key } = await session.access();
+    const answers: [OperationName, number, string][] = [];
+    for (const name of reads) {
+      const response = await fetch(`${url}${pathOf(name)}`, { headers: { "X-API-Key": key } });
+      answers.push([name, response.status, await response.text()]);
+    }
+    const without = answers.filter(([, status]) => status !== 200);
+    process.stdout.write(
+      `${answers.length} reads, not 200: ${JSON.stringify(without.map(([name, status]) => [name, status]))}\n`,
+    );
+    expect(without.filter(([, status]) => status >= 500)).toEqual([]);
+    expect(without.map(([name]) => name).sort()).toEqual(ofNothing);
+  });
+
+  it("has disks with SMART, by NVMe and by AHCI", async () => {
+    const { status, details } = await check("smart");
+    expect([status, details]).toEqual([
+      "pass",
+      expect.objectContaining({
+        disks: expect.arrayContaining([
+          expect.objectContaining({ kind: "nvme", healthy: true, model: "QEMU NVMe Ctrl" }),
+          expect.objectContaining({ healthy: true, model: "QEMU HARDDISK", reallocated_sectors: 0 }),
+        ]),
+      }),
+    ]);
+  });
+
+  it("has a RAID array that loses a member", async () => {
+    const members = `${member("raid0")} ${member("raid1")}`;
+    await shell(`yes | mdadm --create /dev/md0 --level 1 --raid-devices 2 --assume-clean ${members} 2>&1`);
+    expect(await check("raid_status")).toMatchObject({ status: "pass", message: "The RAID array is whole" });
+    await shell(`mdadm /dev/md0 --fail ${member("raid1")} 2>&1`);
+    expect(await check("raid_status")).toMatchObject({
+      status: "fail",
+      message: "md0 has 1 of 2 devices: replace what is lost",
+      details: { arrays: [{ level: "raid1", active: true, devices: 2, working_devices: 1 }] },
+    });
+  });
+
+  it("has a firewall of nftables", async () => {
+    expect(await check("firewall")).toMatchObject({ status: "warn" });
+    const input = "chain input { type filter hook input priority 0; policy drop; iif lo accept; tcp dport 22 accept; }";
+    await shell(`echo 'table inet filter { ${input} }' | nft --file -`);
+    // Root's side is asked for it now and then alone.
+    await inTime(async () => expect(await check("firewall")).toMatchObject({ status: "pass" }));
+  });
+
+  it("measures the pressure on its processor", async () => {
+    const { details } = await check("pressure");
+    expect(details).toMatchObject({ cpu_some_avg300_percent: expect.any(Number) });
+    expect(Object.entries(details).find(([name]) => name === "cpu_some_avg300_percent")?.[1]).toBeGreaterThan(0);
+  });
+
+  it("kills a process that outgrows its memory, which the check says", async () => {
+    const outgrow = `python3 -c 'memory = bytearray(256 << 20)'`;
+    await shell(`! systemd-run --quiet --wait --property MemoryMax=32M ${outgrow}`);
+    await inTime(async () =>
+      expect(await check("oom_kills")).toMatchObject({ status: "warn", details: { kills: [{ process: "python3" }] } }),
+    );
+  });
+
+  it("has a file system on a disk that goes away, which the checks say while everything is answered", async () => {
+    const api = await session.api();
+    const device = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_leaves";
+    await shell(`mkfs.btrfs -q ${device} && mkdir /srv/leaves && mount ${device} /srv/leaves`);
+    const statuses = async (): Promise<readonly string[]> => {
+      const results = await Promise.all(["filesystem_health", "read_only_filesystems", "kernel_errors"].map(check));
+      process.stdout.write(`${results.map(({ status, message }) => `${status}: ${message}`).join("\n")}\n`);
+      return results.slice(0, 2).map(({ status }) => status);
+    };
+    expect(await statuses()).toEqual(["pass", "pass"]);
+    await session.machine.qmp.run("device_del", { id: "leaves" });
+    await shell("echo lost > /srv/leaves/file; sync --file-system /srv/leaves; true");
+    await inTime(async () => expect(await statuses()).not.toEqual(["pass", "pass"]));
+    await Promise.all([
+      check("disk_space"),
+      check("smart"),
+      api.listDisks(),
+      api.getDiskUsage({ query: { path: "/srv" } }),
+    ]);
+  });
+
+  it("needs a reboot for a second kernel, and is rebooted by a call", async () => {
+    const running = (await shell("uname -r")).trim();
+    expect(await check("reboot_required")).toMatchObject({ status: "pass" });
+    const newer = running.replace(/-\d+-/, "-9999-");
+    const modules = "/lib/modules";
+    await shell(`mkdir ${modules}/${newer} && cp ${modules}/${running}/modules.order ${modules}/${newer}/`);
+    const needed = { status: "warn", details: { running_kernel: running, newest_kernel: newer } };
+    expect(await check("reboot_required")).toMatchObject(needed);
+    expect(await (await session.api()).listStale()).toMatchObject({
+      kernel: { running, newest: newer },
+      requires_reboot: true,
+    });
+    const bootId = await shell("cat /proc/sys/kernel/random/boot_id");
+    const up = session.machine.nextBoot();
+    expect(await (await session.api()).rebootHost({ body: { message: "a new kernel" } })).toMatchObject({
+      success: true,
+    });
+    await up;
+    expect(await shell("cat /proc/sys/kernel/random/boot_id")).not.toBe(bootId);
+    // The service is there by itself. The emulator boots the kernel that it was given.
+    await inTime(async () => expect(await check("reboot_required")).toMatchObject(needed));
+    expect(await check("raid_status")).toMatchObject({ status: "fail", details: { arrays: [{ working_devices: 1 }] } });
+  });
+});
