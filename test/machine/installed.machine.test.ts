@@ -109,6 +109,24 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     });
   });
 
+  it("has a thin pool of LVM on the array, which fills up", async () => {
+    const create = `lvcreate --quiet --config 'global/thin_check_executable=""'`;
+    await shell(
+      [
+        "pvcreate --quiet /dev/md0 && vgcreate --quiet group /dev/md0",
+        `${create} --type thin-pool --extents 40 --name pool --zero n group`,
+        `${create} --thin --virtualsize 1g --name thin group/pool`,
+      ].join(" && "),
+    );
+    expect(await check("lvm_thin")).toMatchObject({ status: "pass" });
+    await shell("dd if=/dev/urandom of=/dev/group/thin bs=1M count=140 oflag=direct status=none");
+    expect(await check("lvm_thin")).toMatchObject({
+      status: "warn",
+      details: { pools: [{ name: "group/pool", data_percent: 87.5 }] },
+    });
+    await shell("vgremove --quiet --force group 2>&1");
+  });
+
   it("has a firewall of nftables", async () => {
     expect(await check("firewall")).toMatchObject({ status: "warn" });
     const input = "chain input { type filter hook input priority 0; policy drop; iif lo accept; tcp dport 22 accept; }";

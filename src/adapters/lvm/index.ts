@@ -13,6 +13,8 @@ const argv = [
   "--reportformat=json",
   "--units=b",
   "--nosuffix",
+  // Without waiting for who changes volumes. With --readonly it would not ask the kernel, which alone knows what is active and how full.
+  "--nolocking",
   `--options=${fields.join(",")}`,
   "--select=segtype=thin-pool && lv_active=active",
 ] as const;
