@@ -84,6 +84,13 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     expect(without.map(([name]) => name).sort()).toEqual(ofNothing);
   });
 
+  it("has the unit in its profile of AppArmor, which denies nothing that the service asks for", async () => {
+    expect(await shell("cat /proc/$(systemctl show --property MainPID --value steward)/attr/current")).toBe(
+      "steward-service (enforce)\n",
+    );
+    expect(await shell("journalctl --dmesg --output cat --grep 'apparmor=.DENIED' || true")).toBe("-- No entries --\n");
+  });
+
   it("has disks with SMART, by NVMe and by AHCI", async () => {
     const { status, details } = await check("smart");
     expect([status, details]).toEqual([
