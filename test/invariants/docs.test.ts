@@ -56,3 +56,12 @@ it("docs/threat-model.md names a test for each sentence about a compromised serv
   const others = [...rowsOf("A peer on the network"), ...rowsOf("The holder of a narrow key")];
   expect(others.filter((shown) => !/\]\([^)]+\)/.test(shown))).toEqual([]);
 });
+
+it("docs/privileges.md tells what each option of the unit that hides or forbids something takes away", () => {
+  const restricting =
+    /^((?:Protect|Private|Restrict|ReadOnly|Inaccessible|TemporaryFile|SystemCall(?!Error)|Lock)\w*)=/gm;
+  const options = [...read("deploy/systemd/steward.service").matchAll(restricting)].map(([, option]) => `\`${option}=`);
+  expect(options).toContain("`ProtectKernelLogs=");
+  const [, table = ""] = read("docs/privileges.md").split("## What the sandbox hides");
+  expect(options.filter((option) => !table.includes(option))).toEqual([]);
+});
