@@ -19,13 +19,18 @@ export type Severity = (typeof severities)[number];
 const historyResolutions = ["runs", "transitions", "daily"] as const;
 const fixStepStatuses = ["done", "failed", "skipped"] as const;
 
+/** Entries of a list in `details` that the list of all checks has. */
+export const mostDetailsListed = 20;
+
 export const HealthCheckSummary = Type.Object({
   total: Type.Integer({ description: "All checks: the sum of the other four." }),
   passed: Type.Integer({ description: "Checks with the status `pass`." }),
   warned: Type.Integer({ description: "Checks with the status `warn`." }),
   failed: Type.Integer({ description: "Checks with the status `fail`." }),
   skipped: Type.Integer({ description: "Checks with the status `skip`: they do not apply to this host." }),
-  duration_ms: Type.Integer({ description: "How long it took until all results were there." }),
+  duration_ms: Type.Integer({
+    description: "Run time of the checks, added up: of the runs that these results are of, which may be earlier ones.",
+  }),
 });
 export type HealthCheckSummary = Static<typeof HealthCheckSummary>;
 
@@ -44,6 +49,11 @@ export const HealthCheckResult = Type.Object({
       description:
         "Figures of the check; for `disk_space`: `path` (string), `percent_used`, `total_gb`, `free_gb` (numbers).",
     },
+  ),
+  details_cut: Type.Optional(
+    Type.Array(Type.String(), {
+      description: `In the list of all checks: members of \`details\` of which only the first ${mostDetailsListed} entries are shown. \`GET /health/checks/{check_id}\` has the others. Else absent.`,
+    }),
   ),
   duration_ms: Type.Integer(),
   category: Type.String({ description: "Subject, such as `storage` or `security`." }),

@@ -9,7 +9,8 @@ export const HealthStatus = Type.Object({
   status: Type.Unsafe<"healthy" | "degraded" | "unhealthy">({
     type: "string",
     enum: ["healthy", "degraded", "unhealthy"],
-    description: "Overall status.",
+    description:
+      "`unhealthy`: a check of severity `critical` fails, or a component `ops` or `security` that the host should have is false. `degraded`: any other check warns or fails, or any other expected component is false. Else `healthy`.",
   }),
   version: Type.String({ description: "Version of the service." }),
   uptime_seconds: Type.Integer({ description: "Seconds since start." }),

@@ -23,10 +23,17 @@ describe("steward doctor", () => {
     const ill = await steward("doctor");
     expect(ill).toMatchObject({ code: 1 });
     expect(ill.out).toMatch(/✗ fail vital {2}vital is fail\n/);
-    expect(ill.out).toMatch(/\nFound trouble: 1 failed of 2 checks; 1 can be fixed \(--fix\)\n$/);
+    expect(ill.out).toMatch(/\nProblems found: 1 failed of 2 checks; 1 can be fixed \(--fix\)\n$/);
     expect((await steward("doctor --check plain")).out).toBe(
       "system\n✓ pass plain  plain is pass\nAll healthy: 1 check\n",
     );
+    service.checks.plain.finds = "skip";
+    await service.clock.advance(120_000);
+    expect((await steward("doctor")).out).not.toContain("plain");
+    expect((await steward("doctor")).out).toContain(", 1 skipped (--skipped lists them)");
+    expect((await steward("doctor --skipped")).out).toContain("- skip plain");
+    service.checks.plain.finds = "pass";
+    await service.clock.advance(120_000);
     expect(await steward("doctor --category nothing")).toMatchObject({
       code: 2,
       err: "steward: cannot check: there is no check of category nothing\n",

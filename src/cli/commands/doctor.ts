@@ -45,6 +45,7 @@ function printMeaning({ out }: Io, { check_id: id }: HealthCheckResult): void {
 }
 
 function printResults(io: Io, results: readonly HealthCheckResult[], isExplained: boolean): void {
+  if (results.length === 0) return;
   const screen = screenOf(io);
   const columns = screen.columns() ?? Number.POSITIVE_INFINITY;
   const ids = results.map(({ check_id: id }) => id.length);
@@ -67,13 +68,13 @@ function sumInWords(io: Io, results: readonly HealthCheckResult[]): string {
   const count = (status: CheckStatus): number => results.filter((result) => result.status === status).length;
   const [failed, warned, skipped] = [count("fail"), count("warn"), count("skip")];
   const fixable = results.filter((each) => each.fixable && isUnhealthy(each)).length;
-  const left = skipped === 0 ? "" : `, ${skipped} skipped`;
+  const left = skipped === 0 ? "" : `, ${skipped} skipped (--skipped lists them)`;
   if (failed + warned === 0) {
     return `${paint(screen, "green", "All healthy")}: ${counted(results.length, "check")}${left}\n`;
   }
   const parts = [failed === 0 ? "" : `${failed} failed`, warned === 0 ? "" : `${warned} warned`].filter(Boolean);
   const help = fixable === 0 ? "" : `; ${fixable} can be fixed (--fix)`;
-  const found = paint(screen, failed > 0 ? "red" : "yellow", `Found trouble: ${parts.join(", ")}`);
+  const found = paint(screen, failed > 0 ? "red" : "yellow", `Problems found: ${parts.join(", ")}`);
   return `${found} of ${counted(results.length, "check")}${left}${help}\n`;
 }
 
@@ -90,6 +91,7 @@ interface DoctorOptions {
   readonly dryRun?: boolean;
   readonly check?: string;
   readonly category?: string;
+  readonly skipped?: boolean;
   readonly yes?: boolean;
   readonly confirm?: boolean;
   readonly offline?: boolean;
@@ -268,6 +270,7 @@ export function addDoctorCommand(program: Command, ports: CommandPorts): void {
     .option("--dry-run", "with --fix: show what would be done, and do nothing")
     .addOption(new NamedOption("--check <id>", "only this check, and now", "check"))
     .option("--category <name>", "only checks of this category")
+    .option("--skipped", "also list skipped checks, which do not apply to this host")
     .option("--why", "below each finding: what it means, and what to do")
     .option("-y, --yes", "with --fix: do not ask; risky fixes are skipped without --confirm")
     .option("--confirm", "with --yes: also apply risky fixes")
@@ -296,7 +299,9 @@ Exit code: 0 all well, 1 something warns or fails, 2 the checks could not be run
             ? { results: chosen, by: "this process", start_faults: startFaults }
             : { results: chosen, by: "the service" },
         );
-      if (!options.json) printResults(io, chosen, options.why === true);
+      const isListed = ({ status }: HealthCheckResult): boolean =>
+        status !== "skip" || options.skipped === true || options.check !== undefined;
+      if (!options.json) printResults(io, chosen.filter(isListed), options.why === true);
       if (!options.fix) return io.out(sumInWords(io, chosen));
       finishWith(await fixAll(ports, { ...found, results: chosen }, options));
     });

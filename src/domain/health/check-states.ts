@@ -145,12 +145,12 @@ type Verdict = HealthStatus["status"];
 
 const counters = { pass: "passed", warn: "warned", fail: "failed", skip: "skipped" } as const;
 
-export function summarize(
-  results: readonly Pick<HealthCheckResult, "status">[],
-  durationMs: number,
-): HealthCheckSummary {
-  const summary = { total: results.length, passed: 0, warned: 0, failed: 0, skipped: 0, duration_ms: durationMs };
-  for (const { status } of results) summary[counters[status]] += 1;
+export function summarize(results: readonly Pick<HealthCheckResult, "status" | "duration_ms">[]): HealthCheckSummary {
+  const summary = { total: results.length, passed: 0, warned: 0, failed: 0, skipped: 0, duration_ms: 0 };
+  for (const { status, duration_ms: durationMs } of results) {
+    summary[counters[status]] += 1;
+    summary.duration_ms += durationMs;
+  }
   return summary;
 }
 

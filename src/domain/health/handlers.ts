@@ -1,4 +1,4 @@
-import type { checks } from "#contract/checks.ts";
+import { type checks, type HealthCheckResult, mostDetailsListed } from "#contract/checks.ts";
 import type { HealthStatus, health } from "#contract/health.ts";
 import { type Handlers, Versioned } from "#contract/operation.ts";
 import { DomainError, unknownCheck } from "#domain/common/error.ts";
@@ -66,6 +66,20 @@ export function healthHandlers(ports: {
   };
 }
 
+/** The result with the first entries of the lists in its details: of all checks together they would be long. */
+function withShortDetails(result: HealthCheckResult): HealthCheckResult {
+  const cut = Object.entries(result.details).filter(
+    ([, value]) => Array.isArray(value) && value.length > mostDetailsListed,
+  );
+  if (cut.length === 0) return result;
+  const short = cut.map(([name, value]) => [name, (value as readonly unknown[]).slice(0, mostDetailsListed)]);
+  return {
+    ...result,
+    details: { ...result.details, ...Object.fromEntries(short) },
+    details_cut: cut.map(([name]) => name),
+  };
+}
+
 export function checkHandlers(ports: {
   runner: Pick<CheckRunner, "ids" | "list" | "run">;
   fixer: Pick<Fixer, "fix">;
@@ -86,8 +100,7 @@ export function checkHandlers(ports: {
     listChecks: () =>
       whenReady(async () => {
         const list = await runner.list();
-        // Not how long it took: that is of this request.
-        return new Versioned(list.results, () => list);
+        return new Versioned(list.results, () => ({ ...list, results: list.results.map(withShortDetails) }));
       }),
     getCheck: ({ params: { check_id: id } }) =>
       whenReady(() => {
