@@ -162,7 +162,7 @@ export const parts: readonly Part[] = [
     proves: "each command on a host and in terminals, completion in each shell, contexts, hostile answers",
     directories: ["src/cli"],
     minutes: 1,
-    commands: [long("host/cli", "security/cli-answers", "security/terminal")],
+    commands: [long("host/cli", "host/docs", "security/cli-answers", "security/terminal")],
   },
   {
     name: "observability",
