@@ -3,6 +3,7 @@ import type { Environment } from "#config/defaults.ts";
 import { isJournal, noticeMark, withPriorities } from "#telemetry/journal-output.ts";
 import { createLineWriter } from "#telemetry/line-writer.ts";
 import { createLogs } from "#telemetry/logger.ts";
+import { forPeople } from "#telemetry/terminal-output.ts";
 
 /** As `ps`, `top` and the check of the firewall show it: Node calls its first thread MainThread. */
 export function takeName(): void {
@@ -13,13 +14,13 @@ export function takeName(): void {
   }
 }
 
-/** Log lines to standard output, for programs that keep a log. */
+/** Log lines to standard output: for people where that is a terminal, else JSON for programs that keep a log. */
 export function openLogs(environment: Environment) {
   const writer = createLineWriter(process.stdout.fd);
   // Whatever ends the process, its last lines are out first.
   process.on("exit", writer.flush);
   const toJournal = isJournal(process.stdout.fd, environment);
-  const logWriter = toJournal ? withPriorities(writer) : writer;
+  const logWriter = toJournal ? withPriorities(writer) : process.stdout.isTTY ? forPeople(writer) : writer;
   return {
     logsOf: (level: Parameters<typeof createLogs>[0]["level"]) => createLogs({ level, writer: logWriter }),
     /** Writes a line as a notice before it returns. @throws Error when nobody takes it. */
