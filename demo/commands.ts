@@ -40,7 +40,7 @@ export async function writeClient(
   const ca = folder.write("ca.pem", service.ca, 0o644);
   const curlLines = ["silent", "show-error", `cacert = "${ca}"`, `header = "X-API-Key: ${service.key}"`];
   const curl = folder.write("curl", `${curlLines.join("\n")}\n`, 0o600);
-  const program = quotedWords([process.execPath, `${checkout}/src/main.ts`]);
+  const program = quotedWords([`${checkout}/bin/steward`]);
   // Of its own: contexts of whoever runs the demo are left alone.
   const lines = [
     "#!/bin/sh",

@@ -14,7 +14,7 @@ import { join, relative } from "node:path";
 import { conffiles } from "./installed.ts";
 import type { ProgramNode } from "./node.ts";
 import { manifest, root } from "./project.ts";
-import { run } from "./run.ts";
+import { run, say } from "./run.ts";
 import { filledIn, makeTree } from "./tree.ts";
 
 const architectures: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64" };
@@ -95,6 +95,7 @@ export async function makeDeb(options: {
     writeControl(tree, version, node);
     mkdirSync(outdir, { recursive: true });
     const path = join(outdir, `${manifest.name}_${version}_${architecture()}.deb`);
+    say("compressing the package");
     // Owners, order and times are those of no machine.
     run(["dpkg-deb", "--root-owner-group", "-Zxz", `-z${level}`, "--build", tree, path], {
       env: { ...process.env, SOURCE_DATE_EPOCH: String(epochSeconds) },

@@ -19,3 +19,6 @@ export function run(
   if (status !== 0) throw new Error(`cannot run ${argv.join(" ")}: exit code ${status}\n${stderr.trim()}`);
   return stdout;
 }
+
+/** Names on standard error what is being done: a package takes minutes, and standard output is its path. */
+export const say = (step: string): void => void process.stderr.write(`${step}\n`);

@@ -16,7 +16,7 @@ import { conffiles, docFolder, installedFiles, installedFolders, installedLinks,
 import { configPage } from "./man.ts";
 import type { ProgramNode } from "./node.ts";
 import { manifest, root } from "./project.ts";
-import { run } from "./run.ts";
+import { run, say } from "./run.ts";
 import { makeSbom } from "./sbom.ts";
 import { licenceText, readThirdParty } from "./third-party.ts";
 
@@ -57,6 +57,7 @@ export async function writeProgram(
   folder: string,
   { version }: Pick<TreeOptions, "version">,
 ): Promise<readonly string[]> {
+  say("bundling the program");
   const bundled = packagesIn(await bundleProgram(join(folder, "program"), version));
   // The version of the package is the version that the program tells.
   write(folder, "package.json", `${JSON.stringify({ name: manifest.name, version, type: "module" })}\n`);
@@ -75,12 +76,14 @@ export async function writeProgram(
 /** The program and its Node. @returns the packages that it is made of. */
 export async function installProgram(tree: string, options: TreeOptions): Promise<readonly string[]> {
   const bundled = await writeProgram(join(tree, libFolder), options);
+  say("adding Node");
   options.node.install(join(tree, libFolder, "node"));
   return bundled;
 }
 
 /** What tells of the program: man pages, completion, licences, what it is made of. */
 function installDocs(tree: string, bundled: readonly string[], { version, epochSeconds, node }: TreeOptions): void {
+  say("writing man pages, completion and licences");
   const date = dayOf(epochSeconds);
   const pages = join(tree, "usr/share/man/man1");
   mkdirSync(pages, { recursive: true });
