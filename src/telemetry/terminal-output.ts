@@ -12,13 +12,13 @@ function valueText(value: unknown): string {
 }
 
 /** A JSON line of the log as people read it: local time, level, message, and the further members. */
-export function lineForPeople(line: string): string {
+function lineForPeople(line: string): string {
   const entry: unknown = JSON.parse(line);
   if (!isRecord(entry)) return line;
   const { time, level, msg, ...members } = entry;
   const clock = new Date(String(time)).toTimeString().slice(0, "00:00:00".length);
   const facts = Object.entries(members).map(([name, value]) => `${name}=${valueText(value)}`);
-  return `${printable([clock, String(level).padEnd("error".length), String(msg ?? ""), ...facts].join(" "))}\n`;
+  return `${printable([clock, String(level).padEnd("error".length), typeof msg === "string" ? msg : "", ...facts].join(" "))}\n`;
 }
 
 /** Writes log lines for people, where standard output is a terminal. */

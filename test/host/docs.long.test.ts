@@ -86,11 +86,11 @@ describeOnHost("commands of the docs, pasted as they stand", { privateNetwork: t
     });
 
   beforeAll(async () => {
-    const { writeFile, exec } = session.host;
+    const { host } = session;
     // What the package puts into the path, and a `sudo` for root.
-    await writeFile("/usr/local/bin/steward", `#!/bin/sh\nexec ${installedPrograms.join(" ")} "$@"\n`, 0o755);
-    await writeFile("/usr/local/bin/sudo", '#!/bin/sh\nexec "$@"\n', 0o755);
-    await exec(["ln", "-sf", installedPrograms[0], "/usr/local/bin/node"]);
+    await host.writeFile("/usr/local/bin/steward", `#!/bin/sh\nexec ${installedPrograms.join(" ")} "$@"\n`, 0o755);
+    await host.writeFile("/usr/local/bin/sudo", '#!/bin/sh\nexec "$@"\n', 0o755);
+    await host.exec(["ln", "-sf", installedPrograms[0], "/usr/local/bin/node"]);
     const script = 'while :; do echo "<4>upstream timed out"; sleep 1; done';
     await session.writeUnits({ "nginx.service": ["[Service]", `ExecStart=/bin/sh -c '${script}'`] });
     await session.shell(
@@ -98,7 +98,7 @@ describeOnHost("commands of the docs, pasted as they stand", { privateNetwork: t
     );
     await session.shell(`install -m 600 /var/lib/steward/admin.key ${folder}/my.key`);
     const usual = ["[Service]", "Environment=STEWARD_LISTEN=127.0.0.1:8470", ""].join("\n");
-    await writeFile("/etc/systemd/system/steward.service.d/60-address.conf", usual);
+    await host.writeFile("/etc/systemd/system/steward.service.d/60-address.conf", usual);
     await session.shell("systemctl daemon-reload && systemctl restart steward");
     await eventually(() => session.shell("curl --silent --fail http://127.0.0.1:8470/readyz"), 60_000);
   });

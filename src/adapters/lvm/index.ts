@@ -13,7 +13,7 @@ const argv = [
   "--reportformat=json",
   "--units=b",
   "--nosuffix",
-  // Without waiting for who changes volumes. With --readonly it would not ask the kernel, which alone knows what is active and how full.
+  // Without waiting for who changes volumes.
   "--nolocking",
   `--options=${fields.join(",")}`,
   "--select=segtype=thin-pool && lv_active=active",
