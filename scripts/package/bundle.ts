@@ -208,12 +208,13 @@ export async function bundleProgram(
   return { outputs: { ...metafile.outputs, ...threads.metafile.outputs } };
 }
 
-/** Writes the program as a checkout runs it, which has all else where the sources have it. */
+/** Writes the program as a checkout runs it, which has all else where the sources have it: what it starts in turn is the bundle too. */
 export async function bundleCheckout(outdir: string): Promise<void> {
   const name = "checkout";
-  const threads = Object.fromEntries(Object.entries(threadEntries(name)).map(([entry, path]) => [path, entry]));
+  const entries = { program: "src/main.ts", ...threadEntries(name) };
+  const bundled = Object.fromEntries(Object.entries(entries).map(([entry, path]) => [path, entry]));
   const place: Place = (path) =>
-    threads[path] === undefined ? relative(outdir, join(root, path)) : `./${threads[path]}.mjs`;
+    bundled[path] === undefined ? relative(outdir, join(root, path)) : `./${bundled[path]}.mjs`;
   const options = { ...optionsOf(name, place), outdir, outExtension: { ".js": ".mjs" } };
   await build({ ...options, entryPoints: { program: "src/main.ts" }, splitting: true });
   await build({ ...options, entryPoints: threadEntries(name) });

@@ -75,7 +75,7 @@ describe("steward doctor", () => {
     const { code, out, err } = await steward("doctor --fix --dry-run");
     expect({ code, err, done }).toEqual({ code: 1, err: "", done: [] });
     expect(out).toMatch(
-      /\nvital: mend \(moderate\)\n {2}1\. turn it off and on\n\nFound trouble: 1 failed of 2 checks/,
+      /\nvital: mend \(moderate\)\n {2}1\. turn it off and on\n\nProblems found: 1 failed of 2 checks/,
     );
     expect(JSON.parse((await steward("doctor --fix --dry-run --json")).out)).toMatchObject({
       fixes: [{ check_id: "vital", plan: { dry_run: true, steps: ["turn it off and on"] }, result: null }],

@@ -369,7 +369,7 @@ describeOnHost("what the service changes of a host", { checks: [] }, (session) =
 
     it("is refused for the first process, the system bus and the service itself, with the reason", async () => {
       for (const [pid, reason] of [
-        [1, "first process"],
+        [1, "init process"],
         [Number(await mainPid("dbus.service")), "system bus"],
         [await session.service.pid(), "this service"],
       ] as const)

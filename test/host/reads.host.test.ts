@@ -391,7 +391,7 @@ Match Group told
       await shell("rm -f /var/log/wtmp");
       expect(await session.api.listLogins()).toMatchObject({
         recent: null,
-        not_shown: [{ what: "recent", reason: expect.stringContaining("/var/log/wtmp is not there") }],
+        not_shown: [{ what: "recent", reason: expect.stringContaining("/var/log/wtmp does not exist") }],
       });
       // type, pid, line, id, user, host, exit, session, time and its microseconds, address, unused: utmp(5)
       const script = `import struct,platform

@@ -339,7 +339,7 @@ describe("the audit log on disk", () => {
     log.record(entry("one"));
     expect(log.check()).toBeUndefined();
     appendFileSync(path, "something");
-    expect(log.check()).toMatch(/was changed by something else/);
+    expect(log.check()).toMatch(/was changed by another program/);
     unlinkSync(path);
     expect(log.check()).toMatch(/was deleted while it is in use/);
   });

@@ -360,7 +360,7 @@ describe("a provider over TLS", () => {
       async ({ port }) => {
         const failure = await failureOf(providerAt(`https://127.0.0.1:${port}`, compatible).chat(call, never));
         expect(failure).toMatchObject({ failure: "unreachable", isRetryable: false });
-        expect(failure.message).toContain("does not speak TLS");
+        expect(failure.message).toContain("failed in the TLS handshake");
       },
     ));
 });

@@ -254,7 +254,7 @@ describe("an audit log that was tampered with", () => {
     expect(await brokenOf(folder)).toMatchObject({
       line: 4,
       seq: 4,
-      what: expect.stringMatching(/no entry; the service found it/),
+      what: expect.stringMatching(/not an entry; the service found it/),
     });
   });
 
@@ -276,7 +276,7 @@ describe("an audit log that was tampered with", () => {
     expect((await verifyAudit(folder, [sameNumber])).headsFound).toBe(1);
     expect((await verifyAudit(anew, [{ ...sameNumber, hash: "0".repeat(64) }])).broken).toMatchObject({
       seq: 5,
-      what: expect.stringMatching(/written anew/),
+      what: expect.stringMatching(/was rewritten/),
     });
   });
 });

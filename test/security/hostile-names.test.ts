@@ -65,13 +65,16 @@ describe("hostile file names", () => {
     const client = createClient({ url: service.url, key: service.adminKey });
     const { plugins } = await client.listPlugins();
     expect(plugins.length).toBeGreaterThan(30);
-    for (const { name, path, fault, description, author } of plugins) {
-      expect([name, fault]).toEqual([name, expect.any(String)]);
-      expect(name + path + String(fault) + description + author).not.toMatch(/\p{Cc}|\p{Cf}|\p{Cs}/u);
+    const tryOne = async (name: string): Promise<void> => {
       const change = await client.enablePlugin({ params: { name }, body: { confirm: true } }).catch(() => undefined);
       expect(change?.success ?? false).toBe(false);
       await client.runPlugin({ params: { name }, body: {} }).catch(() => undefined);
+    };
+    for (const { name, path, fault, description, author } of plugins) {
+      expect([name, fault]).toEqual([name, expect.any(String)]);
+      expect(name + path + String(fault) + description + author).not.toMatch(/\p{Cc}|\p{Cf}|\p{Cs}/u);
     }
+    await Promise.all(plugins.map(({ name }) => tryOne(name)));
   });
 
   it("in the directories of snapshots and operations are neither listed nor reached [hostile-file-names]", async () => {

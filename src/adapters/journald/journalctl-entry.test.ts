@@ -51,6 +51,7 @@ describe("a line of journalctl", () => {
       },
       units: ["a.service", "system.slice"],
       priority: 3,
+      namespace: "",
     });
   });
 
@@ -68,6 +69,7 @@ describe("a line of journalctl", () => {
         boot_id: boot,
       },
       units: [],
+      namespace: "",
       priority: null,
     });
   });

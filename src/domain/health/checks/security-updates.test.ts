@@ -115,12 +115,12 @@ it("security_updates goes by the lists of the security archive, and warns where 
   };
   expect(await runAt(9 * day)).toMatchObject({
     status: "warn",
-    message: "The package lists are 9 days old: which security updates are out is not known",
+    message: "The package lists are 9 days old: it is unknown which security updates are missing",
     details: { lists_age_days: 9 },
   });
   expect(await runAt(undefined)).toMatchObject({
     status: "warn",
-    message: "There are no package lists of a security archive: which security updates are out is not known",
+    message: "There are no package lists of a security archive: it is unknown which security updates are missing",
   });
   expect(await runAt(0)).toMatchObject({ status: "pass" });
 });
