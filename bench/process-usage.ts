@@ -15,8 +15,7 @@ export function cpuSeconds(pid: number, thread?: number): number {
   return (utime + stime) / ticksPerSecond;
 }
 
-/** Resident memory in MiB, proc_pid_status(5). */
-export function residentMib(pid: number): number {
-  const kib = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-  return Number(kib) / 1024;
-}
+/** Resident memory in MiB of the text of /proc/PID/status, proc_pid_status(5). */
+export const residentOf = (status: string): number => Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1]) / 1024;
+
+export const residentMib = (pid: number): number => residentOf(readFileSync(`/proc/${pid}/status`, "utf8"));

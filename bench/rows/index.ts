@@ -20,6 +20,7 @@ import { logsStreams } from "./logs-streams.ts";
 import { logsTail, logsTailProcess } from "./logs-tail.ts";
 import { logsTemplates } from "./logs-templates.ts";
 import { logsTenMillion } from "./logs-ten-million.ts";
+import { memory } from "./memory.ts";
 import { metrics } from "./metrics.ts";
 import { otlp } from "./otlp.ts";
 import { packageSearch } from "./package-search.ts";
@@ -49,6 +50,7 @@ export const rows: readonly Row[] = [
   logsIdle,
   logsTenMillion,
   logsClients,
+  memory,
   healthUnderGrep,
   logsAttack,
   healthTraced,
