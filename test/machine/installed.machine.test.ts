@@ -107,11 +107,11 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
   it("has a RAID array that loses a member", async () => {
     const members = `${member("raid0")} ${member("raid1")}`;
     await shell(`yes | mdadm --create /dev/md0 --level 1 --raid-devices 2 --assume-clean ${members} 2>&1`);
-    expect(await check("raid_status")).toMatchObject({ status: "pass", message: "The RAID array is whole" });
+    expect(await check("raid_status")).toMatchObject({ status: "pass", message: "The RAID array is healthy" });
     await shell(`mdadm /dev/md0 --fail ${member("raid1")} 2>&1`);
     expect(await check("raid_status")).toMatchObject({
       status: "fail",
-      message: "md0 has 1 of 2 devices: replace what is lost",
+      message: "md0 has 1 of 2 devices: replace the failed devices",
       details: { arrays: [{ level: "raid1", active: true, devices: 2, working_devices: 1 }] },
     });
   });
