@@ -88,7 +88,9 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     expect(await shell("cat /proc/$(systemctl show --property MainPID --value steward)/attr/current")).toBe(
       "steward-service (enforce)\n",
     );
-    expect(await shell("journalctl --dmesg --output cat --grep 'apparmor=.DENIED' || true")).toBe("-- No entries --\n");
+    const said = await shell("journalctl --dmesg --output cat --grep apparmor=");
+    expect(said).toContain('name="steward-service"');
+    expect(said).not.toContain("DENIED");
   });
 
   it("has disks with SMART, by NVMe and by AHCI", async () => {
@@ -136,8 +138,9 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
 
   it("has a firewall of nftables", async () => {
     expect(await check("firewall")).toMatchObject({ status: "warn" });
-    const input = "chain input { type filter hook input priority 0; policy drop; iif lo accept; tcp dport 22 accept; }";
-    await shell(`echo 'table inet filter { ${input} }' | nft --file -`);
+    const chain = "add chain inet filter input { type filter hook input priority 0; policy drop; }";
+    const rules = ["iif lo accept", "tcp dport 22 accept"].map((rule) => `add rule inet filter input ${rule}`);
+    await shell(`nft '${["add table inet filter", chain, ...rules].join("; ")}'`);
     // Root's side is asked for it now and then alone.
     await inTime(async () => expect(await check("firewall")).toMatchObject({ status: "pass" }));
   });
@@ -160,15 +163,12 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     const api = await session.api();
     const device = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_leaves";
     await shell(`mkfs.btrfs -q ${device} && mkdir /srv/leaves && mount ${device} /srv/leaves`);
-    const statuses = async (): Promise<readonly string[]> => {
-      const results = await Promise.all(["filesystem_health", "read_only_filesystems", "kernel_errors"].map(check));
-      process.stdout.write(`${results.map(({ status, message }) => `${status}: ${message}`).join("\n")}\n`);
-      return results.slice(0, 2).map(({ status }) => status);
-    };
+    const statuses = async (): Promise<readonly string[]> =>
+      (await Promise.all(["read_only_filesystems", "kernel_errors"].map(check))).map(({ status }) => status);
     expect(await statuses()).toEqual(["pass", "pass"]);
     await session.machine.qmp.run("device_del", { id: "leaves" });
     await shell("echo lost > /srv/leaves/file; sync --file-system /srv/leaves; true");
-    await inTime(async () => expect(await statuses()).not.toEqual(["pass", "pass"]));
+    await inTime(async () => expect(await statuses()).toEqual(["fail", "fail"]));
     await Promise.all([
       check("disk_space"),
       check("smart"),
@@ -198,6 +198,7 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     expect(await shell("cat /proc/sys/kernel/random/boot_id")).not.toBe(bootId);
     // The service is there by itself. The emulator boots the kernel that it was given.
     await inTime(async () => expect(await check("reboot_required")).toMatchObject(needed));
-    expect(await check("raid_status")).toMatchObject({ status: "fail", details: { arrays: [{ working_devices: 1 }] } });
+    // Whether Debian starts an array that lacks a member depends on what came first at the boot.
+    expect(await check("raid_status")).toMatchObject({ status: "fail" });
   });
 });
