@@ -1,4 +1,4 @@
-import { beforeEach, describe, expect, it } from "vitest";
+import { beforeEach, describe, expect, it, vi } from "vitest";
 import { send, startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
@@ -92,6 +92,10 @@ describe("where there are no lists of packages", () => {
     service.packageManager.listsAt = service.clock.now();
     expect(await get("/updates/check")).not.toHaveProperty("not_shown");
     expect(await get("/packages?search=e")).not.toHaveProperty("not_shown");
+    vi.spyOn(service.packageManager, "refreshedAt").mockRejectedValue(new Error("cannot ask for the sources"));
+    expect(await get("/packages?search=e")).toMatchObject(
+      lack("packages that are not installed", "cannot ask for the sources"),
+    );
   });
 
   it("the command line does not say that there is nothing to update, nor does the metric", async () => {

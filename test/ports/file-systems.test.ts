@@ -159,6 +159,7 @@ describe("the table of mounts", () => {
     "31 22 8:2 / /gone rw - xfs /dev/sda2 rw",
     "32 22 8:3 / /tmp ro - ext4 /dev/sda3 rw",
     "33 32 8:4 / /tmp rw - ext4 /dev/sda4 rw",
+    `34 22 8:5 / /${"x".repeat(300)} rw - ext4 /dev/sda5 rw`,
     "broken line",
   ];
   const swaps = [
@@ -200,6 +201,7 @@ describe("the table of mounts", () => {
       ["/dev/sda2", [["/gone", null, "rw"]], "the kernel says ENOENT"],
       ["/dev/sda3", [["/tmp", null, "ro"]], expect.stringContaining("mounted over it")],
       ["/dev/sda4", [["/tmp", null, "rw"]], "known"],
+      ["/dev/sda5", [[`/${"x".repeat(300)}`, null, "rw"]], "the kernel says File name too long"],
     ]);
   });
 

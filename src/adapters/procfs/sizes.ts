@@ -8,7 +8,7 @@ import { errnoCode } from "#kernel/errors.ts";
 /** For so long a file system may take to say how full it is. */
 export const answerTimeoutMs = 5_000;
 
-/** What GNU's stat(1) says in the locale C. */
+/** What GNU's stat(1) says in the locale C, of what is handled by its code. Of all else the text stands in its place. */
 const codes: readonly (readonly [text: string, code: string])[] = [
   ["Permission denied", "EACCES"],
   ["Operation not permitted", "EPERM"],
@@ -23,7 +23,7 @@ export class NoAnswer extends Error {
   override readonly name = "NoAnswer";
 }
 
-/** By stat(1): a thread of this process that waits for a disk could not be left behind. @throws NoAnswer, or Error with the system's `code`. */
+/** By stat(1): a thread of this process that waits for a disk could not be left behind. @throws NoAnswer, or Error with `code`. */
 async function stat(path: string, ...options: readonly string[]): Promise<string> {
   const silent = (cause?: unknown): NoAnswer => new NoAnswer(`cannot look at ${path}: no answer`, { cause });
   if (leftBehind.paths().includes(path)) throw silent();
@@ -35,8 +35,9 @@ async function stat(path: string, ...options: readonly string[]): Promise<string
   });
   if (exitCode === 0) return stdout.trim();
   const message = stderr.trim();
-  const code = codes.find(([text]) => message.endsWith(text))?.[1];
-  throw Object.assign(new Error(`cannot look at ${path}: ${message}`), code && { code });
+  const text = message.slice(message.lastIndexOf(": ") + 2);
+  const code = codes.find(([known]) => known === text)?.[1] ?? text;
+  throw Object.assign(new Error(`cannot look at ${path}: ${message}`), { code });
 }
 
 async function readSizes(path: string): Promise<FileSystemSizes> {

@@ -37,6 +37,9 @@ export function createSshServer(ports: { exec: Exec; path?: string; isRoot?: boo
     async config(signal, user) {
       if ((await orUndefined(stat(path))) === undefined) return undefined;
       if (!isRoot) return { is: "unknown", reason: "only root may ask sshd for its configuration" };
+      // A comma would begin another condition.
+      if (user !== undefined && /[,=\s]/.test(user))
+        return { is: "unknown", reason: "sshd cannot be asked about a user with such a name" };
       const ask = (...words: readonly string[]) => exec([path, "-T", ...words], { signal, timeoutMs });
       const askFor = (name: string) => ask("-C", someConnection(name));
       const first = user === undefined ? await ask() : await askFor(user);

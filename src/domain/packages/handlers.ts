@@ -21,6 +21,7 @@ import type {
 } from "#domain/ports/package-catalog.ts";
 import type { InstalledPackage, PackageManager } from "#domain/ports/packages.ts";
 import { toNullableTimestamp, toTimestamp } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { defined } from "#kernel/values.ts";
 import { inOrder } from "./order.ts";
 
@@ -135,10 +136,14 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
       const { caller } = context;
       const signal = context.signal();
       const words = (query.search ?? "").split(/\s+/).filter((word) => word !== "");
-      const [found, present, listsAt] = await Promise.all([
+      const [found, present, whyNot] = await Promise.all([
         catalog.search(words, signal),
         installed(signal),
-        refreshedAt(),
+        // The search goes on where only the sources of the lists cannot be listed.
+        refreshedAt().then(
+          (at) => (at === undefined ? noLists : undefined),
+          (error: unknown) => errorMessage(error),
+        ),
       ]);
       const versionOf = installedVersions(present);
       const isPresent = new Set(present.map(({ name }) => name));
@@ -153,7 +158,7 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
           packages: entries.map((each) => toEntry(each, versionOf(each))),
           ...shape,
           package_manager: managerName,
-          ...notShown("packages that are not installed", listsAt === undefined ? noLists : undefined),
+          ...notShown("packages that are not installed", whyNot),
         };
       };
       return found.version === undefined ? toList() : new Versioned([found.version], toList);

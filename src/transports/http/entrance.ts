@@ -39,6 +39,12 @@ export interface EntrancePorts {
 
 export type Entrance = ReturnType<typeof createEntrance>;
 
+function withoutLastSlashes(path: string): string {
+  let end = path.length;
+  while (end > 0 && path.length > 1 && path[end - 1] === "/") end -= 1;
+  return path.slice(0, end);
+}
+
 /** What is wrong with a path or its method, and what was most likely meant. */
 export function pathNotFound({ method, raw }: FastifyRequest, paths: Pick<PathIndex, "find">): DomainError {
   const path = pathOf(raw);
@@ -52,7 +58,7 @@ export function pathNotFound({ method, raw }: FastifyRequest, paths: Pick<PathIn
       issue: `Must be one of ${taken}`,
     });
   }
-  const whole = path.length > 1 ? path.replace(/\/+$/, "") : path;
+  const whole = withoutLastSlashes(path);
   const meant = [whole, `${apiBase}${whole}`].find((each) => each !== path && paths.find(each) !== undefined);
   const hint = meant === undefined ? "see /api/v1/docs" : `did you mean ${meant}?`;
   const fault = { field: "path", issue: "Not found", ...defined({ did_you_mean: meant }) };
