@@ -7,7 +7,11 @@ const brief = (value: unknown): string => {
 };
 
 /** The first difference between two answers in words, the messages of a journal being too long for a diff; undefined where there is none. */
-export function firstDifference(actual: LogList, expected: LogList): string | undefined {
+export function firstDifference(answer: LogList, expected: LogList): string | undefined {
+  // journalctl does not say that there is no journal.
+  const { not_shown: missing, ...actual } = answer;
+  if (missing !== undefined && expected.total > 0)
+    return `not shown: ${missing.map(({ reason }) => reason).join("; ")}`;
   if (isDeepStrictEqual(actual, expected)) return undefined;
   const at = expected.logs.findIndex((entry, position) => !isDeepStrictEqual(entry, actual.logs[position]));
   return [
