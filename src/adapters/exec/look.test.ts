@@ -14,7 +14,7 @@ const { signal } = new AbortController();
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Plays the process of its own: paths of which the name says so give no answer, and some of those cannot be killed. */
+/** Plays the process of its own: paths of which the name says so give no answer or a late one, and some of those cannot be killed. */
 function apart(leftBefore: readonly string[] = []) {
   const begun: string[] = [];
   const left = [...leftBefore];
@@ -33,7 +33,11 @@ function apart(leftBefore: readonly string[] = []) {
           void vi.advanceTimersByTimeAsync(5_000);
           return;
         }
+        if (path.includes("slow")) vi.advanceTimersByTime(4_000);
+        if (over?.aborted) return reject(new CommandFailed("killed"));
         write([path, path.length]);
+        if (path.includes("pause")) vi.advanceTimersByTime(4_000);
+        if (over?.aborted) return reject(new CommandFailed("killed"));
       }
       resolve({ exitCode: 0, stdout: "", stderr: "", truncated: false });
     });
@@ -80,6 +84,16 @@ it("a look ends when its time is over, and says that it is not whole", async () 
   const paths = Array.from({ length: 9 }, (_, at) => `/silent/${at}`);
   const { silent, isWhole } = await look(lengths, paths, signal);
   expect([[...silent], isWhole]).toEqual([paths.slice(0, 3), false]);
+});
+
+it.each([
+  ["during a path that may still answer", "slow", 3],
+  ["between two paths", "pause", 4],
+])("a look whose time is over %s keeps its answers, and calls nothing silent", async (_, name, count) => {
+  const { look } = apart();
+  const paths = Array.from({ length: 5 }, (_path, at) => `/${name}/${at}`);
+  const { answers, silent, isWhole } = await look(lengths, paths, signal);
+  expect([[...answers.keys()], [...silent], isWhole]).toEqual([paths.slice(0, count), [], false]);
 });
 
 it("who asks for the same meanwhile has the same answer", async () => {

@@ -24,7 +24,7 @@ export interface Looked<Answer> {
   readonly answers: ReadonlyMap<string, Answer>;
   /** Paths that gave no answer in time, those of earlier looks that still wait for one included. */
   readonly silent: ReadonlySet<string>;
-  /** Whether each path was begun: with many that are silent there is no time for all. */
+  /** Whether each path was begun: with many that are silent or slow there is no time for all. */
   readonly isWhole: boolean;
 }
 
@@ -81,7 +81,9 @@ export function serveLook<Input, Answer>({ look }: Look<Input, Answer>): void {
 
 type Ask = typeof exec;
 
-/** @returns the path that gave no answer; undefined where all did, or the time was over between two. */
+/** How a process ended: it began each path, the time of the look was over, or a path was silent. */
+type End = "whole" | "over" | { readonly silent: string };
+
 async function lookOnce<Input, Answer>({
   name,
   sent,
@@ -96,10 +98,11 @@ async function lookOnce<Input, Answer>({
   readonly onAnswer: (path: string, answer: Answer) => void;
   readonly left: LeftBehind;
   readonly run: Ask;
-}): Promise<string | undefined> {
+}): Promise<End> {
   const splitter = createLineSplitter(mostLineBytes);
   const over = new AbortController();
   let at: string | undefined;
+  let isLast = false;
   let timer = setTimeout(() => over.abort(), startMs);
   const onOutput = (chunk: Buffer): void => {
     for (const { bytes } of splitter.push(chunk)) {
@@ -108,7 +111,9 @@ async function lookOnce<Input, Answer>({
       if (answer !== undefined) onAnswer(path, answer);
     }
     clearTimeout(timer);
-    timer = setTimeout(() => over.abort(), Math.max(0, Math.min(silentMs, endsAt - performance.now())));
+    const leftMs = Math.max(0, endsAt - performance.now());
+    isLast = leftMs < silentMs;
+    timer = setTimeout(() => over.abort(), Math.min(silentMs, leftMs));
   };
   try {
     const { exitCode, stderr } = await run([process.execPath, main, "look", name], {
@@ -119,9 +124,10 @@ async function lookOnce<Input, Answer>({
       onLeft: (pid) => left.add(at ?? "", pid),
     });
     if (exitCode !== 0) throw new Error(stderr.trim() || `exit code ${exitCode}`);
-    return undefined;
+    return "whole";
   } catch (error) {
-    if (over.signal.aborted && at !== undefined) return at;
+    if (over.signal.aborted && isLast) return "over";
+    if (over.signal.aborted && at !== undefined) return { silent: at };
     const details = { missing: "answer", retryable: true };
     throw new HostUnavailable(`cannot look at ${name} in a process of its own: ${errorMessage(error)}`, details, error);
   } finally {
@@ -141,9 +147,9 @@ async function lookUntilOver<Input, Answer>(
   for (;;) {
     if (left.paths().length >= mostLeft || performance.now() >= endsAt) return { answers, silent, isWhole: false };
     const sent = { input, skip: [...answers.keys(), ...silent] };
-    const path = await lookOnce({ name, sent, endsAt, onAnswer, left, run });
-    if (path === undefined) return { answers, silent, isWhole: true };
-    silent.add(path);
+    const end = await lookOnce({ name, sent, endsAt, onAnswer, left, run });
+    if (typeof end === "string") return { answers, silent, isWhole: end === "whole" };
+    silent.add(end.silent);
   }
 }
 
