@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { parseMountinfo } from "#adapters/exec/mountinfo.ts";
 import { chooseDataMounts, isRemote } from "#adapters/procfs/data-mounts.ts";
-import { parseMountinfo } from "#adapters/procfs/mountinfo.ts";
 import { describeCases } from "./cases.ts";
 
 /** The file systems with data of each table, in its order: path, source and type. All are writable. */

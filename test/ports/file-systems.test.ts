@@ -122,7 +122,7 @@ describe("file systems of a mount table", () => {
   it("do not ask a disk again for which a process waits that cannot be killed", async () => {
     writeMounts("/", "/usr");
     const waiting = spawn("/usr/bin/sleep", ["1000"]);
-    leftBehind.add("/usr", waiting.pid ?? 0);
+    leftBehind.add("stat", "/usr", waiting.pid ?? 0);
     const list = () => on().list(signal);
     await expect(list()).rejects.toThrow("cannot look at /usr: its disk did not answer in 5 s");
     waiting.kill("SIGKILL");

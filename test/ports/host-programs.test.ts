@@ -98,7 +98,7 @@ describe("accounts", () => {
     expect(accounts.map(({ keys }) => keys)).toEqual([undefined, undefined, undefined, undefined]);
     expect(notShown.map(({ reason }) => reason)).toEqual([
       "the directories with the keys of these do not answer: eve",
-      "so many directories do not answer that the keys of these were not read: root, daemon, mal",
+      "there was no time left to read the keys of these: root, daemon, mal",
     ]);
   });
 

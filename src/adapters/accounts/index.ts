@@ -54,9 +54,7 @@ function notShownKeys(
   const others = without.filter(({ place }) => !silent.has(place) && answers.get(place) !== null);
   const reasons = [
     ...(hanging.length > 0 ? [`the directories with the keys of these do not answer: ${namesIn(hanging)}`] : []),
-    ...(others.length > 0 && !isWhole
-      ? [`so many directories do not answer that the keys of these were not read: ${namesIn(others)}`]
-      : []),
+    ...(others.length > 0 && !isWhole ? [`there was no time left to read the keys of these: ${namesIn(others)}`] : []),
     ...(others.length > 0 && isWhole ? ["there are too many files or keys"] : []),
   ];
   return reasons.map((reason) => ({ what, reason }));

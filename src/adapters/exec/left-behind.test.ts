@@ -11,19 +11,20 @@ it("a process that is left behind is known to the next one that opens the direct
   const directory = join(folder, "left");
   const waiting = spawn("/usr/bin/sleep", ["1000"]);
   const first = openLeftBehind(directory);
-  expect(first.paths()).toEqual([]);
-  first.add("/home/a b", waiting.pid ?? 0);
-  expect(first.paths()).toEqual(["/home/a b"]);
-  expect(openLeftBehind(directory).paths()).toEqual(["/home/a b"]);
+  expect(first.paths("keys")).toEqual([]);
+  first.add("keys", "/home/a b", waiting.pid ?? 0);
+  expect(first.paths("keys")).toEqual(["/home/a b"]);
+  expect(openLeftBehind(directory).paths("keys")).toEqual(["/home/a b"]);
+  expect([first.paths("plugins"), openLeftBehind(directory).paths("plugins")]).toEqual([[], []]);
   waiting.kill("SIGKILL");
   await once(waiting, "exit");
-  expect(openLeftBehind(directory).paths()).toEqual([]);
-  expect([first.paths(), readdirSync(directory)]).toEqual([[], []]);
+  expect(openLeftBehind(directory).paths("keys")).toEqual([]);
+  expect([first.paths("keys"), readdirSync(directory)]).toEqual([[], []]);
   rmSync(folder, { recursive: true });
 });
 
 it("a process that is left behind is known where it cannot be written down", () => {
   const left = openLeftBehind("/etc/passwd/below");
-  left.add("/home/a", process.pid);
-  expect(left.paths()).toEqual(["/home/a"]);
+  left.add("keys", "/home/a", process.pid);
+  expect(left.paths("keys")).toEqual(["/home/a"]);
 });

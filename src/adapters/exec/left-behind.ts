@@ -3,14 +3,15 @@ import { join } from "node:path";
 import { orElse, orUndefinedSync } from "#kernel/errors.ts";
 import { isRunning, statOf } from "./process-stat.ts";
 
-/** Processes that could not be killed, and the paths that they wait for. */
+/** Processes that could not be killed, by the name of their work, and the paths that they wait for. */
 export interface LeftBehind {
-  readonly add: (path: string, pid: number) => void;
+  readonly add: (name: string, path: string, pid: number) => void;
   /** Of those that have not ended since. */
-  readonly paths: () => readonly string[];
+  readonly paths: (name: string) => readonly string[];
 }
 
 interface Left {
+  readonly name: string;
   readonly path: string;
   readonly pid: number;
   readonly startTicks: number;
@@ -20,13 +21,13 @@ interface Left {
 function rememberLeftBehind(): LeftBehind {
   let all: readonly Left[] = [];
   return {
-    add(path, pid) {
+    add(name, path, pid) {
       const stat = statOf(pid);
-      if (stat !== undefined) all = [...all, { path, pid, startTicks: stat.startTicks }];
+      if (stat !== undefined) all = [...all, { name, path, pid, startTicks: stat.startTicks }];
     },
-    paths() {
+    paths(name) {
       all = all.filter(isRunning);
-      return all.map(({ path }) => path);
+      return all.filter((each) => each.name === name).map(({ path }) => path);
     },
   };
 }
@@ -34,25 +35,25 @@ function rememberLeftBehind(): LeftBehind {
 /** Known to all processes that use the directory, one after the other. It is to be empty after a boot. */
 export function openLeftBehind(directory: string): LeftBehind {
   const own = rememberLeftBehind();
-  const names = (): readonly string[] => orUndefinedSync(() => readdirSync(directory)) ?? [];
+  const entries = (): readonly string[] => orUndefinedSync(() => readdirSync(directory)) ?? [];
   return {
-    add(path, pid) {
-      own.add(path, pid);
+    add(name, path, pid) {
+      own.add(name, path, pid);
       // Where it cannot be written down this process still knows it.
       orElse(() => {
         mkdirSync(directory, { recursive: true, mode: 0o700 });
-        writeFileSync(join(directory, `${pid}-${statOf(pid)?.startTicks}`), path, { mode: 0o600 });
+        writeFileSync(join(directory, `${pid}-${statOf(pid)?.startTicks}-${name}`), path, { mode: 0o600 });
       }, undefined);
     },
-    paths() {
-      const found = names().flatMap((name) => {
-        const [pid = Number.NaN, startTicks = Number.NaN] = name.split("-").map(Number);
-        const file = join(directory, name);
-        if (isRunning({ pid, startTicks })) return orUndefinedSync(() => readFileSync(file, "utf8")) ?? [];
-        rmSync(file, { force: true });
+    paths(name) {
+      const found = entries().flatMap((entry) => {
+        const [pid, startTicks, of] = entry.split("-");
+        const file = join(directory, entry);
+        if (!isRunning({ pid: Number(pid), startTicks: Number(startTicks) })) rmSync(file, { force: true });
+        else if (of === name) return orUndefinedSync(() => readFileSync(file, "utf8")) ?? [];
         return [];
       });
-      return [...new Set([...found, ...own.paths()])];
+      return [...new Set([...found, ...own.paths(name)])];
     },
   };
 }

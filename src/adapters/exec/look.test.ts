@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import { CommandFailed } from "./command.ts";
 import type { Exec } from "./index.ts";
-import { createApartLook, type Look, lookHere } from "./look.ts";
+import { createApartLook, type Look, lookHere, serveLook } from "./look.ts";
 
 const lengths: Look<readonly string[], number> = {
   name: "lengths",
@@ -14,35 +14,59 @@ const { signal } = new AbortController();
 beforeEach(() => void vi.useFakeTimers({ toFake: ["setTimeout", "clearTimeout", "performance"] }));
 afterEach(() => void vi.useRealTimers());
 
-/** Plays the process of its own: paths of which the name says so give no answer or a late one, and some of those cannot be killed. */
-function apart(leftBefore: readonly string[] = []) {
+const mountinfo = ["/ 8:1", "/home 8:1", "/nfs 0:50", "/net 0:51"]
+  .map((mount, at) => {
+    const [path = "", device = ""] = mount.split(" ");
+    return `${at + 2} ${at === 0 ? 1 : 2} ${device} / ${path} rw - ext4 source rw`;
+  })
+  .join("\n");
+
+/**
+ * Plays the kernel below the process of its own: paths of which the name says so give no answer or a late one, and some of those
+ * cannot be killed.
+ */
+function apart(leftBefore: readonly string[] = [], leftBy = lengths.name) {
   const begun: string[] = [];
-  const left = [...leftBefore];
-  const run: Exec = (_, { input = "", signal: over, onOutput, onLeft } = {}) =>
-    new Promise((resolve, reject) => {
-      const { input: paths, skip } = JSON.parse(input) as { input: readonly string[]; skip: readonly string[] };
-      const write = (line: unknown): void => onOutput?.(Buffer.from(`${JSON.stringify(line)}\n`));
-      for (const path of paths.filter((each) => !skip.includes(each))) {
-        begun.push(path);
-        write([path]);
-        if (path.includes("silent")) {
-          over?.addEventListener("abort", () => {
-            if (path.includes("unkillable")) onLeft?.(1);
-            reject(new CommandFailed("killed"));
-          });
-          void vi.advanceTimersByTimeAsync(5_000);
-          return;
-        }
-        if (path.includes("slow")) vi.advanceTimersByTime(4_000);
-        if (over?.aborted) return reject(new CommandFailed("killed"));
-        write([path, path.length]);
-        if (path.includes("pause")) vi.advanceTimersByTime(4_000);
-        if (over?.aborted) return reject(new CommandFailed("killed"));
-      }
+  const left = leftBefore.map((path) => ({ name: leftBy, path }));
+  const run: Exec = (_, { input = "", signal: over, onOutput, onLeft } = {}) => {
+    const spend = (ms: number): void => {
+      vi.advanceTimersByTime(ms);
+      if (over?.aborted) throw new CommandFailed("killed");
+    };
+    const look: Look<readonly string[], number> = {
+      name: lengths.name,
+      look: (paths, { begin, answer }) =>
+        lengths.look(paths, {
+          begin(path) {
+            if (!begin(path)) return false;
+            begun.push(path);
+            over?.addEventListener("abort", () => {
+              if (path.includes("unkillable")) onLeft?.(1);
+            });
+            if (path.includes("silent")) spend(5_000);
+            if (path.includes("slow")) spend(4_000);
+            return true;
+          },
+          answer(path, length) {
+            answer(path, length);
+            if (path.includes("pause")) spend(4_000);
+          },
+        }),
+    };
+    const write = (text: string): void => onOutput?.(Buffer.from(text));
+    return new Promise((resolve) => {
+      serveLook(look, { read: () => input, write, mountinfo: () => mountinfo });
       resolve({ exitCode: 0, stdout: "", stderr: "", truncated: false });
     });
-  const look = createApartLook({ left: { add: (path) => void left.push(path), paths: () => left }, run });
-  return { look, begun, left };
+  };
+  const look = createApartLook({
+    left: {
+      add: (name, path) => void left.push({ name, path }),
+      paths: (name) => left.filter((each) => each.name === name).map(({ path }) => path),
+    },
+    run,
+  });
+  return { look, begun, left: () => left.map(({ path }) => path) };
 }
 
 it("a look in this process has the answers of all paths", async () => {
@@ -61,7 +85,7 @@ it("a path that gives no answer is passed over, and hides no other", async () =>
   const { look, begun, left } = apart();
   const { answers, silent, isWhole } = await look(lengths, ["/a", "/silent", "/bc"], signal);
   expect([[...answers.keys()], [...silent], isWhole]).toEqual([["/a", "/bc"], ["/silent"], true]);
-  expect([begun, left]).toEqual([["/a", "/silent", "/bc"], []]);
+  expect([begun, left()]).toEqual([["/a", "/silent", "/bc"], []]);
 });
 
 it("a path is not looked at again while a process that cannot be killed waits for it", async () => {
@@ -70,18 +94,38 @@ it("a path is not looked at again while a process that cannot be killed waits fo
     const { silent } = await look(lengths, ["/silent/unkillable"], signal);
     expect([...silent]).toEqual(["/silent/unkillable"]);
   }
-  expect([begun, left]).toEqual([["/silent/unkillable"], ["/silent/unkillable"]]);
+  expect([begun, left()]).toEqual([["/silent/unkillable"], ["/silent/unkillable"]]);
 });
 
-it("no process is started where four are left behind", async () => {
-  const { look, begun } = apart(["/1", "/2", "/3", "/4"]);
-  expect(await look(lengths, ["/a"], signal)).toMatchObject({ isWhole: false });
-  expect(begun).toEqual([]);
+it("the paths on the mount of a silent one are passed over as silent, and those on others are looked at", async () => {
+  const { look, begun } = apart();
+  const paths = ["/nfs/silent/unkillable", "/nfs/2", "/etc/a\0/nfs/3", "/net/4", "/root/5", "/nfsd/6"];
+  for (let at = 0; at < 2; at += 1) {
+    const { answers, silent, isWhole } = await look(lengths, paths, signal);
+    expect([[...answers.keys()], [...silent], isWhole]).toEqual([paths.slice(3), paths.slice(0, 3), true]);
+  }
+  expect(begun).toEqual([...paths.slice(0, 1), ...paths.slice(3), ...paths.slice(3)]);
+});
+
+it("the paths of a directory on the root file system are passed over when four are silent, and others are looked at", async () => {
+  const paths = ["/home/silent/4", "/home/5", "/root/6"];
+  const before = ["/home/1", "/home/2", "/home/3"];
+  const first = apart(before);
+  expect([...(await first.look(lengths, paths, signal)).answers.keys()]).toEqual(["/root/6"]);
+  expect(first.begun).toEqual(["/home/silent/4", "/root/6"]);
+  const second = apart(before.slice(1));
+  expect([...(await second.look(lengths, paths, signal)).answers.keys()]).toEqual(["/home/5", "/root/6"]);
+});
+
+it("the processes that other looks leave behind hide no path", async () => {
+  const { look } = apart(["/nfs/1", "/net/2", "/home/3", "/home/4", "/home/5", "/home/6"], "others");
+  const { answers, isWhole } = await look(lengths, ["/nfs/7", "/home/8"], signal);
+  expect([[...answers.keys()], isWhole]).toEqual([["/nfs/7", "/home/8"], true]);
 });
 
 it("a look ends when its time is over, and says that it is not whole", async () => {
   const { look } = apart();
-  const paths = Array.from({ length: 9 }, (_, at) => `/silent/${at}`);
+  const paths = Array.from({ length: 9 }, (_, at) => `/${at}/silent`);
   const { silent, isWhole } = await look(lengths, paths, signal);
   expect([[...silent], isWhole]).toEqual([paths.slice(0, 3), false]);
 });

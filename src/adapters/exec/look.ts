@@ -6,6 +6,7 @@ import { errorMessage } from "#kernel/errors.ts";
 import { exec } from "./index.ts";
 import { type LeftBehind, leftBehind } from "./left-behind.ts";
 import { createLineSplitter } from "./line-splitter.ts";
+import { createMountLookup, parseMountinfo } from "./mountinfo.ts";
 
 /** What a look says while it goes from one path to the next. */
 export interface Looking<Answer> {
@@ -22,7 +23,7 @@ export interface Look<Input, Answer> {
 
 export interface Looked<Answer> {
   readonly answers: ReadonlyMap<string, Answer>;
-  /** Paths that gave no answer in time, those of earlier looks that still wait for one included. */
+  /** Paths that gave no answer in time, those of earlier looks that still wait for one included, and those on the same mounts. */
   readonly silent: ReadonlySet<string>;
   /** Whether each path was begun: with many that are silent or slow there is no time for all. */
   readonly isWhole: boolean;
@@ -39,8 +40,8 @@ const silentMs = 5_000;
 const startMs = 20_000;
 /** For all paths of a look. */
 const wholeMs = 15_000;
-/** Processes that are left behind at the most. */
-const mostLeft = 4;
+/** So many paths of a directory on the root file system may be silent until its others are passed over as well. */
+const mostSilent = 4;
 const mostLineBytes = 64 * 1024 * 1024;
 
 /** In this process, which waits as long as the file system does: for programs that somebody runs by hand. */
@@ -52,30 +53,62 @@ export const lookHere: TakeLook = ({ look }, input) => {
 
 const main = fileURLToPath(new URL("../../main.ts", import.meta.url));
 
-type Line<Answer> = readonly [path: string] | readonly [path: string, answer: Answer];
+/** A path is begun, has an answer, or is passed over. */
+type Line<Answer> =
+  | { readonly at: string }
+  | { readonly of: string; readonly answer: Answer }
+  | { readonly over: string };
 
 interface Sent<Input> {
   readonly input: Input;
-  /** Paths that are not begun. */
-  readonly skip: readonly string[];
+  readonly answered: readonly string[];
+  readonly silent: readonly string[];
 }
 
-/** The side of the process of its own: reads what is wanted from its input, and writes a line before each path and one after it. */
-export function serveLook<Input, Answer>({ look }: Look<Input, Answer>): void {
-  const { input, skip } = JSON.parse(readFileSync(0, "utf8")) as Sent<Input>;
-  const skipped = new Set(skip);
-  // At once, also where the next call never returns.
-  const write = (line: Line<Answer>): void => {
-    const bytes = Buffer.from(`${JSON.stringify(line)}\n`);
-    for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+/**
+ * Whether a path is silent, or is on the mount of one that is: each would cost a process that may not end. The root file system answers,
+ * or nothing would run here: there a silent path leads to another one by a link, and counts for its top directory.
+ */
+function createPassedOver(silent: readonly string[], mountinfo: string): (path: string) => boolean {
+  const mountAt = createMountLookup(parseMountinfo(mountinfo));
+  const root = mountAt("/");
+  const placesOf = (path: string): readonly string[] => {
+    // What is called a path may be several files, with NUL between them.
+    const mounts = path.split("\0").flatMap((file) => mountAt(file) ?? []);
+    const others = mounts.filter(({ device }) => device !== root?.device);
+    return others.length > 0 ? [...new Set(others.map((mount) => mount.path))] : path.split("/").slice(1, 2);
   };
+  const counts = new Map<string, number>();
+  for (const place of silent.flatMap(placesOf))
+    counts.set(place, (counts.get(place) ?? 0) + (place.startsWith("/") ? mostSilent : 1));
+  return (path) => silent.includes(path) || placesOf(path).some((place) => (counts.get(place) ?? 0) >= mostSilent);
+}
+
+/** What the process of a look has of its own. */
+const ownIo = {
+  read: (): string => readFileSync(0, "utf8"),
+  /** At once, also where the next call never returns. */
+  write: (text: string): void => {
+    const bytes = Buffer.from(text);
+    for (let at = 0; at < bytes.length; ) at += writeSync(1, bytes, at);
+  },
+  mountinfo: (): string => readFileSync("/proc/self/mountinfo", "utf8"),
+};
+
+/** The side of the process of its own: reads what is wanted from its input, and writes a line before each path and one after it. */
+export function serveLook<Input, Answer>({ look }: Look<Input, Answer>, { read, write, mountinfo } = ownIo): void {
+  const { input, answered, silent } = JSON.parse(read()) as Sent<Input>;
+  const known = new Set(answered);
+  const isPassedOver = createPassedOver(silent, mountinfo());
+  const tell = (line: Line<Answer>): void => write(`${JSON.stringify(line)}\n`);
   look(input, {
     begin(path) {
-      if (skipped.has(path)) return false;
-      write([path]);
-      return true;
+      if (known.has(path)) return false;
+      const isOver = isPassedOver(path);
+      tell(isOver ? { over: path } : { at: path });
+      return !isOver;
     },
-    answer: (path, answer) => write([path, answer]),
+    answer: (path, answer) => tell({ of: path, answer }),
   });
 }
 
@@ -89,6 +122,7 @@ async function lookOnce<Input, Answer>({
   sent,
   endsAt,
   onAnswer,
+  onOver,
   left,
   run,
 }: {
@@ -96,6 +130,7 @@ async function lookOnce<Input, Answer>({
   readonly sent: Sent<Input>;
   readonly endsAt: number;
   readonly onAnswer: (path: string, answer: Answer) => void;
+  readonly onOver: (path: string) => void;
   readonly left: LeftBehind;
   readonly run: Ask;
 }): Promise<End> {
@@ -106,9 +141,10 @@ async function lookOnce<Input, Answer>({
   let timer = setTimeout(() => over.abort(), startMs);
   const onOutput = (chunk: Buffer): void => {
     for (const { bytes } of splitter.push(chunk)) {
-      const [path, answer] = JSON.parse(bytes.toString("utf8")) as Line<Answer>;
-      at = answer === undefined ? path : undefined;
-      if (answer !== undefined) onAnswer(path, answer);
+      const line = JSON.parse(bytes.toString("utf8")) as Line<Answer>;
+      at = "at" in line ? line.at : undefined;
+      if ("of" in line) onAnswer(line.of, line.answer);
+      if ("over" in line) onOver(line.over);
     }
     clearTimeout(timer);
     const leftMs = Math.max(0, endsAt - performance.now());
@@ -121,7 +157,7 @@ async function lookOnce<Input, Answer>({
       timeoutMs: startMs + wholeMs,
       signal: over.signal,
       onOutput,
-      onLeft: (pid) => left.add(at ?? "", pid),
+      onLeft: (pid) => left.add(name, at ?? "", pid),
     });
     if (exitCode !== 0) throw new Error(stderr.trim() || `exit code ${exitCode}`);
     return "whole";
@@ -141,16 +177,18 @@ async function lookUntilOver<Input, Answer>(
   { left, run }: { readonly left: LeftBehind; readonly run: Ask },
 ): Promise<Looked<Answer>> {
   const answers = new Map<string, Answer>();
-  const silent = new Set(left.paths());
+  const silent = new Set(left.paths(name));
+  const passedOver = new Set<string>();
   const endsAt = performance.now() + wholeMs;
   const onAnswer = (path: string, answer: Answer): void => void answers.set(path, answer);
-  for (;;) {
-    if (left.paths().length >= mostLeft || performance.now() >= endsAt) return { answers, silent, isWhole: false };
-    const sent = { input, skip: [...answers.keys(), ...silent] };
-    const end = await lookOnce({ name, sent, endsAt, onAnswer, left, run });
-    if (typeof end === "string") return { answers, silent, isWhole: end === "whole" };
-    silent.add(end.silent);
+  const onOver = (path: string): void => void passedOver.add(path);
+  let end: End | undefined;
+  while (end !== "whole" && end !== "over" && performance.now() < endsAt) {
+    const sent = { input, answered: [...answers.keys()], silent: [...silent] };
+    end = await lookOnce({ name, sent, endsAt, onAnswer, onOver, left, run });
+    if (typeof end === "object") silent.add(end.silent);
   }
+  return { answers, silent: new Set([...silent, ...passedOver]), isWhole: end === "whole" };
 }
 
 /**

@@ -10,7 +10,7 @@ import type { Owner } from "./trust.ts";
 const settledMs = 2_000;
 
 const noAnswer = "its file system gives no answer";
-const notRead = "so many others give no answer that it was not read";
+const notRead = "there was no time left to read it";
 
 interface LookedPlugins extends Looked<PluginAnswer> {
   /** Why nothing was read. */

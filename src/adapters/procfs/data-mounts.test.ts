@@ -1,6 +1,6 @@
 import { expect, it } from "vitest";
+import { parseMountinfo } from "#adapters/exec/mountinfo.ts";
 import { boundPaths, chooseDataMounts, dataMountHolding } from "./data-mounts.ts";
-import { parseMountinfo } from "./mountinfo.ts";
 
 const choose = (lines: readonly string[], readOnlyPaths: readonly string[] = []) =>
   chooseDataMounts(parseMountinfo(lines.join("\n")), new Set(readOnlyPaths));

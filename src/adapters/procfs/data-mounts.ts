@@ -1,4 +1,4 @@
-import { createMountLookup, type Mount } from "./mountinfo.ts";
+import { createMountLookup, type Mount } from "#adapters/exec/mountinfo.ts";
 
 const imageTypes = new Set(["squashfs", "iso9660", "erofs", "cramfs", "romfs", "udf"]);
 const typesWithoutDevice = new Set(["tmpfs", "zfs", "ubifs", "jffs2"]);

@@ -1,12 +1,12 @@
 import { readFileSync } from "node:fs";
 import { realpath } from "node:fs/promises";
+import { parseReadOnlyPaths } from "#adapters/exec/mountinfo.ts";
 import { type FileSystems, FileSystemsUnseen, type MountedFileSystem } from "#domain/ports/storage.ts";
 import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { type HostMounts, readHostMounts } from "./host-mounts.ts";
-import { parseReadOnlyPaths } from "./mountinfo.ts";
 import { answerTimeoutMs, askIsFile, askIsShutDown, askSizes, NoAnswer } from "./sizes.ts";
 
 const fstab = "/etc/fstab";

@@ -1,7 +1,7 @@
 import { accessSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import { createMountLookup, type Mount, parseMountinfo } from "#adapters/exec/mountinfo.ts";
 import { isProcessOutOfReach, orUndefinedSync } from "#kernel/errors.ts";
-import { createMountLookup, type Mount, parseMountinfo } from "./mountinfo.ts";
 
 /** What is mounted on the host. A sandbox may have put other mounts in the place of some. */
 export interface HostMounts {

@@ -1,12 +1,12 @@
 import { readFile } from "node:fs/promises";
 import { join } from "node:path";
+import { createMountLookup, decodeEscapes, type Mount } from "#adapters/exec/mountinfo.ts";
 import type { MountedVolume, MountTable, Swap } from "#domain/ports/disks.ts";
 import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { isOwnOfSystem, isRemote } from "./data-mounts.ts";
 import { readHostMounts } from "./host-mounts.ts";
-import { createMountLookup, decodeEscapes, type Mount } from "./mountinfo.ts";
 import { answerTimeoutMs, askSizes, NoAnswer } from "./sizes.ts";
 
 /** File systems through which the kernel and programs talk, which hold nothing. */

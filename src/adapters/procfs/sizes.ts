@@ -26,8 +26,8 @@ export class NoAnswer extends Error {
 /** By stat(1): a thread of this process that waits for a disk could not be left behind. @throws NoAnswer, or Error with `code`. */
 async function stat(path: string, ...options: readonly string[]): Promise<string> {
   const silent = (cause?: unknown): NoAnswer => new NoAnswer(`cannot look at ${path}: no answer`, { cause });
-  if (leftBehind.paths().includes(path)) throw silent();
-  const onLeft = (pid: number): void => leftBehind.add(path, pid);
+  if (leftBehind.paths("stat").includes(path)) throw silent();
+  const onLeft = (pid: number): void => leftBehind.add("stat", path, pid);
   // Those who ask have stopped waiting by then.
   const limits = { timeoutMs: 2 * answerTimeoutMs, onLeft };
   const { exitCode, stdout, stderr } = await exec(["stat", ...options, "--", path], limits).catch((error: unknown) => {
