@@ -8,6 +8,8 @@ export interface FakePluginFolders extends PluginFolders {
   /** Changes something in the folder, so that its digest is another. */
   readonly touch: (name: string) => void;
   readonly remove: (name: string) => void;
+  /** Whether the directory gives no answer. */
+  isSilent: boolean;
   /** How often a folder was read by itself. */
   reads: number;
 }
@@ -35,11 +37,19 @@ export function createFakePluginFolders(): FakePluginFolders {
     return changes.toString(16).padStart(64, "0");
   };
   const pathOf = (name: string): string => `${dir}/${name}`;
+  const silent = (path: string, name: string): FoundPlugin => {
+    return { path, name, loaded: { fault: "its file system gives no answer", type: undefined, isUnread: true } };
+  };
   const fake: FakePluginFolders = {
+    isSilent: false,
     reads: 0,
-    find: () => Promise.resolve([...plugins.values()].sort((one, other) => (one.path < other.path ? -1 : 1))),
+    find() {
+      if (fake.isSilent) return Promise.resolve([silent(dir, "plugins")]);
+      return Promise.resolve([...plugins.values()].sort((one, other) => (one.path < other.path ? -1 : 1)));
+    },
     read(path) {
       fake.reads += 1;
+      if (fake.isSilent) return Promise.resolve(silent(path, path.slice(dir.length + 1)));
       return Promise.resolve([...plugins.values()].find((each) => each.path === path));
     },
     put(name, manifest = {}) {

@@ -33,6 +33,8 @@ describeOnHost(
       const [source, inner, home] = ["/srv/home", "/srv/inner", "/home/slow"];
 
       beforeAll(async () => {
+        // Without it sshd, where it is installed and has not been started, does not say where keys are.
+        await shell("mkdir -p /run/sshd");
         await shell(`useradd -d ${home} slow; useradd -m quick; mkdir -p /home/quick/.ssh ${source}/.ssh`);
         await shell(`echo '${key} a' | tee /home/quick/.ssh/authorized_keys > ${source}/.ssh/authorized_keys`);
         await mount(source, inner);

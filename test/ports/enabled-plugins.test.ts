@@ -44,6 +44,16 @@ describe("the file of enabled plugins", () => {
     expect(enabled.all()).toEqual([plugin("two")]);
   });
 
+  it("has which hook each is, and of no other than is written there", () => {
+    const hook = { events: ["post_fix", "pre_update"], onFailure: "veto" } as const;
+    const all = [plugin("one", { hook }), plugin("two", { hook: null }), plugin("three")];
+    for (const each of all) openReal().save(each);
+    expect(openReal().all()).toEqual(all);
+    const odd = { ...plugin("odd"), hook: { events: "pre_update", onFailure: "veto" } };
+    writeFileSync(file(), JSON.stringify({ plugins: [odd] }));
+    expect(openReal().all()).toEqual([plugin("odd")]);
+  });
+
   it("outlives whoever wrote it, and is for its owner alone", () => {
     openReal().save(plugin("one"));
     openReal().save(plugin("__proto__"));

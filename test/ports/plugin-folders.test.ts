@@ -15,7 +15,7 @@ import {
 import { createServer } from "node:net";
 import { join } from "node:path";
 import { beforeEach, describe, expect, it } from "vitest";
-import { lookHere } from "#adapters/exec/look.ts";
+import { lookHere, type TakeLook } from "#adapters/exec/look.ts";
 import { createPluginFolders, inspectPlugin } from "#adapters/plugins/index.ts";
 import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
 import { directoryPerTest } from "./support/directories.ts";
@@ -77,6 +77,26 @@ describe("plugin folders", () => {
     for (const path of [at(".away"), at("away.d", "two"), at("one", "three"), dir(), at("one", ".."), at(".")])
       expect(await folders.read(path)).toBeUndefined();
     expect(faultOf(await folders.read(at("one")))).toBe("no fault");
+  });
+});
+
+describe("plugin folders that could not be looked at", () => {
+  const unread = (fault: string) => ({ loaded: { fault, type: undefined, isUnread: true } });
+
+  it.each([
+    ["their directory is silent", "its file system gives no answer", true],
+    ["there was no time", "there was no time left to read it", false],
+  ])("say so, and not that something is wrong with them, where %s", async (_, fault, isSilent) => {
+    const silent = new Set(isSilent ? [dir()] : []);
+    const look: TakeLook = () => Promise.resolve({ answers: new Map(), silent, isWhole: false });
+    const folders = createPluginFolders({ dirs: [dir()], now: Date.now, look });
+    expect(await folders.find()).toMatchObject([{ path: dir(), ...unread(fault) }]);
+  });
+
+  it("say why no process could look at them", async () => {
+    const look: TakeLook = () => Promise.reject(new Error("cannot run node: EAGAIN"));
+    const folders = createPluginFolders({ dirs: [dir()], now: Date.now, look });
+    expect(await folders.read(at("one"))).toMatchObject({ name: "one", ...unread("cannot run node: EAGAIN") });
   });
 });
 

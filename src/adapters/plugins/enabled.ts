@@ -2,7 +2,8 @@ import { randomBytes } from "node:crypto";
 import { renameSync } from "node:fs";
 import { join } from "node:path";
 import { isWritableByOthers, readRegularFile, writeFileAtomic } from "#adapters/files/index.ts";
-import type { EnabledPlugin, EnabledPlugins } from "#domain/ports/plugins.ts";
+import { hookEvents } from "#contract/plugins.ts";
+import type { EnabledPlugin, EnabledPlugins, HookRole } from "#domain/ports/plugins.ts";
 import { orUndefinedSync } from "#kernel/errors.ts";
 import { isNumber, isRecord, isString } from "#kernel/values.ts";
 
@@ -12,11 +13,22 @@ const maxBytes = 1024 ** 2;
 const isPlugin = (value: unknown): value is EnabledPlugin =>
   isRecord(value) && [value["name"], value["path"], value["digest"]].every(isString) && isNumber(value["enabledAt"]);
 
+/** What cannot be read is taken as not known, as that of an earlier version. */
+function hookOf(value: unknown): HookRole | null | undefined {
+  if (value === null) return null;
+  const { events, onFailure } = isRecord(value) ? value : {};
+  if (!Array.isArray(events) || (onFailure !== "allow" && onFailure !== "veto")) return undefined;
+  return { events: hookEvents.filter((event) => events.includes(event)), onFailure };
+}
+
 export function readEnabledPlugins(text: string): readonly EnabledPlugin[] {
   const value: unknown = JSON.parse(text);
   const plugins: unknown = isRecord(value) ? value["plugins"] : undefined;
   if (!Array.isArray(plugins) || !plugins.every(isPlugin)) throw new Error("it is not a list of plugins");
-  return plugins.map(({ name, path, digest, enabledAt }) => ({ name, path, digest, enabledAt }));
+  return plugins.map(({ name, path, digest, enabledAt, hook: value }) => {
+    const hook = hookOf(value);
+    return { name, path, digest, enabledAt, ...(hook !== undefined && { hook }) };
+  });
 }
 
 /** The list; undefined where there is none. One that somebody else may have written lets somebody else decide what runs. */

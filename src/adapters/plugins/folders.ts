@@ -2,7 +2,7 @@ import { basename, dirname, resolve } from "node:path";
 import type { Looked, TakeLook } from "#adapters/exec/look.ts";
 import type { FoundPlugin, PluginFolders } from "#domain/ports/plugins.ts";
 import { errorMessage } from "#kernel/errors.ts";
-import { faulty, isShown, type PluginAnswer, pluginsOfFolders, self } from "./inspect.ts";
+import { isShown, type PluginAnswer, pluginsOfFolders, self } from "./inspect.ts";
 import { manifestName } from "./manifest.ts";
 import type { Owner } from "./trust.ts";
 
@@ -78,7 +78,8 @@ export function createPluginFolders(ports: {
     if (answer === null) return undefined;
     if (answer !== undefined) return answer.found ?? kept.get(path)?.found;
     const name = kept.get(path)?.found.name ?? basename(path);
-    return { ...faulty(path, silent.has(path) ? noAnswer : (why ?? notRead)), name };
+    const fault = silent.has(path) ? noAnswer : (why ?? notRead);
+    return { path, name, loaded: { fault, type: undefined, isUnread: true } };
   };
 
   return {

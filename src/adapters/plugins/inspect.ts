@@ -129,7 +129,7 @@ interface PluginsWanted {
   readonly known: Readonly<Record<string, string>>;
 }
 
-export const faulty = (path: string, fault: string): FoundPlugin => {
+const faulty = (path: string, fault: string): FoundPlugin => {
   return { path, name: basename(path), loaded: { fault, type: undefined } };
 };
 

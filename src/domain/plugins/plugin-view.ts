@@ -60,7 +60,7 @@ export function pluginView(
     return { ...unreadablePlugin(name, enabled?.path ?? "", type), enabled: isEnabled, fault: goneFault };
   const { path, loaded } = found;
   const fault = (isEnabled ? enabledFault(rules, found, enabled) : ownFault(rules, found)) ?? null;
-  if ("fault" in loaded) return { ...unreadablePlugin(name, path, loaded.type), enabled: isEnabled, fault };
+  if ("fault" in loaded) return { ...unreadablePlugin(name, path, loaded.type ?? type), enabled: isEnabled, fault };
   const { version, role, author, description, permissions } = loaded.manifest;
   return {
     name,

@@ -1,8 +1,9 @@
 import { beforeEach, describe, expect, it } from "vitest";
-import type { PluginEnd, PluginFolders, PluginSandbox } from "#domain/ports/plugins.ts";
+import type { EnabledPlugin, PluginEnd, PluginFolders, PluginSandbox } from "#domain/ports/plugins.ts";
 import { createFakeClock } from "../../../test/fakes/clock.ts";
 import { createFakeEnabledPlugins } from "../../../test/fakes/enabled-plugins.ts";
 import { createFakePluginFolders } from "../../../test/fakes/plugin-folders.ts";
+import { createHooks } from "./hooks.ts";
 import { createPlugins, type Plugins } from "./plugins.ts";
 
 const never = new AbortController().signal;
@@ -121,5 +122,100 @@ describe("the stop of all plugins", () => {
     await stopped;
     expect(await enabled).toMatchObject({ success: true, plugin: { enabled: true } });
     await expect(plugins.command("next")).rejects.toThrow("cannot run next");
+  });
+});
+
+describe("enabled hooks whose directory gives no answer", () => {
+  const failures: unknown[] = [];
+  const faults: string[] = [];
+  const subject = { key_id: null };
+  const veto = { events: ["pre_update"], onFailure: "veto" } as const;
+  const refused = { hook: "freeze", reason: expect.stringContaining("its file system gives no answer") as string };
+
+  /** The hook `freeze`, which agrees. */
+  function open(enabled = createFakeEnabledPlugins()) {
+    failures.length = 0;
+    faults.length = 0;
+    const clock = createFakeClock();
+    const hooks = createHooks({ clock, onFailure: ({ error }) => failures.push(error) });
+    const sandbox: PluginSandbox = {
+      description: "All agree.",
+      run: () => Promise.resolve(end),
+      tryStart: () => Promise.resolve(),
+    };
+    const opened = createPlugins({
+      load: () => Promise.resolve({ folders, sandbox, enabled }),
+      points: { checks: { isTaken: () => false, add: () => () => undefined }, hooks },
+      isSafeMode: false,
+      clock,
+      onRun: () => undefined,
+      onLoaded: () => undefined,
+      onGone: () => undefined,
+      onFault: ({ plugin, fault }) => faults.push(`${plugin}: ${fault}`),
+    });
+    return { opened, hooks, clock, enabled };
+  }
+  const put = () => folders.put("freeze", { role: { type: "hook", ...veto } });
+  /** That it was enabled before the start. */
+  function enabledBefore(hook?: EnabledPlugin["hook"]) {
+    const { path, loaded } = put();
+    const digest = "digest" in loaded ? loaded.digest : "";
+    return createFakeEnabledPlugins([
+      { name: "freeze", path, digest, enabledAt: 0, ...(hook !== undefined && { hook }) },
+    ]);
+  }
+
+  it("stay where they are active, and fail until it answers", async () => {
+    put();
+    const { opened, hooks, enabled } = open();
+    await opened.enable("freeze", { isConfirmed: false, isDryRun: false });
+    expect(enabled.all()).toMatchObject([{ name: "freeze", hook: veto }]);
+    folders.isSilent = true;
+    await opened.replace(folders);
+    expect(await hooks.ask("pre_update", subject)).toEqual(refused);
+    expect(await opened.list()).toMatchObject([
+      { name: "freeze", type: "hook", enabled: true, fault: "its file system gives no answer" },
+      { name: "plugins", enabled: false },
+    ]);
+    folders.isSilent = false;
+    expect(await hooks.ask("pre_update", subject)).toBeUndefined();
+    await opened.stop();
+  });
+
+  it.each([
+    ["object where they do so when they fail", veto, refused, 1],
+    ["do not where they do not then", { ...veto, onFailure: "allow" as const }, undefined, 1],
+    ["do not where they are no hooks", null, undefined, 0],
+    ["object where nothing is known of them", undefined, refused, 1],
+  ])("%s", async (_, hook, answer, count) => {
+    folders.isSilent = true;
+    const { opened, hooks } = open(enabledBefore(hook));
+    await opened.start();
+    expect(await hooks.ask("pre_update", subject)).toEqual(answer);
+    expect(await hooks.ask("pre_check", subject)).toBeUndefined();
+    expect([failures.length, faults]).toEqual([count, ["freeze: its file system gives no answer"]]);
+    await opened.stop();
+  });
+
+  it("are looked at again until it answers, and then asked", async () => {
+    folders.isSilent = true;
+    const { opened, hooks, clock } = open(enabledBefore(veto));
+    await opened.start();
+    await clock.advance(60_000);
+    expect(await hooks.ask("pre_update", subject)).toEqual(refused);
+    folders.isSilent = false;
+    await clock.advance(60_000);
+    expect([hooks.names("pre_update"), await hooks.ask("pre_update", subject)]).toEqual([["freeze"], undefined]);
+    expect([clock.isSleptBy(), faults]).toEqual([false, ["freeze: its file system gives no answer"]]);
+    await opened.stop();
+  });
+
+  it("object no longer when they are disabled", async () => {
+    folders.isSilent = true;
+    const { opened, hooks } = open(enabledBefore(veto));
+    await opened.start();
+    await opened.disable("freeze", { isDryRun: false });
+    expect(await hooks.ask("pre_update", subject)).toBeUndefined();
+    await opened.stop();
   });
 });

@@ -11,7 +11,8 @@ import type {
 } from "#domain/ports/plugins.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { lazy } from "#kernel/async.ts";
-import type { Clock } from "#kernel/clock.ts";
+import type { Clock, Dispose } from "#kernel/clock.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { createActivePlugins } from "./active-plugins.ts";
 import { confirmationFault } from "./confirmation.ts";
 import { changedFault, createGuardedRun, goneFault } from "./guarded-run.ts";
@@ -50,10 +51,19 @@ export interface PluginsPorts {
   readonly onFault: (fault: { readonly plugin: string; readonly fault: string }) => void;
 }
 
+/** How long after the start plugins that could not be looked at are looked at again. */
+const againMs = 60_000;
+/** What a hook may hold up of which nothing is known. Without checks nobody would know of anything. */
+const changes = ["pre_fix", "pre_update", "pre_rollback"] as const;
+
 interface State extends Omit<PluginsPorts, "points" | "load" | "onLoaded"> {
   readonly points: ExtensionPoints;
   readonly commands: Map<string, PluginCommand>;
   readonly active: ReturnType<typeof createActivePlugins>;
+  /** Enabled ones that could not be looked at yet, and what removes the hooks in their places. */
+  readonly unread: Map<string, Dispose>;
+  /** Looks at these again. */
+  again: Promise<void> | undefined;
   readonly stopping: AbortController;
   parts: PluginParts | undefined;
   readonly loaded: () => Promise<void>;
@@ -90,35 +100,84 @@ function viewOf(state: State, parts: PluginParts, name: string, found: FoundPlug
   return pluginView(rulesOf(state, parts), name, found, enabledOf(parts, name), type);
 }
 
+const isUnread = ({ loaded }: FoundPlugin): boolean => "fault" in loaded && loaded.isUnread === true;
+
+/** The one of this name, or that an enabled one could not be looked at, by itself or with its directory. */
+function foundOf(all: readonly FoundPlugin[], name: string, enabled: EnabledPlugin | undefined) {
+  const one = all.find((each) => each.name === name);
+  if (enabled === undefined || one?.path === enabled.path) return one;
+  const { path } = enabled;
+  const unread = all.filter(isUnread).find((each) => path === each.path || path.startsWith(`${each.path}/`));
+  return unread === undefined ? one : { path, name, loaded: unread.loaded };
+}
+
 async function find(parts: PluginParts, name: string) {
-  const one = (await parts.folders.find()).find((each) => each.name === name);
   const before = enabledOf(parts, name);
+  const one = foundOf(await parts.folders.find(), name, before);
   if (one === undefined && before === undefined)
     throw new DomainError("NOT_FOUND", `cannot find the plugin ${name}: no plugin folder has one`, { name });
   return { one, before };
 }
 
+function noLongerUnread({ unread }: State, name: string): void {
+  unread.get(name)?.();
+  unread.delete(name);
+}
+
+/** A hook that has no answer, in the place of one that cannot be looked at: it must not be as if there were none. */
+function addUnread({ points, unread, onFault }: State, { name, hook }: EnabledPlugin, fault: string): void {
+  if (unread.has(name)) return;
+  onFault({ plugin: name, fault });
+  const role = hook === undefined ? ({ events: changes, onFailure: "veto" } as const) : hook;
+  const call = () => Promise.reject(new PluginNotRun(fault));
+  unread.set(name, role === null ? () => undefined : points.hooks.add({ ...role, name, call }));
+}
+
+async function syncUnread(state: State): Promise<void> {
+  const { clock, stopping, unread, onFault } = state;
+  while (unread.size > 0) {
+    await clock.sleep(againMs, stopping.signal);
+    if (stopping.signal.aborted) return;
+    await inTurn(state, (parts) => sync(state, parts, ({ name }) => unread.has(name))).catch((error: unknown) => {
+      for (const plugin of unread.keys()) onFault({ plugin, fault: errorMessage(error) });
+    });
+  }
+}
+
 /**
  * Starts the enabled plugins that can be used. A changed one is kept without running: its check or hook has to fail, not to
- * disappear.
+ * disappear. So is one that cannot be looked at.
  */
-async function sync(state: State, parts: PluginParts): Promise<void> {
+async function sync(
+  state: State,
+  parts: PluginParts,
+  isWanted: (plugin: EnabledPlugin) => boolean = () => true,
+): Promise<void> {
   const { active, onFault } = state;
-  const wanted = parts.enabled.all().toSorted((a, b) => (a.name < b.name ? -1 : 1));
+  const all = parts.enabled.all().filter(isWanted);
+  const wanted = all.toSorted((a, b) => (a.name < b.name ? -1 : 1));
   if (wanted.length === 0) return;
   const found = await parts.folders.find();
   const rules = rulesOf(state, parts);
   for (const each of wanted) {
-    const one = found.find(({ name }) => name === each.name);
+    const one = foundOf(found, each.name, each);
     const fault = enabledFault(rules, one, each);
+    if (fault !== undefined && one !== undefined && isUnread(one)) {
+      if (active.get(each.name) === undefined) addUnread(state, each, fault);
+      continue;
+    }
     if (fault !== undefined) onFault({ plugin: each.name, fault });
     if (one === undefined || "fault" in one.loaded || ownFault(rules, one) !== undefined) {
       await active.deactivate(each.name, new PluginNotRun(fault ?? goneFault));
-      continue;
+    } else {
+      const before = active.get(each.name)?.enabled;
+      if (before?.path !== each.path || before.digest !== each.digest) await active.activate(each, one.loaded.manifest);
     }
-    const before = active.get(each.name)?.enabled;
-    if (before?.path !== each.path || before.digest !== each.digest) await active.activate(each, one.loaded.manifest);
+    noLongerUnread(state, each.name);
   }
+  state.again ??= syncUnread(state).finally(() => {
+    state.again = undefined;
+  });
 }
 
 async function listPlugins(state: State): Promise<readonly Plugin[]> {
@@ -132,9 +191,8 @@ async function listPlugins(state: State): Promise<readonly Plugin[]> {
     return viewOf(state, parts, each.name, each);
   });
   const gone = parts.enabled.all().filter(({ name }) => !seen.has(name));
-  return [...views, ...gone.map(({ name }) => viewOf(state, parts, name, undefined))].sort((a, b) =>
-    a.name < b.name ? -1 : a.name > b.name ? 1 : 0,
-  );
+  const goneViews = gone.map((each) => viewOf(state, parts, each.name, foundOf(all, each.name, each)));
+  return [...views, ...goneViews].sort((a, b) => (a.name < b.name ? -1 : a.name > b.name ? 1 : 0));
 }
 
 /** Why it cannot be started on this host. */
@@ -185,9 +243,12 @@ async function enable(
   });
   if (isDryRun) return done(isSame ? `${name} is enabled already` : `enable ${name} ${manifest.version}`);
   if (isActive) return done(`${name} is enabled already`);
-  const enabled = isSame ? before : { name, path, digest, enabledAt: state.clock.now() };
-  if (!isSame) parts.enabled.save(enabled);
+  const { role } = manifest;
+  const hook = role.type === "hook" ? { events: role.events, onFailure: role.onFailure } : null;
+  const enabled = { name, path, digest, enabledAt: isSame ? before.enabledAt : state.clock.now(), hook };
+  if (!isSame || before.hook === undefined) parts.enabled.save(enabled);
   await active.activate(enabled, manifest);
+  noLongerUnread(state, name);
   return done(before === undefined ? `${name} is enabled` : `${name} is enabled as it is now`);
 }
 
@@ -197,6 +258,7 @@ async function disable(state: State, parts: PluginParts, name: string, isDryRun:
   if (before === undefined) return done(`${name} is not enabled`);
   if (isDryRun) return done(`disable ${name}`);
   parts.enabled.remove(name);
+  noLongerUnread(state, name);
   await state.active.deactivate(name, new PluginNotRun("it was ended, since it has been disabled"));
   return done(`${name} is disabled`);
 }
@@ -214,7 +276,8 @@ async function findCommand(state: State, name: string) {
   const manifest = state.active.get(name)?.manifest;
   if (fault === undefined && command !== undefined && manifest !== undefined) return { manifest, run: command.run };
   const reason = fault ?? "it is being changed just now";
-  throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${reason}`, { reason, retryable: fault === undefined });
+  const retryable = fault === undefined || (one !== undefined && isUnread(one));
+  throw new DomainError("UNAVAILABLE", `cannot run ${name}: ${reason}`, { reason, retryable });
 }
 
 export function createPlugins(ports: PluginsPorts) {
@@ -246,6 +309,8 @@ export function createPlugins(ports: PluginsPorts) {
     points,
     commands,
     active: createActivePlugins({ points, guarded, onGone }),
+    unread: new Map(),
+    again: undefined,
     stopping: new AbortController(),
     parts: undefined,
     loaded: lazy(async () => {

@@ -35,11 +35,12 @@ export interface PluginManifest {
         /** Whether guarded updates look at it. */
         readonly guardsUpdates: boolean;
       }
-    | {
-        readonly type: "hook";
-        readonly events: readonly HookEvent[];
-        readonly onFailure: "allow" | "veto";
-      };
+    | ({ readonly type: "hook" } & HookRole);
+}
+
+export interface HookRole {
+  readonly events: readonly HookEvent[];
+  readonly onFailure: "allow" | "veto";
 }
 
 export interface FoundPlugin {
@@ -52,7 +53,12 @@ export interface FoundPlugin {
         /** SHA-256 of names, modes and contents of all files. */
         readonly digest: string;
       }
-    | { readonly fault: string; readonly type: PluginType | undefined };
+    | {
+        readonly fault: string;
+        readonly type: PluginType | undefined;
+        /** It could not be looked at, which says nothing about it. Of a directory: about none that is not found in it. */
+        readonly isUnread?: true;
+      };
 }
 
 export interface PluginFolders {
@@ -114,6 +120,8 @@ export interface EnabledPlugin {
   readonly digest: string;
   /** Epoch milliseconds. */
   readonly enabledAt: number;
+  /** Which hook it is; null for one of another type. Undefined where an earlier version enabled it. */
+  readonly hook?: HookRole | null;
 }
 
 /** The plugins that root has confirmed, where the service is not root: no other one runs as root. */
