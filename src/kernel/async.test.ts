@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { lazy, withinTime } from "./async.ts";
+import { createSlots, lazy, withinTime } from "./async.ts";
 
 it("lazy work runs once, and again after a failure", async () => {
   const results = [Promise.reject(new Error("not yet")), Promise.resolve("result")];
@@ -12,6 +12,41 @@ it("lazy work runs once, and again after a failure", async () => {
   await expect(load()).rejects.toThrow("not yet");
   expect(await Promise.all([load(), load()])).toEqual(["result", "result"]);
   expect(calls).toBe(2);
+});
+
+describe("slots", () => {
+  /** One slot, which is taken until it is freed. */
+  const taken = () => {
+    const inSlot = createSlots(1);
+    const first = Promise.withResolvers<void>();
+    return { inSlot, first: inSlot(() => first.promise), free: first.resolve };
+  };
+
+  it("are left by who gives up waiting, at once, and handed to the next", async () => {
+    const { inSlot, first, free } = taken();
+    const caller = new AbortController();
+    const events: string[] = [];
+    const work = (name: string) => () => Promise.resolve(void events.push(name));
+    const left = inSlot(work("left"), caller.signal);
+    const next = inSlot(work("next"), new AbortController().signal);
+    caller.abort(new Error("given up"));
+    await expect(left).rejects.toThrow("given up");
+    await expect(inSlot(work("late"), caller.signal)).rejects.toThrow("given up");
+    free();
+    await Promise.all([first, next, inSlot(work("last"))]);
+    expect(events).toEqual(["next", "last"]);
+  });
+
+  it("are handed to who waits, also when that gives up in the same moment", async () => {
+    const { inSlot, first, free } = taken();
+    const caller = new AbortController();
+    const second = inSlot(() => Promise.resolve("second"), caller.signal);
+    free();
+    await first;
+    caller.abort(new Error("given up"));
+    expect(await second).toBe("second");
+    expect(await inSlot(() => Promise.resolve("third"))).toBe("third");
+  });
 });
 
 describe("work within a time", () => {

@@ -24,17 +24,32 @@ export function createShared(): <T>(key: string, work: () => Promise<T>) => Prom
   };
 }
 
-/** Gives out a fixed number of slots, first come first served. */
-export function createSlots(count: number): <T>(work: () => Promise<T>) => Promise<T> {
-  const waiting: (() => void)[] = [];
+/** Gives out a fixed number of slots, first come first served. Who waits for one leaves with the signal. @throws the signal's reason. */
+export function createSlots(count: number): <T>(work: () => Promise<T>, signal?: AbortSignal) => Promise<T> {
+  const waiting = new Set<() => void>();
   let free = count;
-  return async (work) => {
+  const turn = (signal: AbortSignal | undefined): Promise<void> =>
+    new Promise((resolve, reject) => {
+      const leave = (): void => {
+        waiting.delete(enter);
+        reject(signal?.reason);
+      };
+      const enter = (): void => {
+        waiting.delete(enter);
+        signal?.removeEventListener("abort", leave);
+        resolve();
+      };
+      waiting.add(enter);
+      signal?.addEventListener("abort", leave, { once: true });
+    });
+  return async (work, signal) => {
+    signal?.throwIfAborted();
     if (free > 0) free -= 1;
-    else await new Promise<void>((resolve) => waiting.push(resolve));
+    else await turn(signal);
     try {
       return await work();
     } finally {
-      const next = waiting.shift();
+      const [next] = waiting;
       // A slot is handed on to who waits, so that nobody who comes now gets in between.
       if (next === undefined) free += 1;
       else next();

@@ -181,10 +181,10 @@ export function createRootRequests({
   };
 
   const request: RequestRoot = (task, input, signal) => {
-    if (!isRead(task)) return changeInTurn(() => ask(task, input, withLimit(signal, task)));
+    if (!isRead(task)) return changeInTurn(() => ask(task, input, withLimit(signal, task)), signal);
     const limited = withLimit(signal, task);
     return untilAborted(
-      readInTurn(() => ask(task, input, limited)),
+      readInTurn(() => ask(task, input, limited), limited),
       limited,
     ).catch((error: unknown) => {
       throw limited.aborted && !signal.aborted ? new RootUnanswered(task, error) : error;
@@ -222,7 +222,7 @@ export function createRootRequests({
         throw error;
       }
       await over.promise;
-    });
+    }, signal);
     whole.catch(opened.reject);
     return opened.promise;
   };

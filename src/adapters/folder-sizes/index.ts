@@ -156,7 +156,7 @@ export function createFolderSizes(ports: {
             truncated ??= over();
             return truncated !== null;
           },
-          within: (work) => slots(work),
+          within: (work) => slots(work, signal),
         };
         await untilAborted(walkFolders(walk, root), signal);
         return { path, ...totals.result(root), truncated };

@@ -121,7 +121,7 @@ export function openDnf(ports: PackagePorts) {
     signal: AbortSignal,
     options: Pick<CommandOptions, "onOutput"> = {},
   ): Promise<CommandResult> => {
-    const result = await inTurn(() => whenUnlocked(words, signal, options));
+    const result = await inTurn(() => whenUnlocked(words, signal, options), signal);
     if (/^Error: Cache-only enabled but no cache for /m.test(result.stderr))
       throw new NoLists(cannotAsk(result).message);
     return result;
