@@ -84,7 +84,9 @@ export async function answerRequest(
   };
   try {
     const working = work({ signal, announce });
-    const output = await (rootTasks[task].effect === "read" ? Promise.race([working, hanging(task, signal)]) : working);
+    const output = await (rootTasks[task].effect === "write"
+      ? working
+      : Promise.race([working, hanging(task, signal)]));
     if (isBegun) record({ id, request: task, phase: "done" });
     return output;
   } catch (error) {

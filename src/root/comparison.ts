@@ -78,7 +78,7 @@ export function collectRequests() {
 
 /** Whether the service logs a request of this kind. What is on no list it never requests. */
 const isLogged = ({ request, phase }: RootRecord): boolean =>
-  phase !== "left" && !(isRootTask(request) && rootTasks[request].effect === "read");
+  phase !== "left" && !(isRootTask(request) && rootTasks[request].effect !== "write");
 
 /** Requests that root has begun more than once, which none but operations are: each is to have an entry of its own in the log. */
 const repeated = (records: readonly JournalRecord[]): readonly JournalRecord[] => {

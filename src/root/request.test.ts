@@ -7,7 +7,8 @@ import { findUnavailable } from "#domain/common/host-unavailable.ts";
 import { PluginNotRun } from "#domain/ports/plugins.ts";
 import { toWire } from "./errors.ts";
 import { maxRequestBytes, readMessages, sendMessage } from "./protocol.ts";
-import { createRootRequests } from "./request.ts";
+import { createRootRequests, type RequestRoot } from "./request.ts";
+import type { RootTask } from "./tasks.ts";
 
 const never = new AbortController().signal;
 let dir: string;
@@ -91,29 +92,41 @@ it("a request fails with a remedy when nothing listens", async () => {
   await expect(request("packages.refresh", {}, never)).rejects.toThrow(/systemctl start steward-task\.socket/);
 });
 
-it("an aborted request closes its connection and waits for the end of the privileged side", async () => {
-  const abort = new AbortController();
-  const events: string[] = [];
-  const [hasHeard, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
-  const { request } = await root(async (socket, messages) => {
-    await messages.next();
-    abort.abort(new Error("no longer"));
-    expect((await messages.next()).done).toBe(true);
-    // The request has not ended by now.
-    hasHeard.resolve();
-    await mayEnd.promise;
-    events.push("root ended");
-    sendMessage(socket, { error: toWire(new Error("cancelled")) });
-  });
-  const answer = request("packages.refresh", {}, abort.signal).finally(() => events.push("request ended"));
-  answer.catch(() => undefined);
-  await hasHeard.promise;
-  await new Promise((resolve) => setImmediate(resolve));
-  expect(events).toEqual([]);
-  mayEnd.resolve();
-  await expect(answer).rejects.toThrow("no longer");
-  expect(events).toEqual(["root ended", "request ended"]);
-});
+const call = { path: "/srv/plugins/guard", digest: "0".repeat(64), timeoutMs: 1000 };
+/** What is waited for until root's process has ended, though some of it changes nothing. */
+const waitedFor: readonly [RootTask, (request: RequestRoot, signal: AbortSignal) => Promise<unknown>][] = [
+  ["packages.refresh", (request, signal) => request("packages.refresh", {}, signal)],
+  ["plugin.call", (request, signal) => request("plugin.call", call, signal)],
+  ["plugin.try_start", (request, signal) => request("plugin.try_start", call, signal)],
+  ["monitoring.run", (request, signal) => request("monitoring.run", { check_id: "slow" }, signal)],
+];
+
+it.each(waitedFor)(
+  "an aborted request of %s closes its connection and waits for the end of the privileged side",
+  async (_, ask) => {
+    const abort = new AbortController();
+    const events: string[] = [];
+    const [hasHeard, mayEnd] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+    const { request } = await root(async (socket, messages) => {
+      await messages.next();
+      abort.abort(new Error("no longer"));
+      expect((await messages.next()).done).toBe(true);
+      // The request has not ended by now.
+      hasHeard.resolve();
+      await mayEnd.promise;
+      events.push("root ended");
+      sendMessage(socket, { error: toWire(new Error("cancelled")) });
+    });
+    const answer = ask(request, abort.signal).finally(() => events.push("request ended"));
+    answer.catch(() => undefined);
+    await hasHeard.promise;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(events).toEqual([]);
+    mayEnd.resolve();
+    await expect(answer).rejects.toThrow("no longer");
+    expect(events).toEqual(["root ended", "request ended"]);
+  },
+);
 
 it("four requests at a time are sent to the privileged side", async () => {
   const open: (() => void)[] = [];

@@ -113,7 +113,7 @@ function openExchange(path: string, request: RootRequest): Exchange {
      */
     async close() {
       socket.end();
-      const late = isRead(task) ? undefined : setTimeout(() => socket.destroy(), graceMs);
+      const late = effectOf(task) === "read" ? undefined : setTimeout(() => socket.destroy(), graceMs);
       await readToEnd(messages);
       await isClosed;
       clearTimeout(late);
@@ -137,7 +137,7 @@ async function during<T>(signal: AbortSignal, { close }: Exchange, work: () => P
   }
 }
 
-const isRead = (task: string): boolean => isRootTask(task) && rootTasks[task].effect === "read";
+const effectOf = (task: string) => (isRootTask(task) ? rootTasks[task].effect : "write");
 
 const withLimit = (signal: AbortSignal, task: RootTask): AbortSignal =>
   AbortSignal.any([signal, AbortSignal.timeout(rootTaskTimeoutMs(task) + graceMs)]);
@@ -170,7 +170,7 @@ export function createRootRequests({
   ): Promise<RootTaskOutput<T>> => {
     signal.throwIfAborted();
     const id = newId();
-    const onUnanswered = isRead(task) ? undefined : onWrite(id, task);
+    const onUnanswered = effectOf(task) === "write" ? onWrite(id, task) : undefined;
     const exchange = openExchange(path, { id, task, input });
     try {
       const answer = during(signal, exchange, exchange.next);
@@ -181,7 +181,11 @@ export function createRootRequests({
   };
 
   const request: RequestRoot = (task, input, signal) => {
-    if (!isRead(task)) return changeInTurn(() => ask(task, input, withLimit(signal, task)), signal);
+    const effect = effectOf(task);
+    if (effect !== "read") {
+      const inTurn = effect === "run" ? readInTurn : changeInTurn;
+      return inTurn(() => ask(task, input, withLimit(signal, task)), signal);
+    }
     const limited = withLimit(signal, task);
     return untilAborted(
       readInTurn(() => ask(task, input, limited), limited),

@@ -124,8 +124,11 @@ const pluginCall = {
 };
 
 interface RootTaskRow {
-  /** Each `write` is in root's journal and in the service's audit log, which `steward audit verify` compares. */
-  readonly effect: "read" | "write";
+  /**
+   * Each `write` is in root's journal and in the service's audit log, which `steward audit verify` compares. A `run` changes nothing by
+   * itself but starts a program, whose end is waited for as that of a change is; a `read` is given up by who waits for it no longer.
+   */
+  readonly effect: "read" | "run" | "write";
   readonly input: TSchema;
   readonly timeoutMs?: number;
 }
@@ -142,7 +145,7 @@ export const rootTasks = {
       previous: Type.Optional(Type.Record(Name, PreviousGrades, { additionalProperties: false, maxProperties: 64 })),
     }),
   },
-  "monitoring.run": { effect: "read", input: Strict({ check_id: Name }), timeoutMs: pluginMs },
+  "monitoring.run": { effect: "run", input: Strict({ check_id: Name }), timeoutMs: pluginMs },
   /** Announces what it found and planned, and after `proceed` does just that. Recorded from `proceed` on. */
   fix: { effect: "write", input: Strict({ check_id: Name }), timeoutMs: 75 * minuteMs },
   /** Of services that the policy of root's settings permits and that polkit, which has the default, does not. */
@@ -240,10 +243,10 @@ export const rootTasks = {
     }),
     timeoutMs: pluginMs,
   },
-  "plugin.call": { effect: "read", input: Strict(pluginCall), timeoutMs: pluginMs },
+  "plugin.call": { effect: "run", input: Strict(pluginCall), timeoutMs: pluginMs },
   /** Whether the sandbox of a plugin can be made. Nothing of the plugin runs. */
   "plugin.try_start": {
-    effect: "read",
+    effect: "run",
     input: Strict({ path: pluginCall.path, digest: pluginCall.digest }),
   },
 } as const satisfies Readonly<Record<string, RootTaskRow>>;
