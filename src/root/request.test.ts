@@ -146,7 +146,7 @@ it("four requests at a time are sent to the privileged side", async () => {
   expect(served).toBe(10);
 });
 
-it("reads that root does not finish are given up by their callers, and hold up no change", async () => {
+it("reads that root does not finish are given up by their callers, and hold up no change, nor its hooks and its plan", async () => {
   const hanging: (() => void)[] = [];
   const { request } = await root(async (socket, messages) => {
     const { value } = await messages.next();
@@ -160,10 +160,13 @@ it("reads that root does not finish are given up by their callers, and hold up n
   for (const caller of callers) caller.abort(new Error("given up"));
   expect((await ends).map((end) => end.status)).toEqual(Array.from({ length: 6 }, () => "rejected"));
   await request("packages.refresh", {}, never);
+  // A hook and a plan of a change are no change themselves.
+  await request("plugin.call", call, never);
+  await request("packages.simulate", { request: { type: "all", isSecurityOnly: false } }, never);
   // Not more of them than that wait on root's side, however many ask.
   expect(hanging).toHaveLength(4);
   for (const end of hanging) end();
-  expect(await request("packages.restart_needs", {}, never)).toEqual({});
+  expect(await request("users.sessions", {}, never)).toEqual({});
 });
 
 it("a fix is planned and carried out over one connection", async () => {

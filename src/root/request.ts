@@ -4,6 +4,7 @@ import { connect } from "node:net";
 import { join } from "node:path";
 import { openOperationStore, openSharedOperationStore } from "#adapters/operations/index.ts";
 import { isAlive } from "#adapters/operations/process.ts";
+import { maxConcurrentChecks } from "#contract/limits.ts";
 import { logRootRequest } from "#domain/audit/root-requests.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { serviceSide } from "#domain/operations/two-sided.ts";
@@ -52,6 +53,8 @@ export interface RootSide {
  * obstacle to a change. The socket admits more, so that processes that are just ending are no obstacle.
  */
 const requestsAtOnce = 4;
+/** Of programs, which changes wait for: their hooks and plans. Checks that are plugins leave some of them. */
+const runsAtOnce = maxConcurrentChecks + 2;
 /** Of fixes, which wait for hooks and so for other requests. */
 const fixesAtOnce = 6;
 /** How long root may take to begin, and to end what was cancelled. */
@@ -159,6 +162,7 @@ export function createRootRequests({
   readonly onWrite?: OnWrite;
 }): Pick<RootSide, "request" | "openFix"> & { readonly runOperation: (id: string) => Promise<void> } {
   const readInTurn = createSlots(requestsAtOnce);
+  const runInTurn = createSlots(runsAtOnce);
   const changeInTurn = createSlots(requestsAtOnce);
   const fixInTurn = createSlots(fixesAtOnce);
   const newId = (): string => `request-${randomBytes(16).toString("hex")}`;
@@ -183,7 +187,7 @@ export function createRootRequests({
   const request: RequestRoot = (task, input, signal) => {
     const effect = effectOf(task);
     if (effect !== "read") {
-      const inTurn = effect === "run" ? readInTurn : changeInTurn;
+      const inTurn = effect === "run" ? runInTurn : changeInTurn;
       return inTurn(() => ask(task, input, withLimit(signal, task)), signal);
     }
     const limited = withLimit(signal, task);

@@ -181,20 +181,20 @@ export const rootTasks = {
       packages: Type.Array(Strict({ name: Word, architecture: Word }), { maxItems: 1000 }),
     }),
   },
-  "packages.restart_needs": { effect: "read", input: Nothing },
+  "packages.restart_needs": { effect: "run", input: Nothing },
   /** Of a package manager that tells root alone what it would do. */
   "packages.simulate": {
-    effect: "read",
+    effect: "run",
     input: Strict({ request: UpdateRequest }),
     timeoutMs: 5 * minuteMs,
   },
   "packages.plan_change": {
-    effect: "read",
+    effect: "run",
     input: Strict({ request: ChangeRequest }),
     timeoutMs: 5 * minuteMs,
   },
   /** Of an image-based system, whose tool answers root alone. */
-  "packages.release": { effect: "read", input: Nothing },
+  "packages.release": { effect: "run", input: Nothing },
   /** Which processes run replaced code: their maps are readable for root alone. */
   "stale.find": { effect: "read", input: Nothing },
   "reboot.state": { effect: "read", input: Nothing },

@@ -4,7 +4,7 @@ import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk } from "./support/small-disk.ts";
 
 /** As many processes as systemd starts for the connections of the service (`MaxConnections=`). */
-const mostProcesses = 20;
+const mostProcesses = 26;
 const check = { params: { check_id: "slow" } };
 
 /** How the service requests what needs root: a connection, and a process of root, for each request. */
