@@ -1,10 +1,14 @@
 import { keysOfFiles } from "#adapters/accounts/keys.ts";
+import { newestOfFolders } from "#adapters/backup-folders/newest.ts";
 import { type Look, serveLook } from "#adapters/exec/look.ts";
 import { pluginsOfFolders } from "#adapters/plugins/inspect.ts";
 
 /** Looks that this program takes in a process of its own, by their names. */
 const looks: Readonly<Record<string, () => void>> = Object.fromEntries(
-  [keysOfFiles, pluginsOfFolders].map((look) => [look.name, () => serveLook(look as Look<unknown, unknown>)]),
+  [keysOfFiles, pluginsOfFolders, newestOfFolders].map((look) => [
+    look.name,
+    () => serveLook(look as Look<unknown, unknown>),
+  ]),
 );
 
 /** `steward look NAME`, which this program runs itself. @returns the exit code. */

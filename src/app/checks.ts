@@ -4,6 +4,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { createComponentProbe } from "#adapters/component-probe/index.ts";
 import { createContainers } from "#adapters/containers/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { lookApart } from "#adapters/exec/look.ts";
 import { createFileSystemHealth } from "#adapters/file-system-health/index.ts";
 import { createTemperatures } from "#adapters/hwmon/index.ts";
 import { createThinPools } from "#adapters/lvm/index.ts";
@@ -102,7 +103,7 @@ export function createHostChecks(parts: {
     taint: createKernelTaint(),
     pressure: createPressure(),
     containers: createContainers(),
-    backupFolders: createBackupFolders(),
+    backupFolders: createBackupFolders({ look: lookApart }),
     backupSnapshots: createBackupSnapshots({ exec }),
     backupTargets: backupTargets(settings),
   });

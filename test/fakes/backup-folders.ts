@@ -1,4 +1,5 @@
 import { basename } from "node:path";
+import { createIgnore } from "#domain/health/check.ts";
 import type { BackupFolders, NewestFile } from "#domain/ports/backup-folders.ts";
 
 /** @param folders the files of each directory. */
@@ -6,13 +7,16 @@ export const createFakeBackupFolders = (
   folders: Readonly<Record<string, readonly NewestFile[]>> = {},
   isComplete = true,
 ): BackupFolders => ({
-  newest(directory, matches, latestAt) {
-    const files = folders[directory];
-    if (files === undefined) return Promise.resolve(undefined);
-    const counted = files.filter(
-      ({ path, bytes, modifiedAt }) => bytes > 0 && modifiedAt <= latestAt && matches(basename(path)),
-    );
-    const [newest] = counted.toSorted((a, b) => b.modifiedAt - a.modifiedAt);
-    return Promise.resolve({ newest, isComplete });
+  newest(_, latestAt) {
+    return Promise.resolve(({ directory, pattern }) => {
+      const files = folders[directory];
+      if (files === undefined) return undefined;
+      const matches = createIgnore([pattern]);
+      const counted = files.filter(
+        ({ path, bytes, modifiedAt }) => bytes > 0 && modifiedAt <= latestAt && matches(basename(path)),
+      );
+      const [newest] = counted.toSorted((a, b) => b.modifiedAt - a.modifiedAt);
+      return { newest, isComplete };
+    });
   },
 });

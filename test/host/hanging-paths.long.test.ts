@@ -109,5 +109,42 @@ describeOnHost(
         expect(await looks("plugins")).toBe(0);
       });
     });
+
+    describe("a directory of backups", () => {
+      const [source, inner, backups] = ["/srv/backups", "/srv/inner-backups", "/mnt/backups"];
+
+      beforeAll(async () => {
+        await mount(source, inner);
+        await mount(inner, backups);
+        await shell(`mkdir -p /srv/other; echo backup | tee ${source}/a.tar > /srv/other/b.tar`);
+        const targets = `[{ name: slow, folder: ${backups} }, { name: quick, folder: /srv/other }]`;
+        await session.host.writeFile(
+          "/etc/steward/config.yaml",
+          `health: { interval: 24h, checks: { backup_age: { interval: 24h, targets: ${targets} } } }\n`,
+        );
+        await session.service.restart();
+      });
+      afterAll(async () => {
+        await signal("CONT", source, inner);
+      });
+
+      it("is named by its check, and leaves no process of root's side, however often it is asked for", async () => {
+        const checked = async () => {
+          const { status, message } = await session.api.getCheck({ params: { check_id: "backup_age" } });
+          return { status, message };
+        };
+        expect(await checked()).toMatchObject({ status: "pass" });
+        await signal("STOP", source, inner);
+        for (let at = 0; at < 5; at += 1) {
+          expect(await checked()).toEqual({ status: "fail", message: `backup slow: ${backups} gives no answer` });
+          await quiet();
+        }
+        expect(await looks("backups")).toBe(1);
+        expect(await shell("systemctl list-units --plain --no-legend --state=active 'steward-task@*'")).toBe("");
+        await signal("CONT", source, inner);
+        await expect.poll(() => looks("backups")).toBe(0);
+        expect(await checked()).toMatchObject({ status: "pass" });
+      });
+    });
   },
 );

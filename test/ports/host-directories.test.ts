@@ -6,6 +6,7 @@ import { rootCertificates } from "node:tls";
 import { beforeAll, describe, expect, it } from "vitest";
 import { createBackupFolders } from "#adapters/backup-folders/index.ts";
 import { systemClock } from "#adapters/clock/index.ts";
+import { lookApart, lookHere, type TakeLook } from "#adapters/exec/look.ts";
 import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
@@ -26,25 +27,54 @@ describe("directories of backups", () => {
   rmSync(join(root, "empty/.keep"));
   symlinkSync(join(root, "outside"), join(directory, "link"));
   symlinkSync(join(root, "outside/secret.tar"), join(directory, "link.tar"));
-  const newestIn = (path: string, isWanted: (name: string) => boolean, hour = 24, abort = signal) =>
-    createBackupFolders().newest(path, isWanted, time(hour), abort);
+  const newestIn = async (
+    path: string,
+    pattern: string,
+    hour = 24,
+    folders = createBackupFolders({ look: lookApart }),
+  ) => (await folders.newest([{ directory: path, pattern }], time(hour), signal))({ directory: path, pattern });
   const b = { path: "weekly/deep/b.tar", bytes: 6, modifiedAt: time(3) };
 
   it("have a newest file among those that match, at any depth, without links, empty files and those of the future", async () => {
-    expect(await newestIn(directory, (name) => name.endsWith(".tar"))).toEqual({ newest: b, isComplete: true });
-    expect(await newestIn(directory, () => true)).toMatchObject({ newest: { path: "c.log" } });
-    expect(await newestIn(directory, () => true, 6)).toMatchObject({ newest: b });
+    expect(await newestIn(directory, "*.tar")).toEqual({ newest: b, isComplete: true });
+    expect(await newestIn(directory, "*")).toMatchObject({ newest: { path: "c.log" } });
+    expect(await newestIn(directory, "*", 6)).toMatchObject({ newest: b });
   });
 
   it("have none where nothing matches, and are undefined where they do not exist", async () => {
-    expect(await newestIn(join(root, "empty"), () => true)).toEqual({ newest: undefined, isComplete: true });
-    expect(await newestIn(join(root, "missing"), () => true)).toBeUndefined();
+    expect(await newestIn(join(root, "empty"), "*")).toEqual({ newest: undefined, isComplete: true });
+    expect(await newestIn(join(root, "missing"), "*")).toBeUndefined();
   });
 
-  it("are read up to a number of entries, and no further once nobody waits", async () => {
-    const few = createBackupFolders({ mostEntries: 2 });
-    expect(await few.newest(directory, () => true, time(24), signal)).toMatchObject({ isComplete: false });
-    await expect(newestIn(directory, () => true, 24, AbortSignal.abort())).rejects.toThrow("aborted");
+  it("are read up to a number of entries", async () => {
+    const few = createBackupFolders({ look: lookHere, mostEntries: 2 });
+    expect(await newestIn(directory, "*", 24, few)).toMatchObject({ isComplete: false });
+  });
+
+  it("are read together, each with all its patterns, and fail by themselves", async () => {
+    const circle = join(root, "circle");
+    symlinkSync(circle, circle);
+    const wanted = [directory, directory, circle].map((path, at) => ({
+      directory: path,
+      pattern: at === 0 ? "*.tar" : "*.log",
+    }));
+    let looks = 0;
+    const look: TakeLook = (...given) => {
+      looks += 1;
+      return lookHere(...given);
+    };
+    const found = await createBackupFolders({ look }).newest(wanted, time(24), signal);
+    const shown = (at: number) => found(wanted[at] ?? { directory: "", pattern: "" });
+    expect([shown(0)?.newest?.path, shown(1)?.newest?.path, looks]).toEqual(["weekly/deep/b.tar", "c.log", 1]);
+    expect(() => shown(2)).toThrow("ELOOP");
+  });
+
+  it("that give no answer, and those not read because of them, are named", async () => {
+    const look: TakeLook = () =>
+      Promise.resolve({ answers: new Map(), silent: new Set(["/srv/silent"]), isWhole: false });
+    const folders = createBackupFolders({ look });
+    await expect(newestIn("/srv/silent", "*", 24, folders)).rejects.toThrow("/srv/silent gives no answer");
+    await expect(newestIn("/srv/other", "*", 24, folders)).rejects.toThrow("/srv/other was not read, since others");
   });
 });
 

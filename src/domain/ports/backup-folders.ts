@@ -7,17 +7,27 @@ export interface NewestFile {
   readonly modifiedAt: number;
 }
 
+export interface BackupFolder {
+  readonly directory: string;
+  /** Of the names of files that count, with `*` and `?`. */
+  readonly pattern: string;
+}
+
+export interface FoundBackups {
+  readonly newest: NewestFile | undefined;
+  /** False where there are more entries than are read. */
+  readonly isComplete: boolean;
+}
+
 export interface BackupFolders {
   /**
-   * Regular files that are not empty; no symbolic link is followed. Undefined without the directory.
-   * @param matches whether the name of a file counts.
+   * Regular files that are not empty; no symbolic link is followed.
    * @param latestAt files that say to be newer do not count; epoch milliseconds.
-   * @returns `isComplete` false where there are more entries than are read.
+   * @returns what each of those wanted has: undefined without the directory. It throws where that one cannot be read.
    */
   readonly newest: (
-    directory: string,
-    matches: (name: string) => boolean,
+    wanted: readonly BackupFolder[],
     latestAt: number,
     signal: AbortSignal,
-  ) => Promise<{ readonly newest: NewestFile | undefined; readonly isComplete: boolean } | undefined>;
+  ) => Promise<(folder: BackupFolder) => FoundBackups | undefined>;
 }

@@ -2,6 +2,7 @@ import type { BackupFolders } from "#domain/ports/backup-folders.ts";
 import type { BackupSnapshots } from "#domain/ports/backup-snapshots.ts";
 import type { Timers } from "#domain/ports/timers.ts";
 import type { Units } from "#domain/ports/units.ts";
+import { lazy } from "#kernel/async.ts";
 import { type Clock, toTimestamp } from "#kernel/clock.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
@@ -20,6 +21,8 @@ export type BackupTarget = {
   /** A configuration of snapper. */
   | { readonly kind: "snapper"; readonly config: string }
 );
+
+type FoundFolders = () => ReturnType<BackupFolders["newest"]>;
 
 interface Age {
   /** Epoch milliseconds of the last backup; null where none is known. */
@@ -82,8 +85,8 @@ export function backupAgeCheck(ports: {
     if (!isUnknown) return age;
     return { ...age, fault: `${age.fault} (name its timer instead, which knows of earlier runs)`, isUnknown: true };
   };
-  const ageInFolder = async (folder: string, pattern: string, signal: AbortSignal): Promise<Age> => {
-    const found = await backupFolders.newest(folder, createIgnore([pattern]), clock.now() + clockStepMs, signal);
+  const ageInFolder = async (folder: string, pattern: string, folders: FoundFolders): Promise<Age> => {
+    const found = (await folders())({ directory: folder, pattern });
     if (found === undefined) return { at: null, shownBy: folder, fault: `there is no directory ${folder}` };
     const { newest, isComplete } = found;
     const among = isComplete ? "" : " of those that were read";
@@ -95,15 +98,15 @@ export function backupAgeCheck(ports: {
     if (newest === undefined) return { at: null, shownBy: config, fault: `snapper has no snapshot of ${config}` };
     return { at: newest.createdAt, shownBy: `the newest snapshot of ${config} is ${newest.number}` };
   };
-  const ageOf = (target: BackupTarget, signal: AbortSignal): Promise<Age> => {
-    if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, signal);
+  const ageOf = (target: BackupTarget, folders: FoundFolders, signal: AbortSignal): Promise<Age> => {
+    if (target.kind === "folder") return ageInFolder(target.folder, target.pattern, folders);
     if (target.kind === "snapper") return ageOfSnapshot(target.config, signal);
     return target.unit.endsWith(".timer") ? ageOfTimer(target.unit) : ageOfService(target.unit);
   };
 
-  const judge = async (target: BackupTarget, settings: CheckSettings, signal: AbortSignal) => {
+  const judge = async (target: BackupTarget, settings: CheckSettings, folders: FoundFolders, signal: AbortSignal) => {
     const { warn = 26, fail = 50 } = settings;
-    const { at, shownBy, fault, isUnknown } = await ageOf(target, signal).catch(
+    const { at, shownBy, fault, isUnknown } = await ageOf(target, folders, signal).catch(
       (error: unknown): Age => ({ at: null, shownBy: "", fault: errorMessage(error) }),
     );
     signal.throwIfAborted();
@@ -130,7 +133,11 @@ export function backupAgeCheck(ports: {
       const isIgnored = createIgnore(settings.ignore);
       const watched = backupTargets.filter(({ name }) => !isIgnored(name));
       if (watched.length === 0) return skip("The settings ignore every backup");
-      const findings = await Promise.all(watched.map((target) => judge(target, settings, signal)));
+      const wanted = watched.flatMap((target) =>
+        target.kind === "folder" ? { directory: target.folder, pattern: target.pattern } : [],
+      );
+      const folders = lazy(() => backupFolders.newest(wanted, clock.now() + clockStepMs, signal));
+      const findings = await Promise.all(watched.map((target) => judge(target, settings, folders, signal)));
       return combineFindings(findings, `${counted(findings.length, "backup")}, all recent`, {
         backups: findings.map(({ name, status, at, ageHours }) => ({
           name,
