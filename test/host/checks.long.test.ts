@@ -91,6 +91,7 @@ describeOnHost("checks on a broken host", (session) => {
           // One file system that is seen nowhere as a whole.
           `mount --bind ${quoted}/part ${root}/data`,
           `mount -t proc proc ${root}/proc`,
+          `mount --rbind /dev ${root}/dev`,
           `exec chroot ${root} ${words.join(" ")}`,
         ];
         const script = `set -e\n${lines.join("\n")}\n`;
@@ -103,7 +104,7 @@ describeOnHost("checks on a broken host", (session) => {
 
       beforeAll(() =>
         session.shell(
-          `mkdir -p ${quoted}/part; cd /srv; mkdir -p directory-root/usr directory-root/opt directory-root/data directory-root/proc; ` +
+          `mkdir -p ${quoted}/part; cd /srv; mkdir -p directory-root/usr directory-root/opt directory-root/data directory-root/proc directory-root/dev; ` +
             "for each in bin sbin lib lib64; do ln -sfn usr/$each directory-root/$each; done",
         ),
       );

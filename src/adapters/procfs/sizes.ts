@@ -31,7 +31,8 @@ async function stat(path: string, ...options: readonly string[]): Promise<string
   // Those who ask have stopped waiting by then.
   const limits = { timeoutMs: 2 * answerTimeoutMs, onLeft };
   const { exitCode, stdout, stderr } = await exec(["stat", ...options, "--", path], limits).catch((error: unknown) => {
-    throw error instanceof CommandFailed ? silent(error) : error;
+    // One that cannot be started has a cause, one that is ended since it took too long has none.
+    throw error instanceof CommandFailed && error.cause === undefined ? silent(error) : error;
   });
   if (exitCode === 0) return stdout.trim();
   const message = stderr.trim();
