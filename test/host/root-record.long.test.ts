@@ -77,7 +77,7 @@ describeOnHost("the record of the privileged side", { checks: ["disk_space"] }, 
     expect(await verify()).toMatchObject({ exitCode: 1 });
     const shown = await session.host.exec([...installedPrograms, "audit", "verify"], { allowFailure: true });
     expect(shown.stdout).toMatch(
-      new RegExp(`mismatch: root did packages\\.refresh \\(${id}\\)[^]*the chain itself is healthy`),
+      new RegExp(`mismatch: root did packages\\.refresh \\(${id}\\)[^]*the chain itself is intact`),
     );
   });
 

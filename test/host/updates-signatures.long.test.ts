@@ -66,7 +66,7 @@ describeOnHost("updates from signed sources", (session) => {
       [
         "whose key has expired",
         () => publishEvil({ signer: "former" }),
-        /EXPKEYSIG .*has expired: install the newer one/,
+        /EXPKEYSIG .*has expired: install the new key/,
       ],
       [
         "that were good until some time ago",

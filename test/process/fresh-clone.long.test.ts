@@ -164,8 +164,8 @@ it("runs a bundle, which is made again when a source has changed, also when two 
   writeFileSync(source, readFileSync(source, "utf8").replace("Looks after this Linux host", "Changed"));
   const printed = await Promise.all([steward("--help"), steward("--help")]);
   expect(printed).toEqual([
-    expect.stringContaining("Changed: serves the API"),
-    expect.stringContaining("Changed: serves the API"),
+    expect.stringContaining("Changed: runs the API service"),
+    expect.stringContaining("Changed: runs the API service"),
   ]);
   // What may still be started or run is kept.
   expect(bundles()).toEqual(expect.arrayContaining([...before]));
@@ -175,8 +175,8 @@ it("runs a bundle, which is made again when a source has changed, also when two 
 it("runs the sources where no bundle can be kept, or one cannot be made", async () => {
   rmSync(cache(), { recursive: true });
   writeFileSync(cache(), "");
-  expect(await steward("--help")).toContain("Changed: serves the API");
+  expect(await steward("--help")).toContain("Changed: runs the API service");
   rmSync(cache());
   appendFileSync(join(clone, "src/app/serve.ts"), "\nthis is no program\n");
-  expect(await steward("--help")).toContain("Changed: serves the API");
+  expect(await steward("--help")).toContain("Changed: runs the API service");
 });
