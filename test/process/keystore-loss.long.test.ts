@@ -112,7 +112,7 @@ describe.each(losses)("a key store that is %s", (_, spoil, showsUnopened) => {
     const { code: exitCode } = await refused.exit;
     expect({ exitCode, stderr: refused.stderr() }).toMatchObject({ exitCode: 78 });
     expect(refused.stderr()).toMatch(
-      /^steward: cannot open the key store .*keys\.db: it .*\(put it back from a backup, or .* steward serve --new-admin-key\)\n$/,
+      /^steward: cannot open the key store .*keys\.db: it .*\(restore it from a backup, or .* steward serve --new-admin-key\)\n$/,
     );
     if (showsUnopened) expect(listing(stateDir)).toEqual(before);
 

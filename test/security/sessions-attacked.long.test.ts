@@ -244,7 +244,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     const other = await browser.newContext();
     const late = await other.newPage();
     await late.goto(`${own()}/console/#code=${code}`);
-    await late.getByText("the code is not a good one").waitFor();
+    await late.getByText("the code is not valid").waitFor();
     expect(await late.getByRole("heading", { name: "Sign in" }).isVisible()).toBe(true);
     await other.close();
   });
