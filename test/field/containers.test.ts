@@ -122,7 +122,7 @@ describeCases("containers", ({ text, files }) => {
     expect(found.map(({ name, state }) => [name, state])).toEqual(expected);
   });
 
-  it("docker-list: one that is restarted over and over is a fault, and one that was stopped is none", async () => {
+  it("docker-list: a container that is restarted over and over is a fault, a stopped one is not", async () => {
     const lines = recordsIn(JSON.parse(text("docker-list.json")));
     const found = await withEngine(lines, new Map(), (containers) => containers.list(signal));
     expect(await judge(found)).toMatchObject({

@@ -72,7 +72,7 @@ const singles: readonly (readonly [text: string, figure: Figure | null, malforme
   ["test=123_456", null, 1],
   ["test=", null, 1],
   ["test=123,456;1;1;1;1", null, 1],
-  // The figure is kept, and the limit that is none is left out.
+  // The figure is kept, and the limit that cannot be read is left out.
   ["test=1;123,456;1;1;1", ["test", 1, "", null, "1", 1, 1], 1],
   ["test=1;1;123,456;1;1", ["test", 1, "", "1", null, 1, 1], 1],
 ];
@@ -90,7 +90,7 @@ describeCases("nagios", ({ text, files }) => {
   });
 
   it.each(Object.entries(outputs))(
-    "%s: text, figures and what is none",
+    "%s: text, figures, and what is not a figure",
     (file, [figures, malformed, longText = ""]) => {
       const output = parseOutput(text(file));
       expect(figuresOf(output)).toEqual(figures);

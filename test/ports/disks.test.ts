@@ -335,7 +335,7 @@ errors: 2 data errors, use '-v' for a list
     ]);
   });
 
-  it("of Btrfs is not known where an older kernel does not say, and a scrub that has not ended on each device is none", async () => {
+  it("of Btrfs is not known where an older kernel does not say, and a scrub that has not ended on every device does not count", async () => {
     const older = directoryWith({
       [`fs/btrfs/${uuid}/devices/sdb`]: "",
       [`scrub.status.${uuid}`]: `scrub status:1

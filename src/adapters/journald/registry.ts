@@ -149,7 +149,7 @@ export interface Registry {
   readonly refresh: (namespace: string | undefined) => readonly Source[];
   /** The files, as of the last `refresh`, of which only journalctl may know how to read them. */
   readonly foreign: () => readonly Source[];
-  /** Whether there is none in any namespace, as of the last `refresh`. */
+  /** Whether no namespace has a file, as of the last `refresh`. */
   readonly isEmpty: () => boolean;
   readonly release: () => void;
   readonly dispose: () => void;
