@@ -251,6 +251,8 @@ describeOnHost("units of a host", { checks: ["systemd_failed"] }, (session) => {
         ...[
           "ConditionPathExists=/etc",
           "[Service]",
+          // Started when it is executed: before, its process is still that of systemd.
+          "Type=exec",
           "User=nobody",
           "Restart=on-failure",
           "MemoryMax=64M",
