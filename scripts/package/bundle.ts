@@ -2,6 +2,7 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join, relative, resolve, sep } from "node:path";
 import { type BuildOptions, build, type Metafile, type Plugin } from "esbuild";
+import { bundleConsole } from "./console.ts";
 import { root } from "./project.ts";
 
 /**
@@ -15,7 +16,7 @@ export const filesBeside: Readonly<Record<string, string>> = {
   "src/adapters/journald/thread.ts": "program/journal-thread-*.js",
   "src/app/tracing/thread.ts": "program/trace-thread-*.js",
   "src/cli/commands/plugins/plugin-templates": "plugin-templates",
-  "src/transports/http/console": "console",
+  "dist/console": "console",
   "deploy/observability": "observability",
 };
 
@@ -213,11 +214,14 @@ export async function bundleCheckout(outdir: string): Promise<void> {
   const name = "checkout";
   const entries = { program: "src/main.ts", ...threadEntries(name) };
   const bundled = Object.fromEntries(Object.entries(entries).map(([entry, path]) => [path, entry]));
-  const place: Place = (path) =>
-    bundled[path] === undefined ? relative(outdir, join(root, path)) : `./${bundled[path]}.mjs`;
+  const place: Place = (path) => {
+    if (path === "dist/console") return "./console";
+    return bundled[path] === undefined ? relative(outdir, join(root, path)) : `./${bundled[path]}.mjs`;
+  };
   const options = { ...optionsOf(name, place), outdir, outExtension: { ".js": ".mjs" } };
   await build({ ...options, entryPoints: { program: "src/main.ts" }, splitting: true });
   await build({ ...options, entryPoints: threadEntries(name) });
+  await bundleConsole(join(outdir, "console"));
 }
 
 /** The installed packages that are in a bundle, by folder below the project. */

@@ -12,6 +12,7 @@ import {
 import { dirname, join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { bundleProgram, filesBeside, filesOfPackages, folderOfPackage, packagesIn } from "./bundle.ts";
+import { bundleConsole } from "./console.ts";
 import { conffiles, docFolder, installedFiles, installedFolders, installedLinks, libFolder } from "./installed.ts";
 import { configPage } from "./man.ts";
 import type { ProgramNode } from "./node.ts";
@@ -58,12 +59,14 @@ export async function writeProgram(
   { version }: Pick<TreeOptions, "version">,
 ): Promise<readonly string[]> {
   say("bundling the program");
-  const bundled = packagesIn(await bundleProgram(join(folder, "program"), version));
+  const program = await bundleProgram(join(folder, "program"), version);
+  const console = await bundleConsole(join(folder, "console"));
+  const bundled = packagesIn({ outputs: { ...program.outputs, ...console.outputs } });
   // The version of the package is the version that the program tells.
   write(folder, "package.json", `${JSON.stringify({ name: manifest.name, version, type: "module" })}\n`);
   for (const [source, place] of Object.entries(filesBeside)) {
-    const target = join(folder, place);
-    if (statSync(join(root, source)).isDirectory()) cpSync(join(root, source), target, { recursive: true });
+    const from = statSync(join(root, source), { throwIfNoEntry: false });
+    if (from?.isDirectory()) cpSync(join(root, source), join(folder, place), { recursive: true });
   }
   for (const [name, files] of Object.entries(filesOfPackages)) {
     const from = folderOfPackage(name);

@@ -36,7 +36,6 @@ import { addReference } from "#transports/http/reference.ts";
 import { createHttpServer } from "#transports/http/server.ts";
 import { createSessionCookies } from "#transports/http/sessions.ts";
 import { createClientCertificates, type ServerTls, verifiesAnew } from "#transports/http/tls.ts";
-import { addWelcome } from "#transports/http/welcome.ts";
 import { createStreamServer } from "#transports/ws/index.ts";
 import type { TlsPart } from "./tls.ts";
 
@@ -120,7 +119,6 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     tracer,
     shutdown,
   });
-  addWelcome(server.app, base);
   addConsole(server.app);
   const documents = {
     openapi: () => openapiDocument(version, ports.table, base),

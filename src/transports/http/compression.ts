@@ -41,9 +41,13 @@ export function addVary(reply: FastifyReply, field: string): void {
 }
 
 /** Says that the answer depends on `Accept-Encoding`. @returns the coding to send it in, undefined for as it is. */
-export function negotiateCoding({ headers }: FastifyRequest, reply: FastifyReply): Coding | undefined {
+export function negotiateCoding<C extends Coding = Coding>(
+  { headers }: FastifyRequest,
+  reply: FastifyReply,
+  available?: readonly C[],
+): C | undefined {
   addVary(reply, "Accept-Encoding");
-  return chooseCoding(headers["accept-encoding"]);
+  return chooseCoding<C>(headers["accept-encoding"], available);
 }
 
 /**

@@ -21,12 +21,16 @@ function parseWeights(header: string): ReadonlyMap<string, number> {
  * The coding that the client prefers (RFC 9110 §12.5.3), and of several that it likes as much ours. Undefined: the answer is
  * sent as it is, also where the client accepts nothing at all.
  * @param header the value of `Accept-Encoding`; without it nobody has asked for a coding.
+ * @param available the codings that there are, in the order of preference.
  */
-export function chooseCoding(header: string | readonly string[] | undefined): Coding | undefined {
+export function chooseCoding<C extends Coding = Coding>(
+  header: string | readonly string[] | undefined,
+  available: readonly C[] = codings as readonly Coding[] as readonly C[],
+): C | undefined {
   if (header === undefined || header === "") return undefined;
   const weights = parseWeights(typeof header === "string" ? header : header.join(","));
   const weightOf = (name: string): number => weights.get(name) ?? weights.get("*") ?? 0;
-  const best = codings.reduce((one, other) => (weightOf(other) > weightOf(one) ? other : one));
+  const best = available.reduce((one, other) => (weightOf(other) > weightOf(one) ? other : one));
   const isPreferred = weightOf(best) > 0 && weightOf(best) >= (weights.get(identity) ?? 0);
   return isPreferred ? best : undefined;
 }

@@ -1,0 +1,135 @@
+import { signal } from "@preact/signals";
+import type { Answer, Client } from "#client/index.ts";
+import { operations } from "./operations.generated.ts";
+
+export type Name = keyof typeof operations & keyof Client;
+export type Input<K extends Name> = NonNullable<Parameters<Client[K]>[0]>;
+export type { Answer };
+
+/** An answer that is an error of the service. */
+export class Refusal extends Error {
+  readonly status: number;
+  readonly code: string;
+  readonly details: Readonly<Record<string, unknown>>;
+
+  constructor(status: number, body: unknown) {
+    const { error } = (body ?? {}) as { error?: { code: string; message: string; details?: Record<string, unknown> } };
+    super(error?.message ?? `The service answered ${status}.`);
+    this.status = status;
+    this.code = error?.code ?? "UNREADABLE";
+    this.details = error?.details ?? {};
+  }
+}
+
+/** The service did not answer at all. */
+export class Unreachable extends Error {
+  constructor() {
+    super("The service cannot be reached.");
+  }
+}
+
+/** Where the files of the console are, as seen from this one. */
+export const consoleUrl = new URL(".", import.meta.url);
+export const apiUrl = new URL("../api/v1/", consoleUrl);
+/** Whether the last request was answered. */
+export const connected = signal(true);
+
+/** The second half of the session. Other services of this origin are below other paths. */
+const place = `steward-session ${apiUrl.pathname}`;
+export const secret = {
+  get: (): string | null => localStorage.getItem(place),
+  set: (value: string): void => localStorage.setItem(place, value),
+  remove: (): void => localStorage.removeItem(place),
+  /** Calls back when another tab has signed in or out, or got another half. */
+  onChange: (changed: () => void): void =>
+    addEventListener("storage", ({ key }) => {
+      if (key === place) changed();
+    }),
+};
+
+let endSession: () => void = () => undefined;
+/** @param end what is done when the service says that the session is over. */
+export const onSessionEnd = (end: () => void): void => {
+  endSession = end;
+};
+
+type Parts = {
+  readonly params?: Readonly<Record<string, unknown>>;
+  readonly query?: Readonly<Record<string, unknown>>;
+  readonly body?: unknown;
+};
+
+/** The address of an operation with what is filled in. */
+export function addressOf(name: Name, { params = {}, query = {} }: Parts = {}): URL {
+  const path = operations[name][1].replaceAll(/\{(\w+)\}/g, (_, key: string) =>
+    encodeURIComponent(String(params[key])),
+  );
+  const url = new URL(path, apiUrl);
+  for (const [key, value] of Object.entries(query)) {
+    for (const each of Array.isArray(value) ? value : [value])
+      if (each !== undefined && each !== "") url.searchParams.append(key, String(each));
+  }
+  return url;
+}
+
+export interface CallOptions {
+  readonly signal?: AbortSignal;
+  /** The token of the plan that somebody has seen. */
+  readonly planToken?: string | undefined;
+  /** Asks for the operation instead of its end. */
+  readonly later?: boolean;
+}
+
+/** @throws Unreachable where nothing answers. */
+async function send(url: URL, init: RequestInit): Promise<Response> {
+  try {
+    const answer = await fetch(url, { ...init, credentials: "same-origin" });
+    connected.value = true;
+    return answer;
+  } catch (error) {
+    if (init.signal?.aborted) throw error;
+    connected.value = false;
+    throw new Unreachable();
+  }
+}
+
+/**
+ * Calls an operation of the service in this session.
+ * @throws Refusal where the service refuses, Unreachable where it does not answer.
+ */
+export async function call<K extends Name>(name: K, input?: Input<K>, options: CallOptions = {}): Promise<Answer<K>> {
+  const parts: Parts = input ?? {};
+  const half = secret.get();
+  const answer = await send(addressOf(name, parts), {
+    method: operations[name][0],
+    headers: {
+      ...(half !== null && { "X-Steward-Session": half }),
+      ...(parts.body !== undefined && { "Content-Type": "application/json" }),
+      ...(options.planToken !== undefined && { "X-Plan-Token": options.planToken }),
+      ...(options.later && { Prefer: "respond-async" }),
+    },
+    ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),
+    ...(options.signal && { signal: options.signal }),
+  });
+  const body: unknown = await answer.json().catch(() => undefined);
+  if (answer.ok) return body as Answer<K>;
+  const refusal = new Refusal(answer.status, body);
+  if (answer.status === 401 && half !== null && half === secret.get()) endSession();
+  throw refusal;
+}
+
+/** Whether the service answers. */
+export async function ping(): Promise<boolean> {
+  try {
+    return (await send(new URL("../livez", consoleUrl), { cache: "no-store" })).ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Whether the service has another console than this one, since it was updated. */
+export async function isReplaced(): Promise<boolean> {
+  const page = await send(consoleUrl, { cache: "no-cache" });
+  const own = import.meta.url.slice(import.meta.url.lastIndexOf("/") + 1);
+  return page.ok && !(await page.text()).includes(own);
+}

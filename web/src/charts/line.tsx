@@ -1,0 +1,108 @@
+import type { JSX } from "preact";
+import { useEffect, useRef } from "preact/hooks";
+import uPlot from "uplot";
+import { theme } from "../shell.tsx";
+
+export interface Line {
+  readonly name: string;
+  readonly values: readonly (number | null)[];
+}
+
+export interface LineChartProps {
+  readonly title: string;
+  /** The latest value, in words. */
+  readonly now: string;
+  /** Seconds since the epoch. */
+  readonly times: readonly number[];
+  readonly lines: readonly [Line, Line?];
+  readonly format: (value: number) => string;
+  /** The least top of the scale. */
+  readonly top?: number;
+}
+
+const height = 110;
+const two = (value: number): string => String(value).padStart(2, "0");
+export const clock = (seconds: number): string => {
+  const at = new Date(seconds * 1000);
+  return `${two(at.getHours())}:${two(at.getMinutes())}`;
+};
+
+export const colour = (name: string): string =>
+  getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
+
+/** Axes in the colours of the theme. */
+export const axes = (format: (value: number) => string): uPlot.Axis[] => {
+  const look = {
+    stroke: colour("quiet"),
+    grid: { stroke: colour("grid"), width: 1 },
+    ticks: { show: false },
+    font: "11px system-ui",
+  };
+  return [
+    { ...look, space: 70, size: 22, values: (_, times) => times.map(clock) },
+    { ...look, space: 32, size: 44, values: (_, values) => values.map(format) },
+  ];
+};
+
+/** One or two lines over time, with what is known now beside the title. A gap in the values is a gap in the line. */
+export function LineChart(props: LineChartProps): JSX.Element {
+  const { title, now, times, lines, format, top = 1 } = props;
+  const box = useRef<HTMLDivElement>(null);
+  const chart = useRef<uPlot | undefined>(undefined);
+  const data = [
+    times,
+    ...lines.flatMap((line) => (line === undefined ? [] : [line.values])),
+  ] as unknown as uPlot.AlignedData;
+  useEffect(() => {
+    const element = box.current;
+    if (element === null) return undefined;
+    const series = lines.map((_, at) => ({
+      stroke: colour(`chart-${at + 1}`),
+      width: 1.5,
+      points: { show: false },
+      ...(at === 0 && { fill: colour("chart-fill") }),
+    }));
+    const made = new uPlot(
+      {
+        width: element.clientWidth,
+        height,
+        legend: { show: false },
+        cursor: { show: false },
+        axes: axes(format),
+        scales: { y: { range: (_, __, high) => [0, Math.max(top, high * 1.08)] } },
+        series: [{}, ...series],
+      },
+      data,
+      element,
+    );
+    chart.current = made;
+    const resize = new ResizeObserver(() => made.setSize({ width: element.clientWidth, height }));
+    resize.observe(element);
+    return () => {
+      resize.disconnect();
+      made.destroy();
+    };
+  }, [theme.value]);
+  useEffect(() => chart.current?.setData(data), [data]);
+  return (
+    <section class="card">
+      <div class="chart-head">
+        <h2>{title}</h2>
+        <strong>{now}</strong>
+      </div>
+      <div class="chart">
+        <div ref={box} role="img" aria-label={`${title}: ${now}`} />
+        <div class="legend">
+          {lines.map(
+            (line, at) =>
+              line !== undefined && (
+                <span key={line.name} style={{ "--key": `var(--chart-${at + 1})` }}>
+                  {line.name}
+                </span>
+              ),
+          )}
+        </div>
+      </div>
+    </section>
+  );
+}

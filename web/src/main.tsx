@@ -1,0 +1,12 @@
+import "./style/tokens.css";
+import "./style/base.css";
+import "./style/parts.css";
+import "./style/pages.css";
+import "uplot/dist/uPlot.min.css";
+import { render } from "preact";
+import { begin } from "./session.ts";
+import { Shell } from "./shell.tsx";
+
+const root = document.getElementById("app");
+if (root !== null) render(<Shell />, root);
+void begin();

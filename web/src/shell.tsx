@@ -1,0 +1,210 @@
+import { signal, useSignal } from "@preact/signals";
+import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import { connected, isReplaced, ping } from "./api/call.ts";
+import { useCall } from "./api/resource.ts";
+import { pages } from "./pages/index.ts";
+import { SignIn } from "./pages/sign-in.tsx";
+import { Link, page } from "./router.tsx";
+import { begin, identity, isElevated, notice, session, stage } from "./session.ts";
+import { texts as sessionTexts } from "./texts/session.ts";
+import { texts } from "./texts/shell.ts";
+import { ElevateDialog } from "./ui/elevate.tsx";
+import { local } from "./ui/format.ts";
+import { Icon } from "./ui/icons.tsx";
+import { Badge, Empty, Loading, Time } from "./ui/parts.tsx";
+
+/** Charts are painted anew when it changes. */
+export const theme = signal(
+  document.documentElement.dataset["theme"] === "dark" ? ("dark" as const) : ("light" as const),
+);
+
+function switchTheme(): void {
+  const next = theme.value === "dark" ? "light" : "dark";
+  localStorage.setItem("steward-theme", next);
+  document.documentElement.dataset["theme"] = next;
+  theme.value = next;
+}
+
+const tones = { healthy: "ok", degraded: "warn", unhealthy: "bad" } as const;
+
+function HostStatus(): JSX.Element {
+  const { data } = useCall("getHealth", {}, { every: 15_000 });
+  return (
+    <span class="host">
+      <span class="host-name">{identity.value?.host ?? location.host}</span>
+      {data !== undefined && <Badge tone={tones[data.status]}>{texts.status[data.status]}</Badge>}
+    </span>
+  );
+}
+
+/** What the session may do, and the way to more. */
+function AccessButton(): JSX.Element {
+  const isOpen = useSignal(false);
+  const own = session.value;
+  return (
+    <>
+      {isElevated.value ? (
+        <span class="access" title={sessionTexts.elevatedUntil(local(own?.elevation_ends_at ?? ""))}>
+          <Icon name="unlock" />
+          <span class="wide">{sessionTexts.elevated}</span>
+          <span class="wide quiet">
+            <Time at={own?.elevation_ends_at} />
+          </span>
+        </span>
+      ) : (
+        <button type="button" class="bar" title={sessionTexts.elevate} onClick={() => (isOpen.value = true)}>
+          <Icon name="lock" />
+          <span class="wide">{sessionTexts.limited}</span>
+          <span class="hidden">{sessionTexts.elevate}</span>
+        </button>
+      )}
+      {isOpen.value && <ElevateDialog onClose={() => (isOpen.value = false)} />}
+    </>
+  );
+}
+
+function TopBar({ onMenu }: { readonly onMenu: () => void }): JSX.Element {
+  const other = theme.value === "dark" ? "light" : "dark";
+  return (
+    <header class="top-bar">
+      <button type="button" class="bar menu-button" aria-label={texts.menu} onClick={onMenu}>
+        <Icon name="menu" />
+      </button>
+      <Link to="" class="brand">
+        <span class="mark">{"S"}</span>
+        <span class="wide">{texts.product}</span>
+      </Link>
+      <HostStatus />
+      <span class="spacer" />
+      <AccessButton />
+      <button type="button" class="bar" aria-label={texts.theme[other]} onClick={switchTheme}>
+        <Icon name={other === "dark" ? "moon" : "sun"} />
+      </button>
+    </header>
+  );
+}
+
+function Menu({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): JSX.Element {
+  const { data } = useCall("listChecks", {}, { every: 30_000 });
+  const findings = (data?.summary.failed ?? 0) + (data?.summary.warned ?? 0);
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: a link that is followed by the keyboard sends a click as well.
+    <nav class={isOpen ? "menu open" : "menu"} aria-label={texts.pages} onClick={onClose}>
+      <ul>
+        {pages.map(({ path, name, icon, group }, at) => (
+          <li key={path}>
+            {group !== undefined && pages[at - 1]?.group !== group && <span class="group">{texts.groups[group]}</span>}
+            <Link to={path} current={page.value === path}>
+              <Icon name={icon} />
+              {texts.pageNames[name]}
+              {name === "checks" && findings > 0 && <span class="count">{findings}</span>}
+            </Link>
+          </li>
+        ))}
+      </ul>
+    </nav>
+  );
+}
+
+const retryMs = 3000;
+
+/** Says that the service does not answer, tries it again, and offers its new console where it was updated. */
+function Connection(): JSX.Element | null {
+  const replaced = useSignal(false);
+  const wasLost = useSignal(false);
+  useEffect(() => {
+    if (connected.value) {
+      if (wasLost.value)
+        void isReplaced().then(
+          (is) => (replaced.value = is),
+          () => undefined,
+        );
+      return undefined;
+    }
+    wasLost.value = true;
+    const timer = setInterval(() => void ping(), retryMs);
+    return () => clearInterval(timer);
+  }, [connected.value]);
+  if (!connected.value)
+    return (
+      <div class="banner bad" role="alert">
+        {texts.lost}
+        <button type="button" onClick={() => void ping()}>
+          {texts.retryNow}
+        </button>
+      </div>
+    );
+  if (replaced.value)
+    return (
+      <div class="banner" role="status">
+        {texts.replaced}
+        <button type="button" onClick={() => location.reload()}>
+          {texts.reload}
+        </button>
+      </div>
+    );
+  return null;
+}
+
+function Content(): JSX.Element {
+  const found = pages.find(({ path }) => path === page.value);
+  if (found === undefined)
+    return (
+      <Empty icon="search">
+        {texts.notFound} <Link to="">{texts.toOverview}</Link>
+      </Empty>
+    );
+  const Shown = found.page;
+  return <Shown key={found.path} />;
+}
+
+function Frame(): JSX.Element {
+  const isOpen = useSignal(false);
+  return (
+    <div class="frame">
+      <a class="skip" href="#main">
+        {texts.skip}
+      </a>
+      <TopBar onMenu={() => (isOpen.value = !isOpen.value)} />
+      <Menu isOpen={isOpen.value} onClose={() => (isOpen.value = false)} />
+      <main id="main" tabIndex={-1}>
+        <Connection />
+        {notice.value !== "" && (
+          <p class="hint" role="status">
+            {notice.value}
+          </p>
+        )}
+        <Content />
+      </main>
+    </div>
+  );
+}
+
+/** The whole console, in each of the stages of a session. */
+export function Shell(): JSX.Element {
+  switch (stage.value) {
+    case "starting":
+      return (
+        <main class="sign-in">
+          <Loading rows={4} />
+        </main>
+      );
+    case "out":
+      return <SignIn />;
+    case "unreachable":
+      return (
+        <main class="sign-in">
+          <section class="card">
+            <h1>{sessionTexts.unreachable}</h1>
+            <p>{notice.value}</p>
+            <button type="button" onClick={() => void begin()}>
+              {sessionTexts.tryAgain}
+            </button>
+          </section>
+        </main>
+      );
+    case "in":
+      return <Frame />;
+  }
+}

@@ -1,0 +1,28 @@
+/** Signing in, administrative access, sessions and passkeys. */
+export const texts = {
+  title: "Sign in",
+  host: (name: string) => `to ${name}`,
+  how: "On the host, steward console prints an address that signs you in without a key. Or enter a key or a one-time code.",
+  credential: "Key or code",
+  signIn: "Sign in",
+  signInWithPasskey: "Sign in with a passkey",
+  signedOut: "Signed out.",
+  ended: "The session has ended. Sign in again.",
+  alreadySignedIn: "You are signed in already. To use the new address, sign out first and get another one.",
+  unreachable: "The service cannot be reached",
+  tryAgain: "Try again",
+  passkeyNeedsName: "Passkeys need a name in the address of this page, not an IP address.",
+  passkeyNeedsHttps: "Passkeys need HTTPS, or the name localhost.",
+  passkeyUnknown: "This browser does not support passkeys.",
+  passkeyThere: "This authenticator has a passkey of this key already.",
+  passkeyNotUsed: (why: string) => `The browser has not used a passkey: ${why}`,
+  elevateTitle: "Administrative access",
+  elevateHow:
+    "To change something, enter the key of this session again, or a one-time code of it (steward console). It lasts 15 minutes.",
+  elevate: "Get administrative access",
+  elevateWithPasskey: "Use a passkey",
+  limited: "Read only",
+  elevatedUntil: (time: string) => `Administrative access until ${time}`,
+  elevated: "Administrative",
+  signOut: "Sign out",
+} as const;

@@ -1,0 +1,244 @@
+import { useSignal } from "@preact/signals";
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect } from "preact/hooks";
+import type { Plan } from "#contract/operation.ts";
+import type { OperationEntry } from "#contract/operation-entry.ts";
+import { type Answer, call, type Input, type Name, Refusal } from "../api/call.ts";
+import { operations } from "../api/operations.generated.ts";
+import { refreshAll } from "../api/resource.ts";
+import { isElevated, mayDo } from "../session.ts";
+import { actionTexts as texts } from "../texts/shell.ts";
+import { CommandLines, commandOf } from "./commands.tsx";
+import { Dialog } from "./dialog.tsx";
+import { ElevateDialog } from "./elevate.tsx";
+import { bytes } from "./format.ts";
+import { OperationProgress } from "./operation.tsx";
+import { Facts, Loading, Problem } from "./parts.tsx";
+
+export interface ActionProps<K extends Name> {
+  readonly operation: K;
+  readonly input: Input<K>;
+  /** On the button: one or two words. */
+  readonly label: string;
+  /** Over the plan: what is done to what. */
+  readonly title: string;
+  /** The unit, package or the like that a narrowed key has to name. */
+  readonly resource?: string;
+  readonly primary?: boolean;
+  /** Reasons not to offer it now, for people. */
+  readonly disabled?: string | undefined;
+  /** The line of `steward` that does the same. */
+  readonly steward?: string;
+  /** Settings above the plan; when they change the input, it is planned again. */
+  readonly options?: ComponentChildren;
+  /** Long work: it is followed and not waited for. */
+  readonly later?: boolean;
+  readonly onDone?: (answer: Answer<K>) => void;
+}
+
+type Done = { readonly message?: string; readonly success?: boolean };
+
+const isPlan = (answer: unknown): answer is Plan => (answer as { dry_run?: boolean } | undefined)?.dry_run === true;
+const isOperation = (answer: unknown): answer is OperationEntry =>
+  typeof answer === "object" && answer !== null && "kind" in answer && "progress" in answer;
+const isApproval = (answer: unknown): answer is { id: string } =>
+  typeof answer === "object" && answer !== null && "proposer" in answer;
+
+const mostNamed = 12;
+function Names({ of }: { readonly of: readonly string[] }): JSX.Element {
+  const isAll = useSignal(false);
+  const named = isAll.value ? of : of.slice(0, mostNamed);
+  return (
+    <span class="names">
+      {named.map((each) => (
+        <code key={each}>{each}</code>
+      ))}
+      {named.length < of.length && (
+        <button type="button" class="plain" onClick={() => (isAll.value = true)}>
+          {texts.more(of.length - named.length)}
+        </button>
+      )}
+    </span>
+  );
+}
+
+/** A plan for people: what would be done, to what, and what it costs. */
+export function PlanView({ plan }: { readonly plan: Plan }): JSX.Element {
+  const { steps, units, packages, bytes: download, reason, rollback_lacks: lacks } = plan;
+  return (
+    <div class="plan">
+      {steps.length > 0 ? (
+        <>
+          <h3>{texts.steps}</h3>
+          <ol>
+            {steps.map((step) => (
+              <li key={step}>{step}</li>
+            ))}
+          </ol>
+        </>
+      ) : (
+        <p>{texts.nothing}</p>
+      )}
+      {reason !== undefined && <p class="quiet">{reason}</p>}
+      <Facts
+        of={{
+          [texts.units]: units.length > 0 ? <Names of={units} /> : undefined,
+          [texts.packages]: packages.length > 0 ? <Names of={packages} /> : undefined,
+          [texts.download]: download > 0 ? bytes(download) : undefined,
+          [texts.frees]: plan.frees_bytes === undefined ? undefined : bytes(plan.frees_bytes),
+        }}
+      />
+      {plan.requires_reboot && <p class="hint warn">{texts.reboot}</p>}
+      {plan.rollback === "partial" && <p class="hint warn">{texts.partial((lacks ?? []).join(", "))}</p>}
+      {plan.outside_window !== undefined && <p class="hint warn">{plan.outside_window.message}</p>}
+      {plan.needs_approval !== undefined && (
+        <p class="hint">{`${texts.proposes(plan.needs_approval.approvers)} ${plan.needs_approval.message}`}</p>
+      )}
+      {plan.risk === "risky" && <p class="hint warn">{texts.risky}</p>}
+    </div>
+  );
+}
+
+type Stage =
+  | { readonly is: "planning" }
+  | { readonly is: "planned"; readonly plan: Plan; readonly isChanged: boolean }
+  | { readonly is: "running" }
+  | { readonly is: "done"; readonly answer: unknown }
+  | { readonly is: "failed"; readonly error: Error };
+
+function useAction<K extends Name>({ operation, input, later = false, onDone }: ActionProps<K>) {
+  const stage = useSignal<Stage>({ is: "planning" });
+  const plan = async (signal?: AbortSignal): Promise<void> => {
+    stage.value = { is: "planning" };
+    try {
+      const asked = { ...input, query: { ...(input as { query?: object }).query, dry_run: true } } as Input<K>;
+      const answer = await call(operation, asked, signal && { signal });
+      if (!isPlan(answer)) throw new Error("the service answered a dry run with something else than a plan");
+      stage.value = { is: "planned", plan: answer, isChanged: false };
+    } catch (error) {
+      if (!signal?.aborted) stage.value = { is: "failed", error: error as Error };
+    }
+  };
+  const run = async ({ plan_token: planToken }: Plan): Promise<void> => {
+    stage.value = { is: "running" };
+    try {
+      const answer = await call(operation, input, { planToken, later });
+      stage.value = { is: "done", answer };
+      refreshAll();
+      onDone?.(answer);
+    } catch (error) {
+      const changed = error instanceof Refusal ? error.details["plan"] : undefined;
+      if (isPlan(changed)) stage.value = { is: "planned", plan: changed, isChanged: true };
+      else stage.value = { is: "failed", error: error as Error };
+    }
+  };
+  return { stage, plan, run };
+}
+
+function Outcome({ answer }: { readonly answer: unknown }): JSX.Element {
+  if (isOperation(answer)) return <OperationProgress id={answer.id} />;
+  if (isApproval(answer)) return <p class="hint">{texts.waits}</p>;
+  const { message, success } = answer as Done;
+  return (
+    <p class={success === false ? "hint bad" : "hint ok"} role="status">
+      {message ?? texts.done}
+    </p>
+  );
+}
+
+/** The plan of a call, and the button that carries it out. */
+export function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose: () => void }): JSX.Element {
+  const { operation, input, label, title, steward, options, onClose } = props;
+  const isRead = useSignal(false);
+  const { stage, plan, run } = useAction(props);
+  const key = JSON.stringify(input);
+  useEffect(() => {
+    const stop = new AbortController();
+    void plan(stop.signal);
+    return () => stop.abort();
+  }, [key]);
+  const now = stage.value;
+  const isRisky = now.is === "planned" && now.plan.risk === "risky";
+  const hasSteps = now.is === "planned" && now.plan.steps.length > 0;
+  return (
+    <Dialog title={title} onClose={onClose}>
+      {options !== undefined && now.is !== "done" && now.is !== "running" && <div class="options">{options}</div>}
+      {now.is === "planning" && (
+        <>
+          <p class="quiet">{texts.asking}</p>
+          <Loading rows={3} />
+        </>
+      )}
+      {now.is === "planned" && (
+        <>
+          {now.isChanged && <p class="hint warn">{texts.changed}</p>}
+          <PlanView plan={now.plan} />
+          {isRisky && (
+            <label class="check">
+              <input type="checkbox" checked={isRead.value} onChange={() => (isRead.value = !isRead.value)} />
+              {texts.confirm}
+            </label>
+          )}
+          <details class="more">
+            <summary>{"API"}</summary>
+            <CommandLines of={[commandOf(operation, input, steward)]} />
+          </details>
+        </>
+      )}
+      {now.is === "running" && (
+        <p class="hint" role="status">
+          {texts.running}
+        </p>
+      )}
+      {now.is === "done" && <Outcome answer={now.answer} />}
+      {now.is === "failed" && <Problem error={now.error} onRetry={() => void plan()} />}
+      <footer>
+        <button type="button" onClick={onClose}>
+          {now.is === "done" ? texts.close : texts.cancel}
+        </button>
+        {hasSteps && (
+          <button
+            type="button"
+            class={operations[operation][3] === "danger" ? "primary danger" : "primary"}
+            disabled={isRisky && !isRead.value}
+            onClick={() => void run(now.plan)}
+          >
+            {label}
+          </button>
+        )}
+      </footer>
+    </Dialog>
+  );
+}
+
+/**
+ * A button whose click shows first what would be done. Without administrative access that is asked for; what the key may not do is
+ * there, disabled, and names the scope.
+ */
+export function ActionButton<K extends Name>(props: ActionProps<K>): JSX.Element {
+  const { operation, label, resource, primary = false, disabled } = props;
+  const step = useSignal<"none" | "elevate" | "plan">("none");
+  const scope = operations[operation][2];
+  const lacks = mayDo(scope, resource) === "lacks" ? texts.missingScope(scope) : disabled;
+  const close = (): void => {
+    step.value = "none";
+  };
+  return (
+    <>
+      <button
+        type="button"
+        class={primary ? "primary" : undefined}
+        aria-disabled={lacks !== undefined}
+        title={lacks}
+        onClick={() => {
+          if (lacks === undefined) step.value = isElevated.value ? "plan" : "elevate";
+        }}
+      >
+        {label}
+        {lacks !== undefined && <span class="hidden">{` (${lacks})`}</span>}
+      </button>
+      {step.value === "elevate" && <ElevateDialog onClose={close} onElevated={() => (step.value = "plan")} />}
+      {step.value === "plan" && <ActionDialog {...props} onClose={close} />}
+    </>
+  );
+}
