@@ -100,6 +100,20 @@ it("restart needs through root are cached until packages change", async () => {
   expect(asked.map(([name]) => name)).toEqual(["packages.restart_needs", "packages.refresh", "packages.restart_needs"]);
 });
 
+it("restart needs through root are not lost for others with a client that goes away", async () => {
+  const request = ((_task: string, _input: object, signal: AbortSignal) =>
+    new Promise<unknown>((resolve, reject) => {
+      signal.addEventListener("abort", () => reject(signal.reason as Error));
+      setImmediate(resolve, { requiresReboot: true, units: [] });
+    })) as unknown as RequestRoot;
+  const manager = managerThroughRoot(createFakePackageManager(), request, createFakeClock());
+  const first = new AbortController();
+  const [gone, other] = [manager.restartNeeds(first.signal), manager.restartNeeds(never)];
+  first.abort(new Error("the client has gone"));
+  await expect(gone).rejects.toThrow("the client has gone");
+  expect(await other).toMatchObject({ requiresReboot: true });
+});
+
 it("process I/O through root is cached for seconds, and partial without root", async () => {
   const clock = createFakeClock();
   const processes = createFakeProcesses([

@@ -17,6 +17,7 @@ import type {
 } from "#domain/ports/units.ts";
 import { unconfirmed } from "#domain/ports/units.ts";
 import type { Clock } from "#kernel/clock.ts";
+import { createSharedRun } from "#kernel/shared-run.ts";
 import { defined } from "#kernel/values.ts";
 import type { RequestRoot, RootSide } from "./request.ts";
 import { fileSystemCheckIds, rootCheckIds, separateRootCheckIds } from "./tasks.ts";
@@ -198,11 +199,15 @@ export function managerThroughRoot(
   clock: Pick<Clock, "monotonicMs">,
 ): PackageManager {
   type Needs = Awaited<ReturnType<PackageManager["restartNeeds"]>>;
-  let known: { readonly atMs: number; readonly needs: Promise<Needs> } | undefined;
+  // Shared, but not so that all fail with the one who has asked first and has gone.
+  const askNeeds = createSharedRun((signal) => request("packages.restart_needs", {}, signal));
+  let known: { readonly atMs: number; readonly needs: Needs } | undefined;
+  let refreshes = 0;
   return {
     ...manager,
     refresh: async (_progress, signal) => {
       await request("packages.refresh", {}, signal);
+      refreshes += 1;
       known = undefined;
     },
     ...(manager.setHolds && {
@@ -225,16 +230,13 @@ export function managerThroughRoot(
     ...(manager.isImageBased === true && {
       release: async (signal: AbortSignal) => (await request("packages.release", {}, signal)).release,
     }),
-    restartNeeds(signal) {
+    async restartNeeds(signal) {
       const atMs = clock.monotonicMs();
-      if (known === undefined || atMs - known.atMs > needsAgeMs) {
-        const current = { atMs, needs: request("packages.restart_needs", {}, signal) };
-        known = current;
-        current.needs.catch(() => {
-          if (known === current) known = undefined;
-        });
-      }
-      return known.needs;
+      if (known !== undefined && atMs - known.atMs <= needsAgeMs) return known.needs;
+      const before = refreshes;
+      const needs = await askNeeds(signal);
+      if (before === refreshes) known = { atMs, needs };
+      return needs;
     },
   };
 }

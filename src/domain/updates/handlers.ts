@@ -14,6 +14,7 @@ import {
 import type { FileState, HostUpdates, SnapshotBackend } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
+import { createSharedRun } from "#kernel/shared-run.ts";
 import { defined } from "#kernel/values.ts";
 import type { ApplyInput, TransactionInput } from "./apply-steps.ts";
 import { changeTexts, doingOf, planFor } from "./change-plan.ts";
@@ -23,7 +24,6 @@ import { requireReboot } from "./reboot.ts";
 import { notRefreshed, refusedAsInvalid } from "./refusals.ts";
 import { returnTexts } from "./rollback.ts";
 import { requireRoom } from "./room.ts";
-import { createSharedRun } from "./shared-run.ts";
 import { isSnapshotId, toSnapshot, wayBack } from "./snapshot.ts";
 import { findStale, restartText, type StaleHost } from "./stale.ts";
 import { requireSnapshot, type UpdateKind, type UpdateWork } from "./verbs.ts";
