@@ -1,4 +1,4 @@
-import { type Signal, signal, useSignal } from "@preact/signals";
+import { type Signal, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { type Answer, call, connected, type Input, type Name } from "./call.ts";
 
@@ -45,31 +45,83 @@ function whenAttended(work: () => void, signal: AbortSignal): void {
   for (const kind of inputs) addEventListener(kind, again, { ...options, passive: true });
 }
 
-const mostKept = 40;
-/** Answers by what was asked: a page that is opened again shows the last one while it asks. */
-const kept = new Map<string, Signal<State<unknown>>>();
+/** One question, for all parts of the page that ask it. */
+interface Asked<T> {
+  readonly state: Signal<State<T>>;
+  /** How often each of those who show it wants it anew, in milliseconds. */
+  readonly users: Map<symbol, number>;
+  /** Of the last question: see {@link epoch}. */
+  epoch: number;
+  answeredAt: number;
+  /** Ends the question that runs, or the wait for the next one. */
+  stop: AbortController;
+  isRunning: boolean;
+}
 
-function stateOf(key: string): Signal<State<unknown>> {
-  const found = kept.get(key) ?? signal<State<unknown>>({ data: undefined, error: undefined, loading: true });
-  kept.delete(key);
-  kept.set(key, found);
-  for (const [oldest] of kept) {
-    if (kept.size <= mostKept) break;
-    kept.delete(oldest);
+/** Counts the moments from which what is known may be old: a change that was made here, a connection that is back. */
+const epoch = signal(0);
+export const refreshAll = (): void => {
+  epoch.value += 1;
+};
+connected.subscribe((isConnected) => {
+  if (isConnected) epoch.value = epoch.peek() + 1;
+});
+
+const mostKept = 40;
+/** By what was asked: a page that is opened again shows the last answer while it asks. */
+const all = new Map<string, Asked<unknown>>();
+const noState: State<unknown> = { data: undefined, error: undefined, loading: true };
+const fresh = <T>(): Asked<T> => ({
+  state: signal(noState as State<T>),
+  users: new Map(),
+  epoch: 0,
+  answeredAt: 0,
+  stop: new AbortController(),
+  isRunning: false,
+});
+
+function askedOf<T>(key: string): Asked<T> {
+  const found = (all.get(key) ?? fresh<unknown>()) as Asked<T>;
+  all.delete(key);
+  all.set(key, found as Asked<unknown>);
+  for (const [oldest, { users }] of all) {
+    if (all.size <= mostKept) break;
+    if (users.size === 0) all.delete(oldest);
   }
   return found;
 }
 
-/** Counts changes that somebody has made here: what is shown is asked for again. */
-const changes = signal(0);
-export const refreshAll = (): void => {
-  changes.value += 1;
-};
+async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Input<K> | undefined): Promise<void> {
+  const { state, users } = asked;
+  asked.stop.abort();
+  asked.stop = new AbortController();
+  const { signal: ended } = asked.stop;
+  asked.isRunning = true;
+  asked.epoch = epoch.peek();
+  if (!state.peek().loading) state.value = { ...state.peek(), loading: true };
+  try {
+    const data = await call(name, input, { signal: ended });
+    state.value = { data, error: undefined, loading: false };
+  } catch (error) {
+    if (ended.aborted) return;
+    state.value = { data: state.peek().data, error: error as Error, loading: false };
+  }
+  if (ended.aborted) return;
+  asked.isRunning = false;
+  asked.answeredAt = Date.now();
+  const every = Math.min(...users.values());
+  if (every === Number.POSITIVE_INFINITY) return;
+  const timer = setTimeout(() => whenAttended(() => void ask(asked, name, input), ended), every);
+  ended.addEventListener("abort", () => clearTimeout(timer), { once: true });
+}
 
-export const forgetAll = (): void => kept.clear();
+export const forgetAll = (): void => all.clear();
+
+/** What was answered a moment ago is not asked for again by another part of the page. */
+const freshMs = 1000;
 
 /**
- * The answer to a call that reads, kept while the page is open.
+ * The answer to a call that reads, kept while the page is open, and asked for once for all who show it.
  * @param options.every asks again after so many milliseconds, while somebody looks at the page.
  * @param options.skip asks nothing.
  */
@@ -78,39 +130,21 @@ export function useCall<K extends Name>(
   input?: Input<K>,
   options: { readonly every?: number; readonly skip?: boolean } = {},
 ): Resource<Answer<K>> {
-  const { every, skip = false } = options;
+  const { every = Number.POSITIVE_INFINITY, skip = false } = options;
   const key = `${name} ${JSON.stringify(input ?? {})}`;
-  const state = stateOf(key) as Signal<State<Answer<K>>>;
-  const asked = useSignal(0);
-  const again = asked.value + changes.value + (connected.value ? 0.5 : 0);
-
+  const asked = askedOf<Answer<K>>(key);
   useEffect(() => {
     if (skip) return undefined;
-    const stop = new AbortController();
-    let timer: ReturnType<typeof setTimeout> | undefined;
-    const ask = async (): Promise<void> => {
-      if (!state.peek().loading) state.value = { ...state.peek(), loading: true };
-      try {
-        const data = await call(name, input, { signal: stop.signal });
-        state.value = { data, error: undefined, loading: false };
-      } catch (error) {
-        if (stop.signal.aborted) return;
-        state.value = { data: state.peek().data, error: error as Error, loading: false };
-      }
-      if (every === undefined || stop.signal.aborted) return;
-      timer = setTimeout(() => whenAttended(() => void ask(), stop.signal), every);
-    };
-    void ask();
+    const user = Symbol(key);
+    asked.users.set(user, every);
+    const isOld = asked.epoch !== epoch.peek() || Date.now() - asked.answeredAt > freshMs;
+    if (isOld && !(asked.isRunning && asked.epoch === epoch.peek())) void ask(asked, name, input);
     return () => {
-      stop.abort();
-      clearTimeout(timer);
+      asked.users.delete(user);
+      if (asked.users.size > 0) return;
+      asked.stop.abort();
+      asked.isRunning = false;
     };
-  }, [key, again, every, skip]);
-
-  return {
-    ...state.value,
-    refresh: () => {
-      asked.value += 1;
-    },
-  };
+  }, [key, epoch.value, every, skip]);
+  return { ...asked.state.value, refresh: () => void ask(asked, name, input) };
 }

@@ -1,57 +1,49 @@
 import type { JSX } from "preact";
 import type { HealthCheckResult } from "#contract/checks.ts";
 import { useCall } from "../api/resource.ts";
+import { Link } from "../router.tsx";
 import { texts } from "../texts/overview.ts";
+import { ActionButton } from "../ui/action.tsx";
 import { commandOf } from "../ui/commands.tsx";
 import { Icon } from "../ui/icons.tsx";
 import { Page } from "../ui/page.tsx";
-import { Loaded, Time } from "../ui/parts.tsx";
+import { Badge, Card, Lines, Loaded, Meter, NotShown, Problem, Time, type Tone } from "../ui/parts.tsx";
+import { Table } from "../ui/table.tsx";
+import { Recent } from "./recent.tsx";
 
 const rank = { fail: 2, warn: 1, pass: 0, skip: 0 } as const;
+const tones = { fail: "bad", warn: "warn", pass: "ok", skip: "idle" } as const satisfies Record<string, Tone>;
+const seldom = { every: 60_000 } as const;
 
 const findingsOf = (results: readonly HealthCheckResult[]): readonly HealthCheckResult[] =>
-  results.filter(({ status }) => rank[status] > 0).toSorted((one, other) => rank[other.status] - rank[one.status]);
+  results
+    .filter(({ status }) => rank[status] > 0)
+    .toSorted((one, other) => rank[other.status] - rank[one.status] || one.name.localeCompare(other.name));
 
+/** One sentence that says how the host is, and about what host. */
 function Verdict(): JSX.Element {
   const checks = useCall("listChecks", {}, { every: 30_000 });
-  const info = useCall("getSystemInfo", {}, { every: 60_000 });
-  const reboot = useCall("getReboot");
+  const info = useCall("getSystemInfo", {}, seldom);
   return (
     <Loaded of={checks} rows={2}>
       {({ summary, results }) => {
         const findings = findingsOf(results);
         const tone = summary.failed > 0 ? "bad" : summary.warned > 0 ? "warn" : "ok";
-        const about = info.data;
+        const { os, cpu } = info.data ?? {};
+        const about = [
+          texts.passed(summary.passed, summary.total - summary.skipped),
+          os && `${os.name} ${os.version}`,
+          os && texts.kernel(os.kernel),
+          cpu && texts.threads(cpu.threads),
+        ];
         return (
-          <section class={`card verdict ${tone}`}>
+          <section class={`card verdict ${tone}`} aria-label={texts.verdictLabel}>
             <Icon name={tone === "ok" ? "ok" : "warning"} />
             <div>
-              <h2 class="sentence">
-                {findings.length === 0
-                  ? texts.allWell
-                  : texts.verdict(
-                      summary.failed,
-                      summary.warned,
-                      findings.slice(0, 3).map(({ name }) => name),
-                    )}
-              </h2>
-              <p class="quiet">
-                {[
-                  texts.passed(summary.passed, summary.total - summary.skipped),
-                  ...(about === undefined
-                    ? []
-                    : [
-                        `${about.os.name} ${about.os.version}`,
-                        texts.kernel(about.os.kernel),
-                        texts.threads(about.cpu.threads),
-                      ]),
-                ].join(" · ")}
+              <p class="sentence">
+                {findings.length === 0 ? texts.allWell : texts.verdict(summary.failed, summary.warned, findings)}
               </p>
-              {reboot.data?.scheduled_at != null && (
-                <p class="quiet">
-                  {texts.rebootAt} <Time at={reboot.data.scheduled_at} />
-                </p>
-              )}
+              <p class="quiet">{about.filter(Boolean).join(" · ")}</p>
             </div>
           </section>
         );
@@ -59,11 +51,176 @@ function Verdict(): JSX.Element {
     </Loaded>
   );
 }
-export const OverviewPage = (): JSX.Element => (
-  <Page
-    title={texts.title}
-    commands={[commandOf("listChecks", {}, "steward doctor"), commandOf("getHealth", {}, "steward status")]}
-  >
-    <Verdict />
-  </Page>
-);
+
+function Findings(): JSX.Element | null {
+  const { data } = useCall("listChecks", {}, { every: 30_000 });
+  const findings = findingsOf(data?.results ?? []);
+  if (findings.length === 0) return null;
+  return (
+    <Card title={texts.findings} aside={<span class="quiet">{texts.findingCount(data?.summary)}</span>}>
+      <Table
+        label={texts.findings}
+        rows={findings}
+        keyOf={({ check_id }) => check_id}
+        columns={[
+          {
+            id: "name",
+            title: texts.check,
+            cell: ({ check_id: id, name, status }) => (
+              <span class="with-badge">
+                <Badge tone={tones[status]}>{texts.statuses[status]}</Badge>
+                <Link to="checks" query={{ check: id }}>
+                  {name}
+                </Link>
+              </span>
+            ),
+          },
+          { id: "message", title: texts.finding, narrow: "below", cell: ({ message }) => message },
+          { id: "since", title: texts.since, narrow: "hide", cell: ({ since }) => <Time at={since} /> },
+          {
+            id: "fix",
+            title: "",
+            align: "end",
+            cell: ({ check_id: id, name, fixable, fix_id: fix }) =>
+              fixable && fix !== undefined ? (
+                <ActionButton
+                  operation="fixCheck"
+                  input={{ params: { check_id: id }, body: { confirm: true } }}
+                  label={texts.fix}
+                  title={texts.fixTitle(name)}
+                  resource={fix}
+                  steward={`steward doctor ${id} --fix`}
+                />
+              ) : (
+                <span class="quiet">{texts.noFix}</span>
+              ),
+          },
+        ]}
+      />
+    </Card>
+  );
+}
+
+function Running(): JSX.Element | null {
+  const { data } = useCall("listOperations", { query: { limit: 20 } }, { every: 5000 });
+  const running = (data?.operations ?? []).filter(({ status }) => status === "queued" || status === "running");
+  if (running.length === 0) return null;
+  return (
+    <Card title={texts.running}>
+      <ul class="lines">
+        {running.map(({ id, kind, progress }) => (
+          <li key={id}>
+            <span class="grow">
+              <Link to="operations" query={{ id }}>
+                {kind}
+              </Link>{" "}
+              <span class="quiet">{progress.step}</span>
+            </span>
+            <Meter value={progress.percent} label={kind} />
+          </li>
+        ))}
+      </ul>
+    </Card>
+  );
+}
+
+function Due(): JSX.Element {
+  const updates = useCall("checkUpdates", {}, { every: 300_000 });
+  const reboot = useCall("getReboot", {}, seldom);
+  return (
+    <Card title={texts.due} aside={<Link to="updates">{texts.toUpdates}</Link>}>
+      <Loaded of={updates}>
+        {({ packages, not_shown: missing }) => (
+          <>
+            <NotShown list={missing} />
+            <ul class="lines">
+              <li>
+                <span class="grow">{texts.updates(packages.total, packages.security)}</span>
+                {packages.security > 0 && <Badge tone="warn">{texts.security}</Badge>}
+              </li>
+              {reboot.data?.scheduled_at != null && (
+                <li>
+                  <span class="grow">{texts.rebootAt}</span>
+                  <Time at={reboot.data.scheduled_at} />
+                </li>
+              )}
+            </ul>
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function FailedUnits(): JSX.Element {
+  const failed = useCall("listServices", { query: { status: "failed" } }, { every: 15_000 });
+  return (
+    <Card title={texts.failedUnits}>
+      <Loaded of={failed}>
+        {({ services, not_shown: missing }) => (
+          <>
+            <NotShown list={missing} />
+            <Lines
+              empty={missing === undefined ? texts.noFailedUnits : texts.unknown}
+              of={services.map(({ name, since }) => ({
+                key: name,
+                text: (
+                  <Link to="services" query={{ unit: name }}>
+                    {name}
+                  </Link>
+                ),
+                aside: <Time at={since} />,
+              }))}
+            />
+          </>
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+function SignedIn(): JSX.Element {
+  const logins = useCall("listLogins", { query: { limit: 5 } }, seldom);
+  return (
+    <Card title={texts.signedIn} aside={<Link to="users">{texts.toUsers}</Link>}>
+      <Loaded of={logins}>
+        {({ sessions }) => (
+          <Lines
+            empty={sessions === null ? texts.unknown : texts.nobody}
+            of={(sessions ?? []).map(({ id, user, remote_host: from, since, service }) => ({
+              key: id,
+              text: texts.session(user, from, service),
+              aside: <Time at={since} />,
+            }))}
+          />
+        )}
+      </Loaded>
+    </Card>
+  );
+}
+
+/** What an administrator sees first. */
+export function OverviewPage(): JSX.Element {
+  const { error } = useCall("getSystemInfo", {}, seldom);
+  return (
+    <Page
+      title={texts.title}
+      commands={[
+        commandOf("listChecks", {}, "steward doctor"),
+        commandOf("getHealth", {}, "steward status"),
+        commandOf("checkUpdates", {}, "steward updates check"),
+      ]}
+    >
+      {error !== undefined && <Problem error={error} />}
+      <Verdict />
+      <Findings />
+      <Running />
+      <div class="columns">
+        <Due />
+        <FailedUnits />
+        <SignedIn />
+        <Recent />
+      </div>
+    </Page>
+  );
+}

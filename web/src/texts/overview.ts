@@ -1,16 +1,67 @@
-const checks = (count: number, verb: string): string =>
-  `${count} ${count === 1 ? "check" : "checks"} ${count === 1 ? `${verb}s` : verb}`;
+const verb = (count: number, word: string): string => `${count} ${count === 1 ? `check ${word}s` : `checks ${word}`}`;
+const listed = 3;
+const actions: Readonly<Record<string, string>> = {
+  install: "installed",
+  upgrade: "updated",
+  downgrade: "downgraded",
+  reinstall: "reinstalled",
+  remove: "removed",
+  purge: "purged",
+};
 
 export const texts = {
   title: "Overview",
+  verdictLabel: "State of the host",
   allWell: "All is well: no check fails or warns.",
-  verdict: (failed: number, warned: number, names: readonly string[]) => {
-    const parts = [...(failed > 0 ? [checks(failed, "fail")] : []), ...(warned > 0 ? [checks(warned, "warn")] : [])];
-    const more = failed + warned > names.length ? " and others" : "";
-    return `${parts.join(" and ")}: ${names.join(", ")}${more}.`;
+  verdict: (failed: number, warned: number, findings: readonly { readonly name: string }[]) => {
+    const parts = [...(failed > 0 ? [verb(failed, "fail")] : []), ...(warned > 0 ? [verb(warned, "warn")] : [])];
+    const names = findings.slice(0, listed).map(({ name }) => name);
+    return `${parts.join(" and ")}: ${names.join(", ")}${findings.length > listed ? " and others" : ""}.`;
   },
   passed: (passed: number, total: number) => `${passed} of ${total} checks pass`,
   kernel: (release: string) => `kernel ${release}`,
   threads: (count: number) => `${count} ${count === 1 ? "processor" : "processors"}`,
-  rebootAt: "Reboot scheduled:",
+  findings: "Findings",
+  findingCount: (summary: { readonly failed: number; readonly warned: number } | undefined) =>
+    summary === undefined ? "" : `${summary.failed} fail, ${summary.warned} warn`,
+  check: "Check",
+  finding: "What was found",
+  since: "Since",
+  statuses: { fail: "Fails", warn: "Warns", pass: "Passes", skip: "Skipped" },
+  fix: "Fix …",
+  fixTitle: (name: string) => `Fix: ${name}`,
+  noFix: "no fix",
+  running: "Running now",
+  due: "Due",
+  toUpdates: "Updates",
+  updates: (total: number, security: number) =>
+    total === 0
+      ? "No updates are pending."
+      : `${total} ${total === 1 ? "update" : "updates"}, ${security === 0 ? "none" : security} of them for security`,
+  security: "security",
+  rebootAt: "The host reboots",
+  failedUnits: "Failed services",
+  noFailedUnits: "No service has failed.",
+  unknown: "It is not known.",
+  signedIn: "Signed in",
+  toUsers: "Users",
+  nobody: "Nobody is signed in to the host.",
+  session: (user: string, from: string, service: string) => `${user} ${from === "" ? `by ${service}` : `from ${from}`}`,
+  recent: "Changed lately",
+  noChanges: "Nothing has changed.",
+  change: (operation: string, target: string, key: string | null) => {
+    const words = operation.replaceAll(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+    return `${words}${target === "" ? "" : `: ${target}`}${key === null ? "" : ` (${key})`}`;
+  },
+  transaction: (
+    packages: readonly { readonly name: string; readonly action: string; readonly automatic: boolean | null }[],
+    command: string | null,
+  ) => {
+    const [first] = packages.filter(({ automatic }) => automatic !== true);
+    const named = first ?? packages[0];
+    if (named === undefined) return command ?? "packages";
+    const others = packages.length - 1;
+    const more = others > 0 ? ` and ${others} ${others === 1 ? "other" : "others"}` : "";
+    return `${named.name}${more} ${actions[named.action] ?? named.action}`;
+  },
 } as const;

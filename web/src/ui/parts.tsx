@@ -155,3 +155,24 @@ export const Meter = ({
     <span style={{ width: `${Math.min(100, Math.max(0, value))}%` }} />
   </span>
 );
+
+interface Line {
+  readonly key: string;
+  readonly text: ComponentChildren;
+  readonly aside?: ComponentChildren;
+}
+
+/** A line for each of a few things. */
+export const Lines = ({ of, empty }: { readonly of: readonly Line[]; readonly empty: string }): JSX.Element =>
+  of.length === 0 ? (
+    <Empty>{empty}</Empty>
+  ) : (
+    <ul class="lines">
+      {of.map(({ key, text, aside }) => (
+        <li key={key}>
+          <span class="grow">{text}</span>
+          <span class="quiet">{aside}</span>
+        </li>
+      ))}
+    </ul>
+  );
