@@ -16,6 +16,7 @@ const driverSources = drivers.map((name) => `test/host/support/${name}.ts`);
 const sources = [
   ...driverSources,
   "src",
+  "web",
   "deploy/observability",
   "deploy/debian/main.js",
   "scripts/package",

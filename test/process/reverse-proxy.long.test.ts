@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createClient } from "#client/index.ts";
 import { addAuthenticator, registerOnPage, signInByPasskey } from "../security/support/passkeys.ts";
-import { signInAt } from "../security/support/sign-in.ts";
+import { signedIn, signInAt } from "../security/support/sign-in.ts";
 import { type CertificateFiles, makePair } from "./support/certificates.ts";
 import { launchChromium } from "./support/chromium.ts";
 import { type ModelServer, startModelServer } from "./support/model-server.ts";
@@ -254,7 +254,7 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])("behind %s", (na
           await signInAt(page, `${origin}/web1`, service("/web1").adminKey);
           await registerOnPage(page, service("/web1").adminKey, "laptop");
           await signInByPasskey(page);
-          await page.getByRole("heading", { name: "Signed in" }).waitFor();
+          await signedIn(page);
           await page.goto(`${origin}/web2/console/`);
           await page.getByRole("button", { name: "Sign in with a passkey" }).click();
           await page.getByText("it is not known here, or was removed").waitFor();

@@ -51,7 +51,7 @@ describe("sessions of a service", () => {
     const page = await fetch(`${first.url}/console/`);
     expect([page.status, page.headers.get("cache-control"), page.headers.get("content-security-policy")]).toEqual([
       200,
-      "no-store",
+      "no-cache",
       expect.stringContaining("frame-ancestors 'none'"),
     ]);
     const halves = await signIn(first, code);

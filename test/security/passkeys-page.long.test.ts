@@ -7,7 +7,7 @@ import { createWorkspace } from "../process/support/workspace.ts";
 import { hasBrowser } from "../process/support/ws-browser.ts";
 import { type OpenServer, startOpenServer } from "./support/open-server.ts";
 import { addAuthenticator, registerOnPage, signInByPasskey } from "./support/passkeys.ts";
-import { askInPage, signInAt } from "./support/sign-in.ts";
+import { askInPage, signedIn, signInAt } from "./support/sign-in.ts";
 
 const workspace = createWorkspace();
 let service: RunningService;
@@ -41,7 +41,8 @@ describe.runIf(hasBrowser())("passkeys on the page to sign in", () => {
   });
 
   const button = (name: string) => page.getByRole("button", { name, exact: true });
-  const signedIn = () => page.getByRole("heading", { name: "Signed in" }).waitFor();
+
+  const passkeys = () => page.getByRole("region", { name: "Passkeys" });
 
   async function register(name: string): Promise<void> {
     await signInAt(page, own(), service.adminKey);
@@ -52,18 +53,19 @@ describe.runIf(hasBrowser())("passkeys on the page to sign in", () => {
   it("sign in and elevate without the key, from when they are registered until they are removed", async () => {
     await addAuthenticator(page);
     await register("<b>laptop</b>");
-    expect(await page.locator("#passkeys tr td").first().textContent()).toBe("<b>laptop</b>");
+    expect(await passkeys().locator("td").first().textContent()).toBe("<b>laptop</b>");
     await signInByPasskey(page);
-    await signedIn();
+    await signedIn(page);
     expect(await askInPage(page, "/auth/keys?dry_run=true", "POST")).toBe(403);
-    await button("Get it with a passkey").click();
+    await button("Get administrative access").click();
+    await button("Use a passkey").click();
     await page.getByText("may change something until").first().waitFor();
     await page.getByLabel("Name of a new passkey").fill("again");
     await button("Register a passkey").click();
     await page.getByText("This authenticator has a passkey of this key already.").waitFor();
     await button("Remove the passkey <b>laptop</b>").click();
     await page.getByText("The passkey <b>laptop</b> was removed.").waitFor();
-    expect(await page.locator("#passkeys tr").count()).toBe(0);
+    await passkeys().waitFor({ state: "detached" });
     await signInByPasskey(page);
     await page.getByText("it is not known here, or was removed").waitFor();
     const texts = service.lines().map((line) => JSON.stringify(line));

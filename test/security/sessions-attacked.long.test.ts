@@ -7,7 +7,7 @@ import { until } from "../process/support/until.ts";
 import { createWorkspace } from "../process/support/workspace.ts";
 import { hasBrowser } from "../process/support/ws-browser.ts";
 import { type Arrived, type OpenServer, startOpenServer } from "./support/open-server.ts";
-import { askInPage, secretOf, signInAt } from "./support/sign-in.ts";
+import { askInPage, secretOf, shownKey, signedIn, signInAt } from "./support/sign-in.ts";
 
 const workspace = createWorkspace();
 const markup = "<img src=x onerror=globalThis.owned=1><script>globalThis.owned=1</script>";
@@ -239,8 +239,8 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
 
   it("is begun by a code once", async () => {
     const code = await codeOf();
-    await page.goto(`${own()}/console/#code=${code}`);
-    await page.getByRole("heading", { name: "Signed in" }).waitFor();
+    await page.goto(`${own()}/console/access#code=${code}`);
+    await signedIn(page);
     const other = await browser.newContext();
     const late = await other.newPage();
     await late.goto(`${own()}/console/#code=${code}`);
@@ -265,7 +265,7 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     await plant();
     expect((await cookieOf()).value).toBe(planted.value);
     await signIn();
-    expect(await page.locator("#key").textContent()).toContain("admin");
+    expect(await shownKey(page)).toContain("admin");
     expect((await cookieOf()).value).not.toBe(planted.value);
     expect(await askInPage(mineAt, "/auth/keys")).toBe(403);
     // While the victim is signed in: then the halves do not belong together.
@@ -276,9 +276,9 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     // A link with a code of the attacker replaces no session.
     await signIn();
     await page.goto("about:blank");
-    await page.goto(`${own()}/console/#code=${await codeOf(key)}`);
+    await page.goto(`${own()}/console/access#code=${await codeOf(key)}`);
     await page.getByText("You are signed in already").waitFor();
-    expect(await page.locator("#key").textContent()).toContain("admin");
+    expect(await shownKey(page)).toContain("admin");
     await mine.close();
   });
 
@@ -287,8 +287,10 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     const violations: string[] = [];
     page.on("console", (message) => violations.push(message.text()));
     await signIn(page, (made as { key: string }).key);
-    expect(await page.locator("#key").textContent()).toContain(markup);
-    expect(await page.locator("#sessions td").first().textContent()).toContain(markup);
+    expect(await shownKey(page)).toContain(markup);
+    expect(await page.getByRole("region", { name: "All sessions" }).locator("td").first().textContent()).toContain(
+      markup,
+    );
     expect(await page.evaluate(() => [Object.hasOwn(globalThis, "owned"), document.images.length])).toEqual([false, 0]);
     expect(violations).toEqual([]);
     // The browser would refuse markup that a script makes of it, and scripts beside those of the service.
@@ -326,8 +328,8 @@ describe.runIf(hasBrowser())("a session attacked in Chromium", () => {
     // On the other service of the same host they are signed in beside it, not instead of it.
     await signInAt(at, own(), service.adminKey);
     expect(await askInPage(at, "/health")).toBe(200);
-    await at.goto(`https://localhost:${secure.port}/console/`);
-    await at.getByRole("heading", { name: "Signed in" }).waitFor();
+    await at.goto(`https://localhost:${secure.port}/console/access`);
+    await signedIn(at);
     expect(await askInPage(at, "/health")).toBe(200);
     await trusting.close();
   });

@@ -49,7 +49,7 @@ function AccessButton(): JSX.Element {
           <Icon name="unlock" />
           <span class="wide">{sessionTexts.elevated}</span>
           <span class="wide quiet">
-            <Time at={own?.elevation_ends_at} />
+            {sessionTexts.ends} <Time at={own?.elevation_ends_at} />
           </span>
         </span>
       ) : (
@@ -161,6 +161,7 @@ function Content(): JSX.Element {
 
 function Frame(): JSX.Element {
   const isOpen = useSignal(false);
+  useEffect(() => document.getElementById("main")?.focus({ preventScroll: true }), []);
   return (
     <div class="frame">
       <a class="skip" href="#main">

@@ -119,7 +119,7 @@ function createServer(ports: HttpPorts, shutdown: AbortSignal) {
     tracer,
     shutdown,
   });
-  addConsole(server.app);
+  addConsole(server.app, base);
   const documents = {
     openapi: () => openapiDocument(version, ports.table, base),
     asyncapi: () => asyncapiDocument(version, base),

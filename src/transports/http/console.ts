@@ -94,13 +94,17 @@ const access = { scope: "public" } as const;
 
 /**
  * The console, for people who open the address in a browser. Its files need no key and say nothing about the host.
- * Addresses are relative, since a proxy may have put the service below a path of its own.
+ * @param base the path of the service behind a reverse proxy, which is put before absolute addresses. Without one they are relative: a proxy may have
+ * one all the same.
  */
-export function addConsole(app: FastifyInstance): void {
+export function addConsole(app: FastifyInstance, base: string): void {
   const root = { access, endpoint: "/" };
   app.get("/", { config: { routeOf: (request) => (wantsPage(request) ? root : undefined) } }, (_, reply) => {
     addVary(reply, "Accept");
-    return reply.code(302).header("Location", "console/").send();
+    return reply
+      .code(302)
+      .header("Location", base === "" ? "console/" : "/console/")
+      .send();
   });
   app.get(path, { config: { access, endpoint: path } }, (_, reply) =>
     reply.code(308).header("Location", "console/").send(),

@@ -34,9 +34,9 @@ export interface OpenConsole {
 
 export const startBrowser = (workspace: Workspace): Promise<Browser> => launchChromium(workspace);
 
-/** Signs in as a person does. */
-export async function signIn(page: Page, origin: string, key: string): Promise<void> {
-  await page.goto(`${origin}/console/`);
+/** Signs in at a page of the console as a person does. */
+export async function signIn(page: Page, origin: string, key: string, path = ""): Promise<void> {
+  await page.goto(`${origin}/console/${path}`);
   await page.getByLabel("Key or code").fill(key);
   await page.getByRole("button", { name: "Sign in", exact: true }).click();
   await page.getByRole("navigation", { name: "Pages" }).waitFor({ state: "attached" });
@@ -49,6 +49,15 @@ export async function elevate(page: Page, key: string): Promise<void> {
   await dialog.getByLabel("Key or code").fill(key);
   await dialog.getByRole("button", { name: "Get administrative access" }).click();
   await dialog.waitFor({ state: "detached" });
+}
+
+/** Has the browser look at the page in this way from now on. */
+export async function emulate(page: Page, { width, theme }: Look): Promise<void> {
+  await page.setViewportSize({ width, height: 800 });
+  await page.emulateMedia({
+    colorScheme: theme === "dark" ? "dark" : "light",
+    forcedColors: theme === "forced" ? "active" : "none",
+  });
 }
 
 /** Opens the console in a context of its own, and signs in. */
@@ -64,21 +73,14 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   page.on("request", (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith("data:")) faults.push(`to ${request.url()}`);
   });
-  const setLook = async ({ width, theme }: Look): Promise<void> => {
-    await page.setViewportSize({ width, height: 800 });
-    await page.emulateMedia({
-      colorScheme: theme === "dark" ? "dark" : "light",
-      forcedColors: theme === "forced" ? "active" : "none",
-    });
-  };
-  await setLook(look);
+  await emulate(page, look);
   await signIn(page, url, key);
   if (elevated) await elevate(page, key);
   return {
     page,
     context,
     faults,
-    look: setLook,
+    look: (wanted) => emulate(page, wanted),
     async open(path) {
       await page.goto(`${url}/console/${path}`);
       await page.getByRole("heading", { level: 1 }).waitFor();

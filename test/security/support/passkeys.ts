@@ -1,3 +1,4 @@
+import { elevate } from "../../console/support/console.ts";
 import type { Page } from "../../process/support/chromium.ts";
 
 /** Gives a page an authenticator, whose user has unlocked it unless said otherwise. */
@@ -18,8 +19,7 @@ export async function addAuthenticator(page: Page, isUserVerified = true): Promi
 
 /** Gets administrative access in the session of a page with its key, and registers a passkey, as a person does. */
 export async function registerOnPage(page: Page, key: string, name: string): Promise<void> {
-  await page.getByLabel("Key or code").last().fill(key);
-  await page.getByRole("button", { name: "Get administrative access", exact: true }).click();
+  await elevate(page, key);
   await page.getByText("may change something until").first().waitFor();
   await page.getByLabel("Name of a new passkey").fill(name);
   await page.getByRole("button", { name: "Register a passkey", exact: true }).click();

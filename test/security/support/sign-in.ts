@@ -1,13 +1,19 @@
 import { apiBase } from "#contract/limits.ts";
+import { signIn } from "../../console/support/console.ts";
 import type { Page } from "../../process/support/chromium.ts";
 
-/** Signs in at the page of a service with a key, as a person does. */
+/** Signs in at the page of sessions with a key, as a person does. */
 export async function signInAt(page: Page, origin: string, key: string): Promise<void> {
-  await page.goto(`${origin}/console/`);
-  await page.getByLabel("Key or code").first().fill(key);
-  await page.getByRole("button", { name: "Sign in", exact: true }).click();
-  await page.getByRole("heading", { name: "Signed in" }).waitFor();
+  await signIn(page, origin, key, "access");
+  await signedIn(page);
 }
+
+/** The page of sessions is shown. */
+export const signedIn = (page: Page): Promise<void> => page.getByRole("heading", { name: "Your session" }).waitFor();
+
+/** Whose session it is, as the page says. */
+export const shownKey = (page: Page): Promise<string | null> =>
+  page.locator("dt", { hasText: /^Key$/ }).locator("xpath=following-sibling::dd").first().textContent();
 
 /** The second half of the session that the page keeps. */
 export const secretOf = (page: Page): Promise<string> =>

@@ -58,6 +58,7 @@ interface Asked<T> {
   isRunning: boolean;
 }
 
+const unasked = -1;
 /** Counts the moments from which what is known may be old: a change that was made here, a connection that is back. */
 const epoch = signal(0);
 export const refreshAll = (): void => {
@@ -74,7 +75,7 @@ const noState: State<unknown> = { data: undefined, error: undefined, loading: tr
 const fresh = <T>(): Asked<T> => ({
   state: signal(noState as State<T>),
   users: new Map(),
-  epoch: 0,
+  epoch: unasked,
   answeredAt: 0,
   stop: new AbortController(),
   isRunning: false,
@@ -143,6 +144,7 @@ export function useCall<K extends Name>(
       asked.users.delete(user);
       if (asked.users.size > 0) return;
       asked.stop.abort();
+      if (asked.isRunning) asked.epoch = unasked;
       asked.isRunning = false;
     };
   }, [key, epoch.value, every, skip]);

@@ -11,19 +11,32 @@ import { Page } from "../ui/page.tsx";
 import { Badge, Card, Facts, Loaded, Problem, Time } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
 
-/** Runs what somebody asked for, and keeps what went wrong. */
+/** Runs what somebody asked for, and says what it did or what went wrong. */
 function useAttempt() {
   const error = useSignal<Error | undefined>(undefined);
-  const attempt = async (work: () => Promise<unknown>): Promise<void> => {
+  const done = useSignal("");
+  const attempt = async (work: () => Promise<unknown>, message: string): Promise<void> => {
     error.value = undefined;
+    done.value = "";
     try {
       await work();
+      done.value = message;
       refreshAll();
     } catch (thrown) {
       error.value = passkeyError(thrown);
     }
   };
-  return { error: error.value, attempt };
+  const said = (
+    <>
+      {error.value !== undefined && <Problem error={error.value} />}
+      {done.value !== "" && (
+        <p class="hint ok" role="status">
+          {done.value}
+        </p>
+      )}
+    </>
+  );
+  return { said, attempt };
 }
 
 function OwnSession(): JSX.Element | null {
@@ -57,12 +70,12 @@ function OwnSession(): JSX.Element | null {
 
 function Sessions(): JSX.Element {
   const sessions = useCall("listSessions");
-  const { error, attempt } = useAttempt();
+  const { said, attempt } = useAttempt();
   const end = (id: string, current: boolean): Promise<unknown> =>
     current ? signOut() : call("endSession", { params: { id } });
   return (
     <Card title={texts.sessions}>
-      {error !== undefined && <Problem error={error} />}
+      {said}
       <Loaded of={sessions}>
         {({ sessions: rows }) => (
           <Table
@@ -96,7 +109,7 @@ function Sessions(): JSX.Element {
                   <button
                     type="button"
                     aria-label={each.current ? texts.endThis : texts.endOther(each.id, each.name)}
-                    onClick={() => void attempt(() => end(each.id, each.current))}
+                    onClick={() => void attempt(() => end(each.id, each.current), texts.ended(each.id))}
                   >
                     {texts.end}
                   </button>
@@ -112,7 +125,7 @@ function Sessions(): JSX.Element {
 
 function Passkeys(): JSX.Element {
   const passkeys = useCall("listPasskeys");
-  const { error, attempt } = useAttempt();
+  const { said, attempt } = useAttempt();
   const why = whyNoPasskeys();
   const onSubmit = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -122,12 +135,12 @@ function Passkeys(): JSX.Element {
     void attempt(async () => {
       await registerPasskey(name);
       form.reset();
-    });
+    }, texts.registered(name));
   };
   return (
     <Card title={texts.passkeys}>
       <p class="pad">{texts.passkeyHow}</p>
-      {error !== undefined && <Problem error={error} />}
+      {said}
       <Loaded of={passkeys}>
         {({ passkeys: rows }) =>
           rows.length === 0 ? null : (
@@ -149,7 +162,9 @@ function Passkeys(): JSX.Element {
                     <button
                       type="button"
                       aria-label={texts.removePasskey(each.name)}
-                      onClick={() => void attempt(() => call("removePasskey", { params: { id: each.id } }))}
+                      onClick={() =>
+                        void attempt(() => call("removePasskey", { params: { id: each.id } }), texts.removed(each.name))
+                      }
                     >
                       {texts.remove}
                     </button>

@@ -215,7 +215,7 @@ export function OverviewPage(): JSX.Element {
       <Verdict />
       <Findings />
       <Running />
-      <div class="columns">
+      <div class="columns small">
         <Due />
         <FailedUnits />
         <SignedIn />

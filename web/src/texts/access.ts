@@ -19,6 +19,7 @@ export const texts = {
   end: "Sign out",
   endThis: "Sign out this session",
   endOther: (id: string, name: string) => `Sign out session ${id} of ${name}`,
+  ended: (id: string) => `Session ${id} was signed out.`,
   signOut: "Sign out",
   passkeys: "Passkeys",
   passkeyHow:
@@ -28,6 +29,8 @@ export const texts = {
   domain: "For",
   remove: "Remove",
   removePasskey: (name: string) => `Remove the passkey ${name}`,
+  registered: (name: string) => `The passkey ${name} signs you in from now on.`,
+  removed: (name: string) => `The passkey ${name} was removed. Sessions that were begun with it go on.`,
   newPasskey: "Name of a new passkey",
   register: "Register a passkey",
 } as const;

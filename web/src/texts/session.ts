@@ -23,6 +23,7 @@ export const texts = {
   elevateWithPasskey: "Use a passkey",
   limited: "Read only",
   elevatedUntil: (time: string) => `Administrative access until ${time}`,
-  elevated: "Administrative",
+  elevated: "Administrative access",
+  ends: "ends",
   signOut: "Sign out",
 } as const;

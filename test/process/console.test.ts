@@ -1,0 +1,110 @@
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { createClient } from "#client/index.ts";
+import { axeFaults, type OpenConsole, openConsole, overflowOf, startBrowser } from "../console/support/console.ts";
+import type { Browser } from "./support/chromium.ts";
+import { type RunningService, startService } from "./support/service.ts";
+import { createWorkspace } from "./support/workspace.ts";
+import { hasBrowser } from "./support/ws-browser.ts";
+
+const workspace = createWorkspace();
+let service: RunningService;
+let browser: Browser;
+
+/** Most that a first view may take over the network, in bytes. */
+const mostOfFirstView = 80 * 1024;
+
+const own = (): string => `http://localhost:${service.port}`;
+
+describe.runIf(hasBrowser())("the console", () => {
+  beforeAll(async () => {
+    const settings = "updates: { enabled: false }\nconnectors: { discover: false }\nhealth: { checks: {} }\n";
+    service = await startService(workspace, { settings, environment: { STEWARD_RATE_LIMITS: "off" } });
+    browser = await startBrowser(workspace);
+  }, 120_000);
+  afterAll(async () => {
+    await browser?.close();
+    await workspace.dispose();
+  });
+
+  const openPages = async (console: OpenConsole): Promise<readonly string[]> => {
+    const links = console.page.getByRole("navigation", { name: "Pages" }).getByRole("link");
+    return links.evaluateAll((all) => all.map((each) => (each as HTMLAnchorElement).pathname.split("/").at(-1) ?? ""));
+  };
+
+  it("has each of its pages without a fault of accessibility, of width or of a script", async () => {
+    const console = await openConsole(browser, { url: own(), key: service.adminKey });
+    const pages = await openPages(console);
+    expect(pages.length).toBeGreaterThan(5);
+    for (const path of pages) {
+      await console.open(path);
+      expect([path, await axeFaults(console.page)]).toEqual([path, []]);
+      await console.look({ width: 320, theme: "dark" });
+      expect([path, await axeFaults(console.page), await overflowOf(console.page)]).toEqual([path, [], 0]);
+      await console.look({ width: 1280, theme: "light" });
+    }
+    // What this machine lacks is answered with 503, which the browser tells.
+    expect(console.faults.filter((each) => !each.includes("503"))).toEqual([]);
+    await console.context.close();
+  });
+
+  it("sends less than 80 KB for its first view, compressed, and nothing twice", async () => {
+    const context = await browser.newContext();
+    const page = await context.newPage();
+    const sizes: number[] = [];
+    page.on("response", (response) => {
+      const length = Number(response.headers()["content-length"] ?? 0);
+      if (response.url().includes("/console/")) sizes.push(length);
+    });
+    await page.goto(`${own()}/console/`);
+    await page.getByRole("heading", { name: "Sign in" }).waitFor();
+    expect(sizes.length).toBeGreaterThanOrEqual(4);
+    expect(sizes.every((size) => size > 0)).toBe(true);
+    expect(sizes.reduce((sum, size) => sum + size, 0)).toBeLessThan(mostOfFirstView);
+    const [script = ""] = await page.evaluate(() => [...document.scripts].map(({ src }) => src));
+    const headers = { "Accept-Encoding": "gzip" };
+    const again = await fetch(script, { headers });
+    expect(Object.fromEntries(again.headers)).toMatchObject({
+      ...{ "cache-control": "public, max-age=31536000, immutable", "content-encoding": "gzip" },
+      ...{ vary: expect.stringContaining("Accept-Encoding"), "x-content-type-options": "nosniff" },
+    });
+    const first = await fetch(`${own()}/console/logs`);
+    const tag = first.headers.get("etag") ?? "";
+    expect([first.status, (await fetch(`${own()}/console/`, { headers: { "If-None-Match": tag } })).status]).toEqual([
+      200, 304,
+    ]);
+    for (const path of ["none.js", "..%2fprogram.mjs", "index.html.br"])
+      expect([path, (await fetch(`${own()}/console/${path}`)).status]).toEqual([path, 404]);
+    await context.close();
+  });
+
+  it("shows what a key may not do as disabled, and names the scope", async () => {
+    const { key } = (await createClient({ url: service.url, key: service.adminKey }).createKey({
+      body: { name: "reader", scopes: ["health:read", "system:read"] },
+    })) as { key: string };
+    const console = await openConsole(browser, { url: own(), key });
+    await console.open("users");
+    await console.page.getByText("It takes the scope users:read.").first().waitFor();
+    expect(await axeFaults(console.page)).toEqual([]);
+    await console.context.close();
+  });
+
+  it("says that the connection is lost, keeps what was typed, and goes on when it is back", async () => {
+    const console = await openConsole(browser, { url: own(), key: service.adminKey });
+    await console.open("disks");
+    const { page, context } = console;
+    const directory = page.getByLabel("Directory");
+    await directory.fill("/usr/share/doc");
+    await context.setOffline(true);
+    await page.getByRole("button", { name: "Measure" }).click();
+    const banner = page.getByText("The connection to the service is lost.");
+    await banner.waitFor();
+    expect(await axeFaults(page)).toEqual([]);
+    await context.setOffline(false);
+    await page.getByRole("button", { name: "Try now" }).click();
+    await banner.waitFor({ state: "detached" });
+    expect(await directory.inputValue()).toBe("/usr/share/doc");
+    await page.getByRole("button", { name: "Measure" }).click();
+    await page.getByText(/ in .* files and directories/).waitFor();
+    await context.close();
+  });
+});
