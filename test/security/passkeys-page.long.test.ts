@@ -53,7 +53,7 @@ describe.runIf(hasBrowser())("passkeys on the page to sign in", () => {
   it("sign in and elevate without the key, from when they are registered until they are removed", async () => {
     await addAuthenticator(page);
     await register("<b>laptop</b>");
-    expect(await passkeys().locator("td").first().textContent()).toBe("<b>laptop</b>");
+    expect(await passkeys().locator("td").first().textContent()).toContain("<b>laptop</b>");
     await signInByPasskey(page);
     await signedIn(page);
     expect(await askInPage(page, "/auth/keys?dry_run=true", "POST")).toBe(403);
