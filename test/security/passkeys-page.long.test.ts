@@ -57,7 +57,7 @@ describe.runIf(hasBrowser())("passkeys on the page to sign in", () => {
     await signInByPasskey(page);
     await signedIn(page);
     expect(await askInPage(page, "/auth/keys?dry_run=true", "POST")).toBe(403);
-    await button("Get administrative access").click();
+    await page.getByRole("button", { name: "Get administrative access" }).click();
     await button("Use a passkey").click();
     await page.getByText("may change something until").first().waitFor();
     await page.getByLabel("Name of a new passkey").fill("again");
