@@ -5,6 +5,7 @@ const gigabyte = 1e9;
 /** A file system of 100 GB and a million inodes, half of both taken, with what a test wants otherwise. */
 export const fakeFileSystem = (given: Partial<MountedFileSystem> = {}): MountedFileSystem => ({
   path: "/",
+  number: "8:1",
   device: "/dev/sda1",
   type: "ext4",
   isReadOnly: false,

@@ -35,7 +35,7 @@ describeCases("btrfs", ({ path, files }) => {
     const exec = () => Promise.reject(new Error("nothing is asked"));
     const fileSystemHealth = createFileSystemHealth({ exec, sysDir: dir(), procDir: dir(), scrubDir: dir() });
     for (const device of ["/dev/loop25", "/dev/loop26"])
-      expect(await fileSystemHealth.of({ device, type: "btrfs" })).toMatchObject({
+      expect(await fileSystemHealth.of({ number: "0:30", device, type: "btrfs" })).toMatchObject({
         errors: null,
         missingDevices: null,
         scrub: null,

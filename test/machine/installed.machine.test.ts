@@ -165,10 +165,21 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     await shell(`mkfs.btrfs -q ${device} && mkdir /srv/leaves && mount ${device} /srv/leaves`);
     const statuses = async (): Promise<readonly string[]> =>
       (await Promise.all(["read_only_filesystems", "kernel_errors"].map(check))).map(({ status }) => status);
+    const ofLeaving = async () => {
+      const { status, message, details } = await check("filesystem_health");
+      const all = Reflect.get(details, "file_systems") as readonly { path: string }[];
+      return { status, message, found: all.find(({ path }) => path === "/srv/leaves") };
+    };
     expect(await statuses()).toEqual(["pass", "pass"]);
+    expect(await ofLeaving()).toMatchObject({ status: "pass", found: { errors: {}, missing_devices: 0 } });
     await session.machine.qmp.run("device_del", { id: "leaves" });
     await shell("echo lost > /srv/leaves/file; sync --file-system /srv/leaves; true");
     await inTime(async () => expect(await statuses()).toEqual(["fail", "fail"]));
+    expect(await ofLeaving()).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("/srv/leaves lacks 1 device"),
+      found: { type: "btrfs", missing_devices: 1 },
+    });
     await Promise.all([
       check("disk_space"),
       check("smart"),

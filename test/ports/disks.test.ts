@@ -1,4 +1,4 @@
-import { mkdirSync } from "node:fs";
+import { mkdirSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { createBlockDevices } from "#adapters/block-devices/index.ts";
@@ -262,14 +262,21 @@ config:
 
 errors: 2 data errors, use '-v' for a list
 `;
+  const unknown = fakeRecord({ errors: null, missingDevices: null, scrub: undefined });
   const places = { sysDir: dir, procDir: dir, scrubDir: dir };
+  mkdirSync(join(dir, "dev/block"), { recursive: true });
+  for (const [number, name] of [
+    ["8:1", "sda1"],
+    ["8:2", "sda2"],
+  ] as const)
+    symlinkSync(join(dir, "fs/ext4", name), join(dir, "dev/block", number));
   const health = createFileSystemHealth({ exec: printing(zpoolStatus), ...places });
 
   it("is what ext4, Btrfs and ZFS record of their errors", async () => {
     const ext4 = fakeRecord({ errors: { errors: 3 }, lastErrorAt: 1_767_258_000_000 });
-    expect(await health.of({ device: "/dev/sda1", type: "ext4" })).toEqual(ext4);
-    expect(await health.of({ device: "/dev/sda2", type: "ext4" })).toEqual(fakeRecord());
-    expect(await health.of({ device: "/dev/sdc", type: "btrfs" })).toEqual(
+    expect(await health.of({ number: "8:1", device: "/dev/sda1", type: "ext4" })).toEqual(ext4);
+    expect(await health.of({ number: "8:2", device: "/dev/root", type: "ext4" })).toEqual(fakeRecord());
+    expect(await health.of({ number: "0:30", device: "/dev/sdc", type: "btrfs" })).toEqual(
       fakeRecord({
         errors: { write_errs: 3, corruption_errs: 5 },
         missingDevices: 1,
@@ -284,21 +291,21 @@ errors: 2 data errors, use '-v' for a list
     expect(await health.pools(signal)).toEqual([{ ...pool, name: "tank", state: "DEGRADED" }]);
   });
 
-  it("is undefined for what records none", async () => {
-    expect(await health.of({ device: "tmpfs", type: "tmpfs" })).toBeUndefined();
+  it("is undefined for what records none, and not known where the kernel does not show what should", async () => {
+    expect(await health.of({ number: "0:31", device: "tmpfs", type: "tmpfs" })).toBeUndefined();
     const nowhere = { sysDir: "/nonexistent", procDir: "/nonexistent", scrubDir: "/nonexistent" };
     const absent = createFileSystemHealth({ exec: printing(zpoolStatus), ...nowhere });
-    for (const type of ["ext4", "btrfs"]) expect(await absent.of({ device: "/dev/sda1", type })).toBeUndefined();
+    expect(await absent.of({ number: "8:1", device: "/dev/sda1", type: "xfs" })).toBeUndefined();
     expect(await absent.pools(signal)).toEqual([]);
+    for (const type of ["ext4", "btrfs"])
+      expect(await absent.of({ number: "8:1", device: "/dev/sda1", type })).toEqual(unknown);
   });
-
-  const stateAlone = fakeRecord({ errors: null, missingDevices: null, scrub: undefined });
 
   it("of a pool is its state alone where zpool is not installed or says nothing", async () => {
     const missing: Exec = (_, options) => exec(["/nonexistent/zpool"], options);
     for (const each of [missing, printing("", { exitCode: 2, stderr: "invalid option" })])
       expect(await createFileSystemHealth({ exec: each, ...places }).pools(signal)).toEqual([
-        { ...stateAlone, name: "tank", state: "DEGRADED" },
+        { ...unknown, name: "tank", state: "DEGRADED" },
       ]);
   });
 
@@ -331,7 +338,7 @@ errors: 2 data errors, use '-v' for a list
     const procDir = directoryWith({ "spl/kstat/zfs/tank/state": "SUSPENDED\n" });
     const forbidden: Exec = () => Promise.reject(new Error("it was asked"));
     expect(await createFileSystemHealth({ exec: forbidden, procDir }).pools(signal)).toEqual([
-      { ...stateAlone, name: "tank", state: "SUSPENDED" },
+      { ...unknown, name: "tank", state: "SUSPENDED" },
     ]);
   });
 
@@ -344,9 +351,56 @@ ${uuid}:2|uncorrectable_errors:0|${scrub}|duration:30|canceled:1|finished:0
 `,
     });
     const found = await createFileSystemHealth({ exec, sysDir: older, scrubDir: older }).of({
+      number: "0:30",
       device: "/dev/sdb",
       type: "btrfs",
     });
     expect(found).toEqual(fakeRecord({ errors: null, missingDevices: null }));
+  });
+
+  it("names a device that is gone while its file system is mounted, whatever that is", async () => {
+    const gone = directoryWith({
+      "fs/ext4/sdx/errors_count": "0\n",
+      "dev/block/8:1": "",
+      "disk/other": "",
+      [`fs/btrfs/${uuid}/devinfo/1/missing`]: "0\n",
+      [`fs/btrfs/${uuid}/devinfo/2/missing`]: "0\n",
+      [`fs/btrfs/${uuid}/devices/sdb`]: "",
+      "fs/btrfs/older/devices/sdz": "",
+    });
+    for (const [id, name] of [
+      [uuid, "sdy"],
+      ["older", "sdw"],
+    ] as const)
+      symlinkSync("/nonexistent", join(gone, "fs/btrfs", id, "devices", name));
+    const { of } = createFileSystemHealth({ exec, sysDir: gone, scrubDir: gone });
+    const missingOf = async (number: string, device: string, type: string) =>
+      (await of({ number, device, type }))?.missingDevices;
+    expect(await of({ number: "8:16", device: "/dev/sdx", type: "ext4" })).toEqual(fakeRecord({ missingDevices: 1 }));
+    expect(await missingOf("8:16", join(gone, "disk/gone"), "ext4")).toBe(1);
+    expect(await missingOf("8:16", "/dev/sdx", "xfs")).toBe(1);
+    expect(await missingOf("0:30", "/dev/sdb", "btrfs")).toBe(1);
+    expect(await missingOf("0:30", "/dev/sdy", "btrfs")).toBe(1);
+    expect(await missingOf("0:31", "/dev/sdz", "btrfs")).toBe(1);
+    expect(await missingOf("0:32", join(gone, "disk/gone"), "btrfs")).toBe(1);
+    // A container has none of the names below /dev.
+    expect(await missingOf("0:32", "/dev/sdq", "btrfs")).toBeNull();
+    expect(await missingOf("0:32", "/nonexistent/disk/gone", "btrfs")).toBeNull();
+  });
+
+  it("says why what cannot be read is not known", async () => {
+    const sysDir = directoryWith({ "fs/ext4/sdx/errors_count/odd": "" });
+    const { of } = createFileSystemHealth({ exec, sysDir });
+    expect(await of({ number: "8:16", device: "/dev/sdx", type: "ext4" })).toEqual({
+      ...unknown,
+      unreadable: expect.stringContaining("EISDIR"),
+    });
+  });
+
+  it("of a pool is its state where zpool does not end", async () => {
+    const hanging: Exec = () => Promise.reject(new CommandFailed("no end after 20000 ms"));
+    expect(await createFileSystemHealth({ exec: hanging, ...places }).pools(signal)).toEqual([
+      { ...unknown, name: "tank", state: "DEGRADED" },
+    ]);
   });
 });

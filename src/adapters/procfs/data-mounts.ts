@@ -28,6 +28,7 @@ const readOnlyOptions = ["ro", "emergency_ro", "shutdown"];
 
 export interface DataMount {
   readonly path: string;
+  readonly number: string;
   readonly source: string;
   readonly type: string;
   readonly isReadOnly: boolean;
@@ -69,7 +70,7 @@ export function chooseDataMounts(
   return [...Map.groupBy(chosen, ({ device }) => device).values()].flatMap((same) => {
     const [first] = same.toSorted(byRank);
     if (first === undefined) return [];
-    const { path, source, type, superOptions } = first;
+    const { path, device: number, source, type, superOptions } = first;
     // Whoever mounts something read-only makes the mount so, as a rule the file system with it; trouble with the disk makes the file system
     // so alone, and its mounts still say "rw".
     const isFileSystemReadOnly = readOnlyOptions.some((each) => superOptions.includes(each));
@@ -77,6 +78,6 @@ export function chooseDataMounts(
     const isStopped = superOptions.includes("emergency_ro") || superOptions.includes("shutdown");
     const isReadOnly = isFileSystemReadOnly || isMountReadOnly;
     const isMeantReadOnly = (isMountReadOnly && !isStopped) || readOnlyPaths.has(path);
-    return { path, source, type, isReadOnly, isMeantReadOnly };
+    return { path, number, source, type, isReadOnly, isMeantReadOnly };
   });
 }

@@ -56,7 +56,7 @@ export function createFileSystems(ports: {
     { pathOf }: HostMounts,
     signal: AbortSignal,
   ): Promise<readonly MountedFileSystem[]> => {
-    const { path, source, type, isMeantReadOnly } = mount;
+    const { path, number, source, type, isMeantReadOnly } = mount;
     const here = pathOf(path);
     if (here === undefined) return unseen(path);
     const ask = async () => {
@@ -79,7 +79,7 @@ export function createFileSystems(ports: {
         late,
       );
       if (found === undefined) return [];
-      return [{ path, device: source, type, isMeantReadOnly, ...found }];
+      return [{ path, number, device: source, type, isMeantReadOnly, ...found }];
     } catch (error) {
       if (error instanceof NoAnswer) return late() ?? [];
       // Below a folder that is closed to this process.

@@ -9,6 +9,8 @@ export interface FileSystemRecord {
   readonly missingDevices: number | null;
   /** The end of the last scrub, and what that could not repair; null where none is on record, undefined where the host does not say. */
   readonly scrub: { readonly endedAt: number; readonly unrepaired: number } | null | undefined;
+  /** Why nothing of it is known, where reading it failed. */
+  readonly unreadable?: string;
 }
 
 /** A pool of ZFS. */
@@ -19,8 +21,10 @@ export interface ZfsPool extends FileSystemRecord {
 }
 
 export interface FileSystemHealth {
-  /** Undefined for a kind that keeps no record. */
-  readonly of: (mounted: Pick<MountedFileSystem, "device" | "type">) => Promise<FileSystemRecord | undefined>;
+  /** Undefined for a kind that keeps no record, as long as its device is there. */
+  readonly of: (
+    mounted: Pick<MountedFileSystem, "number" | "device" | "type">,
+  ) => Promise<FileSystemRecord | undefined>;
   /** None without ZFS. Without an answer of `zpool` a pool has its state alone. */
   readonly pools: (signal: AbortSignal) => Promise<readonly ZfsPool[]>;
 }

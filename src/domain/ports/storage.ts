@@ -1,6 +1,8 @@
 /** Sizes are bytes; `availableBytes` is free for unprivileged users. */
 export interface MountedFileSystem {
   readonly path: string;
+  /** `MAJOR:MINOR` of the device, or a number of the kernel's for what is on none or on several. */
+  readonly number: string;
   readonly device: string;
   readonly type: string;
   /** Also of one that has shut itself down after an error. */

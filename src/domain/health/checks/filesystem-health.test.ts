@@ -63,6 +63,11 @@ it("filesystem_health fails for errors of ext4, missing devices and unrepaired s
     status: "fail",
     message: "/data lacks 1 device",
   });
+  expect(await run({ "/dev/sda1": fakeRecord({ missingDevices: 1 }) })).toMatchObject({
+    status: "fail",
+    message: "the device of / (ext4) is gone",
+    details: { file_systems: [{ path: "/", missing_devices: 1 }] },
+  });
   const scrub = { endedAt: daysAgo(1), unrepaired: 2 };
   expect(await run({ "/dev/sdb": fakeRecord({ scrub }) })).toMatchObject({
     status: "fail",
@@ -90,6 +95,11 @@ it("filesystem_health names what the host does not say, and takes nothing of it 
   expect(await run({ "/dev/sda1": fakeRecord(), "/dev/sdb": silent })).toMatchObject({
     status: "pass",
     message: "No file system has errors on record; what /data has is not known",
+  });
+  expect(await run({ "/dev/sdb": { ...silent, unreadable: "EIO: i/o error, read" } })).toMatchObject({
+    status: "skip",
+    message: "What errors /data has is not known: EIO: i/o error, read",
+    details: { file_systems: [{ path: "/data", errors: null, unreadable: "EIO: i/o error, read" }] },
   });
   expect(await run({}, { pools: [{ ...tank, ...silent, state: "DEGRADED" }] })).toMatchObject({ status: "warn" });
   expect(await run({ "/dev/sdb": { ...silent, missingDevices: 1 } })).toMatchObject({ status: "fail" });

@@ -19,14 +19,17 @@ const remedies: Readonly<Record<string, string>> = {
   zfs: "zpool scrub, then zpool clear",
 };
 
+/** Kinds that may be on more devices than one. */
+const severalDevices = new Set(["btrfs", "zfs"]);
+
 /** Statuses of ZFS in which some data cannot be had. */
 const lostStates = new Set(["FAULTED", "UNAVAIL", "SUSPENDED", "REMOVED"]);
 
 /**
  * Errors that file systems keep on record: of ext4 since its last e2fsck, of the devices of btrfs and of ZFS, missing devices, pools of
- * ZFS that are not whole, and what the last scrub could not repair. XFS keeps none; its errors are in `kernel_errors`. What an older
- * kernel does not say of a file system is not known, and it is named. With `warn` or `fail`, so many days without a scrub of btrfs or ZFS
- * count as well. `ignore` takes mount points and pools.
+ * ZFS that are not whole, and what the last scrub could not repair. XFS keeps none; its errors are in `kernel_errors`. A mounted file
+ * system of any kind whose device is gone fails. What an older kernel does not say of a file system, or what cannot be read, is not known,
+ * and it is named. With `warn` or `fail`, so many days without a scrub of btrfs or ZFS count as well. `ignore` takes mount points and pools.
  */
 export function filesystemHealthCheck(ports: {
   fileSystems: Pick<FileSystems, "list">;
@@ -53,7 +56,12 @@ export function filesystemHealthCheck(ports: {
     const remedy = remedies[type] ?? "";
     if (lostStates.has(state)) return { status: "fail", problem: `${name} is ${state} (zpool status ${name})` };
     if (missingDevices !== null && missingDevices > 0)
-      return { status: "fail", problem: `${name} lacks ${counted(missingDevices, "device")}` };
+      return {
+        status: "fail",
+        problem: severalDevices.has(type)
+          ? `${name} lacks ${counted(missingDevices, "device")}`
+          : `the device of ${name} (${type}) is gone`,
+      };
     if (scrub !== null && scrub !== undefined && scrub.unrepaired > 0)
       return {
         status: "fail",
@@ -98,7 +106,7 @@ export function filesystemHealthCheck(ports: {
       const healthy = "No file system has errors on record";
       const message = unknown.length === 0 ? healthy : `${healthy}; what ${listNames(unknown)} has is not known`;
       const outcome = combineFindings(findings, message, {
-        file_systems: watched.map(({ name, type, state, errors, lastErrorAt, missingDevices, scrub }) => ({
+        file_systems: watched.map(({ name, type, state, errors, lastErrorAt, missingDevices, scrub, unreadable }) => ({
           path: name,
           type,
           ...(state !== undefined && { state }),
@@ -107,11 +115,13 @@ export function filesystemHealthCheck(ports: {
           missing_devices: missingDevices,
           scrub_ended_at: toNullableTimestamp(scrub?.endedAt ?? null),
           scrub_unrepaired: scrub?.unrepaired ?? null,
+          ...(unreadable !== undefined && { unreadable }),
         })),
       });
+      const [why = "the kernel does not say"] = watched.flatMap(({ unreadable }) => unreadable ?? []);
       const saysNothing = watched.every(({ errors, state }) => errors === null && state === undefined);
       return outcome.status === "pass" && saysNothing
-        ? skip(`What errors ${listNames(unknown)} has is not known: the kernel does not say`, outcome.details)
+        ? skip(`What errors ${listNames(unknown)} has is not known: ${why}`, outcome.details)
         : outcome;
     },
   };
