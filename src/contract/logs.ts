@@ -312,7 +312,7 @@ export const logs = {
     tag: "System",
     summary: "All entries of a window of the journal",
     description:
-      "All entries that match, oldest first, however many they are: those that the journal has when the export begins. The connection is cut where it cannot go on, as the end of an answer says that it is complete. To go on after what has arrived, ask again with the `cursor` of its last entry: `__CURSOR` in `journal` and `json`; in `text` the last line has it, where the answer is complete. A key that is narrowed to units gets only theirs. All filters must match. A key has at most 2 exports at a time.",
+      "All entries that match, oldest first, however many they are: those that the journal has when the export begins. The connection is cut where it cannot go on, as the end of an answer says that it is complete. To go on after what has arrived, ask again with the `cursor` of its last entry: `__CURSOR` in `journal` and `json`; in `text` the last line has it, where the answer is complete. Where there is no journal of what is asked for, the answer is `UNAVAILABLE`, and `details.reason` says why. A key that is narrowed to units gets only theirs. All filters must match. A key has at most 2 exports at a time.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",

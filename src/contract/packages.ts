@@ -132,6 +132,7 @@ export type PackageTransaction = Static<typeof PackageTransaction>;
 export const PackageHistory = Type.Object({
   transactions: Type.Array(PackageTransaction, { description: "Newest first." }),
   ...ListShape,
+  ...MayLack,
 });
 export type PackageHistory = Static<typeof PackageHistory>;
 
@@ -184,7 +185,7 @@ export const packages = {
     tag: "Packages",
     summary: "What was installed and removed",
     description:
-      "From the log of the package manager, as far back as it is kept: what anybody did, with Steward or without. A key that is narrowed to packages sees only those.",
+      "From the log of the package manager, as far back as it is kept: what anybody did, with Steward or without. Where there is no log, `not_shown` says so. A key that is narrowed to packages sees only those.",
     scope: "packages:read",
     narrows: "answer",
     effect: "read",

@@ -170,6 +170,7 @@ export const streams = {
     description: [
       "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, namespace}` sets the filter at any time: a member that is left out stays as it was, `null` clears it, and all that are set must match. A valid filter gets no answer; a bad one gets a frame `{type: error, message, error}`, and the old filter stays.",
       "Entries without a severity pass no `priority` but `debug`. A key that is narrowed to units sees only theirs. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place. After a lost connection pass the `cursor` of the last entry to go on behind it, without gap or duplicate.",
+      "Where there is no journal of what is asked for, a frame `{type: error, message, error}` with the code `UNAVAILABLE` says so when the stream begins; the connection stays, and has the entries of one that comes.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "logs:read",

@@ -1,9 +1,13 @@
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { beforeEach, describe, expect, it, vi } from "vitest";
-import { send, startTestService, type TestService } from "./harness.ts";
+import { openStream } from "../process/support/ws-client.ts";
+import { errorWith, messageOf, send, startTestService, type TestService } from "./harness.ts";
 import { useSteward } from "./steward.ts";
 
 let service: TestService;
-const { steward } = useSteward(async () => {
+const { steward, url } = useSteward(async () => {
   service = await startTestService();
   return service;
 });
@@ -49,9 +53,39 @@ describe("where there is no journal", () => {
     });
   });
 
+  const unavailable = { missing: "journal", reason: noJournal, retryable: false };
+
+  it("an export is refused before its first byte", async () => {
+    const path = "/api/v1/system/logs/export";
+    const reply = await send(service, { path, key: service.admin });
+    expect([reply.status, reply.json]).toMatchObject([503, errorWith("UNAVAILABLE", unavailable)]);
+    expect(messageOf(reply)).toBe(`cannot read the journal: ${noJournal}`);
+    service.journal.absence = undefined;
+    expect(await send(service, { path, key: service.admin })).toMatchObject({ status: 200, text: "" });
+  });
+
+  it("a stream of entries begins with an error, and has the entries of a journal that comes", async () => {
+    const stream = await openStream(url(), "/api/v1/ws/logs", { headers: { "X-API-Key": service.admin } });
+    const message = `cannot read the journal: ${noJournal}`;
+    expect(await stream.first(1)).toMatchObject([{ type: "error", message, ...errorWith("UNAVAILABLE", unavailable) }]);
+    service.journal.write({ message: "now there is one" });
+    expect((await stream.last("now there is one")).at(-1)).toMatchObject({ unit: "app.service" });
+    stream.socket.terminate();
+  });
+
   it("the command line says so in words, and succeeds", async () => {
     const missing = `not shown: entries: ${noJournal}\n`;
-    expect(await steward("logs -u nobody")).toEqual({ code: 0, out: "", err: `-- No entries --\n${missing}` });
+    const nothing = { code: 0, out: "", err: `-- No entries --\n${missing}` };
+    expect(await steward("logs -u nobody")).toEqual(nothing);
+    expect(await steward("logs -n all -u nobody")).toEqual(nothing);
+    const folder = mkdtempSync(join(tmpdir(), "steward-absent-"));
+    const file = join(folder, "export");
+    expect(await steward(["logs", "--export", file])).toEqual({
+      code: 0,
+      out: "",
+      err: `-- 0 entries, 0 bytes in ${file} --\n${missing}`,
+    });
+    rmSync(folder, { recursive: true });
     for (const option of ["--histogram", "--facets", "--templates", "--list-boots", "--fields"]) {
       const { code, err } = await steward(["logs", option]);
       expect([option, code, err]).toEqual([option, 0, expect.stringContaining(missing)]);
@@ -73,6 +107,19 @@ describe("where systemd does not run", () => {
     service.units.absence = noSystemd;
     for (const command of ["services -s failed", "units -s failed"])
       expect((await steward(command)).out).toContain(`not shown: states: ${noSystemd}\n`);
+  });
+});
+
+it("the history of packages is not known where nothing logs it", async () => {
+  const { catalog } = service.packageManager;
+  expect(await get("/packages/history")).not.toHaveProperty("not_shown");
+  catalog.historyAbsence = "there is no /var/log/apt/history.log";
+  const none = lack("transactions", "there is no /var/log/apt/history.log");
+  expect(await get("/packages/history")).toMatchObject({ transactions: [], ...none });
+  expect(await steward("packages history")).toEqual({
+    code: 0,
+    out: "0 transactions\nnot shown: transactions: there is no /var/log/apt/history.log\n",
+    err: "",
   });
 });
 

@@ -12,6 +12,8 @@ export interface FakePackageCatalog extends PackageCatalog {
   readonly listed: Map<string, FakeListed>;
   /** Newest first. */
   logged: readonly LoggedTransaction[];
+  /** Why there is no log of what was done; undefined: there is one. */
+  historyAbsence: string | undefined;
   /** Why the lists cannot be read; undefined where they can. */
   trouble: Error | undefined;
 }
@@ -55,6 +57,7 @@ export function createFakePackageCatalog(installed: () => readonly InstalledPack
   const fake: FakePackageCatalog = {
     listed,
     logged: [],
+    historyAbsence: undefined,
     trouble: undefined,
     async search(words) {
       await Promise.resolve();
@@ -93,6 +96,7 @@ export function createFakePackageCatalog(installed: () => readonly InstalledPack
       await Promise.resolve();
       yield* fake.logged;
     },
+    historyMissing: () => Promise.resolve(fake.historyAbsence),
   };
   return fake;
 }

@@ -30,15 +30,20 @@ describe.skipIf(isBooted)("on a machine without systemd and without a journal", 
     expect(await api.listLogBoots()).toMatchObject({ boots: [], ...noJournal });
     expect(await api.getLogUsage()).toMatchObject({ files: 0, ...noJournal });
     expect(await api.listLogins()).toMatchObject({ sessions: null, failed: null });
+    await expect(api.exportLogs()).rejects.toMatchObject({ status: 503, details: { missing: "journal" } });
   });
 
   it("the command line says so in words", async () => {
     const environment = { STEWARD_URL: service.url, STEWARD_API_KEY: service.adminKey };
-    expect(await runSteward(workspace, ["logs", "-u", "nobody"], environment)).toEqual({
-      code: 0,
-      stdout: "",
-      stderr:
-        "-- No entries --\nnot shown: entries: there are no journal files in /var/log/journal or /run/log/journal\n",
-    });
+    for (const words of ["-u nobody", "-n all", "-n all -o export"])
+      expect([words, await runSteward(workspace, ["logs", ...words.split(" ")], environment)]).toEqual([
+        words,
+        {
+          code: 0,
+          stdout: "",
+          stderr:
+            "-- No entries --\nnot shown: entries: there are no journal files in /var/log/journal or /run/log/journal\n",
+        },
+      ]);
   });
 });

@@ -1,4 +1,6 @@
 import { closeSync, fsyncSync, openSync, writeSync } from "node:fs";
+import { ApiError } from "#client/api-error.ts";
+import type { NotShown } from "#contract/schema.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { counted } from "#kernel/text.ts";
 import { defined } from "#kernel/values.ts";
@@ -7,6 +9,7 @@ import { explainError, isPassing } from "../core/errors.ts";
 import { entriesOf } from "../core/journal-entries.ts";
 import { patiently } from "../core/journal-pages.ts";
 import type { Connection } from "../core/ports.ts";
+import { printNoEntries, printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import type { ExploreFilters } from "./logs-explore.ts";
 
@@ -30,6 +33,8 @@ export const exportFormatOf = (output: string): ExportRequest["format"] | undefi
 const [mostAttempts, attemptMs] = [5, 1_000];
 
 interface Exported {
+  /** Where there is no journal. */
+  readonly missing?: NotShown;
   readonly count: number;
   readonly bytes: number;
   readonly cursor: string | undefined;
@@ -38,6 +43,13 @@ interface Exported {
 /** An export that was cut, and cannot be gone on with. */
 class ExportCut extends Error {
   override readonly name = "ExportCut";
+}
+
+/** What an answer says of a host without a journal, where other commands about entries find none. */
+function missingOf(error: unknown): NotShown | undefined {
+  if (!(error instanceof ApiError) || error.code !== "UNAVAILABLE") return undefined;
+  const { missing, reason } = error.details ?? {};
+  return missing === "journal" && typeof reason === "string" ? [{ what: "entries", reason }] : undefined;
 }
 
 /**
@@ -71,6 +83,8 @@ async function writeEntries(
       if (arrived.length > 0) throw new ExportCut("cannot read the export: it ends within an entry");
       return { count, bytes, cursor };
     } catch (error) {
+      const missing = missingOf(error);
+      if (missing !== undefined) return { missing, count, bytes, cursor };
       attempts += 1;
       if (!isPassing(error) || attempts > mostAttempts) {
         const rest = cursor === undefined ? "" : ` (--after-cursor '${oneLine(cursor)}' goes on)`;
@@ -94,7 +108,9 @@ export async function printExport(
   connection: Connection,
   asked: ExportRequest,
 ): Promise<void> {
-  await writeEntries(connection, asked, { write: (entries) => io.raw(Buffer.from(entries)), onCut: tellCut(io) });
+  const write = (entries: Buffer): void => io.raw(Buffer.from(entries));
+  const { count, missing } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
+  if (count === 0) printNoEntries(io.err, missing);
 }
 
 /** Writes all entries of a window to a new file that only its owner can read. @throws Error where the file is there. */
@@ -104,9 +120,10 @@ export async function exportToFile(io: Io, connection: Connection, path: string,
     const write = (entries: Buffer): void => {
       for (let at = 0; at < entries.length; ) at += writeSync(file, entries, at);
     };
-    const { count, bytes, cursor } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
+    const { count, bytes, cursor, missing } = await writeEntries(connection, asked, { write, onCut: tellCut(io) });
     fsyncSync(file);
     io.err(`-- ${counted(count, "entry", "entries")}, ${bytes} bytes in ${oneLine(path)} --\n`);
+    printNotShown(io.err, missing);
     if (cursor !== undefined) io.err(`-- cursor: ${oneLine(cursor)} --\n`);
   } finally {
     closeSync(file);

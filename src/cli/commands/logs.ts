@@ -17,7 +17,7 @@ import { timeOption } from "../core/log-time.ts";
 import type { CommandPorts, Connection } from "../core/ports.ts";
 import { patientFetch } from "../core/transport.ts";
 import { formatEntry } from "../output/log-format.ts";
-import { printNotShown } from "../output/not-shown.ts";
+import { printNoEntries, printNotShown } from "../output/not-shown.ts";
 import { escaped, exitCode, type Io, jsonText, oneLine, printJson, screenOf } from "../output/output.ts";
 import { addExploreOptions, type ExploreFilters, type ExploreOptions, explore } from "./logs-explore.ts";
 import { addExportOption, type ExportOptions, exportFormatOf, exportToFile, printExport } from "./logs-export.ts";
@@ -185,8 +185,8 @@ async function printRung(options: {
     }
     state.isRung = false;
     try {
-      for await (const page of allPages(connection, { ...query, ...defined({ cursor }) })) {
-        for (const entry of page) {
+      for await (const { logs } of allPages(connection, { ...query, ...defined({ cursor }) })) {
+        for (const entry of logs) {
           await printer.print(entry);
           ({ cursor } = entry);
         }
@@ -226,10 +226,7 @@ async function wholeEntry(
 function printRest(io: Io, { logs, total, not_shown: missing }: LogList, query: Asked, isChosen: boolean): void {
   const { isTerminal } = screenOf(io);
   const shown = logs.length;
-  if (shown === 0) {
-    io.err("-- No entries --\n");
-    printNotShown(io.err, missing);
-  }
+  if (shown === 0) printNoEntries(io.err, missing);
   if (shown === 0 || (!isTerminal && isChosen)) return;
   // With a cursor the total includes the entries before it.
   if (query.cursor !== undefined) {
@@ -237,6 +234,15 @@ function printRest(io: Io, { logs, total, not_shown: missing }: LogList, query: 
       io.err(`-- ${counted(shown, "entry", "entries")}, and there may be more; --after-cursor goes on --\n`);
   } else if (shown < total)
     io.err(`-- ${countedOf(shown, total, "entry", "entries")}; -n and --since choose others --\n`);
+}
+
+async function printAll(io: Io, pages: AsyncIterable<LogList>, { print }: Printer): Promise<void> {
+  let isEmpty = true;
+  for await (const { logs, not_shown: missing } of pages) {
+    for (const entry of logs) await print(entry);
+    if (isEmpty && logs.length === 0) printNoEntries(io.err, missing);
+    isEmpty = false;
+  }
 }
 
 interface Printer {
@@ -460,12 +466,12 @@ export function addLogsCommand(program: Command, ports: CommandPorts): void {
       if (given.entry !== undefined) {
         const entry = await wholeEntry(connection, given.entry, fields);
         finish(exitCode.fine);
-        return entry === undefined ? io.err("-- No entries --\n") : print(entry);
+        return entry === undefined ? printNoEntries(io.err) : print(entry);
       }
       const query = { ...queryOf(options, boot), ...defined({ fields }) };
       if (given.follow) return follow(ports, connection, { ...options, query, printer });
       if (options.lines === "all") {
-        for await (const page of allPages(connection, query)) for (const entry of page) await print(entry);
+        await printAll(io, allPages(connection, query), printer);
         return finish(exitCode.fine);
       }
       const answer = await connection.client.listLogs({ query });

@@ -59,7 +59,7 @@ function printPackage(io: Io, found: Answer<"getPackage">): void {
 const stepOf = ({ action, name, from, to }: Answer<"listPackageHistory">["transactions"][number]["packages"][number]) =>
   `${action} ${name} ${[from, to].filter((version) => version !== null).join(" → ")}`;
 
-function printHistory(io: Io, { transactions }: Answer<"listPackageHistory">, now: number): void {
+function printHistory(io: Io, { transactions, not_shown: missing }: Answer<"listPackageHistory">, now: number): void {
   // Of its options there may be many, and what was done is below.
   const columns = screenOf(io).columns() ?? Number.POSITIVE_INFINITY;
   for (const { started_at: at, command, requested_by: by, error, packages } of transactions) {
@@ -72,6 +72,7 @@ function printHistory(io: Io, { transactions }: Answer<"listPackageHistory">, no
     if (error !== null) io.out(`  ${oneLine(error)}\n`);
   }
   io.out(`${counted(transactions.length, "transaction")}\n`);
+  printNotShown(io.out, missing);
 }
 
 function printChanged(io: Io, result: PackagesChanged): void {

@@ -26,12 +26,13 @@ export async function patiently<T>(call: () => Promise<T>): Promise<T> {
   }
 }
 
-/** All entries of a query page by page, oldest first with `asc`. What is written meanwhile comes, too. */
-export async function* allPages({ client }: Connection, query: LogQuery): AsyncGenerator<readonly LogEntry[]> {
+/** All entries of a query page by page, oldest first with `asc`. What is written meanwhile comes, too. The last page may be empty. */
+export async function* allPages({ client }: Connection, query: LogQuery): AsyncGenerator<LogList> {
   let page: LogQuery = { ...query, from: "oldest", limit: logQueryLimit.maximum };
   for (;;) {
-    const { logs, next_cursor: next }: LogList = await patiently(() => client.listLogs({ query: page }));
-    if (logs.length > 0) yield logs;
+    const answer: LogList = await patiently(() => client.listLogs({ query: page }));
+    yield answer;
+    const { logs, next_cursor: next } = answer;
     if (logs.length === 0 || next === null) return;
     if (next === page.cursor) throw new Error("the service gives the same page of entries again and again");
     page = { ...page, cursor: next };

@@ -1,9 +1,10 @@
 import type { logs } from "#contract/logs.ts";
 import { ByteStream, type Context, type Handlers } from "#contract/operation.ts";
 import { DomainError, invalid } from "#domain/common/error.ts";
-import type { ExportPart, ExportQuery, JournalExport, LogFilters } from "#domain/ports/journal.ts";
+import type { ExportPart, ExportQuery, JournalExport, JournalLists, LogFilters } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import type { AskedFilters } from "./exploration.ts";
+import { journalMissing } from "./live-feed.ts";
 import type { LogReader, Reading } from "./reader.ts";
 import { isCursor } from "./window.ts";
 
@@ -51,7 +52,7 @@ const cursorLine = (cursor: string): Uint8Array => new TextEncoder().encode(`-- 
 /** Gives all that the journal has in a window. */
 export function exportHandlers(ports: {
   readonly reader: LogReader;
-  readonly journal: JournalExport;
+  readonly journal: JournalExport & Pick<JournalLists, "missing">;
   readonly clock: Pick<Clock, "sleep">;
   readonly readingOf: (context: Context) => Reading;
   /** @throws DomainError for filters that are malformed, or name what the caller may not read. */
@@ -79,10 +80,19 @@ export function exportHandlers(ports: {
     }
   }
 
+  /** @throws DomainError where there is no journal: an export without entries would look like one of a journal that has none. */
+  async function requireJournal(query: ExportQuery, reading: Reading): Promise<void> {
+    const reason = await reader.ask((signal) => journal.missing(query, signal), reading);
+    if (reason === undefined) return;
+    const { code, message, details } = journalMissing(reason);
+    throw new DomainError(code, message, { ...details });
+  }
+
   async function* partsOf(query: ExportQuery, reading: Reading): AsyncGenerator<Uint8Array> {
     const leave = takePlace(reading.owner);
     try {
       let part = await partOf(query, reading);
+      if (part.written === undefined && part.next === undefined) await requireJournal(query, reading);
       for (;;) {
         yield part.bytes;
         const { written, next } = part;

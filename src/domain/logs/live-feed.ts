@@ -14,6 +14,13 @@ export const journalLost: StreamError = {
   details: { missing: "journal", retryable: true },
 };
 
+/** What is told where nothing can have entries. */
+export const journalMissing = (reason: string): StreamError => ({
+  code: "UNAVAILABLE",
+  message: `cannot read the journal: ${reason}`,
+  details: { missing: "journal", reason, retryable: false },
+});
+
 export function createBackoff(clock: Pick<Clock, "sleep">) {
   let waitMs = firstRetryMs;
   return {

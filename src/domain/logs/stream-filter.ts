@@ -1,7 +1,7 @@
 import { namespacePattern } from "#contract/log-entry.ts";
 import { priorityNumbers } from "#contract/streams.ts";
 import { invalid, missingScope } from "#domain/common/error.ts";
-import type { LiveEntry } from "#domain/ports/journal.ts";
+import type { ListedEntries, LiveEntry } from "#domain/ports/journal.ts";
 import { isRecord } from "#kernel/values.ts";
 import { checkExpression } from "./expression.ts";
 import { isInNamespace } from "./namespace.ts";
@@ -103,12 +103,22 @@ function rememberedPatterns(patterns: readonly string[]): (name: string) => bool
   };
 }
 
+/** Where entries that pass a filter are. */
+export const listedBy = (
+  { unit, namespace }: Pick<LogFilter, "unit" | "namespace">,
+  visible: Sight["units"],
+): ListedEntries => {
+  const units = unit !== undefined ? [unit] : visible === "all" ? undefined : visible;
+  return { units, namespace: namespace ?? (units === undefined ? undefined : "*") };
+};
+
 /** Whether an entry passes a filter but for `grep`, and the key may see its unit. */
 export function createLogMatcher(
-  { unit, priority, namespace }: Omit<LogFilter, "grep">,
+  filter: Omit<LogFilter, "grep">,
   visible: Sight["units"],
 ): (live: LiveEntry) => boolean {
-  const wanted = namespace ?? (unit === undefined && visible === "all" ? undefined : "*");
+  const { unit, priority } = filter;
+  const wanted = listedBy(filter, visible).namespace;
   const isWanted = unit === undefined ? undefined : rememberedPatterns([unit]);
   const isVisible = visible === "all" ? undefined : rememberedPatterns(visible);
   return ({ units, namespace: own, priority: written }) =>

@@ -66,6 +66,7 @@ function start() {
           open.delete(me);
         }
       },
+      missing: journal.missing,
     },
     grep: {
       async matching(all) {

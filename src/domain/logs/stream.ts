@@ -2,10 +2,10 @@ import type { Caller } from "#contract/operation.ts";
 import type { StreamClient, StreamHandlers, streams } from "#contract/streams.ts";
 import { closeCodes } from "#contract/streams.ts";
 import { invalid } from "#domain/common/error.ts";
-import type { Grep, Journal, LiveEntry } from "#domain/ports/journal.ts";
+import { type Grep, type Journal, JournalUnavailable, type LiveEntry } from "#domain/ports/journal.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { type CatchUpPorts, catchUp, clearGrep } from "./catch-up.ts";
-import { createLiveFeed, journalLost } from "./live-feed.ts";
+import { createLiveFeed, journalLost, journalMissing } from "./live-feed.ts";
 import {
   type Client,
   createBatch,
@@ -15,11 +15,11 @@ import {
   type Lane,
   type LiveGroup,
 } from "./live-groups.ts";
-import { changeFilter, type LogFilter, noFilter, readFilterMessage } from "./stream-filter.ts";
+import { changeFilter, type LogFilter, listedBy, noFilter, readFilterMessage } from "./stream-filter.ts";
 import { isCursor } from "./window.ts";
 
 export interface LogStreamPorts {
-  readonly journal: Pick<Journal, "follow">;
+  readonly journal: Pick<Journal, "follow" | "missing">;
   readonly grep: Grep;
   readonly clock: Pick<Clock, "sleep" | "every">;
   readonly encode: EncodeFrame;
@@ -29,6 +29,7 @@ export interface LogStreamPorts {
 }
 
 interface Shared extends LogStreamPorts, CatchUpPorts {
+  readonly journal: LogStreamPorts["journal"];
   readonly clock: LogStreamPorts["clock"];
   readonly plain: Lane;
   /** Of clients with `grep`: its feed waits for their searches, so that none of them falls behind alone. */
@@ -123,7 +124,20 @@ function refilter(shared: Shared, client: Client, filter: LogFilter): void {
   else if (backlog.length > 0 || !tryJoinAt(shared, client, from)) serveAlone(shared, client, backlog, from);
 }
 
+/** Where there is no journal nothing comes, as where nothing is written. */
+async function tellMissing({ journal, onTrouble }: Shared, client: Client, signal: AbortSignal): Promise<void> {
+  try {
+    const reason = await journal.missing(listedBy(client.filter, client.sight.units), signal);
+    if (reason !== undefined && !signal.aborted) client.session.report(journalMissing(reason));
+  } catch (error) {
+    // That it cannot be read is told by its feed.
+    if (!signal.aborted && !(error instanceof JournalUnavailable)) onTrouble(error);
+  }
+}
+
 function attach(shared: Shared, client: Client, cursor: string | undefined): StreamClient {
+  const gone = new AbortController();
+  void tellMissing(shared, client, gone.signal);
   const { feed } = enterLane(shared, client);
   const from = cursor ?? feed.cursor();
   if (!tryJoinAt(shared, client, from)) serveAlone(shared, client, [], from);
@@ -131,6 +145,7 @@ function attach(shared: Shared, client: Client, cursor: string | undefined): Str
     receive: (message) =>
       refilter(shared, client, changeFilter(client.filter, readFilterMessage(message), client.sight)),
     dispose() {
+      gone.abort();
       leave(shared, client);
       client.lane?.feed.release();
     },

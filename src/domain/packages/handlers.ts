@@ -178,7 +178,9 @@ export function packagesHandlers({ manager, maySee, seesAll }: PackagePorts): Ha
         if (all.length === most) break;
       }
       const { items, shape } = pageOf(all, { limit, cursor }, transactionKey);
-      return { transactions: [...items], limit, next_cursor: shape.next_cursor };
+      const reason = all.length === 0 ? await catalog.historyMissing() : undefined;
+      const lack = notShown("transactions", reason);
+      return { transactions: [...items], limit, next_cursor: shape.next_cursor, ...lack };
     },
 
     async getPackage({ params: { name }, query }, context) {

@@ -99,4 +99,6 @@ export interface PackageCatalog {
   readonly filesOf: (name: string, signal: AbortSignal) => Promise<readonly string[] | undefined>;
   /** Newest first, as long as the caller takes more; what was rotated away is read as well. */
   readonly history: (signal: AbortSignal) => AsyncIterable<LoggedTransaction>;
+  /** Why there is no history at all: nothing logs it here, or not yet; undefined where there is a log. */
+  readonly historyMissing: () => Promise<string | undefined>;
 }

@@ -10,6 +10,7 @@ import type {
 } from "#domain/ports/packages.ts";
 import { createLockTable } from "../common/locks.ts";
 import { type Backend, keptFolder, type ManagerPorts } from "../common/ports.ts";
+import { missingLog } from "../common/rotated-logs.ts";
 import { createStaleUnits } from "../common/stale-code.ts";
 import { asResult, createTransactions, orLocked, settle, type Transaction, unitFor } from "../common/transactions.ts";
 import { createCommit, createMarks, markCommands, progressReporter } from "./commit.ts";
@@ -130,6 +131,7 @@ function createCatalog(ports: {
     }),
     ...createDetails(ports),
     history: (signal) => readHistory(history, exec, signal),
+    historyMissing: () => missingLog(history),
   };
 }
 

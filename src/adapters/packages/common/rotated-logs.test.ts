@@ -4,7 +4,7 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { afterEach, beforeEach, expect, it } from "vitest";
 import { type Exec, exec } from "#adapters/exec/index.ts";
-import { readRotated, rotatedNames } from "./rotated-logs.ts";
+import { missingLog, readRotated, rotatedNames } from "./rotated-logs.ts";
 
 let folder = "";
 beforeEach(() => {
@@ -58,7 +58,10 @@ it("rotated logs are read, compressed or not, without damaged ones", async () =>
 it("a rotated log that is missing is empty, and one that cannot be read is an error", async () => {
   expect(await textsOf("log")).toEqual([]);
   expect(await textsOf("none/log")).toEqual([]);
+  for (const log of ["log", "none/log"])
+    expect(await missingLog(join(folder, log))).toBe(`there is no ${join(folder, log)}`);
   mkdirSync(join(folder, "log"));
+  expect(await missingLog(join(folder, "log"))).toBeUndefined();
   await expect(textsOf("log")).rejects.toThrow(
     `cannot read the history of packages: ${join(folder, "log")}: EISDIR: illegal operation on a directory, read`,
   );

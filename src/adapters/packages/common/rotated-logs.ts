@@ -72,7 +72,7 @@ export function rotatedNames(names: readonly string[], log: string): readonly st
 }
 
 /** What a reading gives. @throws HostUnavailable where the file is there and cannot be read. */
-async function orUnavailable(reading: Promise<string>, path: string): Promise<string | undefined> {
+async function orUnavailable<T>(reading: Promise<T>, path: string): Promise<T | undefined> {
   try {
     return await orUndefined(reading);
   } catch (error) {
@@ -81,6 +81,14 @@ async function orUnavailable(reading: Promise<string>, path: string): Promise<st
   }
 }
 
+/** @throws HostUnavailable where their folder is there and cannot be read. */
+const rotatedAt = async (path: string): Promise<readonly string[]> =>
+  rotatedNames((await orUnavailable(readdir(dirname(path)), path)) ?? [], basename(path));
+
+/** Why there is no history: neither the log nor what was rotated away of it is there. */
+export const missingLog = async (path: string): Promise<string | undefined> =>
+  (await rotatedAt(path)).length === 0 ? `there is no ${path}` : undefined;
+
 /**
  * Texts of a log and of what was rotated away of it, the newest first; one is read when all before it have been taken.
  * Of what was rotated away, files that are damaged or gone meanwhile are left out.
@@ -88,7 +96,7 @@ async function orUnavailable(reading: Promise<string>, path: string): Promise<st
  */
 export async function* readRotated(path: string, exec: Exec, signal: AbortSignal): AsyncGenerator<string> {
   const [folder, log] = [dirname(path), basename(path)];
-  for (const name of rotatedNames((await orUndefined(readdir(folder))) ?? [], log)) {
+  for (const name of await rotatedAt(path)) {
     signal.throwIfAborted();
     const reading = readEnd(join(folder, name), exec, signal);
     const text = await (name === log ? orUnavailable(reading, path) : orUndefined(reading, () => !signal.aborted));

@@ -46,6 +46,7 @@ function catalogOf(dnf: Dnf, { exec }: ManagerPorts): PackageCatalog {
     lists: createRepoqueryLists({ ask, withHeld: "--disableexcludes=all" }),
     protectedNames: async () => new Set(["dnf", ...(await namesInFolders(places.protectedFolders))]),
     history: createHistory(places),
+    historyLog: places.history,
   });
 }
 

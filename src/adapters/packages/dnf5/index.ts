@@ -60,6 +60,7 @@ function catalogOf(dnf5: Dnf5, { exec }: ManagerPorts): PackageCatalog {
     lists: createRepoqueryLists({ ask, withHeld: withoutHolds }),
     protectedNames: async () => new Set(["dnf5", ...(await namesInFolders(places.protectedFolders))]),
     history: createHistory(dnf5),
+    historyLog: places.history,
   });
 }
 

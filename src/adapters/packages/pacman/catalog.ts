@@ -5,7 +5,7 @@ import { readTextOrEmpty } from "#adapters/files/index.ts";
 import type { PackageCatalog, PackageDetails, RequiringPackage } from "#domain/ports/package-catalog.ts";
 import type { InstalledPackage } from "#domain/ports/packages.ts";
 import { copyOf, createRecordStore, type RecordStore } from "../common/record-store.ts";
-import { readRotated } from "../common/rotated-logs.ts";
+import { missingLog, readRotated } from "../common/rotated-logs.ts";
 import { comparePackageVersions, createPattern } from "../common/rpm/names.ts";
 import { createSearch, toText } from "../common/search.ts";
 import { createInfoReader, type DescribedPackage, parseFiles, parseInstalled } from "./described.ts";
@@ -195,6 +195,8 @@ export function createCatalog(pacman: Pacman): PackageCatalog {
       const present = await presentOf(text, signal);
       return present && reading.files(present);
     },
+
+    historyMissing: () => missingLog(places.log),
 
     async *history(signal) {
       const architectures = new Map((await installed(signal)).map(({ name, architecture }) => [name, architecture]));

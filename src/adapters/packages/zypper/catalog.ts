@@ -68,5 +68,6 @@ export function createCatalog(zypper: Zypper): PackageCatalog {
     lists: createLists(zypper),
     protectedNames: async () => new Set(["zypper", ...parseSystemCheck(await readTextOrEmpty(places.systemCheck))]),
     history: createHistory(zypper),
+    historyLog: places.history,
   });
 }

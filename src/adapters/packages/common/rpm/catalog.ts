@@ -6,6 +6,7 @@ import type { InstalledPackage, PackageVersion } from "#domain/ports/packages.ts
 import { orUndefined } from "#kernel/errors.ts";
 import type { Argv, Asks } from "../ports.ts";
 import type { RecordStore } from "../record-store.ts";
+import { missingLog } from "../rotated-logs.ts";
 import { createSearch } from "../search.ts";
 import { createCollector } from "./collector.ts";
 import { byPreference, type DescribedRpm, isNative } from "./described.ts";
@@ -44,6 +45,8 @@ export interface RpmCatalogHost {
   /** Names of packages that are never removed. */
   readonly protectedNames: () => Promise<ReadonlySet<string>>;
   readonly history: PackageCatalog["history"];
+  /** The file that it is read from. */
+  readonly historyLog: string;
 }
 
 /** Names in files `*.conf` of folders, one a line. */
@@ -156,5 +159,6 @@ export function createRpmCatalog(host: RpmCatalogHost): PackageCatalog {
     },
 
     history: host.history,
+    historyMissing: () => missingLog(host.historyLog),
   };
 }
