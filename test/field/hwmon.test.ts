@@ -1,11 +1,20 @@
 import { expect, it } from "vitest";
 import { createTemperatures } from "#adapters/hwmon/index.ts";
 import { temperatureCheck } from "#domain/health/checks/temperature.ts";
-import { describeCases } from "./cases.ts";
+import { describeCases, uncovered } from "./cases.ts";
 
 const { signal } = new AbortController();
 
-describeCases("hwmon", ({ path }) => {
+const unread = {
+  "linuxfabrik-coolermaster-real-capture.json": "the files of the kernel are read, from which psutil makes this",
+};
+
+describeCases("hwmon", ({ path, files }) => {
+  it("every file is read below or has a reason why not", () => {
+    const read = ["node-exporter/", "procfs-nvme/", "telegraf-general/", "telegraf-with_name/"];
+    expect(uncovered(files(), { read, unread })).toEqual([]);
+  });
+
   const read = (tree: string) => createTemperatures({ sysDir: path(tree) });
   const check = (tree: string) => temperatureCheck({ temperatures: read(tree) }).run({ ignore: [] }, signal);
   const sensors = async (tree: string) =>

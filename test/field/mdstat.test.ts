@@ -1,14 +1,19 @@
 import { expect, it } from "vitest";
 import { parseMdstat } from "#adapters/procfs/raid-arrays.ts";
 import { raidStatusCheck } from "#domain/health/checks/raid-status.ts";
-import { describeCases } from "./cases.ts";
+import { describeCases, uncovered } from "./cases.ts";
 
 const { signal } = new AbortController();
 
-describeCases("mdstat", ({ text }) => {
+describeCases("mdstat", ({ text, files }) => {
   const arrays = (file: string) => parseMdstat(text(file));
   const check = (file: string, ignore: readonly string[] = []) =>
     raidStatusCheck({ raidArrays: { list: () => Promise.resolve(arrays(file)) } }).run({ ignore: [...ignore] }, signal);
+
+  it("every file is read below", () => {
+    const read = ["cciss-md_d0", "imsm-container-inactive", "no-arrays", "node-exporter-many-arrays"];
+    expect(uncovered(files(), { read, unread: {} })).toEqual([]);
+  });
 
   it("names with a slash and with an underscore belong to the line of the array, which is whole", async () => {
     expect(arrays("cciss-md_d0")).toEqual([

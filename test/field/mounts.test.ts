@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { parseMountinfo } from "#adapters/exec/mountinfo.ts";
 import { chooseDataMounts, isRemote } from "#adapters/procfs/data-mounts.ts";
-import { describeCases } from "./cases.ts";
+import { describeCases, uncovered } from "./cases.ts";
 
 /** The file systems with data of each table, in its order: path, source and type. All are writable. */
 const dataMounts: Readonly<Record<string, readonly string[]>> = {
@@ -63,7 +63,25 @@ const dataMounts: Readonly<Record<string, readonly string[]>> = {
   "mountinfo-telegraf-issue_10297": ["/ /dev/sda1 ext4", "/mnt/storage /dev/sdb ext4"],
 };
 
-describeCases("mounts", ({ text }) => {
+const older =
+  "mountinfo is read, which says more: the device, what of it is mounted, and the state of the file system apart";
+const unread = Object.fromEntries(
+  [
+    "mtab-ansible-fedora",
+    ...["3", "el7-2", "el7-docker", "fedora-snaps", "iso", "malformed", "nfs3"].map((name) => `proc-mounts-${name}`),
+    "proc-self-mounts-facter",
+  ].map((file) => [file, older]),
+);
+
+describeCases("mounts", ({ text, files }) => {
+  it("every file is read below or has a reason why not", () => {
+    expect(uncovered(files(), { read: Object.keys(dataMounts), unread })).toEqual([]);
+  });
+
+  it("lines of another table are no mounts", () => {
+    for (const file of Object.keys(unread)) expect([file, parseMountinfo(text(file))]).toEqual([file, []]);
+  });
+
   it.each(Object.entries(dataMounts))("%s: file systems with data, all of them writable", (file, expected) => {
     const mounts = parseMountinfo(text(file));
     const chosen = chooseDataMounts(mounts, new Set());

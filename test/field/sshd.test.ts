@@ -1,7 +1,10 @@
 import { expect, it } from "vitest";
+import { parseSshdOptions } from "#adapters/sshd/index.ts";
 import type { LogEntry } from "#contract/log-entry.ts";
+import { sshConfigCheck } from "#domain/health/checks/ssh-config.ts";
 import { failedLoginsIn, failedPattern } from "#domain/system/failed-logins.ts";
-import { describeCases } from "./cases.ts";
+import { createFakeSshServer } from "../fakes/ssh-server.ts";
+import { describeCases, uncovered } from "./cases.ts";
 
 /** A line of a log as the entry of the journal that it would be: one second after the line before, without what syslogd puts first. */
 function entryOf(line: string, second: number): LogEntry {
@@ -18,7 +21,15 @@ function entryOf(line: string, second: number): LogEntry {
   } as unknown as LogEntry;
 }
 
-describeCases("sshd", ({ text }) => {
+const others = ["log-dropbear.log", "log-pam-generic.log", "log-selinux-ssh.log"];
+const unread = { "sshd_config-jc.txt": "sshd itself is asked for what it makes of its file" };
+
+describeCases("sshd", ({ text, files }) => {
+  it("every file is read below or has a reason why not", () => {
+    const logs = ["log-auth-mixed.log", "log-fail2ban-1.log", "log-fail2ban-journal-1.log", "log-plaso.log"];
+    expect(uncovered(files(), { read: [...logs, ...others, "sshd-T-1.txt"], unread })).toEqual([]);
+  });
+
   const entries = (file: string) => text(file).split("\n").filter(Boolean).map(entryOf);
   const line = (entry: LogEntry): string | undefined => {
     const [found] = failedLoginsIn([entry]);
@@ -60,6 +71,22 @@ describeCases("sshd", ({ text }) => {
     expect(all.filter(({ user }) => user === "xxx")).toHaveLength(1);
     expect(all.filter(({ user, remote_host: host }) => user === "admin" && host === "192.0.2.117")).toHaveLength(1);
     expect(all.filter(({ user, remote_host: host }) => user === "git" && host === "192.0.2.111")).toHaveLength(2);
+  });
+
+  it("lines of PAM, the audit log and Dropbear are no failed logins of OpenSSH, which has lines of its own", () => {
+    for (const file of others) expect([file, lines(file)]).toEqual([file, []]);
+  });
+
+  it("sshd -T: a password is enough for users and not for root, and options that stand several times are all there", async () => {
+    const options = parseSshdOptions(text("sshd-T-1.txt"));
+    expect(options).toMatchObject({
+      acceptenv: "LANG\nLC_*\ntest1 test2",
+      hostkey: ["ecdsa", "ed25519", "rsa"].map((kind) => `/etc/ssh/ssh_host_${kind}_key`).join("\n"),
+      authorizedkeysfile: ".ssh/authorized_keys .ssh/authorized_keys2",
+    });
+    const check = sshConfigCheck({ ssh: createFakeSshServer({ is: "valid", options }) });
+    const { status, details } = await check.run({ ignore: [] }, new AbortController().signal);
+    expect([status, details]).toMatchObject(["warn", { findings: [{ option: "passwordauthentication" }] }]);
   });
 
   it("of accepted, failed and other lines the failed ones alone are listed", () => {
