@@ -246,8 +246,8 @@ export const parts: readonly Part[] = [
   },
   {
     name: "demo",
-    proves: "the lines of the demo and the tour, as they are printed",
-    directories: ["demo", "scripts/tour"],
+    proves: "the lines of the demo, as they are printed",
+    directories: ["demo"],
     commands: [long("host/demo"), { vitest: ["--project", "demo"] }],
   },
   {
