@@ -9,6 +9,7 @@ import { systemClock } from "#adapters/clock/index.ts";
 import { lookApart, lookHere, type TakeLook } from "#adapters/exec/look.ts";
 import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
 import { createConfigFiles } from "#adapters/packages/config-files.ts";
+import { lifetimeOf } from "#adapters/tls/index.ts";
 import { selfSignedPair } from "#adapters/tls/self-signed.ts";
 import { certificateFiles } from "#adapters/tls/warnings.ts";
 import { directoryPerTest, directoryWith, writeFiles } from "./support/directories.ts";
@@ -124,10 +125,21 @@ describe("certificates in files", () => {
     expect(await readIn("chain.pem")).toEqual([dates, dates]);
   });
 
-  it("of issuers whose key clients trust as a root are told apart", async () => {
-    writeFileSync(join(root, "public.pem"), `${readFileSync(join(root, "one.pem"), "latin1")}\n${rootCertificates[0]}`);
-    const [own, issuer] = await readIn("public.pem");
-    expect([own?.isTrusted, issuer?.isTrusted]).toEqual([undefined, true]);
+  it("end where clients trust a root of the same key, if an issuer expires first", async () => {
+    const one = readFileSync(join(root, "one.pem"), "latin1");
+    const stateDir = join(root, "lasting");
+    mkdirSync(stateDir);
+    const { cert: lasting } = await selfSignedPair({ stateDir, now: Date.parse("2200-01-01T00:00:00Z") });
+    writeFiles(root, {
+      "public.pem": [lasting, one, rootCertificates[0], one].join("\n"),
+      "private.pem": `${lasting}\n${one}`,
+    });
+    const found = async (name: string) => (await readIn(name)).map(({ validTo }) => validTo === dates.validTo);
+    expect([await found("public.pem"), await found("private.pem")]).toEqual([
+      [false, true],
+      [false, true],
+    ]);
+    expect(lifetimeOf(`${lasting}\n${rootCertificates[0]}`)).toEqual(lifetimeOf(lasting));
   });
 
   it.each(["key.pem", "nowhere.pem"])("fail with the name of the file that has none: %s", async (name) => {

@@ -2,6 +2,7 @@ import { createPrivateKey, type KeyObject, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { isOpenToEverybody, readRegularFile, readTextFile } from "#adapters/files/index.ts";
 import { errorMessage } from "#kernel/errors.ts";
+import { neededIn } from "./needed.ts";
 
 export interface TlsPair {
   readonly cert: string;
@@ -86,9 +87,9 @@ export function readClientTrust(files: { ca: string; crl: string | undefined }):
   return { ca, crl };
 }
 
-/** When a chain begins to fail its clients: as soon as one of its certificates has expired. Epoch milliseconds. */
+/** When a chain begins to fail its clients: as soon as one of its certificates that they need has expired. Epoch milliseconds. */
 export function lifetimeOf(chain: string): { readonly validFrom: number; readonly validTo: number } {
-  const certificates = certificatesIn(chain);
+  const certificates = neededIn(certificatesIn(chain));
   return {
     validFrom: Math.max(...certificates.map(({ validFromDate }) => validFromDate.getTime())),
     validTo: Math.min(...certificates.map(({ validToDate }) => validToDate.getTime())),

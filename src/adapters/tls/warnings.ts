@@ -1,11 +1,10 @@
 import { X509Certificate } from "node:crypto";
-import { readFileSync } from "node:fs";
-import { rootCertificates } from "node:tls";
 import { readRegularFile } from "#adapters/files/index.ts";
 import type { CertificateDates, CertificateFiles } from "#domain/ports/network.ts";
 import { toDay } from "#kernel/clock.ts";
-import { errorMessage, orElse } from "#kernel/errors.ts";
+import { errorMessage } from "#kernel/errors.ts";
 import { type ClientTrust, certificatesIn } from "./index.ts";
+import { certificateBlock, neededIn } from "./needed.ts";
 
 const serverAuth = "1.3.6.1.5.5.7.3.1";
 const anyUsage = "2.5.29.37.0";
@@ -37,7 +36,7 @@ export function chainWarnings(cert: string, now: number): readonly string[] {
     ];
   });
   return [
-    ...dateWarnings(chain, now),
+    ...dateWarnings(neededIn(chain), now),
     ...order,
     ...(isForServers ? [] : ["the certificate is not for servers (its extended key usage lacks serverAuth)"]),
   ];
@@ -63,30 +62,11 @@ export async function trustWarnings({ ca, crl }: ClientTrust, now: number): Prom
   ];
 }
 
-const block = /-----BEGIN (?:TRUSTED |X509 )?CERTIFICATE-----[\s\S]*?-----END (?:TRUSTED |X509 )?CERTIFICATE-----/g;
-
-/** Where distributions keep the roots that they trust, after those of Node. */
-const bundles = ["/etc/ssl/certs/ca-certificates.crt", "/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem"];
-
-const keyOf = ({ publicKey }: X509Certificate): string =>
-  publicKey.export({ type: "spki", format: "der" }).toString("base64");
-
-/** The keys of all roots that clients of this host trust. Reading them takes some milliseconds. */
-const trustedKeys = (): ReadonlySet<string> => {
-  const ofHost = bundles.flatMap((path) => orElse(() => readFileSync(path, "latin1").match(block) ?? [], []));
-  return new Set(
-    [...rootCertificates, ...ofHost].flatMap((text) => orElse(() => [keyOf(new X509Certificate(text))], [])),
-  );
-};
-
 function datesOf(encoded: readonly (string | Buffer)[]): readonly CertificateDates[] {
-  const certificates = encoded.map((each) => new X509Certificate(each));
-  const trusted = certificates.length > 1 ? trustedKeys() : new Set<string>();
-  return certificates.map((certificate, at) => ({
+  return neededIn(encoded.map((each) => new X509Certificate(each))).map((certificate) => ({
     subject: subjectName(certificate),
     validFrom: certificate.validFromDate.getTime(),
     validTo: certificate.validToDate.getTime(),
-    ...(at > 0 && trusted.has(keyOf(certificate)) && { isTrusted: true }),
   }));
 }
 
@@ -95,7 +75,7 @@ const maxBytes = 16 * 1024 * 1024;
 function readDates(path: string): readonly CertificateDates[] {
   try {
     const { content } = readRegularFile(path, { maxBytes });
-    const blocks = content.toString("latin1").match(block);
+    const blocks = content.toString("latin1").match(certificateBlock);
     return datesOf(blocks ?? [content]);
   } catch (error) {
     throw new Error(`cannot read ${path}: ${errorMessage(error)}`, { cause: error });

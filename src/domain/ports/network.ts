@@ -28,12 +28,10 @@ export interface CertificateDates {
   readonly subject: string;
   readonly validFrom: number;
   readonly validTo: number;
-  /** Whether clients have a root of the same key of their own, so that they look no further. Not told of the first of a file. */
-  readonly isTrusted?: true;
 }
 
 export interface CertificateFiles {
-  /** @throws when the file cannot be read or has no certificate. */
+  /** Those of a chain that clients of this host need: it ends where they trust a root of the same key. @throws when the file cannot be read or has no certificate. */
   readonly read: (path: string) => Promise<readonly CertificateDates[]>;
 }
 

@@ -29,11 +29,8 @@ export function tlsCertificatesCheck(ports: {
   const checkFile = async (path: string, limits: { warn: number; fail: number }): Promise<Finding> => {
     try {
       const certificates = await files.read(path);
-      const [own, ...issuers] = certificates;
-      // Clients end a chain at the first root of their own: what stands behind one, or for one, is for older clients.
-      const end = issuers.findIndex(({ isTrusted }) => isTrusted === true);
-      const needed = end < 0 ? certificates : certificates.slice(0, end + 1);
-      const [first] = needed.toSorted((a, b) => a.validTo - b.validTo);
+      const [own] = certificates;
+      const [first] = certificates.toSorted((a, b) => a.validTo - b.validTo);
       if (own === undefined || first === undefined) throw new Error(`cannot read ${path}: no certificate in it`);
       const daysLeft = Math.floor((first.validTo - clock.now()) / dayMs);
       const details = {
@@ -42,7 +39,7 @@ export function tlsCertificatesCheck(ports: {
         expires_at: toTimestamp(first.validTo),
         days_left: daysLeft,
       };
-      const early = needed.find(({ validFrom }) => validFrom > clock.now());
+      const early = certificates.find(({ validFrom }) => validFrom > clock.now());
       const nameOf = (certificate: CertificateDates): string =>
         certificate === own ? path : `${certificate.subject} in the chain of ${path}`;
       if (early !== undefined) return { path, status: "fail", problem: `${nameOf(early)} is not valid yet`, details };
