@@ -387,6 +387,33 @@ Match Group told
       expect(failed?.map(({ user }) => user)).not.toContain("forged");
     });
 
+    it("failed sign-ins at a server that takes keys only are one for each connection", async () => {
+      const settings = "/etc/ssh/sshd_config.d/keys-only.conf";
+      await session.host.writeFile(
+        settings,
+        "PasswordAuthentication no\nKbdInteractiveAuthentication no\nMaxAuthTries 3\nDenyUsers refused\n",
+      );
+      await shell(
+        "for name in refused stranger many; do useradd --create-home $name; done; for key in 1 2 3 4; do ssh-keygen -q -t ed25519 -N '' -f /run/other-key-$key; done",
+      );
+      await restartSshd();
+      const signIn = (name: string, keys: readonly number[]) =>
+        shell(
+          `ssh ${options.replace("-i /run/users-key", keys.map((key) => `-i /run/other-key-${key}`).join(" "))} -o IdentitiesOnly=yes -p ${port} ${name}@127.0.0.1 true 2>&1 || true`,
+        );
+      for (const name of ["nobody-here", "refused", "stranger"])
+        expect(await signIn(name, [1])).toContain("Permission denied (publickey)");
+      expect(await signIn("many", [1, 2, 3, 4])).toContain("Too many authentication failures");
+      const names = ["many", "stranger", "refused", "nobody-here"];
+      const failed = async () => (await session.api.listLogins()).failed?.filter(({ user }) => names.includes(user));
+      await eventually(async () => expect((await failed())?.map(({ user }) => user)).toContain("many"));
+      expect((await failed())?.map(({ user, known_user: known, remote_host: host }) => [user, known, host])).toEqual(
+        names.map((name) => [name, name !== "nobody-here", "127.0.0.1"]),
+      );
+      await shell(`rm ${settings}`);
+      await restartSshd();
+    });
+
     it("recent sign-ins are those of last, and named as missing without a record", async () => {
       await shell("rm -f /var/log/wtmp");
       expect(await session.api.listLogins()).toMatchObject({
