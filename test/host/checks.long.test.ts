@@ -26,6 +26,7 @@ const quoted = `'${folder}'`;
 const looksOnlyAt = (details: object, path: string): unknown =>
   (Reflect.get(details, "file_systems") as { path: string }[]).find((each) => each.path === path);
 const thin = "/mnt/thin";
+const engine = ["/usr/sbin/dockerd", "/usr/bin/containerd", "/usr/sbin/runc"];
 const hasXfs = existsSync("/usr/sbin/mkfs.xfs") && /^\s*xfs$/m.test(readFileSync("/proc/filesystems", "utf8"));
 
 describeOnHost("checks on a broken host", (session) => {
@@ -326,6 +327,65 @@ describeOnHost("checks on a broken host", (session) => {
       });
     });
   });
+
+  it("disk_space fails on a full NTFS of a local disk, which ntfs-3g mounts", async () => {
+    const disk = await createSmallDisk(session, 16, ["true"]);
+    const path = "/mnt/ntfs";
+    await session.shell("test -e /dev/fuse || mknod /dev/fuse c 10 229");
+    await disk.mount(path, { make: "mkntfs -q -Q" });
+    try {
+      expect(await session.shell(`findmnt -no FSTYPE ${path}`)).toBe("fuseblk\n");
+      const found = async () => {
+        const { status, details } = await check("disk_space");
+        return { status, found: looksOnlyAt(details, path) };
+      };
+      expect(await found()).toMatchObject({ found: { status: "pass" } });
+      await session.shell(`cat /dev/zero > ${path}/filling 2>/dev/null || true`);
+      expect(await found()).toMatchObject({ status: "fail", found: { status: "fail" } });
+    } finally {
+      await disk.unmount();
+      disk.dispose();
+    }
+  });
+
+  const missingDocker = engine.filter((path) => !existsSync(path));
+  if (missingDocker.length > 0)
+    process.stdout.write(
+      `skipped: Docker by a socket: missing: ${missingDocker.join(", ")} (apt-get install docker.io runc)\n`,
+    );
+  it.skipIf(missingDocker.length > 0)(
+    "containers are those of a dockerd with another pid file and systemd's socket, and no question starts it",
+    async () => {
+      const directory = "/opt/docker";
+      await session.shell(`mkdir -p ${directory}`);
+      for (const path of engine) {
+        const libraries = (await runCommand(["ldd", path])).stdout.matchAll(/=> (\/\S+)/g);
+        // The C library is the host's own.
+        const needed = [...libraries].map(([, library = ""]) => library).filter((each) => !/\/lib[cm]\.so/.test(each));
+        await runCommand(["cp", "--dereference", path, ...needed, `${session.host.root}${directory}`]);
+      }
+      const without = "--storage-driver vfs --bridge none --iptables=false --ip6tables=false --ip-forward=false";
+      await session.writeUnits({
+        "docker.socket": ["[Socket]", "ListenStream=/run/docker.sock"],
+        "docker.service": [
+          "[Service]",
+          "Type=notify",
+          "RuntimeDirectory=elsewhere",
+          `Environment=LD_LIBRARY_PATH=${directory} PATH=${directory}:/usr/sbin:/usr/bin`,
+          `ExecStart=${directory}/dockerd -H fd:// --pidfile /run/elsewhere/docker.pid ${without}`,
+        ],
+      });
+      await systemctl("start", "docker.socket");
+      expect(await check("containers")).toMatchObject({ status: "skip" });
+      expect(await session.shell("systemctl is-active docker.service || true")).toBe("inactive\n");
+      await systemctl("start", "docker.service");
+      expect(await check("containers")).toMatchObject({ status: "pass", details: { engines: ["docker"], total: 0 } });
+      await systemctl("stop", "docker.service");
+      expect(await check("containers")).toMatchObject({ status: "skip" });
+      expect(await session.shell("systemctl is-active docker.service || true")).toBe("inactive\n");
+      await systemctl("stop", "docker.socket");
+    },
+  );
 
   it("systemd_failed fails for a service that exits with 1, until it is reset", async () => {
     await session.writeUnits({ "broken.service": ["[Service]", "Type=oneshot", "ExecStart=/bin/false"] });

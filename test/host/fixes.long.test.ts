@@ -3,6 +3,8 @@ import { eventually } from "./support/eventually.ts";
 import { changesSince, fileTree } from "./support/file-tree.ts";
 import { fixesOf, ownTraces, unchanged } from "./support/fixes.ts";
 import { withKernelClock } from "./support/kernel-clock.ts";
+import { freePort } from "./support/plugin-peers.ts";
+import { refusal } from "./support/refusal.ts";
 import { describeOnHost } from "./support/session.ts";
 import { createSmallDisk, type SmallDisk } from "./support/small-disk.ts";
 
@@ -137,6 +139,34 @@ describeOnHost("the fix of services and of the clock", { checks: ["systemd_faile
           ...unchanged,
           added: ["/etc/systemd/system/multi-user.target.wants/clock-setter.service"],
         });
+      });
+    });
+
+    it("is not offered, and refuses, beside a chronyd that systemd does not know", async () => {
+      await withKernelClock(async ({ believe }) => {
+        await install("/bin/sleep infinity");
+        // In a container the kernel is believed, whoever sets its clock.
+        await session.shell("mv /run/systemd/container /run/container-mark");
+        const directives = ["local", `port ${await freePort()}`, "bindaddress 127.0.0.1", "cmdport 0"];
+        await session.shell(
+          `systemd-run --unit=own-clock --service-type=exec --property=RuntimeDirectory=chrony --property=RuntimeDirectoryMode=0750 /usr/sbin/chronyd -d -x -u root ${directives.map((each) => `'${each}'`).join(" ")}`,
+        );
+        await eventually(() => session.shell("test -e /run/chrony/chronyd.sock"));
+        await believe(true);
+        expect(await check("time_sync")).toMatchObject({
+          status: "pass",
+          message: "The clock is synchronised by chronyd",
+          details: { enabled: false, other_daemon: "chronyd" },
+        });
+        await believe(false);
+        expect(await check("time_sync")).toMatchObject({ status: "warn", fixable: false });
+        for (const call of [plan, fix])
+          expect(await refusal(call("time_sync"))).toMatchObject({
+            status: 400,
+            message: expect.stringMatching(/chronyd runs/),
+          });
+        expect(await session.shell("systemctl is-active clock-setter || true")).toBe("inactive\n");
+        await session.shell("systemctl stop own-clock; mv /run/container-mark /run/systemd/container");
       });
     });
   });

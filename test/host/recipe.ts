@@ -123,6 +123,8 @@ const recipe = {
     "logrotate",
     "monitoring-plugins-basic",
     "nftables",
+    // A file system of a local disk by a program.
+    "ntfs-3g",
     "openssh-server",
     "pacman-package-manager",
     "polkitd",
@@ -138,8 +140,11 @@ const recipe = {
     "systemd-sysv",
     "zypper-common",
   ],
-  /** Files of packages that are not installed: zypper and dnf-plugins-core both have a program needs-restarting. */
-  unpacked: { zypper: ["/usr/bin/zypper"] },
+  /**
+   * Files of packages that are not installed: zypper and dnf-plugins-core both have a program needs-restarting, and systemd would take an
+   * installed chrony for its own.
+   */
+  unpacked: { chrony: ["/usr/sbin/chronyd"], zypper: ["/usr/bin/zypper"] },
   /** The guest shares the network of the machine: none of these may listen or reconfigure there. Nobody logs in on a console. */
   maskedUnits: [
     "ssh.service",

@@ -9,7 +9,8 @@ import type { Session } from "./session.ts";
 export interface SmallDisk {
   /** Its content, on this machine. */
   readonly image: string;
-  readonly mount: (path: string) => Promise<void>;
+  /** @param make words that make its file system inside first, where this machine need not have the program. */
+  readonly mount: (path: string, options?: { readonly make?: string }) => Promise<void>;
   readonly unmount: () => Promise<void>;
   /**
    * Sets all times of files to a moment, that of the last change of the entry among them, which no program can set. The disk
@@ -42,11 +43,12 @@ export async function createSmallDisk(
   await runCommand([...make, image]);
   let mounted = "";
 
-  const mount = async (path: string): Promise<void> => {
+  const mount: SmallDisk["mount"] = async (path, { make: makeInside } = {}) => {
     const device = (await runCommand(["losetup", "--find", "--show", image])).stdout.trim();
     try {
       const number = /\d+$/.exec(device)?.[0] ?? "";
       await session.shell(`test -e ${device} || mknod ${device} b 7 ${number}`);
+      if (makeInside !== undefined) await session.shell(`${makeInside} ${device}`);
       await session.shell(`mkdir -p '${path}' && mount -o noatime ${device} '${path}'`);
       mounted = path;
     } finally {
