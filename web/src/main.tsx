@@ -2,6 +2,7 @@ import "./style/tokens.css";
 import "./style/base.css";
 import "./style/parts.css";
 import "./style/pages.css";
+import "./style/logs.css";
 import "uplot/dist/uPlot.min.css";
 import { render } from "preact";
 import { begin } from "./session.ts";
