@@ -1,4 +1,4 @@
-import { signal, useSignal } from "@preact/signals";
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, isReplaced, ping } from "./api/call.ts";
@@ -13,18 +13,7 @@ import { ElevateDialog } from "./ui/elevate.tsx";
 import { local } from "./ui/format.ts";
 import { Icon } from "./ui/icons.tsx";
 import { Badge, Empty, Loading, Time } from "./ui/parts.tsx";
-
-/** Charts are painted anew when it changes. */
-export const theme = signal(
-  document.documentElement.dataset["theme"] === "dark" ? ("dark" as const) : ("light" as const),
-);
-
-function switchTheme(): void {
-  const next = theme.value === "dark" ? "light" : "dark";
-  localStorage.setItem("steward-theme", next);
-  document.documentElement.dataset["theme"] = next;
-  theme.value = next;
-}
+import { switchTheme, theme } from "./ui/theme.ts";
 
 const tones = { healthy: "ok", degraded: "warn", unhealthy: "bad" } as const;
 

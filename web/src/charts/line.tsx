@@ -1,7 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
 import uPlot from "uplot";
-import { theme } from "../shell.tsx";
+import { theme } from "../ui/theme.ts";
 
 export interface Line {
   readonly name: string;
