@@ -22,8 +22,10 @@ export interface TableProps<T> {
   readonly rows: readonly T[];
   readonly keyOf: (row: T) => string;
   readonly empty?: ComponentChildren;
-  /** Sorted by this column at first; else in the order of the rows. */
+  /** The column that it is sorted by at first, after `-` from the most to the least; else in the order of the rows. */
   readonly sorted?: string;
+  /** Called with what it is to be sorted by: the page keeps that, in `sorted`. */
+  readonly onSort?: (sorted: string) => void;
 }
 
 const firstRows = 60;
@@ -41,8 +43,8 @@ function sortRows<T>(rows: readonly T[], column: Column<T> | undefined, isDown: 
 
 /** A table that sorts. Many rows are painted a little later, and those beyond 500 when they are asked for. */
 export function Table<T>(props: TableProps<T>): JSX.Element {
-  const { label, columns, rows, keyOf, empty } = props;
-  const by = useSignal<{ id: string | undefined; isDown: boolean }>({ id: props.sorted, isDown: false });
+  const { label, columns, rows, keyOf, empty, onSort } = props;
+  const own = useSignal(props.sorted);
   const shown = useSignal(firstRows);
   useEffect(() => {
     if (shown.value >= mostRows) return undefined;
@@ -50,7 +52,16 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
     return () => clearTimeout(timer);
   }, [shown]);
   if (rows.length === 0) return <Empty icon="search">{empty ?? texts.noMatch}</Empty>;
-  const { id, isDown } = by.value;
+  const by = onSort === undefined ? own.value : props.sorted;
+  const isDown = by?.startsWith("-") === true;
+  const id = isDown ? by?.slice(1) : by;
+  /** Figures are looked at from the most to the least. */
+  const next = (column: Column<T>): string =>
+    (column.id === id ? !isDown : column.align === "end") ? `-${column.id}` : column.id;
+  const sortBy = (column: Column<T>): void => {
+    own.value = next(column);
+    onSort?.(own.value);
+  };
   const sorted = sortRows(
     rows,
     columns.find((each) => each.id === id),
@@ -80,7 +91,7 @@ export function Table<T>(props: TableProps<T>): JSX.Element {
                       type="button"
                       class="sort"
                       title={texts.sortBy(column.title)}
-                      onClick={() => (by.value = { id: column.id, isDown: column.id === id && !isDown })}
+                      onClick={() => sortBy(column)}
                     >
                       {column.title}
                     </button>
