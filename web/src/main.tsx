@@ -3,6 +3,7 @@ import "./style/base.css";
 import "./style/parts.css";
 import "./style/pages.css";
 import "./style/logs.css";
+import "./style/host.css";
 import "uplot/dist/uPlot.min.css";
 import { render } from "preact";
 import { begin } from "./session.ts";

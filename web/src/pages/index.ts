@@ -6,6 +6,7 @@ import { NetworkPage } from "./network.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { TimePage } from "./time.tsx";
 import { UsersPage } from "./users.tsx";
+import { ServicesPage } from "./services.tsx";
 
 export type PageName = keyof typeof import("../texts/shell.ts").texts.pageNames;
 
@@ -25,5 +26,6 @@ export const pages: readonly PageEntry[] = [
   { path: "network", name: "network", icon: "network", group: "host", page: NetworkPage },
   { path: "users", name: "users", icon: "users", group: "host", page: UsersPage },
   { path: "time", name: "time", icon: "time", group: "host", page: TimePage },
+  { path: "services", name: "services", icon: "services", page: ServicesPage },
   { path: "access", name: "access", icon: "access", group: "access", page: AccessPage },
 ];
