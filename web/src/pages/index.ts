@@ -4,9 +4,9 @@ import { AccessPage } from "./access.tsx";
 import { DisksPage } from "./disks.tsx";
 import { NetworkPage } from "./network.tsx";
 import { OverviewPage } from "./overview.tsx";
+import { ServicesPage } from "./services.tsx";
 import { TimePage } from "./time.tsx";
 import { UsersPage } from "./users.tsx";
-import { ServicesPage } from "./services.tsx";
 
 export type PageName = keyof typeof import("../texts/shell.ts").texts.pageNames;
 
@@ -22,10 +22,10 @@ export interface PageEntry {
 /** All pages, in the order of the menu. */
 export const pages: readonly PageEntry[] = [
   { path: "", name: "overview", icon: "overview", page: OverviewPage },
+  { path: "services", name: "services", icon: "services", page: ServicesPage },
   { path: "disks", name: "disks", icon: "disks", group: "host", page: DisksPage },
   { path: "network", name: "network", icon: "network", group: "host", page: NetworkPage },
   { path: "users", name: "users", icon: "users", group: "host", page: UsersPage },
   { path: "time", name: "time", icon: "time", group: "host", page: TimePage },
-  { path: "services", name: "services", icon: "services", page: ServicesPage },
   { path: "access", name: "access", icon: "access", group: "access", page: AccessPage },
 ];
