@@ -39,6 +39,7 @@ function checksOf(settings: object, asked: string[] = []) {
       ...createFakeHostFacts(),
       memoryPercent: () => 0,
       diskPercent: () => Promise.resolve(0),
+      cpuTimes: () => ({ atMs: 0, busy: 0, total: 0, ioWait: 0 }),
       dispose: () => undefined,
     },
     systemd: {

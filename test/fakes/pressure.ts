@@ -1,6 +1,6 @@
 import type { Pressure, ResourcePressure } from "#domain/ports/pressure.ts";
 
-const none = { avg60: 0, avg300: 0 };
+const none = { avg10: 0, avg60: 0, avg300: 0 };
 
 /** The pressure on one resource: none unless given. */
 export const fakePressureOn = (

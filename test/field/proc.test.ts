@@ -5,7 +5,10 @@ import { parseSwaps } from "#adapters/procfs/mount-table.ts";
 import {
   parseCpuInfo,
   parseCpuTimes,
+  parseDiskTraffic,
   parseFileHandles,
+  parseLinkTraffic,
+  parseLoad,
   parseMemory,
   parseSwap,
   parseSwapTraffic,
@@ -74,22 +77,22 @@ const cpuTimes: Readonly<Record<string, readonly number[]>> = {
   telegraf: [110_686, 30, 36_048, 15_342_353, 6_731, 15_958, 3_621, 0],
 };
 
-const still = { avg60: 0, avg300: 0 };
+const still = { avg10: 0, avg60: 0, avg300: 0 };
 const pressures: Readonly<Record<string, object>> = {
   "node-exporter": {
     cpu: { some: still, full: still },
     memory: { some: still, full: still },
-    io: { some: { avg60: 0.34, avg300: 0.1 }, full: { avg60: 0.34, avg300: 0.1 } },
+    io: { some: { avg10: 0.18, avg60: 0.34, avg300: 0.1 }, full: { avg10: 0.18, avg60: 0.34, avg300: 0.1 } },
   },
   procfs: {
-    cpu: { some: { avg60: 2, avg300: 3.85 }, full: null },
-    memory: { some: { avg60: 2, avg300: 3.85 }, full: { avg60: 3, avg300: 4.95 } },
-    io: { some: { avg60: 2, avg300: 3.85 }, full: { avg60: 3, avg300: 4.95 } },
+    cpu: { some: { avg10: 0.1, avg60: 2, avg300: 3.85 }, full: null },
+    memory: { some: { avg10: 0.1, avg60: 2, avg300: 3.85 }, full: { avg10: 0.2, avg60: 3, avg300: 4.95 } },
+    io: { some: { avg10: 0.1, avg60: 2, avg300: 3.85 }, full: { avg10: 0.2, avg60: 3, avg300: 4.95 } },
   },
   telegraf: {
-    cpu: { some: { avg60: 60, avg300: 300 }, full: still },
-    memory: { some: { avg60: 60, avg300: 300 }, full: { avg60: 6, avg300: 30 } },
-    io: { some: { avg60: 60, avg300: 300 }, full: { avg60: 6, avg300: 30 } },
+    cpu: { some: { avg10: 10, avg60: 60, avg300: 300 }, full: still },
+    memory: { some: { avg10: 10, avg60: 60, avg300: 300 }, full: { avg10: 1, avg60: 6, avg300: 30 } },
+    io: { some: { avg10: 10, avg60: 60, avg300: 300 }, full: { avg10: 1, avg60: 6, avg300: 30 } },
   },
 };
 const resources = ["cpu", "memory", "io"] as const;
@@ -103,11 +106,37 @@ const processes: Readonly<Record<string, object>> = {
   "jc-pid_stat_hack": { pid: 2001, name: "bad) S 1 2 3 4 5", state: "S", parentPid: 1888, startTicks: 75_513 },
 };
 
+/** Averages of one and of fifteen minutes. */
+const loads: Readonly<Record<string, readonly [number, number]>> = {
+  facter: [0, 0.03],
+  "node-exporter": [0.21, 0.39],
+  ubuntu1710: [1.55, 1.73],
+};
+
+/** Sectors read and written, of disks whose lines have 14, 18 and 20 words. */
+const disks: Readonly<Record<string, Readonly<Record<string, readonly [number, number]>>>> = {
+  cadvisor: { sdc: [457_965, 9_824_537], "dm-1": [2_682_446_960, 543_988_240], ram0: [0, 0] },
+  "node-exporter": {
+    sda: [1_003_346_126, 505_697_032],
+    nvme0n1: [4_643_973, 39_451_633],
+    mmcblk0p2: [760, 0],
+    sdb: [9_657_779, 1_972_905],
+    sdc: [1_657_779, 172_905],
+  },
+};
+
+/** Bytes received and sent. */
+const links: Readonly<Record<string, object>> = {
+  "dev-jc": { lo: [13_222, 13_222], ens33: [60_600_053, 44_256_546] },
+  "procfs-dev": {
+    vethf345468: [648, 438],
+    lo: [1_664_039_048, 1_664_039_048],
+    docker0: [2568, 438],
+    eth0: [874_354_587, 563_352_563],
+  },
+};
+
 const unread = {
-  "diskstats/": "how busy disks are is not measured",
-  "loadavg/": "the load is that of /proc/stat",
-  "net/dev-jc": "what goes over a link is not measured",
-  "net/procfs-dev": "what goes over a link is not measured",
   "net/procfs-sockstat": "sockets are counted by nobody",
   "net/procfs-unix": "only the sockets of the service and of container engines are looked for, of which it has none",
   "net/unix-jc": "only the sockets of the service and of container engines are looked for, of which it has none",
@@ -124,6 +153,9 @@ describeCases("proc", ({ path, text, files }) => {
       ...inFolder("cpuinfo", processors),
       ...inFolder("meminfo", memories),
       ...inFolder("stat", cpuTimes),
+      ...inFolder("loadavg", loads),
+      ...inFolder("diskstats", disks),
+      ...inFolder("net", links),
       ...Object.keys(pressures).flatMap((folder) => resources.map((each) => `pressure/${folder}/${each}`)),
       ...inFolder("pid", processes),
       ...["26231", "26232"].flatMap((pid) => [`pid/${pid}/comm`, `pid/${pid}/limits`]),
@@ -150,7 +182,23 @@ describeCases("proc", ({ path, text, files }) => {
   it.each(Object.entries(cpuTimes))("stat %s: time of all processors and idle time", (file, words) => {
     const [, , , idle = 0, ioWait = 0] = words;
     const total = words.reduce((sum, each) => sum + each, 0);
-    expect(parseCpuTimes(text("stat", file))).toEqual({ total, idle: idle + ioWait });
+    expect(parseCpuTimes(text("stat", file))).toEqual({ total, idle: idle + ioWait, ioWait });
+  });
+
+  it.each(Object.entries(loads))("loadavg %s: averages of one and of fifteen minutes", (file, [one, fifteen]) => {
+    expect(parseLoad(text("loadavg", file))).toEqual({ oneMinute: one, fifteenMinutes: fifteen });
+  });
+
+  it.each(Object.entries(disks))("diskstats %s: bytes of every device, by kernels of each age", (file, sectors) => {
+    const said = text("diskstats", file);
+    const found = parseDiskTraffic(said);
+    expect(found.size).toBe(said.trim().split("\n").length);
+    for (const [name, [read, written]] of Object.entries(sectors))
+      expect([name, found.get(name)]).toEqual([name, [read * 512, written * 512]]);
+  });
+
+  it.each(Object.entries(links))("net %s: bytes of every link", (file, bytes) => {
+    expect(Object.fromEntries(parseLinkTraffic(text("net", file)))).toEqual(bytes);
   });
 
   it("vmstat: pages swapped in and out", () => {

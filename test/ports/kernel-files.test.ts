@@ -47,8 +47,8 @@ describe("pressure", () => {
 
   it("is what the kernel says of each resource, and undefined where it does not measure it", async () => {
     expect(await createPressure({ procDir }).read()).toEqual([
-      fakePressureOn("cpu", { some: { avg60: 1.5, avg300: 2.25 }, full: null }),
-      fakePressureOn("memory", { some: { avg60: 8, avg300: 7 }, full: { avg60: 5, avg300: 4 } }),
+      fakePressureOn("cpu", { some: { avg10: 0, avg60: 1.5, avg300: 2.25 }, full: null }),
+      fakePressureOn("memory", { some: { avg10: 9, avg60: 8, avg300: 7 }, full: { avg10: 6, avg60: 5, avg300: 4 } }),
     ]);
     expect(await createPressure(nowhere).read()).toBeUndefined();
   });

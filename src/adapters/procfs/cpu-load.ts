@@ -13,6 +13,8 @@ interface Sample {
   readonly atMs: number;
   readonly busy: number;
   readonly total: number;
+  /** Undefined in a container with a quota, for which the kernel does not count it. */
+  readonly ioWait: number | undefined;
 }
 
 export type CpuLoad = ReturnType<typeof startCpuLoad>;
@@ -24,9 +26,11 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
     const atMs = clock.monotonicMs();
     const cpus = limits.cpus();
     const usedMicros = cpus === undefined ? undefined : limits.cpuTimeMicros();
-    if (cpus !== undefined && usedMicros !== undefined) return { atMs, busy: usedMicros, total: atMs * 1000 * cpus };
-    const { total, idle } = parseCpuTimes(readFileSync(`${procDir}/stat`, "latin1"));
-    return { atMs, busy: total - idle, total };
+    if (cpus !== undefined && usedMicros !== undefined) {
+      return { atMs, busy: usedMicros, total: atMs * 1000 * cpus, ioWait: undefined };
+    }
+    const { total, idle, ioWait } = parseCpuTimes(readFileSync(`${procDir}/stat`, "latin1"));
+    return { atMs, busy: total - idle, total, ioWait };
   };
 
   let samples: readonly Sample[] = [take()];
@@ -55,6 +59,8 @@ export function startCpuLoad(ports: { clock: Clock; limits: ContainerLimits; pro
   };
 
   return {
+    /** Processor time so far. @throws where it cannot be read. */
+    take,
     async percent(): Promise<number> {
       await untilTwoSamples();
       return percentBetween(sampleAt(-2), sampleAt(-1));

@@ -6,13 +6,14 @@ import type { HostFacts } from "#domain/ports/host.ts";
 import type { Clock, Dispose } from "#kernel/clock.ts";
 import { orElse } from "#kernel/errors.ts";
 import { type ContainerLimits, createContainerLimits } from "./cgroup.ts";
-import { startCpuLoad } from "./cpu-load.ts";
+import { type CpuLoad, startCpuLoad } from "./cpu-load.ts";
 import { arcstatsFile, createKernelLoad } from "./kernel-load.ts";
 import { type CpuInfo, parseCpuInfo, parseMemory } from "./parse.ts";
 
 export interface ProcHostFacts extends HostFacts {
   readonly memoryPercent: () => number;
   readonly diskPercent: () => Promise<number>;
+  readonly cpuTimes: CpuLoad["take"];
   readonly dispose: Dispose;
 }
 
@@ -79,6 +80,7 @@ export function createHostFacts(ports: { clock: Clock; procDir?: string }): Proc
     ...createKernelLoad({ cpuLoad: load, limits, procDir }),
     memoryPercent: () => readMemory(procDir, limits).percent_used,
     diskPercent: async () => (await readDisk("/")).percent_used,
+    cpuTimes: load.take,
     dispose: load.dispose,
   };
 }

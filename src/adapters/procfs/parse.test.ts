@@ -75,7 +75,11 @@ describe("cpuinfo", () => {
 });
 
 it("/proc/stat counts waiting for the disk as idle and guests once", () => {
-  expect(parseCpuTimes("cpu  100 10 50 800 40 5 5 10 70 3\ncpu0 1 2 3 4\n")).toEqual({ total: 1020, idle: 840 });
+  expect(parseCpuTimes("cpu  100 10 50 800 40 5 5 10 70 3\ncpu0 1 2 3 4\n")).toEqual({
+    total: 1020,
+    idle: 840,
+    ioWait: 40,
+  });
 });
 
 describe("meminfo", () => {

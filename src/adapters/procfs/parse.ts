@@ -1,3 +1,5 @@
+import type { Traffic } from "#domain/ports/host-samples.ts";
+
 export interface CpuInfo {
   readonly model: string;
   readonly cores: number;
@@ -42,7 +44,9 @@ export function parseCpuInfo(text: string): CpuInfo {
 
 export interface CpuTimes {
   readonly total: number;
+  /** Waiting for disks included. */
   readonly idle: number;
+  readonly ioWait: number;
 }
 
 /** First line of /proc/stat, proc(5). Guest time is part of user time already. */
@@ -52,7 +56,7 @@ export function parseCpuTimes(text: string): CpuTimes {
     .split(/\s+/)
     .slice(1)
     .map(Number);
-  return { total: user + nice + system + idle + ioWait + irq + softIrq + steal, idle: idle + ioWait };
+  return { total: user + nice + system + idle + ioWait + irq + softIrq + steal, idle: idle + ioWait, ioWait };
 }
 
 const kib = (text: string, name: string): number | undefined => {
@@ -114,4 +118,30 @@ export function parseCpuMax(text: string): number | undefined {
   const [quota = "max", period = "100000"] = text.trim().split(/\s+/);
   const share = Number(quota) / Number(period);
   return quota !== "max" && share > 0 ? share : undefined;
+}
+
+/** /proc/loadavg: the averages of one and of fifteen minutes; undefined where it says something else. */
+export function parseLoad(text: string): { readonly oneMinute: number; readonly fifteenMinutes: number } | undefined {
+  const [, one, fifteen] = /^([\d.]+) [\d.]+ ([\d.]+) /.exec(text) ?? [];
+  return one === undefined ? undefined : { oneMinute: Number(one), fifteenMinutes: Number(fifteen) };
+}
+
+const sectorBytes = 512;
+
+/** /proc/diskstats: bytes read and written, of partitions too. Kernels before 2.6.25 say less of partitions, which are left out. */
+export function parseDiskTraffic(text: string): Traffic {
+  const rows = text.split("\n").map((line) => line.trim().split(/\s+/));
+  return new Map(
+    rows.flatMap(([, , name, , , read, , , , written]) =>
+      name === undefined || written === undefined
+        ? []
+        : [[name, [Number(read) * sectorBytes, Number(written) * sectorBytes]] as const],
+    ),
+  );
+}
+
+/** /proc/net/dev: bytes received and sent by each link. */
+export function parseLinkTraffic(text: string): Traffic {
+  const found = text.matchAll(/^ *([^\s:]+): *(\d+)(?: +\d+){7} +(\d+) /gm);
+  return new Map(Array.from(found, ([, name = "", received, sent]) => [name, [Number(received), Number(sent)]]));
 }

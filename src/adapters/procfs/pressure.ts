@@ -9,8 +9,9 @@ const resources = ["cpu", "memory", "io"] as const;
 const isWithout = (error: unknown): boolean => isNotFound(error) || errnoCode(error) === "EOPNOTSUPP";
 
 function parseStall(text: string, kind: "some" | "full"): Stall | null {
-  const [, avg60, avg300] = new RegExp(`^${kind} .*\\bavg60=([\\d.]+) avg300=([\\d.]+)`, "m").exec(text) ?? [];
-  return avg60 === undefined ? null : { avg60: Number(avg60), avg300: Number(avg300) };
+  const pattern = new RegExp(`^${kind} avg10=([\\d.]+) avg60=([\\d.]+) avg300=([\\d.]+)`, "m");
+  const [, avg10, avg60, avg300] = pattern.exec(text) ?? [];
+  return avg10 === undefined ? null : { avg10: Number(avg10), avg60: Number(avg60), avg300: Number(avg300) };
 }
 
 /** /proc/pressure, in the kernel's Documentation/accounting/psi.rst. */

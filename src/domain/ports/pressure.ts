@@ -1,5 +1,6 @@
 /** Shares of the time in percent. */
 export interface Stall {
+  readonly avg10: number;
   readonly avg60: number;
   readonly avg300: number;
 }

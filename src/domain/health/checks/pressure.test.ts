@@ -6,8 +6,8 @@ import { pressureCheck } from "./pressure.ts";
 const { signal } = new AbortController();
 const run = (found: Parameters<typeof createFakePressure>[0], settings: Partial<CheckSettings> = {}) =>
   pressureCheck({ pressure: createFakePressure(found) }).run({ ignore: [], ...settings }, signal);
-const full = (percent: number) => ({ full: { avg60: percent, avg300: percent } });
-const some = (percent: number) => ({ some: { avg60: percent, avg300: percent } });
+const full = (percent: number) => ({ full: { avg10: 0, avg60: percent, avg300: percent } });
+const some = (percent: number) => ({ some: { avg10: 0, avg60: percent, avg300: percent } });
 
 it("pressure passes on an idle host and after a burst, and skips without figures", async () => {
   expect(await run([fakePressureOn("cpu", { full: null }), fakePressureOn("io")])).toEqual({
@@ -22,8 +22,12 @@ it("pressure passes on an idle host and after a burst, and skips without figures
       io_full_avg300_percent: 0,
     },
   });
-  expect(await run([fakePressureOn("memory", { full: { avg60: 90, avg300: 9 } })])).toMatchObject({ status: "pass" });
-  expect(await run([fakePressureOn("memory", { full: { avg60: 1, avg300: 90 } })])).toMatchObject({ status: "pass" });
+  expect(await run([fakePressureOn("memory", { full: { avg10: 0, avg60: 90, avg300: 9 } })])).toMatchObject({
+    status: "pass",
+  });
+  expect(await run([fakePressureOn("memory", { full: { avg10: 0, avg60: 1, avg300: 90 } })])).toMatchObject({
+    status: "pass",
+  });
   const busy = [fakePressureOn("cpu", some(60))];
   expect(await run(busy, { warn: 20, fail: 50 })).toMatchObject({ status: "fail" });
   expect(await run(busy, { warn: 20, fail: 50, ignore: ["cpu"] })).toMatchObject({ status: "pass" });
