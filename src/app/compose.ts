@@ -23,6 +23,7 @@ import type { createPluginsPart } from "./parts/plugins.ts";
 import type { createProcessesPart } from "./parts/processes.ts";
 import type { createRebootPart } from "./parts/reboot.ts";
 import type { createSystemPart } from "./parts/system.ts";
+import type { SystemMetricsPart } from "./parts/system-metrics.ts";
 import type { createTracesPart } from "./parts/traces.ts";
 import type { createUpdatesPart } from "./parts/updates.ts";
 import type { WindowsPart } from "./parts/windows.ts";
@@ -35,6 +36,7 @@ export interface BackParts {
   readonly traces: Part & ReturnType<typeof createTracesPart>;
   readonly host?: Part;
   readonly system: ReturnType<typeof createSystemPart>;
+  readonly systemMetrics: SystemMetricsPart;
   readonly processes: ReturnType<typeof createProcessesPart>;
   readonly accounts: ReturnType<typeof createAccountsPart>;
   readonly hostSettings: ReturnType<typeof createHostSettingsPart>;
@@ -67,12 +69,12 @@ export function composeService<H extends Http>(
     readonly probes: (http: H) => Omit<Probed["probes"], "llm">;
   },
 ): { readonly http: H; readonly parts: Parts } {
-  const { audit, access, approvals, traces, host = {}, system, logs } = back;
+  const { audit, access, approvals, traces, host = {}, system, systemMetrics, logs } = back;
   const { operations, updates, automatic, connectors, health, plugins, alerts } = back;
   const explain = createExplainPart({ ...context, health, units: system.units, logs, chat: connectors.chat });
   // Started together; stopped and disposed of in reverse.
   const order = [
-    ...[audit, access, traces, host, logs, operations, updates],
+    ...[audit, access, traces, host, systemMetrics, logs, operations, updates],
     ...[connectors, health, plugins, alerts, automatic, approvals],
   ];
   const parts = createParts(context.log, order);
@@ -84,6 +86,7 @@ export function composeService<H extends Http>(
   const handlers = {
     ...health.handlers,
     ...system.handlers,
+    ...systemMetrics.handlers,
     ...back.processes.handlers,
     ...back.accounts.handlers,
     ...back.hostSettings.handlers,

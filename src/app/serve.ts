@@ -34,6 +34,7 @@ import { buildPluginsPart, createHookPoints } from "./parts/plugins.ts";
 import { buildProcessesPart } from "./parts/processes.ts";
 import { buildRebootPart } from "./parts/reboot.ts";
 import { buildHost, buildSystemPart } from "./parts/system.ts";
+import { buildSystemMetricsPart } from "./parts/system-metrics.ts";
 import { buildTlsPart } from "./parts/tls.ts";
 import { buildTracesPart } from "./parts/traces.ts";
 import { buildUpdatesPart } from "./parts/updates.ts";
@@ -78,6 +79,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
   const { journal, grep } = host;
   const logs = createLogsPart({ clock, log, journal, grep });
   const system = buildSystemPart(context, { host, rootSide, traced, logs });
+  const systemMetrics = buildSystemMetricsPart(context, host);
   const processes = buildProcessesPart(context, { units: system.units, rootSide });
   const accounts = buildAccountsPart(context, { traced, rootSide, logs });
   const hostSettings = buildHostSettingsPart(context, { traced, rootSide });
@@ -119,6 +121,7 @@ async function buildParts(context: PartContext, { newAdminKey, isSafeMode }: Sta
       approvals,
       health,
       system,
+      systemMetrics,
       processes,
       hostSettings,
       accounts,

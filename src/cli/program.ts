@@ -29,6 +29,7 @@ import { addServicesCommands } from "./commands/services.ts";
 import { addSessionsCommands } from "./commands/sessions.ts";
 import { addRollbackCommand, addSnapshotsCommands } from "./commands/snapshots.ts";
 import { addStatusCommand } from "./commands/status.ts";
+import { addMetricsCommand } from "./commands/system-metrics.ts";
 import { addTopCommand } from "./commands/top.ts";
 import { addTracesCommands } from "./commands/traces.ts";
 import { addUnitsCommand } from "./commands/units.ts";
@@ -89,6 +90,7 @@ export function createProgram(ports: CommandPorts, options: ProgramOptions): Com
   addServicesCommands(program, ports);
   addProcessesCommands(program, ports);
   addTopCommand(program, ports);
+  addMetricsCommand(program, ports);
   addUnitsCommand(program, ports);
   addDisksCommand(program, ports);
   addDiskUsageCommand(program, ports);

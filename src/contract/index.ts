@@ -132,6 +132,7 @@ import {
   SystemInfo,
   system,
 } from "./system.ts";
+import { SystemMetricSeries, SystemMetrics, systemMetricRows } from "./system-metrics.ts";
 import { Span, SpanEvent, SpanLink, Trace, TraceList, TraceSummary, traces } from "./traces.ts";
 import { ServiceDetails, UnitEntry, UnitList, units } from "./units.ts";
 import {
@@ -160,6 +161,7 @@ export const operations = {
   ...health,
   ...checks,
   ...system,
+  ...systemMetricRows,
   ...processes,
   ...units,
   ...hostSettings,
@@ -209,6 +211,8 @@ export const resources = {
   FixInput,
   FixStepReport,
   SystemInfo,
+  SystemMetrics,
+  SystemMetricSeries,
   ServiceEntry,
   ServiceList,
   RestartResult,

@@ -21,6 +21,7 @@ import { createHookPoints, createPluginsPart } from "#app/parts/plugins.ts";
 import { createProcessesPart } from "#app/parts/processes.ts";
 import { createRebootPart } from "#app/parts/reboot.ts";
 import { createSystemPart } from "#app/parts/system.ts";
+import { createSystemMetricsPart } from "#app/parts/system-metrics.ts";
 import { createTracesPart } from "#app/parts/traces.ts";
 import { createUpdatesPart } from "#app/parts/updates.ts";
 import { createWindowsPart } from "#app/parts/windows.ts";
@@ -34,12 +35,14 @@ import type { Accounts } from "#domain/ports/accounts.ts";
 import type { ApprovalStore } from "#domain/ports/approvals.ts";
 import type { FolderSizes } from "#domain/ports/disk-usage.ts";
 import type { BlockDevices, MountTable } from "#domain/ports/disks.ts";
+import type { HostSampler } from "#domain/ports/host-samples.ts";
 import type { HostNames, TimeSettings } from "#domain/ports/host-settings.ts";
 import type { Logins } from "#domain/ports/logins.ts";
 import type { NameServers } from "#domain/ports/network.ts";
 import type { Links, Listeners } from "#domain/ports/network-state.ts";
 import type { Processes } from "#domain/ports/processes.ts";
 import type { Reboots } from "#domain/ports/reboots.ts";
+import type { RingStore } from "#domain/ports/ring-store.ts";
 import type { RaidArrays } from "#domain/ports/storage.ts";
 import { downgradeRules } from "#domain/updates/downgrades.ts";
 import { createFakeApprovalStore } from "../fakes/approval-store.ts";
@@ -74,6 +77,8 @@ export interface ServiceFakes {
   readonly rateLimits: Access["rateLimits"];
   readonly hostName?: Access["hostName"];
   readonly host: System["host"];
+  readonly hostSampler: HostSampler;
+  readonly ringStore: RingStore;
   readonly units: System["units"];
   readonly unitDetails: System["details"];
   readonly unitExamination: System["examination"];
@@ -247,6 +252,7 @@ export function createFakeService(fakes: ServiceFakes) {
       ...{ host: fakes.host, units: fakes.units, ownUnit: "steward.service" },
       ...{ details: fakes.unitDetails, examination: fakes.unitExamination },
     }),
+    systemMetrics: createSystemMetricsPart({ clock, host: fakes.hostSampler, store: fakes.ringStore }),
     processes: createProcessesPart({
       clock,
       processes: fakes.processes,

@@ -30,6 +30,7 @@ import { createFakeFolderSizes, fakeMeasured } from "../fakes/folder-sizes.ts";
 import { createFakeGrep, type FakeGrep } from "../fakes/grep.ts";
 import { createFakeHostFacts } from "../fakes/host-facts.ts";
 import { createFakeHostNames } from "../fakes/host-names.ts";
+import { createFakeHostSampler } from "../fakes/host-sampler.ts";
 import { createFakeJournal, type FakeJournal } from "../fakes/journal.ts";
 import { createFakeKeyStore } from "../fakes/key-store.ts";
 import { createFakeLinks } from "../fakes/links.ts";
@@ -47,6 +48,7 @@ import { createFakeProcesses, type FakeProcesses, fakeProcess } from "../fakes/p
 import { createFakeRaidArrays } from "../fakes/raid-arrays.ts";
 import { createFakeRebootNeed } from "../fakes/reboot-need.ts";
 import { createFakeReboots } from "../fakes/reboots.ts";
+import { createFakeRingStore } from "../fakes/ring-store.ts";
 import { createSnapshotsOf } from "../fakes/snapshot-backend.ts";
 import { createFakeStaleCode } from "../fakes/stale-code.ts";
 import { createFakeTaskLauncher } from "../fakes/task-launcher.ts";
@@ -231,6 +233,8 @@ export async function startTestService(
   const notifiers = { chat: createFakeNotifier(), email: createFakeNotifier(["ops@example.org"]) };
   const { traces = createFakeTraceStore() } = overrides;
   const usage = { cpu: 10 };
+  const hostSampler = createFakeHostSampler(clock);
+  const ringStore = createFakeRingStore();
   const probes = { cli: createFakeProbe(), ops: createFakeProbe(), security: createFakeProbe() };
   const service = createFakeService({
     clock,
@@ -238,6 +242,8 @@ export async function startTestService(
     metrics: createMetrics(),
     store: createFakeKeyStore(),
     host: createFakeHostFacts(),
+    hostSampler,
+    ringStore,
     audit,
     probes: { cli: probes.cli.probe, ops: probes.ops.probe, security: probes.security.probe },
     checks: [checks.plain, checks.vital],
@@ -340,6 +346,8 @@ export async function startTestService(
     logins,
     timeSettings,
     hostNames,
+    hostSampler,
+    ringStore,
     logLines: () => lines.map((line) => JSON.parse(line) as Record<string, unknown>),
     key,
     admin: key(roles.admin),

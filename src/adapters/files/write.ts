@@ -39,7 +39,9 @@ export interface WriteOptions {
   readonly group?: number;
 }
 
-export function writeFileSynced(path: string, content: string, { mode = ownerOnly, group }: WriteOptions = {}): void {
+type Content = string | Uint8Array;
+
+export function writeFileSynced(path: string, content: Content, { mode = ownerOnly, group }: WriteOptions = {}): void {
   withFile(path, O_WRONLY | O_CREAT | O_TRUNC, (handle) => {
     if (group !== undefined) fchownSync(handle, -1, group);
     if (mode !== ownerOnly) fchmodSync(handle, mode);
@@ -49,7 +51,7 @@ export function writeFileSynced(path: string, content: string, { mode = ownerOnl
 }
 
 /** Writes a file atomically: readers, and whoever comes after a crash, find the old content or the new one. Durable on return. */
-export function writeFileAtomic(path: string, content: string, options: WriteOptions = {}): void {
+export function writeFileAtomic(path: string, content: Content, options: WriteOptions = {}): void {
   const draft = `${path}.${randomBytes(6).toString("hex")}.new`;
   try {
     writeFileSynced(draft, content, options);
