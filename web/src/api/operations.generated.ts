@@ -18,6 +18,7 @@ export const operations = {
   disableService: ["POST", "system/services/{name}/disable", "services:enable", "write"],
   maskService: ["POST", "system/services/{name}/mask", "services:mask", "danger"],
   unmaskService: ["POST", "system/services/{name}/unmask", "services:mask", "write"],
+  getSystemMetrics: ["GET", "system/metrics", "system:read", "read"],
   listProcesses: ["GET", "system/processes", "processes:read", "read"],
   signalProcess: ["POST", "system/processes/{pid}/signal", "processes:signal", "danger"],
   getService: ["GET", "system/services/{name}", "system:read", "read"],

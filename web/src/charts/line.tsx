@@ -18,6 +18,8 @@ export interface LineChartProps {
   readonly format: (value: number) => string;
   /** The least top of the scale. */
   readonly top?: number;
+  /** Bytes: the axis counts in powers of two. */
+  readonly binary?: boolean;
 }
 
 const height = 110;
@@ -30,8 +32,10 @@ export const clock = (seconds: number): string => {
 export const colour = (name: string): string =>
   getComputedStyle(document.documentElement).getPropertyValue(`--${name}`).trim();
 
+const powers = Array.from({ length: 50 }, (_, at) => 2 ** at);
+
 /** Axes in the colours of the theme. */
-export const axes = (format: (value: number) => string): uPlot.Axis[] => {
+export const axes = (format: (value: number) => string, isBinary = false): uPlot.Axis[] => {
   const look = {
     stroke: colour("quiet"),
     grid: { stroke: colour("grid"), width: 1 },
@@ -40,13 +44,19 @@ export const axes = (format: (value: number) => string): uPlot.Axis[] => {
   };
   return [
     { ...look, space: 70, size: 22, values: (_, times) => times.map(clock) },
-    { ...look, space: 32, size: 44, values: (_, values) => values.map(format) },
+    {
+      ...look,
+      space: 32,
+      size: isBinary ? 56 : 44,
+      values: (_, values) => values.map(format),
+      ...(isBinary && { incrs: powers }),
+    },
   ];
 };
 
 /** One or two lines over time, with what is known now beside the title. A gap in the values is a gap in the line. */
 export function LineChart(props: LineChartProps): JSX.Element {
-  const { title, now, times, lines, format, top = 1 } = props;
+  const { title, now, times, lines, format, top = 1, binary = false } = props;
   const box = useRef<HTMLDivElement>(null);
   const chart = useRef<uPlot | undefined>(undefined);
   const data = [
@@ -68,7 +78,8 @@ export function LineChart(props: LineChartProps): JSX.Element {
         height,
         legend: { show: false },
         cursor: { show: false },
-        axes: axes(format),
+        padding: [8, 6, 0, 0],
+        axes: axes(format, binary),
         scales: { y: { range: (_, __, high) => [0, Math.max(top, high * 1.08)] } },
         series: [{}, ...series],
       },

@@ -9,6 +9,7 @@ import { Icon } from "../ui/icons.tsx";
 import { Page } from "../ui/page.tsx";
 import { Badge, Card, Lines, Loaded, Meter, NotShown, Problem, Time, type Tone } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
+import { Charts, SpanChoice } from "./charts.tsx";
 import { Recent } from "./recent.tsx";
 
 const rank = { fail: 2, warn: 1, pass: 0, skip: 0 } as const;
@@ -205,14 +206,17 @@ export function OverviewPage(): JSX.Element {
   return (
     <Page
       title={texts.title}
+      actions={<SpanChoice />}
       commands={[
         commandOf("listChecks", {}, "steward doctor"),
         commandOf("getHealth", {}, "steward status"),
+        commandOf("getSystemMetrics", {}, "steward metrics"),
         commandOf("checkUpdates", {}, "steward updates check"),
       ]}
     >
       {error !== undefined && <Problem error={error} />}
       <Verdict />
+      <Charts />
       <Findings />
       <Running />
       <div class="columns small">

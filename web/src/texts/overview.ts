@@ -65,3 +65,22 @@ export const texts = {
     return `${named.name}${more} ${actions[named.action] ?? named.action}`;
   },
 } as const;
+
+export const chartTexts = {
+  title: "Load, memory, disks and network",
+  load: "Load",
+  minute: "1 min",
+  quarter: "15 min",
+  memory: "Memory",
+  used: "used",
+  swap: "swap",
+  disk: "Disks",
+  read: "read",
+  written: "written",
+  network: "Network",
+  received: "received",
+  sent: "sent",
+  both: (one: string, other: string) => `${one} · ${other}`,
+  hour: "Last hour",
+  day: "Last day",
+} as const;
