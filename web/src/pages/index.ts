@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import type { IconName } from "../ui/icons.tsx";
 import { AccessPage } from "./access.tsx";
 import { DisksPage } from "./disks.tsx";
+import { LogsPage } from "./logs/page.tsx";
 import { NetworkPage } from "./network.tsx";
 import { OverviewPage } from "./overview.tsx";
 import { ServicesPage } from "./services.tsx";
@@ -23,6 +24,7 @@ export interface PageEntry {
 export const pages: readonly PageEntry[] = [
   { path: "", name: "overview", icon: "overview", page: OverviewPage },
   { path: "services", name: "services", icon: "services", page: ServicesPage },
+  { path: "logs", name: "logs", icon: "logs", page: LogsPage },
   { path: "disks", name: "disks", icon: "disks", group: "host", page: DisksPage },
   { path: "network", name: "network", icon: "network", group: "host", page: NetworkPage },
   { path: "users", name: "users", icon: "users", group: "host", page: UsersPage },
