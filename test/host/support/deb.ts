@@ -9,7 +9,15 @@ import { withLock } from "../lock.ts";
 const root = fileURLToPath(new URL("../../..", import.meta.url));
 
 /** What the package is made of, below the project. */
-const ingredients = ["src", "web", "scripts/package", "scripts/package.ts", "scripts/man-pages.ts", "deploy", "examples"];
+const ingredients = [
+  "src",
+  "web",
+  "scripts/package",
+  "scripts/package.ts",
+  "scripts/man-pages.ts",
+  "deploy",
+  "examples",
+];
 const files = ["package-lock.json", "package.json", "CHANGELOG.md", "docs/reference/config.schema.json"];
 
 /** The moment that packages of tests are from. */

@@ -17,6 +17,8 @@ const notLooked = [
   "/var/lib/steward-tasks",
   "/.snapshots",
   "/tmp/systemd-private-*-systemd-timedated.service-*",
+  // snapperd, which apt starts, writes to it when it is asked something, and that it ends a minute after that.
+  "/var/log/snapper.log",
   // Of Debian 13, whenever it is asked something.
   "/tmp/systemd-private-*-polkit.service-*",
   "/var/tmp/systemd-private-*-polkit.service-*",

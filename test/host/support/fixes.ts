@@ -3,8 +3,8 @@ import type { Plan } from "#contract/operation.ts";
 import type { Session } from "./session.ts";
 
 export const unchanged = { added: [], removed: [], changed: [] };
-/** What the host writes by itself while a test looks at it; snapperd notes when it ends, a minute after it was last asked for something. */
-export const ownTraces = { ignore: [/^\/var\/log\/journal/, /^\/var\/lib\/systemd\//, /^\/var\/log\/snapper\.log$/] };
+/** What the host writes by itself while a test looks at it. */
+export const ownTraces = { ignore: [/^\/var\/log\/journal/, /^\/var\/lib\/systemd\//] };
 
 const isPlan = (answer: FixResult | Plan): answer is Plan => "dry_run" in answer;
 
