@@ -9,6 +9,7 @@ import { Link, page } from "./router.tsx";
 import { begin, identity, isElevated, notice, session, stage } from "./session.ts";
 import { texts as sessionTexts } from "./texts/session.ts";
 import { texts } from "./texts/shell.ts";
+import { ActionPlace } from "./ui/action.tsx";
 import { ElevateDialog } from "./ui/elevate.tsx";
 import { local } from "./ui/format.ts";
 import { Icon } from "./ui/icons.tsx";
@@ -167,6 +168,7 @@ function Frame(): JSX.Element {
         )}
         <Content />
       </main>
+      <ActionPlace />
     </div>
   );
 }

@@ -135,10 +135,12 @@ function Due(): JSX.Element {
           <>
             <NotShown list={missing} />
             <ul class="lines">
-              <li>
-                <span class="grow">{texts.updates(packages.total, packages.security)}</span>
-                {packages.security > 0 && <Badge tone="warn">{texts.security}</Badge>}
-              </li>
+              {missing === undefined && (
+                <li>
+                  <span class="grow">{texts.updates(packages.total, packages.security)}</span>
+                  {packages.security > 0 && <Badge tone="warn">{texts.security}</Badge>}
+                </li>
+              )}
               {reboot.data?.scheduled_at != null && (
                 <li>
                   <span class="grow">{texts.rebootAt}</span>

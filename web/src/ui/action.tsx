@@ -1,6 +1,6 @@
-import { useSignal } from "@preact/signals";
+import { signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useMemo } from "preact/hooks";
 import type { Plan } from "#contract/operation.ts";
 import type { OperationEntry } from "#contract/operation-entry.ts";
 import { type Answer, call, type Input, type Name, Refusal } from "../api/call.ts";
@@ -211,34 +211,53 @@ export function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly 
   );
 }
 
+/** What is shown of an action now. It outlives its button, whose row may be gone once it is done. */
+interface Shown {
+  readonly of: symbol;
+  readonly step: "elevate" | "plan";
+  readonly props: ActionProps<Name>;
+}
+const shown = signal<Shown | undefined>(undefined);
+
+/** The dialog of the action that somebody has asked for, in its one place. */
+export function ActionPlace(): JSX.Element | null {
+  const now = shown.value;
+  const close = (): void => {
+    shown.value = undefined;
+  };
+  if (now === undefined) return null;
+  if (now.step === "plan") return <ActionDialog {...now.props} onClose={close} />;
+  return <ElevateDialog onClose={close} onElevated={() => (shown.value = { ...now, step: "plan" })} />;
+}
+
 /**
  * A button whose click shows first what would be done. Without administrative access that is asked for; what the key may not do is
  * there, disabled, and names the scope.
  */
 export function ActionButton<K extends Name>(props: ActionProps<K>): JSX.Element {
   const { operation, label, resource, primary = false, disabled } = props;
-  const step = useSignal<"none" | "elevate" | "plan">("none");
+  const own = useMemo(() => Symbol(operation), [operation]);
   const scope = operations[operation][2];
   const lacks = mayDo(scope, resource) === "lacks" ? texts.missingScope(scope) : disabled;
-  const close = (): void => {
-    step.value = "none";
-  };
+  const latest = props as unknown as ActionProps<Name>;
+  // Settings above the plan change what is asked.
+  useEffect(() => {
+    const now = shown.peek();
+    if (now?.of === own) shown.value = { ...now, props: latest };
+  });
   return (
-    <>
-      <button
-        type="button"
-        class={primary ? "primary" : undefined}
-        aria-disabled={lacks !== undefined}
-        title={lacks}
-        onClick={() => {
-          if (lacks === undefined) step.value = isElevated.value ? "plan" : "elevate";
-        }}
-      >
-        {label}
-        {lacks !== undefined && <span class="hidden">{` (${lacks})`}</span>}
-      </button>
-      {step.value === "elevate" && <ElevateDialog onClose={close} onElevated={() => (step.value = "plan")} />}
-      {step.value === "plan" && <ActionDialog {...props} onClose={close} />}
-    </>
+    <button
+      type="button"
+      class={primary ? "primary" : undefined}
+      aria-disabled={lacks !== undefined}
+      title={lacks}
+      onClick={() => {
+        if (lacks !== undefined) return;
+        shown.value = { of: own, step: isElevated.value ? "plan" : "elevate", props: latest };
+      }}
+    >
+      {label}
+      {lacks !== undefined && <span class="hidden">{` (${lacks})`}</span>}
+    </button>
   );
 }

@@ -21,7 +21,8 @@ export function Dialog({ title, onClose, drawer = false, children }: DialogProps
     dialog?.showModal();
     return () => {
       dialog?.close();
-      if (before instanceof HTMLElement && before.isConnected) before.focus();
+      const back = before?.isConnected ? before : document.getElementById("main");
+      if (back instanceof HTMLElement) back.focus();
     };
   }, []);
   return (
