@@ -1,11 +1,13 @@
 import { keysOfFiles } from "#adapters/accounts/keys.ts";
 import { newestOfFolders } from "#adapters/backup-folders/newest.ts";
+import { removableFiles } from "#adapters/cleanup/removable.ts";
 import { type Look, serveLook } from "#adapters/exec/look.ts";
+import { sizesOfFolder } from "#adapters/folder-sizes/walk.ts";
 import { pluginsOfFolders } from "#adapters/plugins/inspect.ts";
 
 /** Looks that this program takes in a process of its own, by their names. */
 const looks: Readonly<Record<string, () => void>> = Object.fromEntries(
-  [keysOfFiles, pluginsOfFolders, newestOfFolders].map((look) => [
+  [keysOfFiles, pluginsOfFolders, newestOfFolders, sizesOfFolder, removableFiles].map((look) => [
     look.name,
     () => serveLook(look as Look<unknown, unknown>),
   ]),

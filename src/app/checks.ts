@@ -117,7 +117,7 @@ export function createHostChecks(parts: {
       ...shared,
       security,
       ownUnit: parts.ownUnit ?? ownServiceUnit(),
-      cleanup: createDiskCleanup({ exec, clock }),
+      cleanup: createDiskCleanup({ exec, look: lookApart, clock }),
     });
   if (rootSide === undefined) return { checks, fixes, plan };
   const idsOf = (isRoots: boolean) => plugins.filter((plugin) => plugin.isRoots === isRoots).map(({ id }) => id);

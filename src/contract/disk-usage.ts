@@ -1,6 +1,6 @@
 import { type Static, Type } from "typebox";
 import type { Operations } from "./operation.ts";
-import { Choice, Options } from "./schema.ts";
+import { Choice, MayLack, Options } from "./schema.ts";
 
 export const diskUsageLimit = { minimum: 1, maximum: 1_000, default: 100 } as const;
 export const diskUsageDepth = { minimum: 0, maximum: 16, default: 1 } as const;
@@ -33,6 +33,7 @@ export const DiskUsage = Type.Object({
     description: "Why the walk ended early; null where it did not. Ask for a folder in `largest` to go on there.",
   }),
   duration_ms: Type.Integer(),
+  ...MayLack,
 });
 export type DiskUsage = Static<typeof DiskUsage>;
 
@@ -43,7 +44,7 @@ export const diskUsage = {
     tag: "System",
     summary: "What takes room below a folder",
     description:
-      "Reads at most a million entries in 20 s, on one file system, without following links; a file with several names counts once. What this service may not read is named. It ends when the client goes away.",
+      "Reads at most a million entries in 20 s, on one file system, without following links; a file with several names counts once. What this service may not read is named, and `not_shown` names folders that give no answer; where that is the folder itself, the answer is `UNAVAILABLE`. It ends when the client goes away.",
     scope: "disk-usage:read",
     effect: "read",
     query: Type.Object({

@@ -36,6 +36,16 @@ describe("disk usage", () => {
     expect((await read("", "system:read")).status).toBe(403);
   });
 
+  it("names folders that give no answer", async () => {
+    const found = fakeMeasured("/srv", { unreadable: { total: 1, paths: ["/srv/slow"] }, silent: ["/srv/slow"] });
+    service.folderSizes.folders.set("/srv", found);
+    expect((await read("", "disk-usage:read")).json).toMatchObject({
+      unreadable: { total: 1 },
+      not_shown: [{ what: "/srv/slow", reason: "it gives no answer" }],
+    });
+    expect((await steward("du /srv")).err).toContain("not shown: /srv/slow: it gives no answer\n");
+  });
+
   it.each(["&depth=17", "&depth=x", "&limit=0"])("is refused with %s", async (query) => {
     expect((await read(query, "disk-usage:read")).status).toBe(400);
   });

@@ -3,6 +3,8 @@ import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
 export interface FakeDiskCleanup extends DiskCleanup {
   /** What there is from now on. */
   candidates: readonly CleanupCandidate[];
+  /** What was not read, and why. */
+  unread: readonly string[];
   /** Why nothing can be removed from a folder. */
   readonly refusals: Map<string, string>;
 }
@@ -11,8 +13,9 @@ export interface FakeDiskCleanup extends DiskCleanup {
 export function createFakeDiskCleanup(candidates: readonly CleanupCandidate[] = []): FakeDiskCleanup {
   const fake: FakeDiskCleanup = {
     candidates,
+    unread: [],
     refusals: new Map(),
-    find: () => Promise.resolve(fake.candidates),
+    find: () => Promise.resolve({ candidates: fake.candidates, unread: fake.unread }),
     async remove({ folder, files }) {
       await Promise.resolve();
       const refusal = fake.refusals.get(folder);

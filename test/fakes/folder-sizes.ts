@@ -4,6 +4,7 @@ export const fakeMeasured = (path: string, given: Partial<MeasuredFolder> = {}):
   path,
   ...{ bytes: 4096, entries: 0, largest: [], truncated: null },
   unreadable: { total: 0, paths: [] },
+  silent: [],
   otherFileSystems: { total: 0, paths: [] },
   ...given,
 });

@@ -110,6 +110,42 @@ describeOnHost(
       });
     });
 
+    describe("a directory whose size is asked for", () => {
+      // In two layers: what the outer one has taken on waits for the inner one, and cannot be killed.
+      const [source, inner, slow] = ["/srv/measured-of-others", "/srv/inner-measured", "/srv/measured/slow"];
+
+      beforeAll(async () => {
+        await shell(`mkdir -p /srv/measured/quick ${source}/deep && echo data > /srv/measured/quick/file`);
+        await mount(source, inner);
+        await mount(inner, slow);
+      });
+      afterAll(async () => {
+        await signal("CONT", source, inner);
+      });
+
+      it("is named, however often it is asked for, and what it lies in is measured without it", async () => {
+        const usage = (path: string) => session.api.getDiskUsage({ query: { path, depth: 1 } });
+        expect(await usage(slow)).toMatchObject({ entries: 1, largest: [{ path: `${slow}/deep` }] });
+        await signal("STOP", source, inner);
+        const pid = await session.service.pid();
+        for (let at = 0; at < 5; at += 1)
+          await expect(usage(slow)).rejects.toMatchObject({
+            ...{ status: 503, code: "UNAVAILABLE", message: expect.stringContaining(`${slow} gives no answer`) },
+            details: { missing: slow, retryable: true },
+          });
+        expect(await usage("/srv/measured")).toMatchObject({
+          largest: [{ path: "/srv/measured/quick" }],
+          other_file_systems: { paths: [slow] },
+          truncated: null,
+        });
+        await expect.poll(() => looks("sizes")).toBe(1);
+        expect(await session.service.pid()).toBe(pid);
+        await signal("CONT", source, inner);
+        await expect.poll(() => looks("sizes")).toBe(0);
+        expect(await usage(slow)).toMatchObject({ entries: 1 });
+      });
+    });
+
     describe("a directory of backups", () => {
       const [source, inner, backups] = ["/srv/backups", "/srv/inner-backups", "/mnt/backups"];
 

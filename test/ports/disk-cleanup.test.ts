@@ -15,6 +15,7 @@ import {
 import { beforeEach, describe, expect, it } from "vitest";
 import { createDiskCleanup } from "#adapters/cleanup/index.ts";
 import type { Exec } from "#adapters/exec/index.ts";
+import { lookApart, lookHere, type TakeLook } from "#adapters/exec/look.ts";
 import type { CleanupCandidate, DiskCleanup } from "#domain/ports/storage.ts";
 import { directoryPerTest } from "./support/directories.ts";
 
@@ -45,9 +46,16 @@ const manager =
   };
 
 /** The real one on folders of the test, some days from now: nobody can give a file an old time of change. */
-const real = ({ days = 20, exec = manager(), procDir = at("proc"), sysDir = "/sys" } = {}): DiskCleanup =>
+const real = ({
+  days = 20,
+  exec = manager(),
+  procDir = at("proc"),
+  sysDir = "/sys",
+  look = lookHere,
+} = {}): DiskCleanup =>
   createDiskCleanup({
     exec,
+    look,
     clock: { now: () => Date.now() + days * dayMs },
     kernel: { procDir, sysDir },
     owner: process.getuid?.() ?? 0,
@@ -63,32 +71,55 @@ const real = ({ days = 20, exec = manager(), procDir = at("proc"), sysDir = "/sy
     ],
   });
 
+const find = async (cleanup = real()) => (await cleanup.find(signal)).candidates;
+
 /** What may go, as it is found. */
 async function findOne(): Promise<CleanupCandidate> {
-  const [found] = await real().find(signal);
+  const [found] = await find();
   if (found === undefined) throw new Error("nothing was found");
   return found;
 }
 
 describe("disk cleanup", () => {
+  it("finds the same in a process of its own, and names what gives no answer there", async () => {
+    for (const name of ["tmp/tmp.0001", "tmp/tmp.0002", "tmp/mine", "cache/a.deb"]) put(name);
+    const found = await real().find(signal);
+    expect(found.candidates.map(({ files }) => files)).toEqual([["a.deb"], ["tmp.0001", "tmp.0002"]]);
+    expect(await real({ look: lookApart }).find(signal)).toEqual(found);
+    const asked: string[] = [];
+    const look: TakeLook = ({ look: work }, input) => {
+      const answers = new Map();
+      const begin = (path: string): boolean => {
+        asked.push(path);
+        return path !== at("tmp/tmp.0001");
+      };
+      work(input, { begin, answer: (path, answer) => void answers.set(path, answer) });
+      return Promise.resolve({ answers, silent: new Set([at("tmp/tmp.0001")]), isWhole: true });
+    };
+    const { candidates, unread } = await real({ look }).find(signal);
+    expect(candidates.map(({ files }) => files)).toEqual([["a.deb"], ["tmp.0002"]]);
+    expect(unread).toEqual([`${at("tmp/tmp.0001")} gives no answer`]);
+    expect(asked).not.toContain(at("tmp/mine"));
+  });
+
   it("finds what may go, and removes just that, once", async () => {
     for (const name of ["cache/a.deb", "cache/partial/b.deb", "tmp/tmp.0001", "tmp/other"]) put(name);
     put("cache/lock", 0);
     put("tmp/tmp.0002", 8192);
-    const found = await real().find(signal);
+    const found = await find();
     expect(found).toEqual([
       { kind: "packages", folder: at("cache"), files: ["a.deb", "partial/b.deb"], bytes: 8192 },
       { kind: "temporary", folder: at("tmp"), files: ["tmp.0001", "tmp.0002"], bytes: 12_288 },
     ]);
     for (const each of found)
       expect(await real().remove(each, signal)).toEqual({ files: each.files.length, bytes: each.bytes });
-    expect(await real().find(signal)).toEqual([]);
+    expect(await find()).toEqual([]);
     for (const each of found.slice(1)) expect(await real().remove(each, signal)).toEqual({ files: 0, bytes: 0 });
   });
 
   it("leaves what is young, and what has become young since the plan", async () => {
     put("tmp/tmp.0001");
-    expect(await real({ days: 9 }).find(signal)).toEqual([]);
+    expect(await find(real({ days: 9 }))).toEqual([]);
     const found = await findOne();
     expect(await real({ days: 9 }).remove(found, signal)).toEqual({ files: 0, bytes: 0 });
     expect(inTmp()).toEqual(["tmp.0001"]);
@@ -105,7 +136,7 @@ describe("disk cleanup", () => {
     put("tmp/tmp.0003/tmp.0004");
     put("tmp/tmp.0005\n");
     const before = inTmp();
-    expect(await real().find(signal)).toEqual([]);
+    expect(await find()).toEqual([]);
     const all = { ...found, files: [...before, "../precious", "tmp.0003/tmp.0004"] };
     expect(await real().remove(all, signal)).toEqual({ files: 0, bytes: 0 });
     expect([inTmp(), existsSync(at("precious"))]).toEqual([before, true]);
@@ -122,7 +153,7 @@ describe("disk cleanup", () => {
       await once(opener.stdout, "data");
       showProcess(opener.pid ?? 0);
       // Its program is mapped a moment after the line.
-      await expect.poll(() => real().find(signal)).toEqual([]);
+      await expect.poll(() => find()).toEqual([]);
       expect(await real().remove(found, signal)).toEqual({ files: 0, bytes: 0 });
     } finally {
       opener.kill();
@@ -142,7 +173,7 @@ describe("disk cleanup", () => {
       showProcess(zombie);
       // One that is not there any more.
       showProcess(4_194_305);
-      expect(await real().find(signal)).toMatchObject([{ files: ["tmp.0001"] }]);
+      expect(await find()).toMatchObject([{ files: ["tmp.0001"] }]);
     } finally {
       parent.kill();
     }
@@ -155,7 +186,7 @@ describe("disk cleanup", () => {
     put("sys/block/loop7/size");
     writeFileSync(at("sys/block/loop7/loop/backing_file"), `${at()}/tmp/tmp.0001\n`);
     writeFileSync(at("proc/swaps"), `Filename Type Size\n${at()}/tmp/tmp.0002 file 4\n`);
-    expect(await real({ sysDir: at("sys") }).find(signal)).toEqual([]);
+    expect(await find(real({ sysDir: at("sys") }))).toEqual([]);
   });
 
   it.runIf(process.getuid?.() === 0)(
@@ -165,7 +196,7 @@ describe("disk cleanup", () => {
       mkdirSync(at("sys/block/loop7/loop"), { recursive: true });
       // A device of which there is no driver: what is read of it fails as what is read of a loop device that is gone.
       execFileSync("mknod", [at("sys/block/loop7/loop/backing_file"), "c", "10", "250"]);
-      expect(await real({ sysDir: at("sys") }).find(signal)).toHaveLength(1);
+      expect(await find(real({ sysDir: at("sys") }))).toHaveLength(1);
     },
   );
 
@@ -173,13 +204,13 @@ describe("disk cleanup", () => {
     put("cache/a.deb");
     put("tmp/tmp.0001");
     for (const path of [".", "tmp", "cache"]) chmodSync(at(path), 0o755);
-    const found = await real().find(signal);
+    const found = await find();
     expect(found.map(({ kind }) => kind)).toEqual(["packages", "temporary"]);
     const isRoot = process.getuid?.() === 0;
     if (isRoot) process.seteuid?.(65_534);
     try {
       const hidden = real({ procDir: "/proc" });
-      expect((await hidden.find(signal)).map(({ kind }) => kind)).toEqual(["packages"]);
+      expect((await find(hidden)).map(({ kind }) => kind)).toEqual(["packages"]);
       for (const each of found.filter(({ kind }) => kind === "temporary"))
         await expect(hidden.remove(each, signal)).rejects.toThrow("some processes are hidden");
     } finally {
@@ -196,10 +227,10 @@ describe("disk cleanup", () => {
       [at(), 0o770],
     ] as const) {
       chmodSync(path, mode);
-      expect(await real().find(signal)).toEqual([]);
+      expect(await find()).toEqual([]);
       await expect(real().remove(found, signal)).rejects.toThrow("is not a directory that only root can write to");
       chmodSync(path, 0o1777);
-      expect(await real().find(signal)).toEqual([found]);
+      expect(await find()).toEqual([found]);
     }
     await expect(real().remove({ ...found, folder: at() }, signal)).rejects.toThrow(
       `nothing may be removed from ${at()}`,
@@ -210,7 +241,7 @@ describe("disk cleanup", () => {
     put("cache/a.deb");
     const found = await findOne();
     put("cache/notes.txt");
-    expect(await real().find(signal)).toEqual([{ ...found, foreign: "notes.txt" }]);
+    expect(await find()).toEqual([{ ...found, foreign: "notes.txt" }]);
     await expect(real().remove(found, signal)).rejects.toThrow("not of the package manager: notes.txt");
     expect(existsSync(at("cache/a.deb"))).toBe(true);
   });
@@ -218,7 +249,7 @@ describe("disk cleanup", () => {
   it("fails with what the package manager says", async () => {
     put("cache/a.deb");
     const cleanup = real({ exec: manager("E: Could not get lock\nE: Unable to lock directory\n") });
-    const [found] = await cleanup.find(signal);
+    const [found] = await find(cleanup);
     if (found === undefined) throw new Error("nothing was found");
     await expect(cleanup.remove(found, signal)).rejects.toThrow("/bin/true says: E: Could not get lock");
   });

@@ -125,8 +125,10 @@ describe("file systems of a mount table", () => {
     leftBehind.add("stat", "/usr", waiting.pid ?? 0);
     const list = () => on().list(signal);
     await expect(list()).rejects.toThrow("cannot look at /usr: its disk did not answer in 5 s");
+    await expect(on().holding("/usr")).rejects.toMatchObject({ details: { missing: "/usr", retryable: true } });
     waiting.kill("SIGKILL");
     await once(waiting, "exit");
+    expect(await on().holding("/usr")).toBe("/usr");
     expect((await list()).map(({ path }) => path)).toEqual(["/", "/usr"]);
   });
 

@@ -13,7 +13,8 @@ it("measures a folder with more folders in it than a call has room for", async (
   const program = `
     import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
     import { systemClock } from "#adapters/clock/index.ts";
-    const folders = createFolderSizes({ clock: systemClock, most: { entries: 1e6, ms: 1e6 } });
+    import { lookHere } from "#adapters/exec/look.ts";
+    const folders = createFolderSizes({ look: lookHere, clock: systemClock, most: { entries: 1e6, ms: 1e6 } });
     const found = await folders.measure(process.argv[1], { depth: 1, limit: 1 }, new AbortController().signal);
     process.stdout.write(String(found.entries));`;
   // As with 130,000 folders on a stack of the usual size.

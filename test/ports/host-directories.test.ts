@@ -157,7 +157,7 @@ describe("sizes of directories", () => {
   linkSync(at("a/deep/deeper/large"), at("b/again"));
   symlinkSync("/usr", at("b/link"));
   writeFileSync(Buffer.concat([Buffer.from(at(odd, "x")), Buffer.from([0xff, 0xfe])]), Buffer.alloc(5_000, 1));
-  const sizes = createFolderSizes({ clock: systemClock });
+  const sizes = createFolderSizes({ look: lookApart, clock: systemClock });
   const all = { depth: 16, limit: 1_000 };
 
   it("are those of du, with a file of two names once", async () => {
@@ -188,20 +188,57 @@ describe("sizes of directories", () => {
   });
 
   it("end with the entries, the time or the caller, and say what is incomplete", async () => {
-    const few = createFolderSizes({ clock: systemClock, most: { entries: 3, ms: 10_000 } });
+    const few = createFolderSizes({ look: lookHere, clock: systemClock, most: { entries: 3, ms: 10_000 } });
     const found = await few.measure(root, all, signal);
     expect(found).toMatchObject({ truncated: "entries", entries: 3 });
     expect(found.largest.some(({ isComplete }) => !isComplete)).toBe(true);
-    const late = createFolderSizes({ clock: systemClock, most: { entries: 1_000, ms: 0 } });
+    const late = createFolderSizes({ look: lookHere, clock: systemClock, most: { entries: 1_000, ms: 0 } });
     expect(await late.measure(root, all, signal)).toMatchObject({ truncated: "time", entries: 0 });
     await expect(sizes.measure(root, all, AbortSignal.abort(new Error("gone")))).rejects.toThrow("gone");
+  });
+
+  it("do not count what other file systems have, which are not even looked at", async () => {
+    const mountinfo = at("a/mountinfo");
+    const lines = [`1 0 8:1 / / rw - ext4 /dev/sda1 rw`, `2 1 0:50 / ${at("b")} rw - fuse.bindfs /srv rw`];
+    writeFileSync(mountinfo, `${lines.join("\n")}\n`);
+    const { largest, otherFileSystems } = await createFolderSizes({
+      look: lookHere,
+      clock: systemClock,
+      mountinfo,
+    }).measure(root, all, signal);
+    expect(otherFileSystems).toEqual({ total: 1, paths: [at("b")] });
+    expect(largest.filter(({ path }) => path.startsWith(at("b")))).toEqual([]);
+    rmSync(mountinfo);
+  });
+
+  it("go on without a folder that gives no answer, and are not known where that is the folder itself", async () => {
+    const passing =
+      (silent: readonly string[]): TakeLook =>
+      async ({ look }, input) => {
+        const answers = new Map();
+        look(input, {
+          begin: (path) => !silent.includes(path),
+          answer: (path, answer) => void answers.set(path, answer),
+        });
+        return Promise.resolve({ answers, silent: new Set(silent), isWhole: true });
+      };
+    const without = (...silent: readonly string[]) =>
+      createFolderSizes({ look: passing(silent), clock: systemClock }).measure(root, all, signal);
+    const found = await without(at("a/deep"));
+    expect(found).toMatchObject({ silent: [at("a/deep")], unreadable: { total: 1, paths: [at("a/deep")] } });
+    expect(found.largest.find(({ path }) => path === at("a"))).toMatchObject({ isComplete: false });
+    expect(found.largest.find(({ path }) => path === at("b"))).toMatchObject({ isComplete: true });
+    await expect(without(root)).rejects.toMatchObject({
+      message: `${root} gives no answer`,
+      details: { missing: root, retryable: true },
+    });
   });
 
   it("are not those of a sandbox", async () => {
     const mountinfo = at("a/mountinfo");
     const mount = `9 1 8:1 /tmp/systemd-private-0f-steward.service-x/tmp ${at("b")} rw - ext4 /dev/sda1 rw\n`;
     writeFileSync(mountinfo, mount);
-    const boxed = createFolderSizes({ clock: systemClock, mountinfo });
+    const boxed = createFolderSizes({ look: lookHere, clock: systemClock, mountinfo });
     expect((await boxed.measure(root, all, signal)).unreadable).toEqual({ total: 1, paths: [at("b")] });
     await expect(boxed.measure(at("b"), all, signal)).rejects.toMatchObject({ details: { missing: at("b") } });
     rmSync(mountinfo);

@@ -1,10 +1,9 @@
-import { lstat, readdir } from "node:fs/promises";
+import { lstatSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { CommandFailed } from "#adapters/exec/command.ts";
 import type { Exec } from "#adapters/exec/index.ts";
-import { isExecutable } from "#adapters/files/index.ts";
-import type { CleanedUp, CleanupCandidate } from "#domain/ports/storage.ts";
-import { orUndefined } from "#kernel/errors.ts";
+import type { CleanedUp } from "#domain/ports/storage.ts";
+import { orUndefinedSync } from "#kernel/errors.ts";
 
 export interface PackageCache {
   readonly folder: string;
@@ -44,14 +43,14 @@ export const packageCaches: readonly PackageCache[] = [
 
 const timeoutMs = 2 * 60_000;
 
-interface Found {
+export interface Packages {
   readonly files: readonly string[];
   readonly bytes: number;
-  readonly foreign: string | undefined;
+  readonly foreign?: string;
 }
 
-async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
-  const found = (await orUndefined(readdir(folder, { withFileTypes: true, recursive: true }))) ?? [];
+export function contentsOf({ folder, removes, keeps }: Pick<PackageCache, "folder" | "removes" | "keeps">): Packages {
+  const found = orUndefinedSync(() => readdirSync(folder, { withFileTypes: true, recursive: true })) ?? [];
   const entries = found.map((entry) => ({
     path: join(entry.parentPath, entry.name).slice(folder.length + 1),
     isFile: entry.isFile(),
@@ -59,25 +58,16 @@ async function look({ folder, removes, keeps }: PackageCache): Promise<Found> {
   const packages = entries.filter(({ path, isFile }) => isFile && removes.test(path)).map(({ path }) => path);
   const foreign = entries.find(({ path, isFile }) => !keeps.test(path) && !(isFile && removes.test(path)));
   let bytes = 0;
-  for (const path of packages) {
-    bytes += ((await orUndefined(lstat(join(folder, path))))?.blocks ?? 0) * 512;
-  }
-  return { files: packages.sort(), bytes, foreign: foreign?.path };
-}
-
-export async function findPackages(cache: PackageCache): Promise<CleanupCandidate | undefined> {
-  if (!isExecutable(cache.program)) return undefined;
-  const { files, bytes, foreign } = await look(cache);
-  if (files.length === 0) return undefined;
-  return { kind: "packages", folder: cache.folder, files, bytes, ...(foreign !== undefined && { foreign }) };
+  for (const path of packages) bytes += (orUndefinedSync(() => lstatSync(join(folder, path)))?.blocks ?? 0) * 512;
+  return { files: packages.sort(), bytes, ...(foreign !== undefined && { foreign: foreign.path }) };
 }
 
 export async function removePackages(cache: PackageCache, exec: Exec, signal: AbortSignal): Promise<CleanedUp> {
-  const before = await look(cache);
+  const before = contentsOf(cache);
   if (before.foreign !== undefined)
     throw new Error(`${cache.folder} contains a file that is not of the package manager: ${before.foreign}`);
   const { exitCode, stderr } = await exec([cache.program, ...cache.args], { signal, timeoutMs });
-  const after = await look(cache);
+  const after = contentsOf(cache);
   if (exitCode === 0) return { files: before.files.length - after.files.length, bytes: before.bytes - after.bytes };
   throw new CommandFailed(`${cache.program} says: ${stderr.trim().split("\n")[0] || `exit code ${exitCode}`}`);
 }

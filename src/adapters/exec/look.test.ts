@@ -153,3 +153,21 @@ it("a process that tells nothing is unavailable, with what it said", async () =>
     "cannot look at lengths in a process of its own: no memory",
   );
 });
+
+it("a look ends where nobody waits for it any more, and not before", async () => {
+  const runs: AbortSignal[] = [];
+  const run: Exec = (_, { signal: over = signal } = {}) =>
+    new Promise((_resolve, reject) => {
+      runs.push(over);
+      over.addEventListener("abort", () => reject(new CommandFailed("killed")));
+    });
+  const look = createApartLook({ left: { add: () => undefined, paths: () => [] }, run });
+  const [one, other] = [new AbortController(), new AbortController()];
+  const [first, second] = [one, other].map((each) => look(lengths, ["/a"], each.signal));
+  one.abort(new Error("one has gone"));
+  await expect(first).rejects.toThrow("one has gone");
+  expect(runs.map(({ aborted }) => aborted)).toEqual([false]);
+  other.abort(new Error("all have gone"));
+  await expect(second).rejects.toThrow("all have gone");
+  expect(runs.map(({ aborted }) => aborted)).toEqual([true]);
+});

@@ -1,7 +1,7 @@
 import { readFileSync, writeSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import { createShared, untilAborted } from "#kernel/async.ts";
+import { untilAborted } from "#kernel/async.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { exec } from "./index.ts";
 import { type LeftBehind, leftBehind } from "./left-behind.ts";
@@ -18,6 +18,8 @@ export interface Looking<Answer> {
 /** Looks at paths that others control, of which any may never answer. Input and answers are JSON. */
 export interface Look<Input, Answer> {
   readonly name: string;
+  /** For all paths; 15 s unless it is said. */
+  readonly wholeMs?: number;
   readonly look: (input: Input, looking: Looking<Answer>) => void;
 }
 
@@ -38,8 +40,8 @@ export type TakeLook = <Input, Answer>(
 /** So long a path may take to answer. */
 const silentMs = 5_000;
 const startMs = 20_000;
-/** For all paths of a look. */
-const wholeMs = 15_000;
+/** For all paths of a look that does not say it. */
+const usualWholeMs = 15_000;
 /** So many paths of a directory on the root file system may be silent until its others are passed over as well. */
 const mostSilent = 4;
 const mostLineBytes = 64 * 1024 * 1024;
@@ -72,6 +74,7 @@ interface Sent<Input> {
 function createPassedOver(silent: readonly string[], mountinfo: string): (path: string) => boolean {
   const mountAt = createMountLookup(parseMountinfo(mountinfo));
   const root = mountAt("/");
+  if (silent.length === 0) return () => false;
   const placesOf = (path: string): readonly string[] => {
     // What is called a path may be several files, with NUL between them.
     const mounts = path.split("\0").flatMap((file) => mountAt(file) ?? []);
@@ -121,6 +124,7 @@ async function lookOnce<Input, Answer>({
   name,
   sent,
   endsAt,
+  gone,
   onAnswer,
   onOver,
   left,
@@ -129,6 +133,8 @@ async function lookOnce<Input, Answer>({
   readonly name: string;
   readonly sent: Sent<Input>;
   readonly endsAt: number;
+  /** Ends it. */
+  readonly gone: AbortSignal;
   readonly onAnswer: (path: string, answer: Answer) => void;
   readonly onOver: (path: string) => void;
   readonly left: LeftBehind;
@@ -154,14 +160,15 @@ async function lookOnce<Input, Answer>({
   try {
     const { exitCode, stderr } = await run([process.execPath, main, "look", name], {
       input: JSON.stringify(sent),
-      timeoutMs: startMs + wholeMs,
-      signal: over.signal,
+      timeoutMs: startMs + Math.max(0, endsAt - performance.now()),
+      signal: AbortSignal.any([over.signal, gone]),
       onOutput,
       onLeft: (pid) => left.add(name, at ?? "", pid),
     });
     if (exitCode !== 0) throw new Error(stderr.trim() || `exit code ${exitCode}`);
     return "whole";
   } catch (error) {
+    gone.throwIfAborted();
     if (over.signal.aborted && isLast) return "over";
     if (over.signal.aborted && at !== undefined) return { silent: at };
     const details = { missing: "answer", retryable: true };
@@ -172,9 +179,9 @@ async function lookOnce<Input, Answer>({
 }
 
 async function lookUntilOver<Input, Answer>(
-  { name }: Look<Input, Answer>,
+  { name, wholeMs = usualWholeMs }: Look<Input, Answer>,
   input: Input,
-  { left, run }: { readonly left: LeftBehind; readonly run: Ask },
+  { left, run, gone }: { readonly left: LeftBehind; readonly run: Ask; readonly gone: AbortSignal },
 ): Promise<Looked<Answer>> {
   const answers = new Map<string, Answer>();
   const silent = new Set(left.paths(name));
@@ -185,7 +192,7 @@ async function lookUntilOver<Input, Answer>(
   let end: End | undefined;
   while (end !== "whole" && end !== "over" && performance.now() < endsAt) {
     const sent = { input, answered: [...answers.keys()], silent: [...silent] };
-    end = await lookOnce({ name, sent, endsAt, onAnswer, onOver, left, run });
+    end = await lookOnce({ name, sent, endsAt, gone, onAnswer, onOver, left, run });
     if (typeof end === "object") silent.add(end.silent);
   }
   return { answers, silent: new Set([...silent, ...passedOver]), isWhole: end === "whole" };
@@ -193,15 +200,33 @@ async function lookUntilOver<Input, Answer>(
 
 /**
  * In a process of its own for each look, so that a path that never answers holds up nobody: it is passed over, and its process killed or,
- * where it cannot be, left behind. Who asks for the same meanwhile waits for the same process.
+ * where it cannot be, left behind. Who asks for the same meanwhile waits for the same process, which ends where nobody waits any more.
  */
 export function createApartLook({ left, run = exec }: { readonly left: LeftBehind; readonly run?: Ask }): TakeLook {
-  const share = createShared();
-  return (look, input, signal) =>
-    untilAborted(
-      share(JSON.stringify([look.name, input]), () => lookUntilOver(look, input, { left, run })),
-      signal,
-    );
+  const running = new Map<
+    string,
+    { readonly looked: Promise<unknown>; readonly gone: AbortController; waiting: number }
+  >();
+  return async <Input, Answer>(look: Look<Input, Answer>, input: Input, signal: AbortSignal) => {
+    signal.throwIfAborted();
+    const key = JSON.stringify([look.name, input]);
+    let one = running.get(key);
+    if (one === undefined) {
+      const gone = new AbortController();
+      one = { looked: lookUntilOver(look, input, { left, run, gone: gone.signal }), gone, waiting: 0 };
+      running.set(key, one);
+    }
+    one.waiting += 1;
+    try {
+      return await untilAborted(one.looked as Promise<Looked<Answer>>, signal);
+    } finally {
+      one.waiting -= 1;
+      if (one.waiting === 0) {
+        one.gone.abort();
+        if (running.get(key) === one) running.delete(key);
+      }
+    }
+  };
 }
 
 /** One for the whole process. */

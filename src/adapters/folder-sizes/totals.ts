@@ -79,7 +79,7 @@ export function createTotals({ depth, limit }: { readonly depth: number; readonl
       if (files.length > 4 * limit) files = files.toSorted(bySize).slice(0, limit);
     },
     leave: ({ sum }: Folder): void => addTo(sum, 0, 0, -1),
-    result(root: Folder): Omit<MeasuredFolder, "path" | "truncated"> {
+    result(root: Folder): Omit<MeasuredFolder, "path" | "silent" | "truncated"> {
       const folders = sums
         .filter((sum) => sum !== root.sum)
         .map(({ path, bytes, entries, unread }) => ({

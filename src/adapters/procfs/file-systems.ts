@@ -1,13 +1,13 @@
 import { readFileSync } from "node:fs";
-import { realpath } from "node:fs/promises";
 import { parseReadOnlyPaths } from "#adapters/exec/mountinfo.ts";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { type FileSystems, FileSystemsUnseen, type MountedFileSystem } from "#domain/ports/storage.ts";
 import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { errnoCode, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { type HostMounts, readHostMounts } from "./host-mounts.ts";
-import { answerTimeoutMs, askIsFile, askIsShutDown, askSizes, NoAnswer } from "./sizes.ts";
+import { answerTimeoutMs, askIsFile, askIsShutDown, askRealPath, askSizes, NoAnswer } from "./sizes.ts";
 
 const fstab = "/etc/fstab";
 
@@ -104,7 +104,10 @@ export function createFileSystems(ports: {
     },
     async holding(path) {
       const { mounts } = readHostMounts(procDir);
-      const real = await orUndefined(realpath(path));
+      const real = await orUndefined(askRealPath(path)).catch((error: unknown) => {
+        if (!(error instanceof NoAnswer)) throw error;
+        throw new HostUnavailable(`${path} gives no answer`, { missing: path, retryable: true }, error);
+      });
       return real && dataMountHolding(mounts, real);
     },
   };

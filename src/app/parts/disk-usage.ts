@@ -1,3 +1,4 @@
+import { lookApart } from "#adapters/exec/look.ts";
 import { createFolderSizes } from "#adapters/folder-sizes/index.ts";
 import { diskUsageHandlers } from "#domain/system/disk-usage.ts";
 import type { PartContext } from "../part.ts";
@@ -7,4 +8,4 @@ export const createDiskUsagePart = (ports: Parameters<typeof diskUsageHandlers>[
 });
 
 export const buildDiskUsagePart = ({ clock }: Pick<PartContext, "clock">) =>
-  createDiskUsagePart({ clock, folders: createFolderSizes({ clock }) });
+  createDiskUsagePart({ clock, folders: createFolderSizes({ look: lookApart, clock }) });

@@ -4,6 +4,7 @@ import { counted, formatBytes, listNames } from "#kernel/text.ts";
 import { answerCommand } from "../core/answer-command.ts";
 import { type Command, integer } from "../core/command.ts";
 import type { CommandPorts } from "../core/ports.ts";
+import { printNotShown } from "../output/not-shown.ts";
 import { type Io, oneLine } from "../output/output.ts";
 import { bar } from "../output/progress.ts";
 import { printTable } from "../output/table.ts";
@@ -37,6 +38,7 @@ function printUsage(io: Io, usage: Usage): void {
   const { unreadable, other_file_systems: others } = usage;
   if (unreadable.total > 0)
     warn(`not read: ${counted(unreadable.total, "folder")} (${listNames(unreadable.paths.slice(0, 3))})`);
+  printNotShown(io.err, usage.not_shown);
   if (others.total > 0) warn(`other file systems, not counted: ${listNames(others.paths)}`);
 }
 

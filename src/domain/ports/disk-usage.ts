@@ -20,12 +20,14 @@ export interface MeasuredFolder {
   /** The largest first. */
   readonly largest: readonly UsageEntry[];
   readonly unreadable: NamedPaths;
+  /** Folders that give no answer, which are among the unreadable ones. */
+  readonly silent: readonly string[];
   readonly otherFileSystems: NamedPaths;
   readonly truncated: "time" | "entries" | null;
 }
 
 export interface FolderSizes {
-  /** @param signal ends it. @throws NoFolder; FolderUnavailable for one that cannot be read. */
+  /** @param signal ends it. @throws NoFolder; FolderUnavailable for one that cannot be read, or gives no answer. */
   readonly measure: (
     path: string,
     options: { readonly depth: number; readonly limit: number },

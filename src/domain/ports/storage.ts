@@ -26,7 +26,7 @@ export class FileSystemsUnseen extends Error {
 export interface FileSystems {
   /** @throws FileSystemsUnseen where what cannot be looked at is not to be left out. */
   readonly list: (signal: AbortSignal) => Promise<readonly MountedFileSystem[]>;
-  /** The `path` of the listed file system that contains a path, if any. */
+  /** The `path` of the listed file system that contains a path, if any. @throws HostUnavailable where the path gives no answer. */
   readonly holding: (path: string) => Promise<string | undefined>;
 }
 
@@ -63,8 +63,10 @@ export interface CleanedUp {
 
 /** Removable files, by a closed list of the adapter. */
 export interface DiskCleanup {
-  /** Folders with such files, also those where a foreign file prevents the removal. */
-  readonly find: (signal: AbortSignal) => Promise<readonly CleanupCandidate[]>;
+  /** Folders with such files, also those where a foreign file prevents the removal, and what was not read, with the reason. */
+  readonly find: (
+    signal: AbortSignal,
+  ) => Promise<{ readonly candidates: readonly CleanupCandidate[]; readonly unread: readonly string[] }>;
   /**
    * Removes the files of a candidate, except those in use or changed since.
    * @throws Error with their number and the first reason when some could not be removed.

@@ -26,6 +26,9 @@ export function diskUsageHandlers(ports: {
             })),
             unreadable: toNamed(found.unreadable),
             other_file_systems: toNamed(found.otherFileSystems),
+            ...(found.silent.length > 0 && {
+              not_shown: found.silent.map((each) => ({ what: each, reason: "it gives no answer" })),
+            }),
             duration_ms: Math.round(clock.monotonicMs() - startedAt),
           };
         } catch (error) {

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import { UpdateRefused } from "#domain/ports/packages.ts";
 import type { CleanupCandidate } from "#domain/ports/storage.ts";
 import { createFakeDiskCleanup } from "../../../../test/fakes/disk-cleanup.ts";
@@ -63,6 +64,20 @@ it("disk_cleanup leaves files among foreign ones, and says so", async () => {
   expect(await fix.plan(found({ "/": "warn" }), signal)).toEqual({ steps: [], reason });
   const plan = await fix.plan(found({ "/": "warn", "/tmp": "fail" }), signal);
   expect(plan).toMatchObject({ steps: [{ action: expect.stringContaining("from /tmp") }], freesBytes: 3e6, reason });
+});
+
+it("disk_cleanup names folders that give no answer, and cleans the others", async () => {
+  const { cleanup, journal } = make(0);
+  cleanup.unread = ["/tmp/tmp.x gives no answer"];
+  const fileSystems = createFakeFileSystems(mounted);
+  const holding = (path: string) =>
+    path === "/var/cache/apt/archives"
+      ? Promise.reject(new HostUnavailable(`${path} gives no answer`, { missing: path, retryable: true }))
+      : fileSystems.holding(path);
+  const fix = diskCleanupFix({ packages: createFakePackageManager(), cleanup, journal, fileSystems: { holding } });
+  const plan = await fix.plan(found({ "/": "warn", "/tmp": "fail" }), signal);
+  expect(plan).toMatchObject({ steps: [{ action: expect.stringContaining("from /tmp") }] });
+  expect(plan.reason).toBe("/tmp/tmp.x gives no answer; /var/cache/apt/archives gives no answer");
 });
 
 it("disk_cleanup removes nothing without a full file system, a large journal or removable files", async () => {

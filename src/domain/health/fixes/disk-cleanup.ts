@@ -1,3 +1,4 @@
+import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Journal } from "#domain/ports/journal.ts";
 import { type OldKernels, type PackageManager, type TransactionPlan, UpdateRefused } from "#domain/ports/packages.ts";
 import type { CleanupCandidate, DiskCleanup, FileSystems } from "#domain/ports/storage.ts";
@@ -105,13 +106,21 @@ export function diskCleanupFix(ports: {
     endsOnFailure: false,
     async plan(found, signal) {
       const full = fullPaths(found);
-      const isOnFull = async (folder: string): Promise<boolean> =>
-        full.includes((await fileSystems.holding(folder)) ?? "");
-      const candidates = await cleanup.find(signal);
+      const { candidates, unread } = await cleanup.find(signal);
+      const left: Left[] = unread.map((reason) => ({ reason, digested: reason }));
+      const isOnFull = async (folder: string): Promise<boolean> => {
+        try {
+          return full.includes((await fileSystems.holding(folder)) ?? "");
+        } catch (error) {
+          if (!(error instanceof HostUnavailable)) throw error;
+          left.push({ reason: error.message, digested: error.message });
+          return false;
+        }
+      };
       const helpful: CleanupCandidate[] = [];
       for (const candidate of candidates) if (await isOnFull(candidate.folder)) helpful.push(candidate);
       const chosen = helpful.filter(({ foreign }) => foreign === undefined);
-      const left = helpful.filter(({ foreign }) => foreign !== undefined).map(staying);
+      left.push(...helpful.filter(({ foreign }) => foreign !== undefined).map(staying));
       const size = await journal.size(signal);
       const excess = Math.max(0, (size?.archivedBytes ?? 0) - keptJournalBytes);
       const isVacuumed = size !== undefined && excess > 0 && (await isOnFull(size.folder));
