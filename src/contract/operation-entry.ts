@@ -41,6 +41,9 @@ const entry = {
       maximum: 100,
     }),
     step: Type.String({ description: "What is being done now, or was done last." }),
+    until: Type.Optional(
+      Timestamp("When this step is over unless something comes up; left out where nobody can say, and after the end."),
+    ),
   }),
   created_at: Timestamp("When it was asked for."),
   started_at: NullableTimestamp("When it began; null before."),

@@ -30,7 +30,10 @@ const spec = (id: string, over: Partial<OperationSpec> = {}): OperationSpec => (
   ...{ id, kind: "apply", input: { names: ["a"], deep: { x: null } }, createdAt: 1, keyId: "k" },
   ...{ idempotencyKey: null, ...over },
 });
-const running: OperationState = { ...queuedState, status: "running", startedAt: 2, percent: 7, step: "x", phase: [1] };
+const running: OperationState = {
+  ...{ ...queuedState, status: "running", startedAt: 2, percent: 7, phase: [1] },
+  ...{ step: "x", stepEndsAt: 9 },
+};
 const process1 = { pid: 1, startTicks: 2, bootId: "b" };
 const process2 = { pid: 3, startTicks: 4, bootId: "b" };
 

@@ -37,7 +37,8 @@ export function parseState(text: string): OperationState | undefined {
   if (!isTime(startedAt) || !isTime(finishedAt)) return undefined;
   const cancel = cancelStates.find((each) => each === rest["cancel"]);
   const known = { status, percent, step, startedAt, finishedAt, phase: phase ?? null, result: result ?? null, error };
-  return cancel === undefined ? known : { ...known, cancel };
+  const stepEndsAt = rest["stepEndsAt"];
+  return { ...known, ...(isCount(stepEndsAt) && { stepEndsAt }), ...(cancel !== undefined && { cancel }) };
 }
 
 export function parseProcess(text: string): ProcessIdentity | undefined {

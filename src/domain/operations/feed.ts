@@ -14,7 +14,7 @@ interface Waiter {
 
 /** What a client sees change. */
 const seenOf = ({ state }: Operation): string =>
-  JSON.stringify([state.status, state.percent, state.step, state.startedAt, state.cancel]);
+  JSON.stringify([state.status, state.percent, state.step, state.stepEndsAt, state.startedAt, state.cancel]);
 
 export type OperationFeed = ReturnType<typeof createOperationFeed>;
 

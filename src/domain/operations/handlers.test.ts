@@ -111,6 +111,14 @@ describe("a request that waits for an operation", () => {
     write(id, { status: "done" });
   });
 
+  it("shows when the step is over, while it runs", async () => {
+    const id = begun();
+    write(id, { percent: 70, step: "watch", stepEndsAt: 90_000 });
+    expect((await get(id, "0")).progress).toEqual({ percent: 70, step: "watch", until: "1970-01-01T00:01:30.000Z" });
+    write(id, { status: "done", percent: 100, step: "watch", stepEndsAt: 90_000 });
+    expect((await get(id, "0")).progress).toEqual({ percent: 100, step: "watch" });
+  });
+
   it("is answered after its time, and at once for 0 and an ended operation", async () => {
     const id = begun();
     const answer = get(id, "1500ms");

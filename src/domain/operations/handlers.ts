@@ -15,7 +15,11 @@ export const toOperationEntry = ({ spec, state }: Operation): OperationEntry => 
   id: spec.id,
   kind: spec.kind,
   status: state.status,
-  progress: { percent: state.percent, step: state.step },
+  progress: {
+    percent: state.percent,
+    step: state.step,
+    ...(state.status === "running" && state.stepEndsAt != null && { until: toTimestamp(state.stepEndsAt) }),
+  },
   created_at: toTimestamp(spec.createdAt),
   started_at: toNullableTimestamp(state.startedAt),
   finished_at: toNullableTimestamp(state.finishedAt),

@@ -96,7 +96,7 @@ describe("an operation", () => {
     });
     expect(operations.get(spec.id)?.state).toMatchObject({ status: "running", startedAt: clock.now() });
     await clock.advance(1000);
-    expect(operations.get(spec.id)?.state).toMatchObject({ percent: 40, step: "unpack" });
+    expect(operations.get(spec.id)?.state).toMatchObject({ percent: 40, step: "unpack", stepEndsAt: null });
     const waiting = operations.wait(spec.id, new AbortController().signal);
     told.resolve();
     expect(await task).toBe("done");

@@ -22,8 +22,11 @@ import {
 export interface VerbContext {
   readonly id: string;
   readonly progress: {
-    /** @param percent 0 to 100. */
-    readonly step: (percent: number, what: string) => void;
+    /**
+     * @param percent 0 to 100.
+     * @param endsAt when the step is over unless something comes up, in epoch milliseconds.
+     */
+    readonly step: (percent: number, what: string, endsAt?: number) => void;
     readonly line: (text: string) => void;
   };
   /** What the caller has agreed to, which is what the verb does or nothing; undefined where there was no plan. */
@@ -154,8 +157,9 @@ function createReport({ id, store, clock, onTrouble }: TaskPorts, begun: Operati
         for (const line of text.split("\n")) store.appendLog(id, line);
       }, onTrouble);
     },
-    step: (percent: number, what: string): void => {
-      state = { ...state, percent: Math.max(0, Math.min(100, Math.trunc(percent) || 0)), step: what };
+    step: (percent: number, what: string, endsAt?: number): void => {
+      const bounded = Math.max(0, Math.min(100, Math.trunc(percent) || 0));
+      state = { ...state, percent: bounded, step: what, stepEndsAt: endsAt ?? null };
       report();
     },
     savePhase: (phase: unknown): void => {

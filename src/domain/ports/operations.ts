@@ -21,6 +21,8 @@ export interface OperationState {
   /** 0 to 100. */
   readonly percent: number;
   readonly step: string;
+  /** When the step is over unless something comes up; null where nobody can say, absent in records of earlier versions. */
+  readonly stepEndsAt?: number | null;
   readonly startedAt: number | null;
   readonly finishedAt: number | null;
   /** JSON of the verb: where to continue after an interruption; null when it has saved none. */

@@ -336,7 +336,7 @@ export interface PackageFiles {
 /** Callbacks for progress. A type and not an interface, since it is not a port. */
 export type Progress = {
   /** @param percent 0 to 100. */
-  readonly step: (percent: number, what: string) => void;
+  readonly step: (percent: number, what: string, endsAt?: number) => void;
   /** A line of a program's output. */
   readonly line: (text: string) => void;
 };

@@ -78,7 +78,7 @@ export interface Update extends ApplyPorts, Work<ApplyPhase> {
 /** Maps the progress of a part to that of the whole. */
 export const within = (progress: Progress, from: number, to: number): Progress => ({
   line: progress.line,
-  step: (percent, what) => progress.step(from + ((to - from) * percent) / 100, what),
+  step: (percent, what, endsAt) => progress.step(from + ((to - from) * percent) / 100, what, endsAt),
 });
 
 export function save({ savePhase }: Update, phase: ApplyPhase): ApplyPhase {

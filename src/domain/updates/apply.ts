@@ -124,8 +124,13 @@ async function guard(update: Update, last: ApplyPhase): Promise<Guarded | undefi
   if (reason !== undefined && (await isUntouched(update, last))) return kept("nothing was changed");
   if (reason !== undefined) return rollBackTo(update, last, [`the update failed: ${reason}`]);
   if (baseline === undefined) return kept("the host was not looked at before the update, so nothing can be compared");
-  update.progress.step(70, "watch units, ports and checks");
-  const watch = { before: baseline, removal: removalOf(update, plan), ...update.guard };
+  const watch: Watch = {
+    before: baseline,
+    removal: removalOf(update, plan),
+    ...update.guard,
+    onTimeLeft: (leftMs) =>
+      update.progress.step(70, "watch units, ports and checks", Math.round(update.clock.now() + leftMs)),
+  };
   const worse = await watchAfter(watch, update, update.signal);
   if (worse.length === 0) return kept("nothing is worse than before");
   return rollBackTo(

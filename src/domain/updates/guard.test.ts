@@ -21,7 +21,7 @@ const states = {
 type State = keyof typeof states;
 
 /** How long it watches, and what it finds: the condition at each look, the last of them for all that follow. */
-async function watched(looks: readonly State[], minutes?: number) {
+async function watched(looks: readonly State[], minutes?: number, onTimeLeft?: (leftMs: number) => void) {
   const clock = createFakeClock();
   const startMs = clock.monotonicMs();
   let count = 0;
@@ -31,7 +31,7 @@ async function watched(looks: readonly State[], minutes?: number) {
     return Promise.resolve(states[state]);
   };
   const worse = await watchAfter(
-    { before, removal: "none", ...guardTimesOf(minutes) },
+    { before, removal: "none", ...guardTimesOf(minutes), ...(onTimeLeft && { onTimeLeft }) },
     {
       condition: { look, restart: () => Promise.reject(new Error("nothing is started here")) },
       clock: { monotonicMs: clock.monotonicMs, sleep: (ms: number) => clock.advance(ms) },
@@ -75,6 +75,12 @@ describe("the time of the guard", () => {
     const wells = Array.from({ length: 19 }, () => "well" as const);
     expect((await watched(["well", "dead", ...wells.slice(2), state, "well"])).worse).toEqual([]);
     expect((await watched(["well", "dead", ...wells.slice(2), state])).worse).toHaveLength(1);
+  });
+
+  it("is told before each look, and is longer once something was worse", async () => {
+    const left: number[] = [];
+    const { seconds } = await watched(["well", "dead", "well"], undefined, (leftMs) => left.push(leftMs / 1000));
+    expect([seconds, left.slice(0, 5), left.at(-1)]).toEqual([300, [90, 80, 275, 260, 245], 5]);
   });
 
   it("is shorter after a rollback, and never longer than settings say", () => {

@@ -39,6 +39,8 @@ export const timesAfterRollback = ({ guardMs, enoughMs }: GuardTimes): GuardTime
 export interface Watch extends GuardTimes {
   readonly before: Condition;
   readonly removal: Removal;
+  /** Called before the first look and after each one that does not decide, with what the watch takes if nothing gets worse. */
+  readonly onTimeLeft?: (leftMs: number) => void;
 }
 
 /**
@@ -47,7 +49,7 @@ export interface Watch extends GuardTimes {
  * over, or after `enoughMs` without problems.
  */
 export async function watchAfter(
-  { before, removal, guardMs, enoughMs }: Watch,
+  { before, removal, guardMs, enoughMs, onTimeLeft }: Watch,
   ports: { readonly condition: HostCondition; readonly clock: Pick<Clock, "monotonicMs" | "sleep"> },
   signal: AbortSignal,
 ): Promise<readonly Worsening[]> {
@@ -74,6 +76,7 @@ export async function watchAfter(
       await condition.restart(unit, signal).catch(() => signal.throwIfAborted());
     }
   };
+  onTimeLeft?.(enoughMs);
   await clock.sleep(Math.min(settleMs, guardMs / 3), signal);
   for (;;) {
     signal.throwIfAborted();
@@ -95,6 +98,7 @@ export async function watchAfter(
       const isLasting = worse.length > atOnce.length && nowMs - startedAtMs < guardMs + mustLastMs;
       if (worse.length === 0 || (late > lateLooks && !isLasting)) return atOnce;
     }
+    onTimeLeft?.(Math.max(0, leftMs));
     await clock.sleep(
       leftMs <= 0 ? Math.min(lookIntervalMs, mustLastMs / 4) : Math.min(lookIntervalMs, leftMs),
       signal,
