@@ -342,3 +342,9 @@ export type Progress = {
 };
 
 export const noProgress: Progress = { step: () => undefined, line: () => undefined };
+
+/** Maps the progress of a part to that of the whole. */
+export const within = (progress: Progress, from: number, to: number): Progress => ({
+  line: progress.line,
+  step: (percent, what, endsAt) => progress.step(from + ((to - from) * percent) / 100, what, endsAt),
+});

@@ -6,12 +6,17 @@ import type {
   ConfigFiles,
   OfferedConfig,
   PackageManager,
-  Progress,
   TransactionPlan,
   TransactionResult,
   UpdateRequest,
 } from "#domain/ports/packages.ts";
-import { PackageFileMissing, PackagesLocked, TransactionUnseen, UpdateRefused } from "#domain/ports/packages.ts";
+import {
+  PackageFileMissing,
+  PackagesLocked,
+  TransactionUnseen,
+  UpdateRefused,
+  within,
+} from "#domain/ports/packages.ts";
 import { type SnapshotBackend, SnapshotUnusable } from "#domain/ports/snapshots.ts";
 import type { FileSystems } from "#domain/ports/storage.ts";
 import type { Clock } from "#kernel/clock.ts";
@@ -74,12 +79,6 @@ export interface ApplyPorts {
 export interface Update extends ApplyPorts, Work<ApplyPhase> {
   readonly input: TransactionInput;
 }
-
-/** Maps the progress of a part to that of the whole. */
-export const within = (progress: Progress, from: number, to: number): Progress => ({
-  line: progress.line,
-  step: (percent, what, endsAt) => progress.step(from + ((to - from) * percent) / 100, what, endsAt),
-});
 
 export function save({ savePhase }: Update, phase: ApplyPhase): ApplyPhase {
   savePhase(phase);

@@ -1,4 +1,5 @@
 import type { GuardVerdict, KeptConfig, UpdateApply } from "#contract/updates.ts";
+import { within } from "#domain/ports/packages.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import {
   type ApplyPhase,
@@ -11,7 +12,6 @@ import {
   takeSnapshot,
   troubleIn,
   type Update,
-  within,
 } from "./apply-steps.ts";
 import { isChange } from "./change-plan.ts";
 import { activeUnitsOf, type Condition, type Removal, worseThan } from "./condition.ts";

@@ -1,6 +1,6 @@
 import type { EtcScope, RollbackReport } from "#contract/updates.ts";
 import { requireAsPlanned } from "#domain/common/plan.ts";
-import { type PackageChange, type Progress, TransactionUnseen } from "#domain/ports/packages.ts";
+import { type PackageChange, type Progress, TransactionUnseen, within } from "#domain/ports/packages.ts";
 import type { SnapshotBackend, SnapshotDiff } from "#domain/ports/snapshots.ts";
 import type { Clock } from "#kernel/clock.ts";
 import { counted } from "#kernel/text.ts";
@@ -84,11 +84,13 @@ export async function rollBack(
     const { packages } = await backend.diff(snapshotId, signal);
     const description = `Before the rollback to ${snapshotId}`;
     const changes = changesBetween(packages);
-    await backend.create({ id: safetySnapshotId, description, kind: "before_rollback", changes, progress }, signal);
+    const what = { id: safetySnapshotId, description, kind: "before_rollback", changes } as const;
+    await backend.create({ ...what, progress: within(progress, 15, 40) }, signal);
   }
   pointOfNoReturn?.();
   progress.step(40, "return to the snapshot");
-  const goBack = () => backend.rollback(snapshotId, { id, progress, etc, isPartial }, signal);
+  const goBack = () =>
+    backend.rollback(snapshotId, { id, progress: within(progress, 40, 100), etc, isPartial }, signal);
   const outcome = await goBack().catch((error: unknown) => {
     if (!(error instanceof TransactionUnseen)) throw error;
     progress.line(`${error.message}; waiting for its end`);

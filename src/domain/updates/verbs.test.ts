@@ -70,6 +70,26 @@ describe("a snapshot of a package whose file is not available", () => {
   });
 });
 
+describe("the progress of a rollback", () => {
+  it("never goes back, whatever its parts report", async () => {
+    const { verbs, work } = setUp((backend) => ({
+      create: (options, each) => {
+        for (const percent of [0, 80]) options.progress.step(percent, "keep");
+        return backend.create(options, each);
+      },
+      rollback: (id, options, each) => {
+        for (const percent of [0, 100]) options.progress.step(percent, "return");
+        return backend.rollback(id, options, each);
+      },
+    }));
+    const { id: snapshotId } = await verbs["snapshots.create"]({ description: "" }, work);
+    const seen: number[] = [];
+    const progress = { ...work.progress, step: (percent: number) => void seen.push(percent) };
+    await verbs["updates.rollback"]({ snapshotId }, { ...work, progress });
+    expect(seen).toEqual([0, 15, 15, 35, 40, 40, 100]);
+  });
+});
+
 describe("the residue of an interrupted rollback", () => {
   it.each(["updates.apply", "updates.rollback", "snapshots.create", "snapshots.delete"] as const)(
     "is removed after %s, once its transaction is over",
