@@ -20,7 +20,6 @@ const sources = [
   "deploy/observability",
   "deploy/debian/main.js",
   "scripts/package",
-  "web/src",
   "package-lock.json",
 ];
 /** Those of other sources go after this time, as no test takes so long. */

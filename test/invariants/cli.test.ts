@@ -89,6 +89,21 @@ it("each operation that people call has a command of its own beside steward api"
   );
 });
 
+it("each line of steward that the console shows is a command with these options", () => {
+  const lines = filesBelow("web/src")
+    .filter((path) => path.endsWith(".tsx"))
+    .flatMap((path) => [...read(path).matchAll(/["`]steward ([^"`]+)["`]/g)].map(([, line = ""]) => line));
+  expect(lines.length).toBeGreaterThan(15);
+  for (const line of lines) {
+    const words = line.replaceAll(/\$\{[^}]*\}/g, "X").split(/\s+/);
+    let node: CommandNode = root;
+    for (const word of words) node = node.commands.find(({ name }) => name === word) ?? node;
+    const options = words.filter((word) => /^-{1,2}[a-z]/.test(word)).map((word) => word.split("=")[0] ?? "");
+    const known = node.options.flatMap(({ names }) => names);
+    expect([line, node === root, options.filter((option) => !known.includes(option))]).toEqual([line, false, []]);
+  }
+});
+
 it("the outputs of the process are written where control characters are removed, and nowhere else", () => {
   const counts = filesBelow("src")
     .filter((path) => path.endsWith(".ts") && !path.endsWith(".test.ts"))
