@@ -246,6 +246,28 @@ describe.each(Object.keys(proxies) as (keyof typeof proxies)[])("behind %s", (na
     });
 
     describe.runIf(hasBrowser())("in a browser", () => {
+      it("the console has its pages and streams below the path", async () => {
+        const browser = await launchChromium(workspace, readFileSync(certificate.cert, "utf8"));
+        try {
+          const page = await browser.newPage();
+          await page.goto(`${origin}/web1/`);
+          expect(page.url()).toBe(`${origin}/web1/console/`);
+          await signInAt(page, `${origin}/web1`, service("/web1").adminKey);
+          const devtools = await page.context().newCDPSession(page);
+          await devtools.send("Network.enable");
+          const opened = new Promise<number>((resolve) => {
+            devtools.on("Network.webSocketHandshakeResponseReceived", ({ response }) => resolve(response.status));
+          });
+          await page.getByRole("link", { name: "Logs" }).click();
+          await page.getByRole("button", { name: "Live" }).click();
+          expect([page.url().startsWith(`${origin}/web1/console/logs`), await opened]).toEqual([true, 101]);
+          await page.reload();
+          await page.getByRole("heading", { name: "Logs" }).waitFor();
+        } finally {
+          await browser.close();
+        }
+      });
+
       it("a passkey signs in on one of two hosts alone", async () => {
         const browser = await launchChromium(workspace, readFileSync(certificate.cert, "utf8"));
         try {
