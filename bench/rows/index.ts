@@ -1,5 +1,6 @@
 import type { Row } from "../row.ts";
 import { cli } from "./cli.ts";
+import { consoleView } from "./console.ts";
 import { health } from "./health.ts";
 import { healthSession } from "./health-session.ts";
 import { healthTraced } from "./health-traced.ts";
@@ -70,4 +71,5 @@ export const rows: readonly Row[] = [
   idle,
   startPackage,
   cli,
+  consoleView,
 ];
