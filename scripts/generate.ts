@@ -14,6 +14,7 @@ import { streams } from "#contract/streams.ts";
 import { asyncapiDocument } from "#transports/http/asyncapi.ts";
 import { openapiDocument } from "#transports/http/openapi.ts";
 import { checksPage } from "./checks-page.ts";
+import { consoleCheckMeanings } from "./console-check-meanings.ts";
 import { consoleOperations } from "./console-operations.ts";
 import { grafanaDashboard } from "./grafana-dashboard.ts";
 import { prometheusRules } from "./prometheus-rules.ts";
@@ -104,6 +105,7 @@ const generated: Readonly<Record<string, () => string>> = {
   "reference/services.md": servicePolicyPage,
   [`../${polkitRuleFile()}`]: polkitRule,
   "../web/src/api/operations.generated.ts": consoleOperations,
+  "../web/src/api/check-meanings.generated.ts": consoleCheckMeanings,
   "../deploy/observability/prometheus/steward-alerts.yml": prometheusRules,
   "../deploy/observability/grafana/steward.json": grafanaDashboard,
 };

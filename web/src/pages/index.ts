@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { IconName } from "../ui/icons.tsx";
 import { AccessPage } from "./access.tsx";
+import { ChecksPage } from "./checks.tsx";
 import { DisksPage } from "./disks.tsx";
 import { LogsPage } from "./logs/page.tsx";
 import { NetworkPage } from "./network.tsx";
@@ -25,6 +26,7 @@ export const pages: readonly PageEntry[] = [
   { path: "", name: "overview", icon: "overview", page: OverviewPage },
   { path: "services", name: "services", icon: "services", page: ServicesPage },
   { path: "logs", name: "logs", icon: "logs", page: LogsPage },
+  { path: "checks", name: "checks", icon: "checks", group: "care", page: ChecksPage },
   { path: "disks", name: "disks", icon: "disks", group: "host", page: DisksPage },
   { path: "network", name: "network", icon: "network", group: "host", page: NetworkPage },
   { path: "users", name: "users", icon: "users", group: "host", page: UsersPage },

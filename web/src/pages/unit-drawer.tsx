@@ -1,5 +1,4 @@
-import { useSignal } from "@preact/signals";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import type { ServiceDetails, UnitEntry } from "#contract/units.ts";
 import { useCall } from "../api/resource.ts";
 import { Link, query } from "../router.tsx";
@@ -9,6 +8,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { bytes, count, duration, percent } from "../ui/format.ts";
 import { Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
+import { Part } from "./part.tsx";
 import { UnitLog } from "./unit-log.tsx";
 import { UnitState } from "./unit-state.tsx";
 
@@ -25,7 +25,7 @@ const Head = ({ of: unit }: { readonly of: Parameters<typeof UnitState>[0]["of"]
 );
 
 const Log = ({ unit }: { readonly unit: string }): JSX.Element => (
-  <section class="unit-log">
+  <section class="log-part">
     <h3>
       {texts.log}
       <Link to="logs" query={{ unit }}>
@@ -51,28 +51,6 @@ const Units = ({ of }: { readonly of: readonly string[] }): JSX.Element => (
     ))}
   </span>
 );
-
-/** A part that is made when it is opened first. */
-function Part({
-  title,
-  children,
-}: {
-  readonly title: string;
-  readonly children: () => ComponentChildren;
-}): JSX.Element {
-  const wasOpened = useSignal(false);
-  return (
-    <details
-      class="part"
-      onToggle={({ currentTarget }) => {
-        if (currentTarget.open) wasOpened.value = true;
-      }}
-    >
-      <summary>{title}</summary>
-      {wasOpened.value && children()}
-    </details>
-  );
-}
 
 /** Why it does not do its work. */
 function Trouble({ of: unit }: { readonly of: ServiceDetails }): JSX.Element | null {

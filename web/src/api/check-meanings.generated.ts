@@ -1,0 +1,145 @@
+// Made by `npm run generate` from src/contract.
+
+/** What a warning or failure of each check means, and what to do about it. */
+export const checkMeanings: Readonly<Record<string, readonly [meaning: string, remedy: string]>> = {
+  disk_space: [
+    "A file system is nearly full: programs that write to it will fail.",
+    "Find what grew (du -xh PATH | sort -h | tail), remove it or enlarge the file system.",
+  ],
+  inode_usage: [
+    "A file system can hold few more files, however much space is left.",
+    "Find the directory with very many small files (du --inodes -x PATH | sort -n | tail) and remove them.",
+  ],
+  memory: [
+    "Little memory is available without swapping: the OOM killer may soon kill a process.",
+    "Find what uses it (ps aux --sort=-rss | head), limit or restart it, or add memory.",
+  ],
+  swap_usage: [
+    "Memory is too small for what runs: pages move between it and swap, which makes everything slow.",
+    "Find what uses memory (ps aux --sort=-rss | head), limit it or add memory; more swap only postpones it.",
+  ],
+  cpu_load: [
+    "The processors have been busy nearly all the time: work waits.",
+    "See what runs (top); if the load is expected, raise the thresholds or set `over: 10m`.",
+  ],
+  file_descriptors: [
+    "A process, or the system, has nearly as many files open as it may: the next open or connection fails.",
+    "Look for a leak (ls /proc/PID/fd); if the number is expected, raise LimitNOFILE= of the unit.",
+  ],
+  zombie_processes: [
+    "A program does not collect its ended children: they keep process numbers until it ends.",
+    "Restart the parent that the message names, and report the bug to its developers.",
+  ],
+  systemd_failed: [
+    "A unit of systemd has failed: its work is not being done.",
+    "Read why (systemctl status UNIT, journalctl -u UNIT), fix that, then start it.",
+  ],
+  unit_restart_loops: [
+    "A service crashes and is started again, over and over.",
+    "Read why it ends (journalctl -u UNIT), and stop it until that is fixed.",
+  ],
+  time_sync: [
+    "Nothing sets the clock, or not yet: it will drift, and certificates, logs and logins go wrong.",
+    "Enable a time service (timedatectl set-ntp true) and let NTP out (UDP port 123).",
+  ],
+  dns_resolution: [
+    "A name server of this host does not answer: names resolve slowly, or not at all.",
+    "Check the server and the way to it, and correct /etc/resolv.conf or what writes it.",
+  ],
+  network_connectivity: [
+    "The host has no default route, or one of several is down.",
+    "Check the link and the default route (ip link, ip route); on a host that is meant to be isolated, set `health.isolated: true`.",
+  ],
+  package_status: [
+    "The package database is in a state in which updates cannot be installed, or packages get none.",
+    "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
+  ],
+  security_updates: [
+    "Known vulnerabilities are not fixed, or the package lists are too old to tell.",
+    "Install the security updates; if the lists are old, find out why they are not refreshed.",
+  ],
+  reboot_required: [
+    "An update has been installed that takes effect only after a reboot, usually of the kernel.",
+    "Plan a reboot (steward reboot).",
+  ],
+  read_only_filesystems: [
+    "A file system that should be writable is not, usually because the kernel found errors on it.",
+    "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
+  ],
+  oom_kills: [
+    "Memory ran out, and the kernel killed a process to free some.",
+    "Give the process more memory or a limit of its own (MemoryMax=), and see that it was started again.",
+  ],
+  journal_size: [
+    "The journal takes more space than journald keeps by itself.",
+    "Shrink it (journalctl --vacuum-size=1G) or set SystemMaxUse= in journald.conf.",
+  ],
+  tls_certificates: [
+    "A certificate expires soon, has expired or cannot be read: clients will refuse the connection.",
+    "Renew it, and find out why that did not happen by itself.",
+  ],
+  raid_status: [
+    "A software RAID has lost a device or is rebuilding: the next failure may lose data.",
+    "See which device (cat /proc/mdstat, mdadm --detail), replace it, and make sure that there is a backup.",
+  ],
+  ssh_config: [
+    "sshd permits too much, or would not start with its present configuration.",
+    "Change the named option in sshd_config, test it (sshd -t) and reload, with a session kept open.",
+  ],
+  firewall: [
+    "A port is open to the network and no packet filter of this host protects it.",
+    "Filter what comes in (nftables, ufw, firewalld), or bind the service to the addresses that need it.",
+  ],
+  pressure: [
+    "Tasks are stalled for much of the time because processors, memory or disks are overloaded.",
+    "See what uses the named resource (top, iotop), and limit it or give the host more.",
+  ],
+  kernel_errors: [
+    "The kernel reports failing hardware, a damaged file system or a fault of its own.",
+    "Read its lines (journalctl -k), save data of the named disk first, then test or replace the hardware.",
+  ],
+  timers: [
+    "A job that a timer starts has failed, does not end, or was not started.",
+    "Read its log (journalctl -u UNIT), fix it and run it once by hand (systemctl start UNIT).",
+  ],
+  lvm_thin: [
+    "A thin pool is nearly full: when it is, none of its volumes can be written, and data may be lost.",
+    "Extend the pool or its metadata (lvextend), or remove snapshots and volumes that are not needed.",
+  ],
+  filesystem_health: [
+    "A file system has errors on record: data was not read or written correctly.",
+    "Check backups first; then scrub or repair it (btrfs scrub, zpool status -v, e2fsck) and test the disk.",
+  ],
+  smart: [
+    "A disk reports that it is failing, worn out or too hot.",
+    "Make sure that there is a backup and replace the disk; for heat, check the air flow.",
+  ],
+  unit_memory: [
+    "A unit is near its memory limit, or processes of it were killed for their memory.",
+    "Look for a leak, or raise MemoryMax= of the unit.",
+  ],
+  conntrack: [
+    "The kernel's table of connections is nearly full: when it is, new connections are dropped.",
+    "See who opens them (conntrack -L), and raise net.netfilter.nf_conntrack_max if that is expected.",
+  ],
+  temperature: [
+    "A part of the hardware is about as hot as it may be: it slows down, and may switch off or break.",
+    "Check fans, dust and the temperature of the room.",
+  ],
+  clock_offset: [
+    "The clock is wrong by more than programs tolerate, although a time service runs.",
+    "Ask the time service for its sources (chronyc sources, timedatectl timesync-status).",
+  ],
+  endpoints: [
+    "An address in the settings does not answer as expected, or answers too slowly.",
+    "Check the service behind it and the way to it.",
+  ],
+  containers: [
+    "A container does not work: it crashes, is unhealthy, or was killed for its memory.",
+    "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
+  ],
+  backup_age: [
+    "The last backup is too old or failed, or no backup exists.",
+    "Run the backup by hand and see why it failed; then test that it can be restored.",
+  ],
+};
