@@ -6,6 +6,7 @@ import { DisksPage } from "./disks.tsx";
 import { LogsPage } from "./logs/page.tsx";
 import { NetworkPage } from "./network.tsx";
 import { OverviewPage } from "./overview.tsx";
+import { ProcessesPage } from "./processes.tsx";
 import { ServicesPage } from "./services.tsx";
 import { TimePage } from "./time.tsx";
 import { UsersPage } from "./users.tsx";
@@ -27,6 +28,7 @@ export const pages: readonly PageEntry[] = [
   { path: "services", name: "services", icon: "services", page: ServicesPage },
   { path: "logs", name: "logs", icon: "logs", page: LogsPage },
   { path: "checks", name: "checks", icon: "checks", group: "care", page: ChecksPage },
+  { path: "processes", name: "processes", icon: "processes", group: "host", page: ProcessesPage },
   { path: "disks", name: "disks", icon: "disks", group: "host", page: DisksPage },
   { path: "network", name: "network", icon: "network", group: "host", page: NetworkPage },
   { path: "users", name: "users", icon: "users", group: "host", page: UsersPage },
