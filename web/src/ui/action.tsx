@@ -39,7 +39,7 @@ export interface ActionProps<K extends Name> {
 type Done = { readonly message?: string; readonly success?: boolean };
 
 const isPlan = (answer: unknown): answer is Plan => (answer as { dry_run?: boolean } | undefined)?.dry_run === true;
-const isOperation = (answer: unknown): answer is OperationEntry =>
+export const isOperation = (answer: unknown): answer is OperationEntry =>
   typeof answer === "object" && answer !== null && "kind" in answer && "progress" in answer;
 const isApproval = (answer: unknown): answer is { id: string } =>
   typeof answer === "object" && answer !== null && "proposer" in answer;
