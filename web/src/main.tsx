@@ -4,6 +4,7 @@ import "./style/parts.css";
 import "./style/pages.css";
 import "./style/logs.css";
 import "./style/host.css";
+import "./style/updates.css";
 import "uplot/dist/uPlot.min.css";
 import { render } from "preact";
 import { begin } from "./session.ts";

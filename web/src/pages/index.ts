@@ -10,6 +10,10 @@ import { ProcessesPage } from "./processes.tsx";
 import { ServicesPage } from "./services.tsx";
 import { TimePage } from "./time.tsx";
 import { UsersPage } from "./users.tsx";
+import { OperationsPage } from "./operations.tsx";
+import { OverviewPage } from "./overview.tsx";
+import { PackagesPage } from "./packages.tsx";
+import { UpdatesPage } from "./updates.tsx";
 
 export type PageName = keyof typeof import("../texts/shell.ts").texts.pageNames;
 
@@ -33,5 +37,8 @@ export const pages: readonly PageEntry[] = [
   { path: "network", name: "network", icon: "network", group: "host", page: NetworkPage },
   { path: "users", name: "users", icon: "users", group: "host", page: UsersPage },
   { path: "time", name: "time", icon: "time", group: "host", page: TimePage },
+  { path: "updates", name: "updates", icon: "updates", group: "care", page: UpdatesPage },
+  { path: "packages", name: "packages", icon: "packages", group: "care", page: PackagesPage },
+  { path: "operations", name: "operations", icon: "operations", group: "care", page: OperationsPage },
   { path: "access", name: "access", icon: "access", group: "access", page: AccessPage },
 ];
