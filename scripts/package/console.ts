@@ -6,20 +6,19 @@ import { root } from "./project.ts";
 
 const sources = "web/src";
 
-/** The name of what was made of an entry. */
-function outputOf(
-  { outputs }: Metafile,
-  entry: string,
-): { readonly script: string; readonly style: string | undefined } {
+/** What was made of an entry: its script, the scripts that it cannot begin without, and its style sheet. */
+function outputOf({ outputs }: Metafile, entry: string) {
   const found = Object.entries(outputs).find(([, { entryPoint }]) => entryPoint === `${sources}/${entry}`);
   if (found === undefined) throw new Error(`cannot bundle the console: nothing was made of ${entry}`);
-  const [path, { cssBundle }] = found;
-  return { script: basename(path), style: cssBundle && basename(cssBundle) };
+  const [path, { cssBundle, imports }] = found;
+  const needed = imports.filter(({ kind }) => kind === "import-statement").map((each) => basename(each.path));
+  return { script: basename(path), needed, style: cssBundle && basename(cssBundle) };
 }
 
 /** All addresses are relative, since a proxy may have put the service below a path of its own. */
 function page(metafile: Metafile): string {
-  const { script, style } = outputOf(metafile, "main.tsx");
+  const { script, needed, style } = outputOf(metafile, "main.tsx");
+  const preloads = needed.map((name) => `<link rel="modulepreload" href="${name}">\n`).join("");
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -29,7 +28,7 @@ function page(metafile: Metafile): string {
 <link rel="icon" href="data:,">
 <script src="${outputOf(metafile, "theme.ts").script}"></script>
 <link rel="stylesheet" href="${style}">
-<script type="module" src="${script}"></script>
+${preloads}<script type="module" src="${script}"></script>
 </head>
 <body>
 <div id="app"></div>

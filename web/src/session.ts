@@ -2,7 +2,7 @@ import { computed, signal } from "@preact/signals";
 import type { Identity } from "#contract/auth.ts";
 import type { PasskeyAssertion, PasskeyRegistration } from "#contract/passkeys.ts";
 import type { SessionEntry } from "#contract/sessions.ts";
-import { type Answer, call, onSessionEnd, Refusal, secret } from "./api/call.ts";
+import { type Answer, call, connected, onSessionEnd, Refusal, secret } from "./api/call.ts";
 import { forgetAll, refreshAll } from "./api/resource.ts";
 import { texts } from "./texts/session.ts";
 
@@ -95,17 +95,23 @@ export async function begin(): Promise<void> {
         () => undefined,
       );
   });
+  // What is known of the session is asked again with the connection.
+  connected.subscribe((isConnected) => {
+    if (isConnected && stage.peek() === "in" && identity.peek() === undefined) void load().catch(() => undefined);
+  });
   const code = takeCode();
   try {
     if (secret.get() !== null) {
+      // The page asks for what it shows at the same time: where the session is over, the first answer says so.
+      stage.value = "in";
       try {
         await load();
-        stage.value = "in";
         // A link must not replace the session of whoever follows it.
         if (code !== null) notice.value = texts.alreadySignedIn;
         return;
       } catch (error) {
-        if (!(error instanceof Refusal) || error.status !== 401) throw error;
+        if (!(error instanceof Refusal) || error.status !== 401) return;
+        notice.value = "";
       }
     }
     stage.value = "out";

@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, isReplaced, ping } from "./api/call.ts";
 import { useCall } from "./api/resource.ts";
-import { pages } from "./pages/index.ts";
+import { type PageEntry, pages } from "./pages/index.ts";
 import { SignIn } from "./pages/sign-in.tsx";
 import { Link, page } from "./router.tsx";
 import { begin, identity, isElevated, notice, session, stage } from "./session.ts";
@@ -13,7 +13,7 @@ import { ActionPlace } from "./ui/action.tsx";
 import { ElevateDialog } from "./ui/elevate.tsx";
 import { local } from "./ui/format.ts";
 import { Icon } from "./ui/icons.tsx";
-import { Badge, Empty, Loading, Time } from "./ui/parts.tsx";
+import { Badge, Empty, Loading, Problem, Time } from "./ui/parts.tsx";
 import { switchTheme, theme } from "./ui/theme.ts";
 
 const tones = { healthy: "ok", degraded: "warn", unhealthy: "bad" } as const;
@@ -98,6 +98,7 @@ function Menu({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose:
 }
 
 const retryMs = 3000;
+const othersAfterMs = 3000;
 
 /** Says that the service does not answer, tries it again, and offers its new console where it was updated. */
 function Connection(): JSX.Element | null {
@@ -137,6 +138,39 @@ function Connection(): JSX.Element | null {
   return null;
 }
 
+const loadedPages = new Map<string, () => JSX.Element>();
+async function loadPage({ path, load }: PageEntry): Promise<void> {
+  loadedPages.set(path, await load());
+}
+
+/** Loads the other pages once the first one stands. */
+function useOtherPages(): void {
+  useEffect(() => {
+    const timer = setTimeout(() => void Promise.all(pages.map(loadPage)).catch(() => undefined), othersAfterMs);
+    return () => clearTimeout(timer);
+  }, []);
+}
+
+/** A page, loaded when it is opened. Where its file is gone the service has another console by now. */
+function LoadedPage({ entry }: { readonly entry: PageEntry }): JSX.Element {
+  const error = useSignal<Error | undefined>(undefined);
+  const isThere = useSignal(loadedPages.has(entry.path));
+  useEffect(() => {
+    if (isThere.value) return;
+    void loadPage(entry).then(
+      () => {
+        isThere.value = true;
+      },
+      () => {
+        error.value = new Error(texts.pageGone);
+      },
+    );
+  }, []);
+  const Shown = loadedPages.get(entry.path);
+  if (isThere.value && Shown !== undefined) return <Shown />;
+  return error.value === undefined ? <Loading /> : <Problem error={error.value} onRetry={() => location.reload()} />;
+}
+
 function Content(): JSX.Element {
   const found = pages.find(({ path }) => path === page.value);
   if (found === undefined)
@@ -145,13 +179,13 @@ function Content(): JSX.Element {
         {texts.notFound} <Link to="">{texts.toOverview}</Link>
       </Empty>
     );
-  const Shown = found.page;
-  return <Shown key={found.path} />;
+  return <LoadedPage key={found.path} entry={found} />;
 }
 
 function Frame(): JSX.Element {
   const isOpen = useSignal(false);
   useEffect(() => document.getElementById("main")?.focus({ preventScroll: true }), []);
+  useOtherPages();
   return (
     <div class="frame">
       <a class="skip" href="#main">

@@ -2,7 +2,7 @@ import type { JSX } from "preact";
 import type { Answer } from "../api/call.ts";
 import { useCall } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
-import { query, setQuery } from "../router.tsx";
+import { query } from "../router.tsx";
 import { chartTexts as texts } from "../texts/overview.ts";
 import { bytes, percent } from "../ui/format.ts";
 import { NotShown, Problem } from "../ui/parts.tsx";
@@ -114,21 +114,5 @@ export function Charts(): JSX.Element {
         </>
       )}
     </section>
-  );
-}
-
-/** Which time the charts show. */
-export function SpanChoice(): JSX.Element {
-  const isDay = query.value.get("span") === "day";
-  const choice = (day: boolean, label: string): JSX.Element => (
-    <button type="button" aria-pressed={isDay === day} onClick={() => setQuery({ span: day ? "day" : undefined })}>
-      {label}
-    </button>
-  );
-  return (
-    <div class="segments">
-      {choice(false, texts.hour)}
-      {choice(true, texts.day)}
-    </div>
   );
 }

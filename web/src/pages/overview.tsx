@@ -6,12 +6,17 @@ import { texts } from "../texts/overview.ts";
 import { ActionButton } from "../ui/action.tsx";
 import { commandOf } from "../ui/commands.tsx";
 import { Icon } from "../ui/icons.tsx";
+import { lazily } from "../ui/lazy.tsx";
 import { Page } from "../ui/page.tsx";
 import { Badge, Card, Lines, Loaded, Meter, NotShown, Problem, Time, type Tone } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
-import { Charts, SpanChoice } from "./charts.tsx";
 import { Recent } from "./recent.tsx";
+import { SpanChoice } from "./span-choice.tsx";
 
+const Charts = lazily(
+  async () => (await import("./charts.tsx")).Charts,
+  () => <div class="charts-wait" />,
+);
 const rank = { fail: 2, warn: 1, pass: 0, skip: 0 } as const;
 const tones = { fail: "bad", warn: "warn", pass: "ok", skip: "idle" } as const satisfies Record<string, Tone>;
 const seldom = { every: 60_000 } as const;

@@ -15,6 +15,7 @@ export const texts = {
   retryNow: "Try now",
   replaced: "The service was updated. Reload the page to use its new console.",
   reload: "Reload",
+  pageGone: "this page cannot be loaded; the service may have been updated. Try again reloads the console.",
   notFound: "There is no such page.",
   toOverview: "Overview",
   status: { healthy: "healthy", degraded: "degraded", unhealthy: "unhealthy" },
