@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { ServiceDetails, UnitEntry } from "#contract/units.ts";
 import { useCall } from "../api/resource.ts";
+import { UnitLog } from "../list/unit-log.tsx";
 import { Link, query } from "../router.tsx";
 import { texts } from "../texts/services.ts";
 import { ActionButton } from "../ui/action.tsx";
@@ -9,7 +10,6 @@ import { bytes, count, duration, percent } from "../ui/format.ts";
 import { Empty, Facts, Loaded, NotShown, Time } from "../ui/parts.tsx";
 import { type Column, Table } from "../ui/table.tsx";
 import { Part } from "./part.tsx";
-import { UnitLog } from "./unit-log.tsx";
 import { UnitState } from "./unit-state.tsx";
 
 const UnitLink = ({ name }: { readonly name: string }): JSX.Element => (
@@ -25,13 +25,8 @@ const Head = ({ of: unit }: { readonly of: Parameters<typeof UnitState>[0]["of"]
 );
 
 const Log = ({ unit }: { readonly unit: string }): JSX.Element => (
-  <section class="log-part">
-    <h3>
-      {texts.log}
-      <Link to="logs" query={{ unit }}>
-        {texts.inLogs}
-      </Link>
-    </h3>
+  <section>
+    <h3>{texts.log}</h3>
     <UnitLog unit={unit} />
   </section>
 );

@@ -52,8 +52,6 @@ export const texts = {
   restartsOf: (count: string, policy: string) => `${count} (Restart=${policy})`,
   nextAt: "next",
   log: "Log",
-  inLogs: "Open in Logs",
-  noLog: "It has logged nothing.",
   runs: (count: number) => `Runs (${count})`,
   started: "Started",
   duration: "Took",
