@@ -2,6 +2,8 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import { connected, isReplaced, ping } from "./api/call.ts";
+import { follow } from "./api/live.ts";
+import { pace } from "./api/pace.ts";
 import { useCall } from "./api/resource.ts";
 import { type PageEntry, pages } from "./pages/index.ts";
 import { SignIn } from "./pages/sign-in.tsx";
@@ -19,7 +21,7 @@ import { switchTheme, theme } from "./ui/theme.ts";
 const tones = { healthy: "ok", degraded: "warn", unhealthy: "bad" } as const;
 
 function HostStatus(): JSX.Element {
-  const { data } = useCall("getHealth", {}, { every: 15_000 });
+  const { data } = useCall("getHealth", {}, { every: pace.seldom });
   return (
     <span class="host">
       <span class="host-name">{identity.value?.host ?? location.host}</span>
@@ -76,7 +78,7 @@ function TopBar({ onMenu }: { readonly onMenu: () => void }): JSX.Element {
 }
 
 function Menu({ isOpen, onClose }: { readonly isOpen: boolean; readonly onClose: () => void }): JSX.Element {
-  const { data } = useCall("listChecks", {}, { every: 30_000 });
+  const { data } = useCall("listChecks", {}, { every: pace.seldom });
   const findings = (data?.summary.failed ?? 0) + (data?.summary.warned ?? 0);
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a link that is followed by the keyboard sends a click as well.
@@ -185,6 +187,7 @@ function Content(): JSX.Element {
 function Frame(): JSX.Element {
   const isOpen = useSignal(false);
   useEffect(() => document.getElementById("main")?.focus({ preventScroll: true }), []);
+  useEffect(follow, []);
   useOtherPages();
   return (
     <div class="frame">

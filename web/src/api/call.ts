@@ -11,13 +11,16 @@ export class Refusal extends Error {
   readonly status: number;
   readonly code: string;
   readonly details: Readonly<Record<string, unknown>>;
+  /** When to ask again, where the service says so. */
+  readonly retryAfterMs: number | undefined;
 
-  constructor(status: number, body: unknown) {
+  constructor(status: number, body: unknown, retryAfter: string | null = null) {
     const { error } = (body ?? {}) as { error?: { code: string; message: string; details?: Record<string, unknown> } };
     super(error?.message ?? `The service answered ${status}.`);
     this.status = status;
     this.code = error?.code ?? "UNREADABLE";
     this.details = error?.details ?? {};
+    this.retryAfterMs = retryAfter === null ? undefined : Number(retryAfter) * 1000;
   }
 }
 
@@ -113,7 +116,7 @@ export async function call<K extends Name>(name: K, input?: Input<K>, options: C
   });
   const body: unknown = await answer.json().catch(() => undefined);
   if (answer.ok) return body as Answer<K>;
-  const refusal = new Refusal(answer.status, body);
+  const refusal = new Refusal(answer.status, body, answer.headers.get("Retry-After"));
   if (answer.status === 401 && half !== null && half === secret.get()) endSession();
   throw refusal;
 }

@@ -1,6 +1,6 @@
 import { type Signal, signal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { type Answer, call, connected, type Input, type Name } from "./call.ts";
+import { type Answer, call, connected, type Input, type Name, Refusal } from "./call.ts";
 
 /** What is known of an answer. */
 export interface State<T> {
@@ -50,6 +50,8 @@ interface Asked<T> {
   readonly state: Signal<State<T>>;
   /** How often each of those who show it wants it anew, in milliseconds. */
   readonly users: Map<symbol, number>;
+  /** Asks it again. */
+  again: () => void;
   /** Of the last question: see {@link epoch}. */
   epoch: number;
   answeredAt: number;
@@ -75,6 +77,7 @@ const noState: State<unknown> = { data: undefined, error: undefined, loading: tr
 const fresh = <T>(): Asked<T> => ({
   state: signal(noState as State<T>),
   users: new Map(),
+  again: () => undefined,
   epoch: unasked,
   answeredAt: 0,
   stop: new AbortController(),
@@ -99,21 +102,32 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
   const { signal: ended } = asked.stop;
   asked.isRunning = true;
   asked.epoch = epoch.peek();
+  asked.again = () => void ask(asked, name, input);
+  let retryMs: number | undefined;
   if (!state.peek().loading) state.value = { ...state.peek(), loading: true };
   try {
     const data = await call(name, input, { signal: ended });
     state.value = { data, error: undefined, loading: false };
   } catch (error) {
     if (ended.aborted) return;
-    state.value = { data: state.peek().data, error: error as Error, loading: false };
+    retryMs = error instanceof Refusal ? error.retryAfterMs : undefined;
+    // Where the budget of the key is used up what is known stays, and is asked for again when the service says.
+    const isTold = retryMs === undefined || state.peek().data === undefined;
+    state.value = { data: state.peek().data, error: isTold ? (error as Error) : undefined, loading: false };
   }
   if (ended.aborted) return;
   asked.isRunning = false;
   asked.answeredAt = Date.now();
-  const every = Math.min(...users.values());
+  const every = retryMs ?? Math.min(...users.values());
   if (every === Number.POSITIVE_INFINITY) return;
   const timer = setTimeout(() => whenAttended(() => void ask(asked, name, input), ended), every);
   ended.addEventListener("abort", () => clearTimeout(timer), { once: true });
+}
+
+/** Asks again what is shown of these. */
+export function refreshOf(...names: readonly Name[]): void {
+  for (const [key, { users, again }] of all)
+    if (users.size > 0 && names.some((name) => key.startsWith(`${name} `))) again();
 }
 
 export const forgetAll = (): void => all.clear();

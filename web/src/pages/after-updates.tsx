@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { RebootState } from "#contract/reboot.ts";
 import type { StaleReport } from "#contract/updates.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { texts } from "../texts/updates.ts";
 import { ActionButton } from "../ui/action.tsx";
@@ -64,7 +65,7 @@ function Stale({ of: report }: { readonly of: StaleReport }): JSX.Element {
 
 /** What runs code that an update has replaced. */
 export function StaleCard(): JSX.Element {
-  const stale = useCall("listStale", {}, { every: 120_000 });
+  const stale = useCall("listStale", {}, { every: pace.rarely });
   return (
     <Card
       title={texts.stale}
@@ -157,7 +158,7 @@ function RebootButton({ state }: { readonly state: RebootState | undefined }): J
 
 /** When the host reboots, why it should, and what that interrupts. */
 export function RebootCard({ isDue }: { readonly isDue: boolean | undefined }): JSX.Element {
-  const reboot = useCall("getReboot", {}, { every: 30_000 });
+  const reboot = useCall("getReboot", {}, { every: pace.seldom });
   const at = reboot.data?.scheduled_at ?? null;
   return (
     <Card

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { query } from "../router.tsx";
@@ -102,7 +103,7 @@ export function Charts(): JSX.Element {
   const { data, error, refresh } = useCall(
     "getSystemMetrics",
     { query: { names: names.join(","), points, ...(isDay && { since }) } },
-    { every: isDay ? 60_000 : 10_000 },
+    { every: isDay ? pace.rarely : pace.usual },
   );
   return (
     <section class="page" aria-label={texts.title}>

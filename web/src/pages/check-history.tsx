@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import type { HealthCheckDay, HealthCheckHistory, HealthCheckRun } from "#contract/checks.ts";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { LineChart } from "../charts/line.tsx";
 import { texts } from "../texts/checks.ts";
@@ -82,7 +83,7 @@ function Hour({ id }: { readonly id: string }): JSX.Element {
   const answer = useCall(
     "getCheckHistory",
     { params: { check_id: id }, query: { resolution: "runs" } },
-    { every: 30_000 },
+    { every: pace.seldom },
   );
   return (
     <section>
@@ -173,7 +174,7 @@ const firstFigures = 4;
 /** What it measured, over the last day. */
 function Figures({ id }: { readonly id: string }): JSX.Element {
   const isAll = useSignal(false);
-  const answer = useCall("getCheckMetrics", { query: { check: id } }, { every: 60_000 });
+  const answer = useCall("getCheckMetrics", { query: { check: id } }, { every: pace.seldom });
   return (
     <Loaded of={answer} rows={2}>
       {({ series }) => {

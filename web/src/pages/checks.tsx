@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { HealthCheckResult } from "#contract/checks.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/checks.ts";
@@ -42,8 +43,8 @@ function Row({ of, isSilenced }: { readonly of: HealthCheckResult; readonly isSi
 }
 
 export function ChecksPage(): JSX.Element {
-  const checks = useCall("listChecks", {}, { every: 10_000 });
-  const silences = useCall("listSilences", {}, { every: 60_000 });
+  const checks = useCall("listChecks", {}, { every: pace.seldom });
+  const silences = useCall("listSilences", {}, { every: pace.seldom });
   const silenced = new Set(silences.data?.silences.map(({ check }) => check));
   const filter = filters.find((each) => each === query.value.get("status")) ?? "all";
   const text = query.value.get("q") ?? "";

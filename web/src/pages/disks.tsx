@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { DiskDevice, DiskFileSystem } from "#contract/disks.ts";
 import { type Answer, call } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { query, setQuery } from "../router.tsx";
 import { disksTexts as texts } from "../texts/host.ts";
@@ -225,7 +226,7 @@ function Usage(): JSX.Element {
 }
 
 export function DisksPage(): JSX.Element {
-  const disks = useCall("listDisks", {}, { every: 60_000 });
+  const disks = useCall("listDisks", {}, { every: pace.seldom });
   return (
     <Page
       title={texts.title}

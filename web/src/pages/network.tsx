@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { NetworkLink, NetworkState } from "#contract/network.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { Link } from "../router.tsx";
 import { networkTexts as texts } from "../texts/host.ts";
@@ -165,7 +166,7 @@ const Routes = ({ of, total }: { readonly of: NetworkState["routes"]; readonly t
 );
 
 export function NetworkPage(): JSX.Element {
-  const network = useCall("getNetwork", {}, { every: 30_000 });
+  const network = useCall("getNetwork", {}, { every: pace.seldom });
   return (
     <Page title={texts.title} commands={[commandOf("getNetwork", {}, "steward network")]}>
       <Loaded of={network} rows={6}>

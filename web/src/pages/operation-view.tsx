@@ -275,7 +275,7 @@ function Shown({ of: entry }: { readonly of: OperationDetail }): JSX.Element {
   );
 }
 
-const logMs = 2000;
+const logMs = 5000;
 
 /** An operation with its stages, result and log, live until it ends: also after a restart of the service or a reboot of the host. */
 export function OperationView({ id }: { readonly id: string }): JSX.Element {

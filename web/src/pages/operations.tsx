@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import { useEffect } from "preact/hooks";
 import type { OperationEntry } from "#contract/operation-entry.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { openStream } from "../api/stream.ts";
 import { Link, query, setQuery } from "../router.tsx";
@@ -55,7 +56,7 @@ function List(): JSX.Element {
   const asked = query.value.get("status");
   const status: Status = statuses.find((each) => each === asked) ?? "all";
   const input = { query: { limit: mostOperations, ...(status !== "all" && { status }) } };
-  const list = useCall("listOperations", input, { every: 30_000 });
+  const list = useCall("listOperations", input, { every: pace.seldom });
   useChanges(list.refresh);
   return (
     <Page

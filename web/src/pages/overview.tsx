@@ -1,5 +1,7 @@
 import type { JSX } from "preact";
 import type { HealthCheckResult } from "#contract/checks.ts";
+import { running } from "../api/live.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { Link } from "../router.tsx";
 import { texts } from "../texts/overview.ts";
@@ -19,7 +21,7 @@ const Charts = lazily(
 );
 const rank = { fail: 2, warn: 1, pass: 0, skip: 0 } as const;
 const tones = { fail: "bad", warn: "warn", pass: "ok", skip: "idle" } as const satisfies Record<string, Tone>;
-const seldom = { every: 60_000 } as const;
+const seldom = { every: pace.seldom } as const;
 
 const findingsOf = (results: readonly HealthCheckResult[]): readonly HealthCheckResult[] =>
   results
@@ -28,7 +30,7 @@ const findingsOf = (results: readonly HealthCheckResult[]): readonly HealthCheck
 
 /** One sentence that says how the host is, and about what host. */
 function Verdict(): JSX.Element {
-  const checks = useCall("listChecks", {}, { every: 30_000 });
+  const checks = useCall("listChecks", {}, seldom);
   const info = useCall("getSystemInfo", {}, seldom);
   return (
     <Loaded of={checks} rows={2}>
@@ -59,7 +61,7 @@ function Verdict(): JSX.Element {
 }
 
 function Findings(): JSX.Element | null {
-  const { data } = useCall("listChecks", {}, { every: 30_000 });
+  const { data } = useCall("listChecks", {}, seldom);
   const findings = findingsOf(data?.results ?? []);
   if (findings.length === 0) return null;
   return (
@@ -108,13 +110,11 @@ function Findings(): JSX.Element | null {
 }
 
 function Running(): JSX.Element | null {
-  const { data } = useCall("listOperations", { query: { limit: 20 } }, { every: 5000 });
-  const running = (data?.operations ?? []).filter(({ status }) => status === "queued" || status === "running");
-  if (running.length === 0) return null;
+  if (running.value.length === 0) return null;
   return (
     <Card title={texts.running}>
       <ul class="lines">
-        {running.map(({ id, kind, progress }) => (
+        {running.value.map(({ id, kind, progress }) => (
           <li key={id}>
             <span class="grow">
               <Link to="operations" query={{ id }}>
@@ -131,7 +131,7 @@ function Running(): JSX.Element | null {
 }
 
 function Due(): JSX.Element {
-  const updates = useCall("checkUpdates", {}, { every: 300_000 });
+  const updates = useCall("checkUpdates", {}, { every: pace.rarely });
   const reboot = useCall("getReboot", {}, seldom);
   return (
     <Card title={texts.due} aside={<Link to="updates">{texts.toUpdates}</Link>}>
@@ -161,7 +161,7 @@ function Due(): JSX.Element {
 }
 
 function FailedUnits(): JSX.Element {
-  const failed = useCall("listServices", { query: { status: "failed" } }, { every: 15_000 });
+  const failed = useCall("listServices", { query: { status: "failed" } }, seldom);
   return (
     <Card title={texts.failedUnits}>
       <Loaded of={failed}>

@@ -1,6 +1,7 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { ProcessEntry, ProcessSignal } from "#contract/processes.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { Link } from "../router.tsx";
 import { texts } from "../texts/processes.ts";
@@ -87,7 +88,7 @@ const Process = ({ of }: { readonly of: ProcessEntry }): JSX.Element => (
 /** One process, at the side of the list. */
 export function ProcessDrawer({ pid, onClose }: { readonly pid: string; readonly onClose: () => void }): JSX.Element {
   const number = Number(pid);
-  const answer = useCall("listProcesses", { query: { pid: number, limit: 1 } }, { every: 3000 });
+  const answer = useCall("listProcesses", { query: { pid: number, limit: 1 } }, { every: pace.often });
   const found = answer.data?.processes[0];
   return (
     <Dialog title={found === undefined ? pid : `${found.name} (${pid})`} onClose={onClose} drawer>

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import { useRef } from "preact/hooks";
 import type { ProcessEntry, ProcessUnit } from "#contract/processes.ts";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { type Resource, useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/processes.ts";
@@ -19,7 +20,6 @@ type View = (typeof views)[number];
 /** As many as are asked for each few seconds, unless all are needed. */
 const usual = 1000;
 const most = 10_000;
-const everyMs = 4000;
 
 const withQuery = (more: Readonly<Record<string, string>>) => ({ ...Object.fromEntries(query.value), ...more });
 
@@ -239,7 +239,7 @@ export function ProcessesPage(): JSX.Element {
       limit: view === "units" ? 1 : view === "tree" || text !== "" ? most : usual,
     },
   };
-  const answer = useKept(useCall("listProcesses", input, { every: everyMs }));
+  const answer = useKept(useCall("listProcesses", input, { every: pace.often }));
   return (
     <Page
       title={texts.title}

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { texts } from "../texts/overview.ts";
 import { Card, Lines, Loading, Problem, Time } from "../ui/parts.tsx";
@@ -30,7 +31,7 @@ const transactionsOf = ({ transactions }: Answer<"listPackageHistory">): readonl
 
 /** What changed lately, by whoever: calls of this service and transactions of the package manager. */
 export function Recent(): JSX.Element {
-  const calls = useCall("listAudit", { query: { limit: 100 } }, { every: 60_000 });
+  const calls = useCall("listAudit", { query: { limit: 100 } }, { every: pace.seldom });
   const history = useCall("listPackageHistory", { query: { limit: most } });
   const changes = [
     ...(calls.data === undefined ? [] : callsOf(calls.data)),

@@ -2,6 +2,7 @@ import type { JSX } from "preact";
 import type { ServiceEntry } from "#contract/system.ts";
 import type { UnitEntry } from "#contract/units.ts";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { type Resource, useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts } from "../texts/services.ts";
@@ -38,8 +39,8 @@ const limit = 1000;
 /** Services and other units are asked for by two operations, and are shown alike. */
 function useUnits(type: Kind): Resource<Rows> {
   const isService = type === "service";
-  const services = useCall("listServices", { query: { limit } }, { every: 5000, skip: !isService });
-  const units = useCall("listUnits", { query: { type, limit } }, { every: 5000, skip: isService });
+  const services = useCall("listServices", { query: { limit } }, { every: pace.usual, skip: !isService });
+  const units = useCall("listUnits", { query: { type, limit } }, { every: pace.usual, skip: isService });
   const { error, loading, refresh } = isService ? services : units;
   const rest = { error, loading, refresh };
   if (isService) return { ...rest, data: services.data && { ...services.data, rows: services.data.services } };

@@ -2,6 +2,7 @@ import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
 import type { Snapshot } from "#contract/updates.ts";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { query, setQuery } from "../router.tsx";
 import { snapshotTexts as texts } from "../texts/updates.ts";
@@ -255,7 +256,7 @@ function Drawer({ id }: { readonly id: string }): JSX.Element {
 
 /** Snapshots, and the one of the address in a drawer. */
 export function Snapshots(): JSX.Element {
-  const list = useCall("listSnapshots", {}, { every: 60_000 });
+  const list = useCall("listSnapshots", {}, { every: pace.seldom });
   const id = query.value.get("snapshot");
   return (
     <>

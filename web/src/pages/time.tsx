@@ -1,5 +1,6 @@
 import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { timeTexts as texts } from "../texts/host.ts";
 import { ActionButton } from "../ui/action.tsx";
@@ -56,7 +57,7 @@ function Zone({ zone }: { readonly zone: string }): JSX.Element {
 }
 
 function Clock(): JSX.Element {
-  const time = useCall("getTime", {}, { every: 30_000 });
+  const time = useCall("getTime", {}, { every: pace.seldom });
   return (
     <Card title={texts.time}>
       <Loaded of={time}>

@@ -1,5 +1,6 @@
 import type { JSX } from "preact";
 import type { ServiceDetails, UnitEntry } from "#contract/units.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { UnitLog } from "../list/unit-log.tsx";
 import { Link, query } from "../router.tsx";
@@ -328,7 +329,7 @@ function Parts({ of: unit }: { readonly of: ServiceDetails }): JSX.Element {
 
 /** A unit of another kind: it is part of the list of its kind. */
 function OtherUnit({ name, type }: { readonly name: string; readonly type: UnitEntry["type"] }): JSX.Element {
-  const answer = useCall("listUnits", { query: { type, limit: 1000 } }, { every: 10_000 });
+  const answer = useCall("listUnits", { query: { type, limit: 1000 } }, { every: pace.often });
   return (
     <Loaded of={answer}>
       {({ units }) => {
@@ -363,7 +364,7 @@ function OtherUnit({ name, type }: { readonly name: string; readonly type: UnitE
 }
 
 function Service({ name }: { readonly name: string }): JSX.Element {
-  const answer = useCall("getService", { params: { name } }, { every: 10_000 });
+  const answer = useCall("getService", { params: { name } }, { every: pace.often });
   return (
     <>
       <Loaded of={answer} rows={8}>

@@ -2,6 +2,7 @@ import { type Signal, useSignal } from "@preact/signals";
 import type { ComponentChildren, JSX } from "preact";
 import type { UpdateCheck } from "#contract/updates.ts";
 import { type Answer, call } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { refreshAll, useCall } from "../api/resource.ts";
 import { Link, query, setQuery } from "../router.tsx";
 import { texts as operationTexts } from "../texts/operations.ts";
@@ -145,7 +146,7 @@ function Pending({ of: check, chosen }: { readonly of: UpdateCheck; readonly cho
 
 /** What runs now, so that nobody looks for the page of an update that they have left. */
 function Running(): JSX.Element | null {
-  const { data } = useCall("listOperations", { query: { status: "running", limit: 1 } }, { every: 10_000 });
+  const { data } = useCall("listOperations", { query: { status: "running", limit: 1 } }, { every: pace.usual });
   const [first] = data?.operations ?? [];
   return first === undefined ? null : (
     <p class="hint">
@@ -226,7 +227,7 @@ const tabs = ["updates", "snapshots"] as const;
 
 function Overview(): JSX.Element {
   const tab = query.value.get("tab") === "snapshots" ? "snapshots" : "updates";
-  const check = useCall("checkUpdates", {}, { every: 60_000 });
+  const check = useCall("checkUpdates", {}, { every: pace.rarely });
   const automatic = useCall("getAutomaticUpdates");
   const windows = useCall("listWindows");
   const chosen = useSignal<ReadonlySet<string>>(new Set());

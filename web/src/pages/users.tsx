@@ -1,6 +1,7 @@
 import type { JSX } from "preact";
 import type { UserEntry } from "#contract/accounts.ts";
 import type { Answer } from "../api/call.ts";
+import { pace } from "../api/pace.ts";
 import { useCall } from "../api/resource.ts";
 import { query, setQuery } from "../router.tsx";
 import { usersTexts as texts } from "../texts/host.ts";
@@ -199,7 +200,7 @@ const Recent = ({ of }: { readonly of: Logins["recent"] }): JSX.Element => (
 );
 
 export function UsersPage(): JSX.Element {
-  const logins = useCall("listLogins", { query: { limit: 100 } }, { every: 30_000 });
+  const logins = useCall("listLogins", { query: { limit: 100 } }, { every: pace.seldom });
   return (
     <Page
       title={texts.title}
