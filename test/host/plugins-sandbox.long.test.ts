@@ -441,7 +441,8 @@ describeOnHost("plugins in their sandbox", (session) => {
     const verdict = await session.shell(`systemd-analyze security --no-pager ${unit} | tail -1`);
     expect(Number(/: (\d+\.\d+) /.exec(verdict)?.[1])).toBeLessThanOrEqual(1.2);
     expect(await session.shell(`systemctl show -p RuntimeMaxUSec --value ${unit}`)).toBe("45s\n");
-    await session.shell("pkill -TERM -x sleep");
+    // The unit is listed before its program is executed.
+    await eventually(() => session.shell("pkill -TERM -x sleep"));
     expect((await running).end?.exitCode).toBe(143);
   });
 });
