@@ -117,8 +117,8 @@ describe.runIf(hasBrowser())("the page to sign in", () => {
   });
 
   it.each(looks)("has no fault of accessibility by axe, signed out and refused, $theme at $width", async (look) => {
-    await emulate(page, look);
     await page.goto(`${own()}/console/`);
+    await emulate(page, look);
     await page.getByRole("heading", { name: "Sign in" }).waitFor();
     expect(await axeFaults(page)).toEqual([]);
     await page.getByLabel("Key or code").fill("hello");

@@ -58,6 +58,7 @@ export async function emulate(page: Page, { width, theme }: Look): Promise<void>
     colorScheme: theme === "dark" ? "dark" : "light",
     forcedColors: theme === "forced" ? "active" : "none",
   });
+  await page.locator(`html[data-theme=${theme === "dark" ? "dark" : "light"}]`).waitFor();
 }
 
 /** Opens the console in a context of its own, and signs in. */
@@ -73,8 +74,8 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   page.on("request", (request) => {
     if (!request.url().startsWith(url) && !request.url().startsWith("data:")) faults.push(`to ${request.url()}`);
   });
-  await emulate(page, look);
   await signIn(page, url, key);
+  await emulate(page, look);
   if (elevated) await elevate(page, key);
   return {
     page,

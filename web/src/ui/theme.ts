@@ -1,13 +1,23 @@
 import { signal } from "@preact/signals";
 
-/** Charts are painted anew when it changes. */
-export const theme = signal(
-  document.documentElement.dataset["theme"] === "dark" ? ("dark" as const) : ("light" as const),
-);
+type Theme = "light" | "dark";
+const place = "steward-theme";
 
-export function switchTheme(): void {
-  const next = theme.value === "dark" ? "light" : "dark";
-  localStorage.setItem("steward-theme", next);
+/** Charts are painted anew when it changes. */
+export const theme = signal<Theme>(document.documentElement.dataset["theme"] === "dark" ? "dark" : "light");
+
+function show(next: Theme): void {
   document.documentElement.dataset["theme"] = next;
   theme.value = next;
 }
+
+export function switchTheme(): void {
+  const next = theme.value === "dark" ? "light" : "dark";
+  localStorage.setItem(place, next);
+  show(next);
+}
+
+// The system goes from day to night; whoever has chosen keeps the choice.
+matchMedia("(prefers-color-scheme: dark)").addEventListener("change", ({ matches }) => {
+  if (localStorage.getItem(place) === null) show(matches ? "dark" : "light");
+});
