@@ -79,7 +79,7 @@ describeOnHost(
         expect(await looks("keys")).toBe(1);
         await signal("CONT", source, inner);
         await expect.poll(() => looks("keys")).toBe(0);
-        expect(await listed()).toEqual({ slow: 1, quick: 1, notShown: [] });
+        await expect.poll(listed).toEqual({ slow: 1, quick: 1, notShown: [] });
       });
     });
 
@@ -179,7 +179,7 @@ describeOnHost(
         expect(await shell("systemctl list-units --plain --no-legend --state=active 'steward-task@*'")).toBe("");
         await signal("CONT", source, inner);
         await expect.poll(() => looks("backups")).toBe(0);
-        expect(await checked()).toMatchObject({ status: "pass" });
+        await expect.poll(checked).toMatchObject({ status: "pass" });
       });
     });
   },
