@@ -12,39 +12,39 @@ const ProbeEntry = Strict({
   name: Type.String({
     pattern: "^[a-z][a-z0-9_-]{0,31}$",
     examples: ["database"],
-    description: "Name of the component in the health status, the metrics and what people are told.",
+    description: "Name of the component in the health status, metrics and notifications.",
   }),
   ...optional({
-    http: text("Address that has to answer, http or https. Redirects are not followed."),
-    tcp: text("Port that has to take connections: `127.0.0.1:5432`."),
+    http: text("Address that must answer, http or https. Redirects are not followed."),
+    tcp: text("Address and port that must accept connections: `127.0.0.1:5432`."),
     unit: Type.String({
       pattern: "^[A-Za-z0-9:_.@\\\\][A-Za-z0-9:_.@\\\\-]{0,240}\\.(service|socket|timer|mount|path|target)$",
       examples: ["nginx.service"],
-      description: "Unit of systemd that has to run: `nginx.service`.",
+      description: "systemd unit that must be active: `nginx.service`.",
     }),
-    collector: text("OpenTelemetry collector that has to take traces over HTTP: `http://127.0.0.1:4318`."),
+    collector: text("OpenTelemetry collector that must accept traces over HTTP: `http://127.0.0.1:4318`."),
     prometheus: text(
-      "Prometheus that has to be well: `http://127.0.0.1:9090`. It is taken to evaluate the alerts, see `alerts`.",
+      "Prometheus that must be healthy: `http://127.0.0.1:9090`. It is assumed to evaluate the alerts, see `alerts`.",
     ),
     dns: Type.String({
       pattern: "^[A-Za-z0-9_]([A-Za-z0-9_.-]{0,251}[A-Za-z0-9_.])?$",
       examples: ["www.example.org"],
-      description: "Name that has to have an address: `www.example.org`.",
+      description: "Name that must resolve to an address: `www.example.org`.",
     }),
     statuses: Type.Array(Type.Integer({ minimum: 100, maximum: 599 }), {
       minItems: 1,
-      description: "Of http: statuses that are well; 200 to 299 unless given.",
+      description: "For http: statuses that count as healthy; 200 to 299 unless given.",
     }),
     timeout: Type.String({
       pattern: "^[1-9][0-9]*(ms|s)$",
       examples: ["5s"],
-      description: "How long the answer may take; `5s` unless given.",
+      description: "Timeout; `5s` unless given.",
     }),
-    ca_file: text("Of an address over https: certificates to trust, PEM."),
+    ca_file: text("For https: certificates to trust, PEM."),
     certificate_days: Type.Integer({
       minimum: 1,
       maximum: 365,
-      description: "How many days its certificate has to be good for.",
+      description: "Minimum remaining validity of its certificate, in days.",
     }),
   }),
 });
@@ -55,12 +55,12 @@ export const ProbesSettings = Strict({ list: Type.Array(ProbeEntry, { maxItems: 
 export const AlertsSettings = Options({
   local: Choice(
     ["auto", "on", "off"],
-    "Whether the service evaluates the alerts itself: `auto`, unless given, does so where `probes` has no Prometheus.",
+    "Whether the service evaluates the alerts itself. `auto` (unless given): if `probes` has no Prometheus.",
   ),
 });
 
 const ChatSettings = Strict({
-  webhook_url_file: text("File that holds the webhook address, and that not everybody can read."),
+  webhook_url_file: text("File with the webhook address; it must not be readable by everybody."),
 });
 
 const MailAddress = Type.String({
@@ -71,25 +71,25 @@ const MailAddress = Type.String({
 
 const mailServer = {
   user: Type.Optional(text("User name at the mail server.")),
-  password_file: Type.Optional(text("File that holds the password, and that not everybody can read.")),
+  password_file: Type.Optional(text("File with the password; it must not be readable by everybody.")),
   starttls: Type.Optional(
     Choice(
       ["required", "off"],
-      "Of smtp: whether the connection has to become a TLS one. Unless given: required beyond this machine, off on it.",
+      "For smtp: whether STARTTLS is required. Unless given: required for other hosts, off for this one.",
     ),
   ),
-  ca_file: Type.Optional(text("Certificates to trust besides those that come with the program, PEM.")),
+  ca_file: Type.Optional(text("Certificates to trust in addition to the built-in ones, PEM.")),
   ehlo_name: Type.Optional(
     Type.String({
       pattern: "^[A-Za-z0-9]([A-Za-z0-9.-]{0,251}[A-Za-z0-9])?$",
       examples: ["web1.example.org"],
       description:
-        "Name with which the mail server is greeted. Unless given that of the host, and where that has no dot, the domain of `from` behind it.",
+        "Name for the EHLO greeting. Unless given, the host name; if that has no dot, followed by the domain of `from`.",
     }),
   ),
 };
 const smtp = text("Mail server: `smtp://127.0.0.1:25`, `smtps://mail.example.org:465`.");
-const to = Type.Array(MailAddress, { minItems: 1, maxItems: 20, description: "Whom to tell." });
+const to = Type.Array(MailAddress, { minItems: 1, maxItems: 20, description: "Recipients." });
 
 const EmailSettings = Strict({ smtp, from: MailAddress, to, ...mailServer });
 export type EmailSettings = Static<typeof EmailSettings>;
@@ -103,25 +103,24 @@ export const digestTimes = { daily: "0 8 * * *", weekly: "0 8 * * 1" } as const;
 export const NotificationsSettings = Options({
   digest: Type.Union(
     [
-      Choice(["daily", "weekly"], "Each day, or on Mondays, at eight by local time."),
+      Choice(["daily", "weekly"], "Each day, or on Mondays, at eight in local time."),
       Strict({
-        cron: CronText("When: minute, hour, day of the month, month, day of the week, by local time."),
+        cron: CronText("Cron expression in local time: minute, hour, day of the month, month, day of the week."),
         timezone: Type.Optional(Timezone),
       }),
     ],
     {
-      description:
-        "When people are sent what stands: checks that fail or warn, and alerts that fire. Never unless given.",
+      description: "When to send a digest of checks that fail or warn and of firing alerts. Never unless given.",
     },
   ),
   events: Type.Array(Choice(notificationEvents), {
     uniqueItems: true,
     description:
-      "Events that people are told of, all unless given: operations that failed or were rolled back, plugins that do not run since they changed, uses of expired keys, calls that wait for approval, an audit log that was changed.",
+      "Events to notify of, all unless given: operations that failed or were rolled back, plugins that were disabled by a change on disk, uses of expired keys, calls that wait for approval, an audit log that was modified.",
   }),
   checks: Choice(
     notifyLevels,
-    "From when on people are told of a health check: when it fails unless given, when it warns, or never.",
+    "When to notify of a health check: when it fails (unless given), when it warns, or never.",
   ),
   chat: ChatSettings,
   email: EmailSettings,
@@ -129,7 +128,7 @@ export const NotificationsSettings = Options({
     { chat: ChatSettings, email: PagingEmailSettings },
     {
       description:
-        "Where alerts of severity critical go; to email, else to chat, where it is not given. Mail goes by the server of `email` unless it has one of its own.",
+        "Where alerts of severity critical are sent; unless given, to email, else to chat. Mail uses the server of `email` unless it has one of its own.",
     },
   ),
   ...serviceSettings,

@@ -90,11 +90,11 @@ it.each([
   expect(faults.map(({ path }) => path)).toEqual(expected);
 });
 
-it("settings of checks: targets are for backup_age alone", () => {
+it("settings of checks: targets are only for backup_age", () => {
   const targets = [{ name: "db", folder: "/srv" }];
   const at = ([, , id, key]: readonly string[], message: string) => ({ source: "", path: `${id}.${key}`, message });
   expect(checkFaults({ health: { checks: { memory: { targets } } } }, [], at)).toEqual([
-    { source: "", path: "memory.targets", message: "is for backup_age alone" },
+    { source: "", path: "memory.targets", message: "can be given only for backup_age" },
   ]);
 });
 
@@ -129,15 +129,15 @@ it.each([
     "inode_usage.mounts./srv.free_below.fail",
     "must be a number",
   ],
-  ["memory", { over: "5m" as const }, "memory.over", "is for cpu_load alone"],
+  ["memory", { over: "5m" as const }, "memory.over", "can be given only for cpu_load"],
   [
     "memory",
     { isolated: true },
     "memory.isolated",
-    "is for network_connectivity and dns_resolution and time_sync and security_updates alone",
+    "can be given only for network_connectivity and dns_resolution and time_sync and security_updates",
   ],
-  ["memory", { mounts: {} }, "memory.mounts", "is for disk_space and inode_usage alone"],
-  ["memory", { free_below: {} }, "memory.free_below", "is for disk_space and inode_usage alone"],
+  ["memory", { mounts: {} }, "memory.mounts", "can be given only for disk_space and inode_usage"],
+  ["memory", { free_below: {} }, "memory.free_below", "can be given only for disk_space and inode_usage"],
 ])("settings of checks: %s is refused with %j", (id, settings, path, message) => {
   const at = ([, , ...keys]: readonly string[], what: string) => ({ source: "", path: keys.join("."), message: what });
   expect(checkFaults({ health: { checks: { [id]: settings } } }, [], at)).toEqual([{ source: "", path, message }]);

@@ -92,11 +92,11 @@ function targetFaults(targets: NonNullable<CheckEntry["targets"]>): SettingFault
       ...faultIf(
         [folder, unit, snapper].filter((each) => each !== undefined).length !== 1,
         key("name"),
-        "needs one of folder, unit and snapper, and no more",
+        "needs exactly one of folder, unit and snapper",
       ),
       ...faultIf(folder !== undefined && !isAbsolute(folder), key("folder"), "must be an absolute path"),
-      ...faultIf(pattern !== undefined && folder === undefined, key("pattern"), "is for folder alone"),
-      ...faultIf(names.indexOf(name) !== at, key("name"), `${name} is there twice`),
+      ...faultIf(pattern !== undefined && folder === undefined, key("pattern"), "can be given only with folder"),
+      ...faultIf(names.indexOf(name) !== at, key("name"), `${name} is given twice`),
     ];
   });
 }
@@ -133,7 +133,7 @@ function ownFaults(id: string, settings: CheckEntry, faultAt: FaultAt): readonly
   const at = (keys: readonly string[], message: string): Fault => faultAt(["health", "checks", id, ...keys], message);
   const misplaced = ownSettings
     .filter((key) => settings[key] !== undefined && !idsOfSetting[key].includes(id))
-    .map((key) => at([key], `is for ${idsOfSetting[key].join(" and ")} alone`));
+    .map((key) => at([key], `can be given only for ${idsOfSetting[key].join(" and ")}`));
   if (misplaced.length > 0) return misplaced;
   const { targets = [], free_below: below, mounts = {} } = settings;
   return [
@@ -158,12 +158,12 @@ export function checkFaults(
     const [program] = settings.command ?? [];
     if (program === undefined)
       return [
-        ...given(["name", "severity", "guards_updates", "user"], "needs command: only a plugin can be given one"),
+        ...given(["name", "severity", "guards_updates", "user"], "needs command: it can be given only for a plugin"),
         ...ownFaults(id, settings, faultAt),
       ];
     return [
-      ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} comes with the service`)] : []),
-      ...(isAbsolute(program) ? [] : [at("command", `must begin with an absolute path, not ${program}`)]),
+      ...(builtInCheckIds.includes(id) ? [at("command", `cannot be given: ${id} is a built-in check`)] : []),
+      ...(isAbsolute(program) ? [] : [at("command", `must start with an absolute path, not ${program}`)]),
       ...given(
         ["warn", "fail", "ignore", "margin", "free_below", "mounts", "targets"],
         "cannot be given for a plugin: put it into its command",

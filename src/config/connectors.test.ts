@@ -64,11 +64,11 @@ describe("faults in settings of connectors", () => {
   });
 
   it.each([
-    [{ provider: "openai-compatible" }, "base_url: has to be given for openai-compatible"],
+    [{ provider: "openai-compatible" }, "base_url: is required for openai-compatible"],
     [{ base_url: "127.0.0.1:8080" }, "base_url: must be an address such as http://127.0.0.1:8080/v1"],
-    [{ base_url: "ftp://example.org" }, "base_url: must begin with http:// or https://, not ftp:"],
-    [{ base_url: "localhost:8080" }, "base_url: must begin with http:// or https://, not localhost:"],
-    [{ base_url: "http://a/v1?key=1" }, "base_url: must end with its path: what follows ? or # is not sent"],
+    [{ base_url: "ftp://example.org" }, "base_url: must start with http:// or https://, not ftp:"],
+    [{ base_url: "localhost:8080" }, "base_url: must start with http:// or https://, not localhost:"],
+    [{ base_url: "http://a/v1?key=1" }, "base_url: must not have a query or fragment (? or #): these are not sent"],
     [{ base_url: "http://169.254.169.254" }, "base_url: cannot be used: 169.254.169.254 is a link-local address"],
     [{ base_url: "http://2852039166/" }, "base_url: cannot be used: 169.254.169.254 is a link-local address"],
     [{ base_url: "http://[fe80::1]" }, "base_url: cannot be used: [fe80::1] is a link-local address"],
@@ -76,10 +76,13 @@ describe("faults in settings of connectors", () => {
       { base_url: "http://[::ffff:169.254.1.1]" },
       "base_url: cannot be used: [::ffff:a9fe:101] is a link-local address",
     ],
-    [{ api: "chat" }, "api: cannot be given for ollama: only openai has two"],
+    [{ api: "chat" }, "api: cannot be given for ollama: only openai has two interfaces"],
     [{ api_key_file: "key" }, "api_key_file: must be an absolute path"],
-    [{ api_key_credential: ".." }, "api_key_credential: is not a name"],
-    [{ api_key_env: "A", api_key_credential: "b" }, "api_key_credential: cannot be given: a connector has one key"],
+    [{ api_key_credential: ".." }, "api_key_credential: is not a valid name"],
+    [
+      { api_key_env: "A", api_key_credential: "b" },
+      "api_key_credential: cannot be given: a connector can have only one source of its key",
+    ],
   ] as const)("are found in %j", (fields, expected) => {
     expect(faultsOf(fields)).toEqual([expected]);
   });

@@ -41,15 +41,15 @@ const bearers: readonly string[] = ["openai", "mistral"];
 
 /** What is wrong with an address, without repeating credentials in it. */
 function addressFault({ base_url: text, provider, ...entry }: Entry): string | undefined {
-  if (text === undefined) return provider === "openai-compatible" ? "has to be given for openai-compatible" : undefined;
+  if (text === undefined) return provider === "openai-compatible" ? "is required for openai-compatible" : undefined;
   if (!URL.canParse(text)) return "must be an address such as http://127.0.0.1:8080/v1";
   const { protocol, hostname, username, password, search, hash } = new URL(text);
-  if (protocol !== "http:" && protocol !== "https:") return `must begin with http:// or https://, not ${protocol}`;
+  if (protocol !== "http:" && protocol !== "https:") return `must start with http:// or https://, not ${protocol}`;
   if (isLinkLocal(hostname)) return `cannot be used: ${hostname} is a link-local address`;
-  if (search !== "" || hash !== "") return "must end with its path: what follows ? or # is not sent";
+  if (search !== "" || hash !== "") return "must not have a query or fragment (? or #): these are not sent";
   const hasKey = bearers.includes(provider) || keyNames.some((setting) => entry[setting] !== undefined);
   if ((username !== "" || password !== "") && provider !== "anthropic" && provider !== "google" && hasKey) {
-    return "cannot contain a user name or a password where there is a key: both are sent in the same header";
+    return "cannot contain a user name or a password if there is a key: both are sent in the same header";
   }
   return undefined;
 }
@@ -61,12 +61,14 @@ function entryFaults(entry: Entry): SettingFaults {
   const isForeignApi = entry.api !== undefined && entry.provider !== "openai";
   const isForeignLimit = entry.token_limit !== undefined && entry.provider !== "openai-compatible";
   return [
-    ...faultIf(isForeignLimit, "token_limit", `cannot be given for ${entry.provider}: its name is known`),
+    ...faultIf(isForeignLimit, "token_limit", `cannot be given for ${entry.provider}: its parameter name is fixed`),
     ...faultIf(address !== undefined, "base_url", address ?? ""),
-    ...others.flatMap((setting) => faultIf(true, setting, "cannot be given: a connector has one key")),
+    ...others.flatMap((setting) =>
+      faultIf(true, setting, "cannot be given: a connector can have only one source of its key"),
+    ),
     ...faultIf(file !== undefined && !isAbsolute(file), "api_key_file", "must be an absolute path"),
-    ...faultIf(credential === "." || credential === "..", "api_key_credential", "is not a name"),
-    ...faultIf(isForeignApi, "api", `cannot be given for ${entry.provider}: only openai has two`),
+    ...faultIf(credential === "." || credential === "..", "api_key_credential", "is not a valid name"),
+    ...faultIf(isForeignApi, "api", `cannot be given for ${entry.provider}: only openai has two interfaces`),
   ];
 }
 

@@ -8,7 +8,7 @@ export const CronText = (description: string) =>
 export const Timezone = Type.String({
   minLength: 1,
   examples: ["Europe/Berlin"],
-  description: "Of the expression; the host's own unless given.",
+  description: "Time zone of the expression; that of the host unless given.",
 });
 
 /** Why times cannot be used; undefined where they can. */
@@ -18,7 +18,7 @@ export function cronFault(
 ): readonly [setting: string, message: string] | undefined {
   try {
     const found = new Cron(cron, { mode: "5-part", paused: true });
-    if (found.nextRun() === null) return ["cron", "never comes"];
+    if (found.nextRun() === null) return ["cron", "never matches"];
   } catch (error) {
     return ["cron", `must be five fields such as 0 3 * * * (${errorMessage(error)})`];
   }

@@ -80,12 +80,12 @@ describe("cors.origins", () => {
   });
 
   it.each([
-    ["*", "must be of the form"],
-    ["null", "must be of the form"],
-    ["https://*.example.org", "must be of the form"],
-    ["https://a.example/", "must be of the form"],
-    ["https://A.example", "must be of the form"],
-    ["a.example", "must be of the form"],
+    ["*", "must look like"],
+    ["null", "must look like"],
+    ["https://*.example.org", "must look like"],
+    ["https://a.example/", "must look like"],
+    ["https://A.example", "must look like"],
+    ["a.example", "must look like"],
     ["https://a.example:443", "browsers send https://a.example"],
     ["http://a.example:80", "browsers send http://a.example"],
     ["http://[0:0::1]", "browsers send http://[::1]"],
@@ -180,13 +180,13 @@ describe("the settings file", () => {
       "",
     ].join("\n");
     expect(faults(text)).toEqual([
-      "config.yaml:3:24: health.checks.memory.command: cannot be given: memory comes with the service",
-      "config.yaml:4:19: health.checks.a.command: must begin with an absolute path, not check",
+      "config.yaml:3:24: health.checks.memory.command: cannot be given: memory is a built-in check",
+      "config.yaml:4:19: health.checks.a.command: must start with an absolute path, not check",
       "config.yaml:5:43: health.checks.b.warn: cannot be given for a plugin: put it into its command",
       "config.yaml:5:52: health.checks.b.fail: cannot be given for a plugin: put it into its command",
       "config.yaml:5:63: health.checks.b.ignore: cannot be given for a plugin: put it into its command",
-      "config.yaml:6:25: health.checks.swap_usage.name: needs command: only a plugin can be given one",
-      "config.yaml:6:41: health.checks.swap_usage.severity: needs command: only a plugin can be given one",
+      "config.yaml:6:25: health.checks.swap_usage.name: needs command: it can be given only for a plugin",
+      "config.yaml:6:41: health.checks.swap_usage.severity: needs command: it can be given only for a plugin",
     ]);
     const checks = (entry: string) => faults(`health: { checks: { a: { ${entry} } } }`);
     expect(checks("command: []")).toEqual(["config.yaml:1:35: health.checks.a.command: must not be empty"]);
@@ -219,12 +219,12 @@ describe("the settings file", () => {
       "config.yaml:3:13: connectors.discover: must be true or false",
       "config.yaml:4:30: connectors.budgets.tokens_per_day: must be at least 1",
       "config.yaml:4:49: connectors.budgets.keys.deploy: must be an integer",
-      "config.yaml:6:15: connectors.list.0.name: must be of the form of local",
-      "config.yaml:7:15: connectors.list.1.name: must be of the form of local",
+      'config.yaml:6:15: connectors.list.0.name: must look like "local"',
+      'config.yaml:7:15: connectors.list.1.name: must look like "local"',
       "config.yaml:7:53: connectors.list.1.api: must be one of chat, responses",
       "config.yaml:7:70: connectors.list.1.timeout: must be a string",
-      "config.yaml:8:59: connectors.list.2.api_key_env: must be of the form of OPENAI_API_KEY",
-      "config.yaml:8:84: connectors.list.2.api_key_credential: must be of the form of openai-key",
+      'config.yaml:8:59: connectors.list.2.api_key_env: must look like "OPENAI_API_KEY"',
+      'config.yaml:8:84: connectors.list.2.api_key_credential: must look like "openai-key"',
     ]);
   });
 
@@ -246,7 +246,7 @@ describe("the settings file", () => {
         isRoot: true,
         builtInCheckIds: [],
       }),
-    ).toThrow(/nowhere.yaml: cannot read it/);
+    ).toThrow(/nowhere.yaml: cannot read the file/);
   });
 });
 
@@ -265,7 +265,7 @@ describe("settings in the environment", () => {
 describe("an address beyond loopback", () => {
   it.each(["0.0.0.0:8470", "192.0.2.1:1", "[::]:1", "example.org:1"])("such as %s needs a setting of tls", (listen) => {
     expect(faults(`listen: "${listen}"`).join()).toMatch(/tls: cannot listen on .* without TLS/);
-    expect(load(`listen: "${listen}"\ntls: off`).warnings.join()).toMatch(/keys travel in the clear/);
+    expect(load(`listen: "${listen}"\ntls: off`).warnings.join()).toMatch(/keys are sent unencrypted/);
     expect(load(`listen: "${listen}"\ntls: auto`).warnings).toEqual([]);
     expect(load(`listen: "${listen}"\ntls: { cert: /c, key: /k }`).tls).toEqual({ cert: "/c", key: "/k" });
   });
@@ -284,8 +284,8 @@ describe("settings of client certificates", () => {
   });
 
   it.each([
-    ["client_certs: required", /tls\.client_certs: needs client_ca beside it/],
-    ["client_crl: /r", /tls\.client_crl: needs client_ca beside it/],
+    ["client_certs: required", /tls\.client_certs: needs client_ca/],
+    ["client_crl: /r", /tls\.client_crl: needs client_ca/],
     ["client_ca: /a, client_certs: maybe", /tls/],
   ])("are refused with %s", (more, fault) => {
     expect(faults(`tls: { ${pair}, ${more} }`).join()).toMatch(fault);

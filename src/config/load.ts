@@ -73,12 +73,12 @@ function usageFaults(settings: Settings, builtInCheckIds: readonly string[], fau
   if (listen === undefined) {
     faults.push(faultAt(["listen"], `must be host:port, not ${text}`));
   } else if (tls === undefined && !isLoopbackAddress(listen.host)) {
-    const remedy = "set tls to auto, to {cert, key}, or to off if something else encrypts";
+    const remedy = "set tls to auto, to {cert, key}, or to off if something else encrypts the connection";
     faults.push(faultAt(["tls"], `cannot listen on ${listen.host} without TLS: it is beyond loopback (${remedy})`));
   }
   if (typeof tls === "object" && tls.client_ca === undefined) {
     for (const name of ["client_certs", "client_crl"] as const)
-      if (tls[name] !== undefined) faults.push(faultAt(["tls", name], "needs client_ca beside it"));
+      if (tls[name] !== undefined) faults.push(faultAt(["tls", name], "needs client_ca"));
   }
   for (const [index, proxy] of proxies.entries()) {
     if (!isAddressOrNetwork(proxy))
@@ -137,7 +137,9 @@ export function loadConfig(input: {
   const isMetricsClosed = metricsPublic === "loopback" && isBehindProxy(settings, listen.host);
   const warnings = [
     ...(tls === "off" && !isLoopbackAddress(listen.host)
-      ? [`TLS is off and ${listenText} is beyond loopback: keys travel in the clear unless something else encrypts`]
+      ? [
+          `TLS is off and ${listenText} is beyond loopback: keys are sent unencrypted unless something else encrypts the connection`,
+        ]
       : []),
     ...(isMetricsClosed && settings.metrics?.public !== undefined
       ? [

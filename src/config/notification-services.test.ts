@@ -96,23 +96,23 @@ describe("settings of notification services", () => {
   });
 
   it.each<[NotificationsSettings, string]>([
-    [{ ntfy: {} }, "ntfy.topic: has to be given, here or by topic_file"],
-    [{ ntfy: { topic: "a", topic_file: "/f" } }, "ntfy.topic_file: cannot be given beside topic"],
+    [{ ntfy: {} }, "ntfy.topic: is required, here or as topic_file"],
+    [{ ntfy: { topic: "a", topic_file: "/f" } }, "ntfy.topic_file: cannot be given together with topic"],
     [
       { gotify: { ...smallest.gotify, url: "gotify.example.org" } },
       "gotify.url: must be an address such as https://service.example.org",
     ],
     [{ gotify: { ...smallest.gotify, url: "ftp://g" } }, "gotify.url: must be an address such as"],
     [{ matrix: { ...smallest.matrix, url: "https://u:p@m" } }, "matrix.url: cannot contain a user name or a password"],
-    [{ telegram: { ...smallest.telegram, url: "https://t/?x=y" } }, "telegram.url: must end with its path"],
-    [{ opsgenie: { ...smallest.opsgenie, url: "https://o/#x" } }, "opsgenie.url: must end with its path"],
+    [{ telegram: { ...smallest.telegram, url: "https://t/?x=y" } }, "telegram.url: must not have a query or fragment"],
+    [{ opsgenie: { ...smallest.opsgenie, url: "https://o/#x" } }, "opsgenie.url: must not have a query or fragment"],
     [
       { webhook: { url_file: "/u", headers: [{ name: "X-A" }] } },
-      "webhook.headers.0.value: has to be given, here or by value_file",
+      "webhook.headers.0.value: is required, here or as value_file",
     ],
     [
       { webhook: { url_file: "/u", headers: [{ name: "X-A", value: "a", value_file: "/f" }] } },
-      "webhook.headers.0.value_file: cannot be given beside value",
+      "webhook.headers.0.value_file: cannot be given together with value",
     ],
     [
       { webhook: { url_file: "/u", headers: [{ name: "X-A", value_file: "f" }] } },
@@ -120,7 +120,7 @@ describe("settings of notification services", () => {
     ],
     [
       { webhook: { url_file: "/u", headers: [{ name: "Content-Length", value: "1" }] } },
-      "webhook.headers.0.name: cannot be set: the request has its own",
+      "webhook.headers.0.name: cannot be set: the request sets it itself",
     ],
     [
       {

@@ -73,7 +73,9 @@ function urlFault(text: string): string | undefined {
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     return "must be an address such as https://service.example.org";
   if (url.username !== "" || url.password !== "") return "cannot contain a user name or a password";
-  return url.search === "" && url.hash === "" ? undefined : "must end with its path: what follows ? or # is not sent";
+  return url.search === "" && url.hash === ""
+    ? undefined
+    : "must not have a query or fragment (? or #): these are not sent";
 }
 
 /** Faults of addresses and paths, which most services have. */
@@ -88,8 +90,8 @@ function commonFaults(settings: object): SettingFaults {
 
 function ntfyFaults({ topic, topic_file: file }: SettingsOf<"ntfy">): SettingFaults {
   return [
-    ...faultIf(topic === undefined && file === undefined, "topic", "has to be given, here or by topic_file"),
-    ...faultIf(topic !== undefined && file !== undefined, "topic_file", "cannot be given beside topic"),
+    ...faultIf(topic === undefined && file === undefined, "topic", "is required, here or as topic_file"),
+    ...faultIf(topic !== undefined && file !== undefined, "topic_file", "cannot be given together with topic"),
   ];
 }
 
@@ -112,10 +114,10 @@ function headerFaults(headers: NonNullable<SettingsOf<"webhook">["headers"]>) {
     const [name = ""] = names.slice(index);
     const faults: SettingFaults = [
       ...commonFaults(header),
-      ...faultIf(ownHeaders.includes(name), "name", "cannot be set: the request has its own"),
+      ...faultIf(ownHeaders.includes(name), "name", "cannot be set: the request sets it itself"),
       ...faultIf(names.indexOf(name) < index, "name", "is given twice"),
-      ...faultIf(value === undefined && file === undefined, "value", "has to be given, here or by value_file"),
-      ...faultIf(value !== undefined && file !== undefined, "value_file", "cannot be given beside value"),
+      ...faultIf(value === undefined && file === undefined, "value", "is required, here or as value_file"),
+      ...faultIf(value !== undefined && file !== undefined, "value_file", "cannot be given together with value"),
     ];
     return faults.map(([setting, message]) => [["headers", String(index), setting], message] as const);
   });

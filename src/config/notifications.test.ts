@@ -82,15 +82,15 @@ describe("settings of chat and email", () => {
     [{ email: { ...email, smtp: "http://mail" } }, "email.smtp: must be an address such as smtp://127.0.0.1:25"],
     [{ email: { ...email, smtp: "smtp://u:p@mail" } }, "email.smtp: cannot contain a user name or a password"],
     [{ email: { ...email, smtp: "smtp://mail/x" } }, "email.smtp: must end with its port"],
-    [{ email: { ...email, user: "u" } }, "email.user: needs password_file beside it"],
-    [{ email: { ...email, password_file: "/p" } }, "email.password_file: needs user beside it"],
+    [{ email: { ...email, user: "u" } }, "email.user: needs password_file"],
+    [{ email: { ...email, password_file: "/p" } }, "email.password_file: needs user"],
     [{ email: { ...email, ca_file: "ca.pem" } }, "email.ca_file: must be an absolute path"],
     [
       { email: { ...email, smtp: "smtp://mail", starttls: "off", user: "u", password_file: "/p" } },
-      "email.starttls: must be required where a password is sent",
+      "email.starttls: must be required if a password is sent",
     ],
     [{ paging: { email: { to: ["a@b.c"] } } }, "paging.email.to: needs smtp and from, here or in notifications.email"],
-    [{ email, paging: { email: { to: ["a@b.c"], starttls: "off" } } }, "paging.email.starttls: needs smtp beside it"],
+    [{ email, paging: { email: { to: ["a@b.c"], starttls: "off" } } }, "paging.email.starttls: needs smtp"],
   ])("are refused: %j", (given, fault) => {
     expect(faultsOf(given)).toEqual([expect.stringContaining(`notifications.${fault}`)]);
   });

@@ -107,11 +107,11 @@ function serverFaults(settings: EmailSettings | PagingEmailSettings): SettingFau
   const hasPassword = passwordFile !== undefined;
   return [
     ...Object.entries(own).flatMap(([setting, value]) =>
-      faultIf(smtp === undefined && value !== undefined, setting, "needs smtp beside it"),
+      faultIf(smtp === undefined && value !== undefined, setting, "needs smtp"),
     ),
-    ...faultIf(hasUser && !hasPassword, "user", "needs password_file beside it"),
-    ...faultIf(!hasUser && hasPassword, "password_file", "needs user beside it"),
-    ...faultIf(isClear && hasUser, "starttls", "must be required where a password is sent"),
+    ...faultIf(hasUser && !hasPassword, "user", "needs password_file"),
+    ...faultIf(!hasUser && hasPassword, "password_file", "needs user"),
+    ...faultIf(isClear && hasUser, "starttls", "must be required if a password is sent"),
     ...faultIf(isRelative(passwordFile), "password_file", absolutePath),
     ...faultIf(isRelative(caFile), "ca_file", absolutePath),
   ];

@@ -43,19 +43,19 @@ describe("settings of probes", () => {
   });
 
   it.each<[ProbeEntry, string]>([
-    [{ name: "a" }, "name: needs one of http, tcp, unit, collector, prometheus, dns, and no more"],
-    [{ name: "a", tcp: "a:1", unit: "a.service" }, "name: needs one of"],
+    [{ name: "a" }, "name: needs exactly one of http, tcp, unit, collector, prometheus, dns"],
+    [{ name: "a", tcp: "a:1", unit: "a.service" }, "name: needs exactly one of"],
     [{ name: "ops", tcp: "a:1" }, "name: ops is a component of the service itself"],
     [{ name: "a", tcp: "5432" }, "tcp: must be host:port"],
     [{ name: "a", http: "example.org" }, "http: must be an address"],
     [{ name: "a", http: "file:///etc/passwd" }, "http: must be an address"],
-    [{ name: "a", http: "http://u:p@example.org" }, "http: cannot bear a user name or a password"],
+    [{ name: "a", http: "http://u:p@example.org" }, "http: cannot contain a user name or a password"],
     [{ name: "a", collector: "grpc://x" }, "collector: must be an address"],
-    [{ name: "a", tcp: "a:1", statuses: [200] }, "statuses: is for http alone"],
+    [{ name: "a", tcp: "a:1", statuses: [200] }, "statuses: can be given only with http"],
     [{ name: "a", tcp: "a:1", timeout: "10s" }, "timeout: must not be longer than 9s"],
     [{ name: "a", http: "https://a", ca_file: "ca.pem" }, "ca_file: must be an absolute path"],
-    [{ name: "a", http: "http://a", ca_file: "/ca.pem" }, "ca_file: is for an address over https"],
-    [{ name: "a", http: "http://a", certificate_days: 3 }, "certificate_days: is for an address over https"],
+    [{ name: "a", http: "http://a", ca_file: "/ca.pem" }, "ca_file: can be given only for an https address"],
+    [{ name: "a", http: "http://a", certificate_days: 3 }, "certificate_days: can be given only for an https address"],
   ])("are refused: %j", (entry, fault) => {
     expect(faultsOf(settings(entry))).toEqual([expect.stringContaining(`probes.list.0.${fault}`)]);
   });

@@ -61,7 +61,7 @@ function urlFault(text: string | undefined): string | undefined {
   const url = URL.parse(text);
   if (url === null || (url.protocol !== "http:" && url.protocol !== "https:"))
     return "must be an address such as http://127.0.0.1:8080/";
-  return url.username === "" && url.password === "" ? undefined : "cannot bear a user name or a password";
+  return url.username === "" && url.password === "" ? undefined : "cannot contain a user name or a password";
 }
 
 function entryFaults(entry: ProbeEntry): SettingFaults {
@@ -73,14 +73,14 @@ function entryFaults(entry: ProbeEntry): SettingFaults {
   const { tcp, statuses, timeout, ca_file: caFile, certificate_days: days } = entry;
   const isTooLong = timeout !== undefined && toMs(timeout) > longestTimeoutMs;
   return [
-    ...faultIf(given.length !== 1, "name", `needs one of ${kinds.join(", ")}, and no more`),
+    ...faultIf(given.length !== 1, "name", `needs exactly one of ${kinds.join(", ")}`),
     ...faultIf(fault !== undefined, kind ?? "", fault ?? ""),
     ...faultIf(tcp !== undefined && parseListen(tcp) === undefined, "tcp", "must be host:port"),
-    ...faultIf(statuses !== undefined && kind !== "http", "statuses", "is for http alone"),
+    ...faultIf(statuses !== undefined && kind !== "http", "statuses", "can be given only with http"),
     ...faultIf(isTooLong, "timeout", `must not be longer than ${longestTimeoutMs / 1000}s`),
     ...faultIf(caFile !== undefined && !isAbsolute(caFile), "ca_file", "must be an absolute path"),
-    ...faultIf(caFile !== undefined && !isHttps, "ca_file", "is for an address over https"),
-    ...faultIf(days !== undefined && !isHttps, "certificate_days", "is for an address over https"),
+    ...faultIf(caFile !== undefined && !isHttps, "ca_file", "can be given only for an https address"),
+    ...faultIf(days !== undefined && !isHttps, "certificate_days", "can be given only for an https address"),
   ];
 }
 

@@ -32,11 +32,11 @@ function parse(text: string): string | PublicAddress {
     return "must be an address such as https://hosts.example.org/web1";
   const { origin, hostname, username, password, search, hash } = url;
   if (username !== "" || password !== "" || search !== "" || hash !== "")
-    return "must be no more than a scheme, a host, a port and a path";
+    return "must consist of a scheme, a host, a port and a path only";
   const base = url.pathname.replace(/\/+$/, "");
   if (!pathForm.test(base)) return "must have a path of letters, digits and - . _ ~";
   if (ownSegments.has(firstSegment(base)))
-    return `must not have a path that begins with /${firstSegment(base)}, as paths of the service itself do`;
+    return `must not have a path that starts with /${firstSegment(base)}, as paths of the service itself do`;
   return { url: `${origin}${base}`, origin, host: hostname.replace(/^\[|\]$/g, ""), base };
 }
 

@@ -99,7 +99,7 @@ export function readSettings(file: string): SettingsFile {
   try {
     text = readRegularFile(file).content.toString("utf8");
   } catch (error) {
-    return unreadableSettings(file, `cannot read it: ${errorMessage(error)}`);
+    return unreadableSettings(file, `cannot read the file: ${errorMessage(error)}`);
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, prettyErrors: false });

@@ -3,7 +3,7 @@ import { type ChannelSeverity, channelSeverities, type NotificationChannel, webh
 import { Choice, optional, Strict } from "#contract/schema.ts";
 import { text } from "./schema.ts";
 
-const secretFile = (what: string) => text(`File that holds ${what}, and that not everybody can read.`);
+const secretFile = (what: string) => text(`File with ${what}; it must not be readable by everybody.`);
 
 /** What a service is sent unless its settings say so. */
 export const defaultSeverities = {
@@ -23,7 +23,7 @@ const Service = <T extends TProperties>(name: keyof typeof defaultSeverities, me
     severity: Type.Optional(
       Choice(
         channelSeverities,
-        `What it is sent: \`all\`, or alerts of severity \`critical\` and their resolution; \`${defaultSeverities[name]}\` unless given.`,
+        `What to send: \`all\`, or only alerts of severity \`critical\` and their resolution; \`${defaultSeverities[name]}\` unless given.`,
       ),
     ),
   });
@@ -38,7 +38,7 @@ const WebhookHeader = Strict({
     value: Type.String({
       pattern: "^[\\x20-\\x7e]+$",
       examples: ["ops"],
-      description: "Its value, where that is no secret.",
+      description: "Value of the header, if it is not a secret.",
     }),
     value_file: secretFile("its value"),
   }),
@@ -51,9 +51,9 @@ export const serviceSettings = {
       topic: Type.String({
         pattern: "^[-_A-Za-z0-9]{1,64}$",
         examples: ["steward"],
-        description: "Topic, where others cannot read it without a token.",
+        description: "Topic, if reading it needs a token.",
       }),
-      topic_file: secretFile("the topic, where whoever knows it can read it"),
+      topic_file: secretFile("the topic, if anybody who knows it can read it"),
       token_file: secretFile("an access token"),
     }),
   }),
@@ -71,16 +71,16 @@ export const serviceSettings = {
     ),
     token_file: secretFile("the token of the bot"),
     ...optional({
-      thread_id: Type.Integer({ minimum: 1, description: "Topic of the chat, where it has topics." }),
+      thread_id: Type.Integer({ minimum: 1, description: "Topic of the chat, if it has topics." }),
       url: text("Address of a Bot API server; `https://api.telegram.org` unless given."),
     }),
   }),
   matrix: Service("matrix", {
-    url: text("Address of the server of the user that sends: `https://matrix.example.org`."),
+    url: text("Address of the home server of the sending user: `https://matrix.example.org`."),
     room: Type.String({
       pattern: "^![^\\s/?#]{1,254}$",
       examples: ["!abc:example.org"],
-      description: "Id of a room that the user is in: `!…`, not an alias.",
+      description: "Id of a room that the user has joined: `!…`, not an alias.",
     }),
     token_file: secretFile("an access token of the user"),
   }),

@@ -39,6 +39,6 @@ export function tracingFaults({ tracing }: Pick<Settings, "tracing">, faultAt: F
   const fault = (message: string): readonly Fault[] => [faultAt(["tracing", "endpoint"], message)];
   if (!isHttpUrl(endpoint)) return fault("must be an address such as http://127.0.0.1:4318");
   if (receiver === "on" && isOwnCollector({ ...tracing }))
-    return fault("is where this service receives traces itself: leave it out, or set other tracing.ports");
+    return fault("is where this service itself receives traces: remove it, or set other tracing.ports");
   return [];
 }

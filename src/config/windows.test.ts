@@ -44,22 +44,22 @@ describe("settings of change windows", () => {
       ],
     ],
     [["operater"], ["windows.0.allow.0: must be a scope such as updates:apply, not operater (did you mean operator?)"]],
-    [["updates:apply:x"], ["windows.0.allow.0: must be a scope: updates:apply cannot be narrowed so"]],
-    [["services:restart:a b"], ["windows.0.allow.0: must be a scope: services:restart cannot be narrowed so"]],
-    [["system:reboot@"], ["windows.0.allow.0: must be a scope: system:reboot cannot be narrowed so"]],
+    [["updates:apply:x"], ["windows.0.allow.0: must be a scope: updates:apply cannot be narrowed like this"]],
+    [["services:restart:a b"], ["windows.0.allow.0: must be a scope: services:restart cannot be narrowed like this"]],
+    [["system:reboot@"], ["windows.0.allow.0: must be a scope: system:reboot cannot be narrowed like this"]],
     [["*"], ["windows.0.allow.0: must be a scope such as updates:apply, not *"]],
-    [["logs:read"], ["windows.0.allow.0: cannot be held back: logs:read changes nothing (reads are always allowed)"]],
-    [["viewer"], ["windows.0.allow.0: cannot be held back: viewer changes nothing (reads are always allowed)"]],
+    [["logs:read"], ["windows.0.allow.0: cannot be restricted: logs:read changes nothing (reads are always allowed)"]],
+    [["viewer"], ["windows.0.allow.0: cannot be restricted: viewer changes nothing (reads are always allowed)"]],
     [
       ["windows:override"],
-      ["windows.0.allow.0: cannot be held back: windows:override changes nothing (reads are always allowed)"],
+      ["windows.0.allow.0: cannot be restricted: windows:override changes nothing (reads are always allowed)"],
     ],
   ] as const)("with allow %j have the faults %j", (allow, faults) => {
     expect(faultsOf({ allow: [...allow] })).toEqual(faults);
   });
 
   it("are refused with impossible times", () => {
-    expect(faultsOf({ cron: "0 0 30 2 *" })).toEqual(["windows.0.cron: never comes"]);
+    expect(faultsOf({ cron: "0 0 30 2 *" })).toEqual(["windows.0.cron: never matches"]);
     expect(faultsOf({ cron: "0 25 * * *" })).toEqual([expect.stringMatching(/^windows\.0\.cron: must be five fields/)]);
     expect(faultsOf({ timezone: "Europe/Nowhere" })).toEqual([
       "windows.0.timezone: must be a time zone such as Europe/Berlin",
@@ -77,7 +77,7 @@ describe("settings of change windows", () => {
     expect(faultsOf({ allow: [] })).toEqual(["windows.0: does nothing: give allow, deny or silence: true"]);
     expect(faultsOf({ allow: [], silence: true })).toEqual([]);
     expect(faultsOf({ deny: ["updates:apply"] })).toEqual([
-      "windows.0.deny.0: is in allow as well: it would never be allowed",
+      "windows.0.deny.0: is also in allow: it would never be allowed",
     ]);
   });
 });

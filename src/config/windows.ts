@@ -33,11 +33,11 @@ export function scopeFault(entry: string): string | undefined {
     const name = /^[^:@]*(?::[^:@]*)?/.exec(entry)?.[0] ?? "";
     const isKnown = scopeNames.includes(name);
     return isKnown
-      ? `must be a scope: ${name} cannot be narrowed so`
+      ? `must be a scope: ${name} cannot be narrowed like this`
       : `must be a scope such as updates:apply, not ${entry}${didYouMean(name, scopeNames)}`;
   }
   if (behind.some((scope) => isGateable(parseScope(scope)?.scope))) return undefined;
-  return `cannot be held back: ${entry} changes nothing (reads are always allowed)`;
+  return `cannot be restricted: ${entry} changes nothing (reads are always allowed)`;
 }
 
 function listFaults(entry: Entry, at: (path: readonly string[], message: string) => Fault): readonly Fault[] {
@@ -45,7 +45,7 @@ function listFaults(entry: Entry, at: (path: readonly string[], message: string)
     (entry[list] ?? []).flatMap((text, index) => {
       const fault = scopeFault(text);
       const isTwice = list === "deny" && entry.allow?.includes(text) === true;
-      const message = fault ?? (isTwice ? "is in allow as well: it would never be allowed" : undefined);
+      const message = fault ?? (isTwice ? "is also in allow: it would never be allowed" : undefined);
       return message === undefined ? [] : [at([list, String(index)], message)];
     }),
   );

@@ -12,11 +12,11 @@ import {
 } from "./schema.ts";
 
 const AuthorizedKey = Type.Object({
-  type: Type.String({ description: "Such as `ssh-ed25519`." }),
-  bits: NullableInteger("Length; null for a type that is not known."),
-  fingerprint: Type.String({ description: "As `ssh-keygen -l` has it: `SHA256:…`." }),
-  comment: Type.String({ description: "Without secrets." }),
-  options: Type.Array(Type.String(), { description: "Names of the options that restrict it, such as `command`." }),
+  type: Type.String({ description: "Key type, such as `ssh-ed25519`." }),
+  bits: NullableInteger("Key length in bits; null for an unknown type."),
+  fingerprint: Type.String({ description: "Fingerprint as `ssh-keygen -l` prints it: `SHA256:…`." }),
+  comment: Type.String({ description: "Comment of the key, with secrets redacted." }),
+  options: Type.Array(Type.String(), { description: "Names of the options that restrict the key, such as `command`." }),
 });
 
 const passwordStates = ["set", "locked", "none", "unknown"] as const;
@@ -25,22 +25,25 @@ export const UserEntry = Type.Object({
   name: Type.String(),
   uid: Type.Integer(),
   gid: Type.Integer(),
-  comment: Type.String({ description: "Mostly the full name." }),
+  comment: Type.String({ description: "Comment field, usually the full name." }),
   home: Type.String(),
   shell: Type.String({ description: "Program that a login starts; empty means /bin/sh." }),
-  groups: Type.Array(Type.String(), { description: "Names, the primary one first." }),
-  password: Choice(passwordStates, "`none`: it is empty, so anybody may sign in where that is permitted."),
-  expires_at: NullableTimestamp("When the account is closed; null for never."),
+  groups: Type.Array(Type.String(), { description: "Group names, the primary group first." }),
+  password: Choice(
+    passwordStates,
+    "State of the password; `none`: it is empty, so anybody may sign in where empty passwords are permitted.",
+  ),
+  expires_at: NullableTimestamp("When the account expires; null if it does not."),
   can_sign_in: Type.Unsafe<boolean | null>({
     type: ["boolean", "null"],
     description:
-      "Whether the shell permits logins, the account has not expired, and a password or a key is set; null if that cannot be read, or sshd takes keys from elsewhere or does not say where they are.",
+      "Whether the shell permits logins, the account has not expired, and a password or a key is set. Null if that cannot be read, if sshd takes keys from another source, or if sshd does not say where keys are.",
   }),
   authorized_keys: Type.Unsafe<Static<typeof AuthorizedKey>[] | null>({
     type: ["array", "null"],
     items: AuthorizedKey,
     description:
-      "Of the files that sshd looks into for this user (`AuthorizedKeysFile`, for a connection from elsewhere), at most 100 of each; null where they cannot be read, or where their directory does not answer within seconds, as `not_shown` then says.",
+      "Keys in the files that sshd reads for this user (`AuthorizedKeysFile`, for a connection from another host), at most 100 from each file. Null if the files cannot be read or their directory does not answer within seconds; `not_shown` then gives the reason.",
   }),
 });
 export type UserEntry = Static<typeof UserEntry>;
@@ -52,37 +55,39 @@ export const UserList = Type.Object({
 });
 
 const Session = Type.Object({
-  id: Type.String({ description: "logind's, as `loginctl` has it." }),
+  id: Type.String({ description: "Session id of logind, as `loginctl` shows it." }),
   user: Type.String(),
   uid: Type.Integer(),
-  service: Type.String({ description: "Program that opened it, such as `sshd`." }),
+  service: Type.String({ description: "Program that opened the session, such as `sshd`." }),
   tty: Type.String({ description: "Empty for none." }),
   seat: Type.String({ description: "Empty for none." }),
-  remote_host: Type.String({ description: "Where it comes from; empty for this host." }),
-  state: Type.String({ description: "logind's word, such as `active` or `closing`." }),
-  since: Timestamp("When it began."),
-  leader_pid: NullableInteger("Process that it began with; null for none."),
+  remote_host: Type.String({ description: "Remote host or address; empty for this host." }),
+  state: Type.String({ description: "State reported by logind, such as `active` or `closing`." }),
+  since: Timestamp("When the session began."),
+  leader_pid: NullableInteger("Process id of the session leader; null if there is none."),
 });
 
 const PastLogin = Type.Object({
   user: Type.String(),
   tty: Type.String(),
   remote_host: Type.String({ description: "Empty for this host." }),
-  started_at: Timestamp("When it began."),
-  ended_at: NullableTimestamp("When it ended; null while it lasts, or where that is not recorded."),
+  started_at: Timestamp("When the session began."),
+  ended_at: NullableTimestamp("When the session ended; null while it is open, or if its end was not recorded."),
   end: Choice(
     ["logout", "shutdown", "crash", "none", "unknown"],
-    "What ended it; `none`: it lasts; `unknown`: another login came on the same terminal without an end being recorded.",
+    "What ended the session. `none`: it is still open. `unknown`: another login followed on the same terminal, and no end was recorded.",
   ),
 });
 
 const FailedLogin = Type.Object({
   at: Timestamp("When."),
-  user: Type.String({ description: "The name that was tried." }),
-  known_user: Type.Boolean({ description: "Whether the host has such a user, by sshd." }),
-  remote_host: Type.String({ description: "Empty for this host, and where sshd did not say." }),
-  method: Type.String({ description: "Such as `password` or `publickey`; empty where it was not told." }),
-  service: Type.String({ description: "`sshd` or `login`." }),
+  user: Type.String({ description: "The user name that was tried." }),
+  known_user: Type.Boolean({ description: "Whether the user exists on this host, according to sshd." }),
+  remote_host: Type.String({ description: "Empty for this host, or if sshd did not log it." }),
+  method: Type.String({
+    description: "Authentication method, such as `password` or `publickey`; empty if it was not logged.",
+  }),
+  service: Type.String({ description: "Program that refused the login: `sshd` or `login`." }),
 });
 export type FailedLogin = Static<typeof FailedLogin>;
 
@@ -90,11 +95,11 @@ const nullableList = <T extends Type.TSchema>(items: T, description: string) =>
   Type.Unsafe<Static<T>[] | null>({ type: ["array", "null"], items, description });
 
 export const LoginList = Type.Object({
-  sessions: nullableList(Session, "Who is signed in, by logind, without managers and greeters."),
-  recent: nullableList(PastLogin, "Who was, newest first, by /var/log/wtmp."),
+  sessions: nullableList(Session, "Open sessions known to logind, without managers and greeters."),
+  recent: nullableList(PastLogin, "Past logins in /var/log/wtmp, newest first."),
   failed: nullableList(
     FailedLogin,
-    "Who tried in vain within the last week, newest first: what root's sshd and login wrote to the journal. One for each attempt; where sshd writes of a connection alone, as it does with keys, one for that.",
+    "Failed logins of the last week, newest first, from the journal entries of sshd and login that ran as root. One for each attempt; if sshd logs only the connection, as it does with keys, one for each connection.",
   ),
   not_shown: NotShown,
 });
@@ -109,11 +114,14 @@ export const accounts = {
     tag: "System",
     summary: "Users of the host",
     description:
-      "From files, and from whatever else the host asks for users (`getent`), ordered by uid. Of a key that opens an account the fingerprint is shown, never the key.",
+      "Local users and those of other sources that the host is configured for (`getent`), ordered by uid. Public keys are shown by their fingerprint only.",
     scope: "users:read",
     effect: "read",
     query: Options({
-      sign_in: Type.Boolean({ default: false, description: "Only those who can sign in, or may be able to." }),
+      sign_in: Type.Boolean({
+        default: false,
+        description: "Only users who can sign in, or for whom that is unknown.",
+      }),
       limit: limit(1000),
       cursor: Cursor,
     }),
@@ -124,8 +132,8 @@ export const accounts = {
     method: "GET",
     path: "/system/logins",
     tag: "System",
-    summary: "Who is signed in, who was, and who tried in vain",
-    description: "What the host does not record is null, and `not_shown` says what is missing.",
+    summary: "Sessions, past logins and failed logins",
+    description: "A list that the host does not record is null; `not_shown` gives the reason.",
     scope: "users:read",
     effect: "read",
     query: Options({

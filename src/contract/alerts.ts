@@ -87,30 +87,30 @@ export const notificationListLimit = { minimum: 1, maximum: 1000, default: 100 }
 
 export const Alert = Type.Object({
   name: Choice(alertNames, "Name of the alert."),
-  severity: Choice(alertSeverities, "`critical` goes to the paging receiver."),
-  condition: Type.String({ description: "The condition in words." }),
+  severity: Choice(alertSeverities, "Severity; `critical` alerts go to the paging receiver."),
+  condition: Type.String({ description: "The condition as a sentence." }),
   threshold: Type.Number({ description: "The value above which the condition holds." }),
   for_seconds: Type.Integer({ description: "How long the condition has to hold before the alert fires." }),
   state: Choice(
     alertStates,
-    "`pending`: the condition holds, and not yet for long enough. `not_evaluated`: this service does not look at it, or cannot measure it.",
+    "`pending`: the condition holds, but not yet for `for_seconds`. `not_evaluated`: this service does not evaluate the alert, or cannot measure its value.",
   ),
   evaluated_by: Choice(
     ["steward", "prometheus", "systemd", "nobody"],
-    "Who looks at it. `systemd`: a service cannot tell that it is down itself; its watchdog and `OnFailure=` of the unit do.",
+    "What evaluates the alert. `systemd`: a service cannot report that it is down itself; its watchdog and `OnFailure=` of the unit do.",
   ),
-  since: NullableTimestamp("Since when it is pending or firing; null when it is neither."),
+  since: NullableTimestamp("Since when the alert is pending or firing; null if it is neither."),
   value: Type.Unsafe<number | null>({
     type: ["number", "null"],
-    description: "What was measured last; null where nothing is.",
+    description: "The last measured value; null if nothing is measured.",
   }),
-  silenced: Type.Boolean({ description: "Whether nobody is told of it at present." }),
+  silenced: Type.Boolean({ description: "Whether notifications of it are silenced now." }),
 });
 export type Alert = Static<typeof Alert>;
 
 export const AlertList = Type.Object({
   alerts: Type.Array(Alert),
-  firing: Type.Integer({ description: "How many of them fire." }),
+  firing: Type.Integer({ description: "Number of firing alerts." }),
   ...ListShape,
 });
 export type AlertList = Static<typeof AlertList>;
@@ -118,14 +118,14 @@ export type AlertList = Static<typeof AlertList>;
 export const Silence = Type.Object({
   id: Type.String(),
   ...optional({
-    alert: Choice(alertNames, "The alert that nobody is told of; missing where it is a check."),
-    check: Type.String({ description: "The health check that nobody is told of; missing where it is an alert." }),
-    window: Type.String({ description: "The open window of the settings in which nobody is told of any of them." }),
+    alert: Choice(alertNames, "The silenced alert; absent if a check is silenced."),
+    check: Type.String({ description: "The silenced health check; absent if an alert is silenced." }),
+    window: Type.String({ description: "The open window in the settings that silences all alerts and checks." }),
   }),
-  until: Timestamp("When it ends."),
-  comment: Type.String({ description: "Why, for others; may be empty." }),
-  created_at: Timestamp("When it was made."),
-  created_by: Type.String({ description: "Name of the key that made it." }),
+  until: Timestamp("When the silence ends."),
+  comment: Type.String({ description: "Reason for the silence, for other people; may be empty." }),
+  created_at: Timestamp("When the silence was created."),
+  created_by: Type.String({ description: "Name of the key that created the silence." }),
 });
 export type Silence = Static<typeof Silence>;
 
@@ -134,16 +134,21 @@ export type SilenceList = Static<typeof SilenceList>;
 
 export const SilenceInput = Strict({
   ...optional({
-    alert: Choice(alertNames, "The alert that nobody is to be told of; either this or `check`."),
+    alert: Choice(alertNames, "The alert to silence; either this or `check`."),
     check: Type.String({
       pattern: "^[a-z0-9_-]{1,128}$",
       examples: ["disk_space"],
-      description: "The health check that nobody is to be told of; either this or `alert`.",
+      description: "The health check to silence; either this or `alert`.",
     }),
   }),
-  until: Type.String({ format: "date-time", description: "When it ends: within 30 days, RFC 3339." }),
+  until: Type.String({ format: "date-time", description: "When the silence ends: within 30 days, RFC 3339." }),
   comment: Type.Optional(
-    Type.String({ maxLength: 500, pattern: "^[^\\u0000]*$", default: "", description: "Why, for others." }),
+    Type.String({
+      maxLength: 500,
+      pattern: "^[^\\u0000]*$",
+      default: "",
+      description: "Reason for the silence, for other people.",
+    }),
   ),
 });
 
@@ -156,22 +161,22 @@ export type RemovedSilence = Static<typeof RemovedSilence>;
 
 export const Notification = Type.Object({
   id: Type.String(),
-  kind: Choice(notificationKinds, "What it tells of."),
+  kind: Choice(notificationKinds, "Event that the notification is about."),
   subject: Type.String({
     description:
-      "The component, alert, check, operation, plugin or key, of checks that are told of together all of them with commas; `test` for a test.",
+      "Name of the component, alert, check, operation, plugin or key; several checks in one notification are separated by commas. `test` for a test.",
   }),
-  title: Type.String({ description: "Its first line." }),
-  channel: Choice(notificationChannels, "Where it goes."),
-  to: Type.Array(Type.String(), { description: "Addresses that mail goes to; empty for all other channels." }),
-  created_at: Timestamp("When there was reason for it."),
-  attempts: Type.Integer({ description: "How often it was tried to send it." }),
+  title: Type.String({ description: "First line of the message." }),
+  channel: Choice(notificationChannels, "Channel that it is sent to."),
+  to: Type.Array(Type.String(), { description: "Mail addresses; empty for other channels." }),
+  created_at: Timestamp("When the event happened."),
+  attempts: Type.Integer({ description: "Number of attempts to send it." }),
   outcome: Choice(
     notificationOutcomes,
-    "`queued`: to be sent, or sent again. `failed`: refused, or given up. `dropped`: too many were waiting.",
+    "`queued`: waits to be sent or retried. `failed`: refused, or given up. `dropped`: the queue was full.",
   ),
-  error: NullableString("What went wrong last; null when nothing did."),
-  ended_at: NullableTimestamp("When it was sent or given up; null while it waits."),
+  error: NullableString("The last error; null if there was none."),
+  ended_at: NullableTimestamp("When it was sent or given up; null while it is queued."),
 });
 export type Notification = Static<typeof Notification>;
 
@@ -182,21 +187,21 @@ export const NotificationList = Type.Object({
 export type NotificationList = Static<typeof NotificationList>;
 
 export const NotificationTest = Type.Object({
-  success: Type.Boolean({ description: "Whether it could be sent wherever it was to be." }),
-  message: Type.String({ description: "Outcome for people." }),
+  success: Type.Boolean({ description: "Whether it was sent to every channel." }),
+  message: Type.String({ description: "Outcome as a sentence." }),
   results: Type.Array(
     Type.Object({
-      channel: Choice(notificationChannels, "Where it went."),
-      to: Type.Array(Type.String(), { description: "Addresses that mail went to; empty for all other channels." }),
+      channel: Choice(notificationChannels, "Channel that it was sent to."),
+      to: Type.Array(Type.String(), { description: "Mail addresses; empty for other channels." }),
       success: Type.Boolean(),
       message: Type.String(),
     }),
-    { description: "One for each channel." },
+    { description: "One result for each channel." },
   ),
 });
 export type NotificationTest = Static<typeof NotificationTest>;
 
-export const NotificationTestInput = Options({ channel: Choice(notificationChannels, "The only one to send to.") });
+export const NotificationTestInput = Options({ channel: Choice(notificationChannels, "Send only to this channel.") });
 
 const SilenceId = Type.Object({
   id: Type.String({ minLength: 1, maxLength: 64, description: "Id of the silence.", examples: ["silence-1"] }),
@@ -209,7 +214,7 @@ export const alerts = {
     tag: "Observability",
     summary: "All alerts and their states",
     description:
-      "The same table that the rules for Prometheus are made from. Without Prometheus the service evaluates it itself, every 15 s.",
+      "The same table that the rules for Prometheus are generated from. Without Prometheus the service evaluates the alerts itself, every 15 s.",
     scope: "metrics:read",
     effect: "read",
     fromMemory: true,
@@ -257,9 +262,9 @@ export const alerts = {
     method: "POST",
     path: "/alerts/silences",
     tag: "Observability",
-    summary: "Tell nobody of an alert or a health check for a while",
+    summary: "Silence an alert or a health check for a while",
     description:
-      "It goes on being evaluated. What fires or fails when the silence ends is told then. Holds for what this service itself tells, not for an Alertmanager.",
+      "It is still evaluated. If it fires or fails when the silence ends, the notification is sent then. A silence applies to notifications that this service sends, not to those of an Alertmanager.",
     scope: "health:fix",
     resource: () => "silences",
     effect: "write",
@@ -286,13 +291,13 @@ export const alerts = {
     method: "GET",
     path: "/alerts/notifications",
     tag: "Observability",
-    summary: "What people were told, and what became of it",
+    summary: "Notifications and their outcome",
     description: "One entry for each notification and channel; the newest 1000 are kept.",
     scope: "metrics:read",
     effect: "read",
     fromMemory: true,
     query: Options({
-      limit: Type.Integer({ ...notificationListLimit, description: "Most entries to answer." }),
+      limit: Type.Integer({ ...notificationListLimit, description: "Maximum results." }),
       cursor: Cursor,
     }),
     response: NotificationList,
@@ -304,7 +309,7 @@ export const alerts = {
     tag: "Observability",
     summary: "Send a test notification",
     description:
-      "Once, now, to each channel of the settings or to one of them. A refusal is 200 with `success: false`.",
+      "Sends one message now to each channel in the settings, or to one of them. If a channel refuses it, the answer is 200 with `success: false`.",
     scope: "health:fix",
     resource: () => "notifications",
     effect: "write",

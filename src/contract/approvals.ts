@@ -43,10 +43,10 @@ const NullableParty = (description: string) =>
 const { plan_token: _, plan_expires_at: __, outside_window: ___, needs_approval: ____, ...callPlan } = Plan.properties;
 
 export const Approval = Type.Object({
-  id: Type.String({ description: "Sorts by the time of creation." }),
+  id: Type.String({ description: "Id; ids sort by the time of creation." }),
   status: Choice(
     approvalStatuses,
-    "`pending`: waits for a decision. `approved`: is about to run. `denied`, `expired`, `cancelled`, `done` and `failed` are final.",
+    "`pending`: waits for a decision. `approved`: about to run. `denied`, `expired`, `cancelled`, `done` and `failed` are final.",
   ),
   operation: Type.String({ description: "Name of the operation that was called.", examples: ["applyUpdates"] }),
   arguments: Type.Unsafe<Readonly<Record<string, unknown>>>({
@@ -54,66 +54,68 @@ export const Approval = Type.Object({
     additionalProperties: true,
     description: "`params`, `query` and `body` of the call, without secrets.",
   }),
-  scopes: Type.Array(Type.String(), { description: "What the call takes; whoever approves has all of them in full." }),
-  plan: Type.Object(callPlan, { description: "What it would do, as its dry run says." }),
+  scopes: Type.Array(Type.String(), {
+    description: "Scopes that the call needs; an approver must have all of them, not narrowed.",
+  }),
+  plan: Type.Object(callPlan, { description: "What the call would do, as its dry run says." }),
   plan_digest: Type.String({
-    description: "Changes with the plan. Sent with the approval, it is for this plan alone.",
+    description: "Digest of the plan. An approval that sends it is for this plan only.",
   }),
   changed: Type.Unsafe<{ readonly added: readonly string[]; readonly missing: readonly string[] } | null>({
     type: ["object", "null"],
     properties: {
-      added: { type: "array", items: { type: "string" }, description: "Steps that it has and the other had not." },
-      missing: { type: "array", items: { type: "string" }, description: "Steps that the other had." },
+      added: { type: "array", items: { type: "string" }, description: "Steps that only the new plan has." },
+      missing: { type: "array", items: { type: "string" }, description: "Steps that only the former plan had." },
     },
     required: ["added", "missing"],
-    description: "Steps by which the plan differs from the one before, where it had to be made anew; null otherwise.",
+    description: "How the plan differs from the former one, if it had to be made again; else null.",
   }),
-  proposer: Type.Object(party, { description: "Whose call it is, as whom it runs." }),
-  reason: NullableString("Why, in the words of the proposer."),
+  proposer: Type.Object(party, { description: "The key that made the call; the call runs with its rights." }),
+  reason: NullableString("Reason given by the proposer."),
   created_at: Timestamp("When it was proposed."),
-  expires_at: Timestamp("Until when it can be approved."),
-  approvers: Type.Integer({ minimum: 1, description: "How many others have to approve." }),
+  expires_at: Timestamp("When it expires without enough approvals."),
+  approvers: Type.Integer({ minimum: 1, description: "Number of other keys that must approve." }),
   approvals: Type.Array(
     Type.Object({
       ...party,
-      reason: NullableString("What they said about it."),
+      reason: NullableString("Reason given by the approver."),
       approved_at: Timestamp("When they approved."),
     }),
-    { description: "Who has approved the present plan." },
+    { description: "Keys that have approved the current plan." },
   ),
   decided_by: NullableParty(
-    "Who decided: the last of those who approved, or whoever denied or cancelled it; else null.",
+    "The key that decided: the last approver, or the one that denied or cancelled it; else null.",
   ),
-  decided_at: NullableTimestamp("When; null before."),
-  decision: NullableString("What whoever decided said about it."),
-  finished_at: NullableTimestamp("When it reached a final status; null before."),
-  operation_id: NullableString("The operation that goes on by itself, where there is one."),
+  decided_at: NullableTimestamp("When it was decided; null before that."),
+  decision: NullableString("Reason given with the decision."),
+  finished_at: NullableTimestamp("When it reached a final status; null before that."),
+  operation_id: NullableString("Id of the operation that the call started; null if there is none."),
   result: Type.Unknown({
-    description: "What the call answered; null before. A secret is only in the answer to whoever approved.",
+    description: "The answer of the call; null before that. A secret is shown only in the answer to the approver.",
   }),
   error: OperationError,
-  revision: Type.Integer({ description: "Grows with each change." }),
+  revision: Type.Integer({ description: "Revision; it increases with each change." }),
 });
 export type Approval = Static<typeof Approval>;
 
 export const ApprovalList = Type.Object({
   approvals: Type.Array(Approval, { description: "Newest first." }),
-  revision: Type.Integer({ description: "For `since`: the newest change of what this key may see." }),
+  revision: Type.Integer({ description: "Value for `since`: the newest change that this key may see." }),
   ...CountedListShape,
 });
 export type ApprovalList = Static<typeof ApprovalList>;
 
 export const ApprovalInput = Options({
-  reason: Reason("What you say about it; in the audit log."),
+  reason: Reason("Reason for the decision; it is recorded in the audit log."),
   plan_digest: Type.String({
     minLength: 1,
     maxLength: 64,
     examples: ["mjAcZmCwLLTx-xRib9lmj6T_IoSnNUfsVVqxu7xhef8"],
-    description: "`plan_digest` of the plan that was shown: no other plan is approved.",
+    description: "`plan_digest` of the plan that was shown; no other plan is approved.",
   }),
 });
 
-export const DecisionInput = Options({ reason: Reason("What you say about it; in the audit log.") });
+export const DecisionInput = Options({ reason: Reason("Reason for the decision; it is recorded in the audit log.") });
 
 /** The answer 202 to a mutation that waits for the approval of others. */
 export class Parked {
@@ -139,9 +141,9 @@ export const approvals = {
     method: "GET",
     path: "/approvals",
     tag: "Access",
-    summary: "Calls that wait for approval, and what became of others",
+    summary: "Calls that wait for approval, and past ones",
     description:
-      "Those that this key has proposed, or could approve. With `wait` the answer comes with the next change, or after that time; with `since` at once where something has changed since that `revision`, so that nothing is missed between two requests.",
+      "Approvals that this key has proposed or could approve. With `wait` the answer is sent at the next change, or after that time; with `since` at once if something has changed since that `revision`, so that no change is missed between two requests.",
     scope: "self",
     effect: "read",
     takesLong: true,
@@ -161,7 +163,7 @@ export const approvals = {
     tag: "Access",
     summary: "One approval",
     description:
-      "With `wait` the answer comes when it changes, or after that time: at once for one with a final status.",
+      "With `wait` the answer is sent when the approval changes, or after that time; at once if its status is final.",
     scope: "self",
     effect: "read",
     takesLong: true,
@@ -177,9 +179,9 @@ export const approvals = {
     method: "POST",
     path: "/approvals/{id}/approve",
     tag: "Access",
-    summary: "Approve a call; when enough have, it is carried out",
+    summary: "Approve a call; it runs when enough keys have approved",
     description:
-      "By another key than the proposer's, with all scopes of the call in full. It is planned again: where the plan has changed it waits for a decision again, and the answer is `CONFLICT` with `details.reason` `plan_changed` and the approval. Outside a window it is refused, unless `X-Window-Override` says why not to wait. It runs as the proposer, whose key has to be good still.",
+      "Needs a key other than the proposer's, with all scopes of the call, not narrowed. The call is planned again: if the plan has changed, it waits for a new decision, and the answer is `CONFLICT` with `details.reason` `plan_changed` and the approval. Outside a window it is refused, unless `X-Window-Override` gives a reason not to wait. The call runs with the rights of the proposer, whose key must still be valid.",
     scope: "self",
     effect: "danger",
     doesMore: "approved",
@@ -194,7 +196,7 @@ export const approvals = {
     path: "/approvals/{id}/deny",
     tag: "Access",
     summary: "Deny a call",
-    description: "By whoever could approve it. Denying it again answers the same.",
+    description: "Needs a key that could approve it. Denying it again gives the same answer.",
     scope: "self",
     effect: "write",
     params: ApprovalId,
@@ -207,8 +209,8 @@ export const approvals = {
     method: "POST",
     path: "/approvals/{id}/cancel",
     tag: "Access",
-    summary: "Take a proposal back",
-    description: "By the key that has proposed it. Cancelling it again answers the same.",
+    summary: "Withdraw a proposal",
+    description: "Needs the key that proposed it. Cancelling it again gives the same answer.",
     scope: "self",
     effect: "write",
     params: ApprovalId,

@@ -14,18 +14,18 @@ import {
 const ScopeList = Type.Array(Type.String({ minLength: 1, maxLength: 600 }), {
   maxItems: 100,
   description:
-    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), sets (`services:control`, which can be narrowed too) or roles (`viewer`, `operator`, `admin`). `propose:` before one has calls that need it wait until another key has approved them. `@` and a name or pattern of hosts limit each to these: `services:restart:nginx.service@web-*`, `operator@web-1`.",
+    "Scopes (`system:read`), scopes narrowed to a resource (`services:restart:nginx.service`, `logs:read:app-*`), sets (`services:control`, which can be narrowed too) or roles (`viewer`, `operator`, `admin`). With the prefix `propose:`, calls that need the scope wait until another key has approved them. The suffix `@` with a host name or pattern limits the scope to these hosts: `services:restart:nginx.service@web-*`, `operator@web-1`.",
 });
 
 export const Identity = Type.Object({
-  key_id: Type.String({ description: "Id of the key, also of its tokens." }),
+  key_id: Type.String({ description: "Id of the key; a token has the id of its key." }),
   name: Type.String({ description: "Name of the key." }),
   credential: Choice(
     credentialKinds,
-    "What was presented: the key itself, a token of it, its client certificate, a session of it, or a Unix socket.",
+    "Kind of credential: the key itself, one of its tokens, its client certificate, one of its sessions, or a Unix socket.",
   ),
-  scopes: Type.Array(Type.String(), { description: "What it may do, those of other hosts included." }),
-  expires_at: NullableTimestamp("When the credential expires; null when it does not."),
+  scopes: Type.Array(Type.String(), { description: "Scopes of the key, including those for other hosts." }),
+  expires_at: NullableTimestamp("When the credential expires; null if it does not."),
   host: Type.Optional(Type.String({ examples: ["web1.example.org"], description: "Name of this host." })),
 });
 export type Identity = Static<typeof Identity>;
@@ -33,25 +33,25 @@ export type Identity = Static<typeof Identity>;
 export const KeyEntry = Type.Object({
   id: Type.String(),
   name: Type.String(),
-  scopes: Type.Array(Type.String(), { description: "What it may do." }),
-  created_at: Timestamp("When the key was made."),
-  expires_at: NullableTimestamp("When the key expires; null when it does not."),
-  last_used_at: NullableTimestamp("Last use, exact to a minute; null when it was never used."),
-  revoked_at: NullableTimestamp("When the key was revoked; null when it is good."),
+  scopes: Type.Array(Type.String(), { description: "Scopes of the key." }),
+  created_at: Timestamp("When the key was created."),
+  expires_at: NullableTimestamp("When the key expires; null if it does not."),
+  last_used_at: NullableTimestamp("Last use, accurate to a minute; null if it was never used."),
+  revoked_at: NullableTimestamp("When the key was revoked; null if it is valid."),
   client_cert_sha256: NullableString(
-    "SHA-256 of the client certificate that stands for the key, in hexadecimal; null when there is none.",
+    "SHA-256 fingerprint, in hexadecimal, of the client certificate that can be used as the key; null if there is none.",
   ),
 });
 export type KeyEntry = Static<typeof KeyEntry>;
 
 export const KeyList = Type.Object({
-  keys: Type.Array(KeyEntry, { description: "Revoked ones too." }),
+  keys: Type.Array(KeyEntry, { description: "Also list revoked keys." }),
   ...ListShape,
 });
 
 export const KeyInput = Strict({
   name: Type.String({
-    description: "For people: it is in the list of keys and in the audit log.",
+    description: "Name for people, shown in the list of keys and in the audit log.",
     minLength: 1,
     maxLength: 100,
     pattern: "^[^\\u0000-\\u001f\\u007f]*$",
@@ -61,23 +61,23 @@ export const KeyInput = Strict({
     expires_at: Type.Unsafe<string | null>({
       type: ["string", "null"],
       format: "date-time",
-      description: "When the key stops working; left out, it does not.",
+      description: "When the key expires; without it, the key does not expire.",
     }),
     client_cert_sha256: Type.String({
       pattern: "^[0-9A-Fa-f]{2}(:?[0-9A-Fa-f]{2}){31}$",
       examples: ["9f:86:d0:81:88:4c:7d:65:9a:2f:ea:a0:c5:5a:d0:15:a3:bf:4f:1b:2b:0b:82:2c:d1:5d:6c:15:b0:f0:0a:08"],
       description:
-        "SHA-256 of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates it stands for the key.",
+        "SHA-256 fingerprint of a client certificate, as `openssl x509 -fingerprint -sha256` prints it, with or without colons. Over TLS with client certificates, the certificate can be used as the key.",
     }),
   }),
 });
 
 export const CreatedKey = Type.Object({
   id: Type.String(),
-  key: Type.String({ description: "The key. It is shown this once." }),
+  key: Type.String({ description: "The key. It is shown only this once." }),
   name: Type.String(),
-  scopes: Type.Array(Type.String(), { description: "What it may do." }),
-  expires_at: NullableTimestamp("When the key expires; null when it does not."),
+  scopes: Type.Array(Type.String(), { description: "Scopes of the key." }),
+  expires_at: NullableTimestamp("When the key expires; null if it does not."),
 });
 export type CreatedKey = Static<typeof CreatedKey>;
 
@@ -98,7 +98,7 @@ export const TokenInput = Options({
 /** RFC 6749 §5.1. */
 export const Token = Type.Object({
   access_token: Type.String({ description: "The token, for `Authorization: Bearer`." }),
-  token_type: Type.Literal("Bearer", { description: "How it is sent (RFC 6750)." }),
+  token_type: Type.Literal("Bearer", { description: "Token type (RFC 6750)." }),
   expires_in: Type.Integer({ description: "Seconds." }),
   scope: Type.String({ description: "Scopes, separated by spaces." }),
 });
@@ -109,17 +109,17 @@ export const judgementKinds = ["scope", "window", "approval", "limit", "policy"]
 
 export const Judgement = Type.Object({
   operation: Type.String({ description: "The operation that was asked about." }),
-  resource: NullableString("The resource that was asked about; null for all."),
+  resource: NullableString("The resource that was asked about; null for all resources."),
   allowed: Type.Boolean({
     description:
-      "Whether this credential may call it now, with what `because` asks for: a plan, the approval of another key.",
+      "Whether this credential may call the operation now, provided that it meets what `because` asks for: a plan, or the approval of another key.",
   }),
   because: Type.Array(
     Type.Object({
-      kind: Choice(judgementKinds, "What decides."),
-      message: Type.String({ description: "Why; where it is not allowed, what the refusal says." }),
+      kind: Choice(judgementKinds, "The rule that decides."),
+      message: Type.String({ description: "The reason; if the call is not allowed, the message of the refusal." }),
     }),
-    { description: "Each reason against it, or what allows it." },
+    { description: "Each reason against the call, or what allows it." },
   ),
 });
 export type Judgement = Static<typeof Judgement>;
@@ -131,7 +131,7 @@ export const auth = {
     method: "GET",
     path: "/auth/whoami",
     tag: "Access",
-    summary: "Who this credential is and what it may do",
+    summary: "The key of this credential and its scopes",
     scope: "self",
     effect: "read",
     fromMemory: true,
@@ -144,7 +144,7 @@ export const auth = {
     tag: "Access",
     summary: "Whether this credential may do something now, and why",
     description:
-      "Nothing is done. The sentences are those that the call itself would be refused with. What only the call can know is not judged: its body, what the host has, and the further scopes that depend on them, which are those of an operation that is cancelled, of a call that is approved, and of the one among several fixes of a check that fits what is found.",
+      "The operation is not called. The messages are those that the call itself would be refused with. What only the call can know is not evaluated: its body, the state of the host, and further scopes that depend on these, which are needed to cancel an operation, to approve a call, and for a check with several fixes, of which one is chosen by what it finds.",
     scope: "self",
     effect: "read",
     fromMemory: true,
@@ -160,7 +160,7 @@ export const auth = {
           Type.String({
             minLength: 1,
             maxLength: 255,
-            description: "What it is to be done to; all resources unless given.",
+            description: "The resource to ask about; all resources unless given.",
             examples: ["nginx.service"],
           }),
         ),
@@ -174,7 +174,7 @@ export const auth = {
     method: "GET",
     path: "/auth/keys",
     tag: "Access",
-    summary: "All keys, without their secrets",
+    summary: "All keys, without the secrets",
     scope: "keys:admin",
     effect: "read",
     fromMemory: true,
@@ -197,9 +197,9 @@ export const auth = {
     method: "POST",
     path: "/auth/keys",
     tag: "Access",
-    summary: "Make a key",
+    summary: "Create a key",
     description:
-      "A key cannot be given a scope that the caller does not have, nor outlive a caller that expires. Its text is shown once: a repetition under the same `Idempotency-Key` gets `CONFLICT` with the id of the key in `details.made`.",
+      "A key cannot have a scope that the caller does not have, nor outlive a caller that expires. The key is shown only once: a repeated call with the same `Idempotency-Key` gets `CONFLICT` with the id of the key in `details.made`.",
     scope: "keys:admin",
     effect: "write",
     query: DryRunQuery,
@@ -215,7 +215,7 @@ export const auth = {
     tag: "Access",
     summary: "Revoke a key, its tokens and its client certificate, at once",
     description:
-      "Only a key that the caller could have made: one whose scopes are among those of the caller. The last key that may make keys can be revoked, too; on the host, root makes another without a key.",
+      "Only a key that the caller could have created, that is, with scopes among those of the caller. The last key that may create keys can be revoked too; on the host, root can create another without a key.",
     scope: "keys:admin",
     effect: "danger",
     params: KeyId,
@@ -227,9 +227,9 @@ export const auth = {
     method: "POST",
     path: "/auth/tokens",
     tag: "Access",
-    summary: "Make a short-lived Bearer token from a key",
+    summary: "Create a short-lived Bearer token from a key",
     description:
-      "The token has the caller's scopes, or those of them that are named. It ends with its key, and one made from a token does not outlive that token. Its text is shown once: a repetition under the same `Idempotency-Key` gets `CONFLICT`.",
+      "The token has the scopes of the caller, or those of them that are named. It becomes invalid with its key, and a token created with a token does not outlive that token. The token is shown only once: a repeated call with the same `Idempotency-Key` gets `CONFLICT`.",
     scope: "self",
     effect: "write",
     query: DryRunQuery,

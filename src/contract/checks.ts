@@ -29,7 +29,7 @@ export const HealthCheckSummary = Type.Object({
   failed: Type.Integer({ description: "Checks with the status `fail`." }),
   skipped: Type.Integer({ description: "Checks with the status `skip`: they do not apply to this host." }),
   duration_ms: Type.Integer({
-    description: "Run time of the checks, added up: of the runs that these results are of, which may be earlier ones.",
+    description: "Total run time of the checks whose results are shown; these may be from earlier runs.",
   }),
 });
 export type HealthCheckSummary = Static<typeof HealthCheckSummary>;
@@ -39,41 +39,44 @@ export const HealthCheckResult = Type.Object({
   name: Type.String({ description: "Display name." }),
   status: Choice(
     checkStatuses,
-    "`pass`, `warn` and `fail` as its thresholds say; `skip` where it does not apply to this host.",
+    "`pass`, `warn` or `fail` by the thresholds of the check; `skip` if the check does not apply to this host.",
   ),
-  message: Type.String({ description: "Outcome for people." }),
+  message: Type.String({ description: "Outcome as a sentence." }),
   details: Type.Object(
     {},
     {
       additionalProperties: true,
       description:
-        "Figures of the check; for `disk_space`: `path` (string), `percent_used`, `total_gb`, `free_gb` (numbers).",
+        "Data of the check; for `disk_space`: `path` (string), `percent_used`, `total_gb`, `free_gb` (numbers).",
     },
   ),
   details_cut: Type.Optional(
     Type.Array(Type.String(), {
-      description: `In the list of all checks: members of \`details\` of which only the first ${mostDetailsListed} entries are shown. \`GET /health/checks/{check_id}\` has the others. Else absent.`,
+      description: `In the list of all checks: members of \`details\` that are cut after their first ${mostDetailsListed} entries; \`GET /health/checks/{check_id}\` shows all of them. Else absent.`,
     }),
   ),
   duration_ms: Type.Integer(),
-  category: Type.String({ description: "Subject, such as `storage` or `security`." }),
-  severity: Choice(severities, "How bad a failure is: one of severity `critical` makes the host `unhealthy`."),
+  category: Type.String({ description: "Category, such as `storage` or `security`." }),
+  severity: Choice(
+    severities,
+    "Severity of a failure; a failed check of severity `critical` makes the host `unhealthy`.",
+  ),
   checked_at: Timestamp("When the check ran."),
-  fixable: Type.Boolean({ description: "Whether there is a fix that can do something about what was found." }),
+  fixable: Type.Boolean({ description: "Whether there is a fix for what was found." }),
   fix_id: Type.Optional(
     Type.String({ description: "The fix for what was found; for a check that passes, the usual one." }),
   ),
   since: Timestamp("Since when the check has had this status."),
-  consecutive_failures: Type.Integer({ description: "Runs in a row that failed, up to the last one." }),
+  consecutive_failures: Type.Integer({ description: "Number of consecutive failed runs, including the last one." }),
   ...optional({
     state_type: Choice(
       ["soft", "hard"],
-      "`soft` while the status differs from the last that was seen in `max_attempts` runs in a row; people are told of hard states.",
+      "`soft` until the status has been the same in `max_attempts` consecutive runs; notifications are sent for hard states only.",
     ),
     attempt: Type.Integer({
-      description: "Runs in a row with the present soft state; `max_attempts` when it is hard.",
+      description: "Number of consecutive runs with the current soft state; `max_attempts` if the state is hard.",
     }),
-    max_attempts: Type.Integer({ description: "Runs in a row that make a status hard." }),
+    max_attempts: Type.Integer({ description: "Number of consecutive runs that make a status hard." }),
   }),
 });
 export type HealthCheckResult = Static<typeof HealthCheckResult>;
@@ -98,19 +101,19 @@ const TimeInStates = Type.Object(
     warn: Type.Integer(),
     fail: Type.Integer(),
     skip: Type.Integer(),
-    unknown: Type.Integer({ description: "The service did not run, or the check was not there." }),
+    unknown: Type.Integer({ description: "Time during which the service did not run, or the check did not exist." }),
   },
-  { description: "Milliseconds in each state. They add up to the window." },
+  { description: "Milliseconds in each state; their sum is the window." },
 );
 
 export const HealthCheckDay = Type.Object({
-  day: Type.String({ format: "date", description: "Day of UTC. The last one goes on." }),
-  runs: Type.Integer({ description: "Runs of that day." }),
-  changes: Type.Integer({ description: "Changes of the status." }),
+  day: Type.String({ format: "date", description: "Day in UTC; the last one has not ended." }),
+  runs: Type.Integer({ description: "Number of runs on that day." }),
+  changes: Type.Integer({ description: "Number of status changes." }),
   duration_ms: Type.Object({
-    min: NullableInteger("Null without runs."),
-    mean: NullableInteger("Null without runs."),
-    max: NullableInteger("Null without runs."),
+    min: NullableInteger("Null if there were no runs."),
+    mean: NullableInteger("Null if there were no runs."),
+    max: NullableInteger("Null if there were no runs."),
   }),
   time_ms: TimeInStates,
 });
@@ -118,7 +121,7 @@ export type HealthCheckDay = Static<typeof HealthCheckDay>;
 
 export const HealthCheckUptime = Type.Object({
   days: Type.Integer({ description: "1, 7 or 30." }),
-  since: Timestamp("Start of the window: the start of an hour, so many days ago."),
+  since: Timestamp("Start of the window: the start of an hour, that many days ago."),
   until: Timestamp("End of the window: now."),
   time_ms: TimeInStates,
   percent: Type.Object(
@@ -132,9 +135,11 @@ export const HealthCheckHistory = Type.Object({
   check_id: Type.String(),
   runs: Type.Array(HealthCheckRun, {
     description:
-      "The newest entries of the window, oldest first: every run of the last hour, before it the runs that changed the status or were the first after a time without the service. None with `resolution=daily`.",
+      "The newest entries of the window, oldest first: every run of the last hour; before that, runs that changed the status or were the first after the service had not run. Empty with `resolution=daily`.",
   }),
-  total: Type.Integer({ description: "Entries in the window before `limit`; with `resolution=daily` days." }),
+  total: Type.Integer({
+    description: "Number of entries in the window before `limit`; number of days with `resolution=daily`.",
+  }),
   days: Type.Optional(Type.Array(HealthCheckDay, { description: "With `resolution=daily`: oldest first." })),
   uptime: Type.Optional(
     Type.Array(HealthCheckUptime, { description: "With `resolution=daily`: over 1, 7 and 30 days up to now." }),
@@ -144,9 +149,9 @@ export type HealthCheckHistory = Static<typeof HealthCheckHistory>;
 
 export const CheckMetricPoint = Type.Object({
   at: Timestamp("Start of the minute or hour."),
-  value: Type.Number({ description: "Last value of the minute, mean of the hour." }),
-  min: Type.Optional(Type.Number({ description: "Of the hour." })),
-  max: Type.Optional(Type.Number({ description: "Of the hour." })),
+  value: Type.Number({ description: "Last value of the minute, or mean of the hour." }),
+  min: Type.Optional(Type.Number({ description: "Of the hour; absent for minutes." })),
+  max: Type.Optional(Type.Number({ description: "Of the hour; absent for minutes." })),
 });
 export type CheckMetricPoint = Static<typeof CheckMetricPoint>;
 
@@ -155,18 +160,22 @@ export const CheckMetrics = Type.Object({
   step_seconds: Type.Integer({ description: "60, or 3600 where the window starts more than two days ago." }),
   series: Type.Array(
     Type.Object({
-      name: Type.String({ description: "Of the member of `details`, or the label of a plugin's performance data." }),
-      unit: Type.String({ description: "As the plugin wrote it; empty where the name contains it." }),
-      points: Type.Array(CheckMetricPoint, { description: "Oldest first; none for times without a run." }),
+      name: Type.String({
+        description: "Name of the member of `details`, or label of the performance data of a plugin.",
+      }),
+      unit: Type.String({ description: "Unit as the plugin wrote it; empty if the name contains it." }),
+      points: Type.Array(CheckMetricPoint, {
+        description: "Oldest first; there is no point for a time without a run.",
+      }),
     }),
-    { description: "One for each figure of the check." },
+    { description: "One series for each number of the check." },
   ),
 });
 export type CheckMetrics = Static<typeof CheckMetrics>;
 
 export const FixStepReport = Type.Object({
-  action: Type.String({ description: "What it does, in the words of the dry run." }),
-  status: Choice(fixStepStatuses, "`skipped`: not done because a step before it failed."),
+  action: Type.String({ description: "What the step does, as the dry run says." }),
+  status: Choice(fixStepStatuses, "`skipped`: not done because an earlier step failed."),
   message: Type.String({ description: "The result." }),
   duration_ms: Type.Integer(),
 });
@@ -175,18 +184,21 @@ export type FixStepReport = Static<typeof FixStepReport>;
 export const FixResult = Type.Object({
   success: Type.Boolean({
     description:
-      "Every step did what it should, or there was nothing to do. Whether that was enough is in `message`, and in `check`.",
+      "Whether every step succeeded, or there was nothing to do. `message` and `check` say whether that solved the problem.",
   }),
-  fix_id: Type.String({ description: "The fix that was carried out." }),
-  message: Type.String({ description: "Outcome for people." }),
+  fix_id: Type.String({ description: "The fix that was run." }),
+  message: Type.String({ description: "Outcome as a sentence." }),
   steps: Type.Array(FixStepReport, { description: "What was done, in order." }),
   check: HealthCheckResult,
-  risk: Choice(risks, "`safe`: without loss. `moderate`: changes something replaceable. `risky`: had to be confirmed."),
+  risk: Choice(
+    risks,
+    "`safe`: nothing is lost. `moderate`: changes something that can be restored. `risky`: had to be confirmed.",
+  ),
 });
 export type FixResult = Static<typeof FixResult>;
 
 export const FixInput = Options({
-  confirm: Type.Boolean({ default: false, description: "Has to be true for a fix whose risk is `risky`." }),
+  confirm: Type.Boolean({ default: false, description: "Must be true for a fix with risk `risky`." }),
 });
 
 const CheckId = Type.Object({
@@ -204,7 +216,7 @@ export const checks = {
     path: "/health/checks",
     tag: "Health",
     summary: "All health checks",
-    description: "Runs those whose last result is older than their interval, and gives all results.",
+    description: "Runs the checks whose last result is older than their interval, and returns all results.",
     scope: "health:read",
     effect: "read",
     versioned: true,
@@ -216,7 +228,7 @@ export const checks = {
     path: "/health/checks/{check_id}",
     tag: "Health",
     summary: "Run one health check",
-    description: "Always runs it. Callers who ask at the same time share one run.",
+    description: "Always runs the check. Simultaneous calls share one run.",
     scope: "health:read",
     effect: "read",
     params: CheckId,
@@ -229,7 +241,7 @@ export const checks = {
     tag: "Health",
     summary: "Fix what a health check finds",
     description:
-      "Runs the check; where it warns or fails, carries out its fix and runs it again. The fix goes on when the client goes. A check that passes is left alone. One fix of a kind runs at a time. The key needs the scopes of what the fix does besides, also for a dry run.",
+      "Runs the check; if it warns or fails, runs its fix and then the check again. The fix continues if the client disconnects. Nothing is done for a check that passes. Only one run of each fix is active at a time. The key also needs the scopes of the actions of the fix, even for a dry run.",
     scope: "health:fix",
     resource: ({ check_id: id = "" }) => id,
     effect: "danger",
@@ -247,7 +259,7 @@ export const checks = {
     tag: "Health",
     summary: "History of a health check",
     description:
-      "Every run is kept for an hour, and for 30 days those that changed the status, at most 1000 of a check. `resolution=runs` gives the first alone, `transitions` the second alone, `daily` counts of days and the uptime.",
+      "Every run is kept for an hour; runs that changed the status are kept for 30 days, at most 1000 for each check. `resolution=runs` returns only the former, `transitions` only the latter, `daily` counts by day and the uptime.",
     scope: "health:read",
     effect: "read",
     params: CheckId,
@@ -257,7 +269,7 @@ export const checks = {
         description: "Start of the window, RFC 3339. 24 hours ago unless given; 30 days for `daily`.",
       }),
       limit: Type.Integer({ ...checkHistoryLimit, description: "Maximum entries." }),
-      resolution: Choice(historyResolutions, "Runs of the last hour and transitions before it unless given."),
+      resolution: Choice(historyResolutions, "Runs of the last hour and earlier transitions unless given."),
     }),
     response: HealthCheckHistory,
     errors: ["NOT_FOUND"],
@@ -266,9 +278,9 @@ export const checks = {
     method: "GET",
     path: "/health/metrics",
     tag: "Health",
-    summary: "Figures of a health check over time",
+    summary: "Numbers of a health check over time",
     description:
-      "The performance data of a plugin, else the numbers in the `details` of the check: the last value of each minute for two days, mean, minimum and maximum of each hour for 90 days. At most 16 series of a check and 200 in all.",
+      "The performance data of a plugin, else the numbers in the `details` of the check: the last value of each minute for two days; mean, minimum and maximum of each hour for 90 days. At most 16 series for each check and 200 in all.",
     scope: "health:read",
     effect: "read",
     query: Type.Object({
@@ -278,7 +290,9 @@ export const checks = {
         description: "Identifier of the check.",
         examples: ["disk_space"],
       }),
-      name: Type.Optional(Type.String({ maxLength: 64, description: "One series. All of the check unless given." })),
+      name: Type.Optional(
+        Type.String({ maxLength: 64, description: "Only this series; all series of the check unless given." }),
+      ),
       since: Type.Optional(
         Type.String({ format: "date-time", description: "Start of the window, RFC 3339. 24 hours ago unless given." }),
       ),

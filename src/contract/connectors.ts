@@ -25,43 +25,49 @@ export const Connector = Type.Object({
   model: Type.String({ description: "Identifier of the model at its provider." }),
   status: Choice(
     connectorStatuses,
-    "`disconnected`: it cannot be reached. `error`: it refused. `not_configured`: its key is missing.",
+    "`disconnected`: the provider cannot be reached. `error`: the provider refused. `not_configured`: the key is missing.",
   ),
-  last_checked_at: NullableTimestamp("When it was last used or probed; null before the first time."),
-  last_error: NullableString("Why its status is not `connected`, without secrets; null where it is."),
+  last_checked_at: NullableTimestamp("When it was last used or probed; null if it never was."),
+  last_error: NullableString("Why the status is not `connected`, with secrets redacted; null if it is."),
 });
 export type Connector = Static<typeof Connector>;
 
 export const ConnectorList = Type.Object({
-  default: NullableString("The connector that is used unless another is named; null where there is none."),
+  default: NullableString("The connector that is used unless another is named; null if there is none."),
   connectors: Type.Array(Connector),
 });
 export type ConnectorList = Static<typeof ConnectorList>;
 
 export const ConnectorTest = Type.Object({
-  success: Type.Boolean({ description: "Whether the provider answered as it should." }),
-  message: Type.String({ description: "What the provider answered, in the words of this service; never a secret." }),
-  latency_ms: Type.Integer({ description: "Time until the answer of the provider." }),
+  success: Type.Boolean({ description: "Whether the provider gave a valid answer." }),
+  message: Type.String({ description: "Outcome as a sentence of this service; never contains a secret." }),
+  latency_ms: Type.Integer({ description: "Time until the provider answered, in milliseconds." }),
 });
 export type ConnectorTest = Static<typeof ConnectorTest>;
 
 export const ChatMessage = Strict({
-  role: Choice(chatRoles, "Who says it."),
-  content: Type.String({ description: "What is said." }),
+  role: Choice(chatRoles, "Author of the message."),
+  content: Type.String({ description: "Text of the message." }),
 });
 export type ChatMessage = Static<typeof ChatMessage>;
 
 export const ChatInput = Strict({
   connector: Type.Optional(
-    Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+    Type.String({ maxLength: 128, description: "Connector name; the default connector unless given." }),
   ),
   messages: Type.Array(ChatMessage, {
     minItems: 1,
     description: "Oldest first. Several system messages are kept, in order.",
   }),
-  max_tokens: Type.Optional(Type.Integer({ minimum: 1, maximum: 200_000, description: "Most tokens of the answer." })),
+  max_tokens: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: 200_000, description: "Maximum tokens of the answer." }),
+  ),
   temperature: Type.Optional(
-    Type.Number({ minimum: 0, maximum: 2, description: "How freely words are chosen; with 0 the likeliest ones." }),
+    Type.Number({
+      minimum: 0,
+      maximum: 2,
+      description: "Sampling temperature; with 0 the most likely tokens are chosen.",
+    }),
   ),
   stream: Type.Optional(
     Type.Boolean({
@@ -77,22 +83,25 @@ export const TokenUsage = Type.Object({
   input_tokens: Type.Integer({ description: "Tokens of the messages." }),
   output_tokens: Type.Integer({ description: "Tokens of the answer." }),
   estimated: Type.Optional(
-    Type.Literal(true, { description: "The provider did not say: figures made from the length of the texts." }),
+    Type.Literal(true, {
+      description:
+        "True if the provider did not report usage, and the numbers are estimated from the length of the texts.",
+    }),
   ),
 });
 export type TokenUsage = Static<typeof TokenUsage>;
 
 export const ChatAnswer = Type.Object({
-  content: Type.String({ description: "What the model says." }),
+  content: Type.String({ description: "Answer of the model." }),
   model: Type.String({ description: "The model as the provider names it in its answer." }),
   usage: TokenUsage,
   connector: Type.String({ description: "The connector that was used." }),
   finish_reason: Choice(
     finishReasons,
-    "`stop`: the model came to its end. `length`: `max_tokens` was reached. `content_filter`: its provider held the rest back.",
+    "`stop`: the answer is complete. `length`: `max_tokens` was reached. `content_filter`: the provider withheld the rest.",
   ),
   warnings: Type.Array(Type.String(), {
-    description: "What of the request the model does not take, such as `temperature`.",
+    description: "Parameters of the request that the model does not accept, such as `temperature`.",
   }),
 });
 export type ChatAnswer = Static<typeof ChatAnswer>;
@@ -111,25 +120,26 @@ export const ChatErrorEvent = Type.Object({ event: Type.Literal("error"), data: 
 export const ChatEvent = Type.Union([ChatDeltaEvent, ChatDoneEvent, ChatErrorEvent]);
 
 export const Explanation = Type.Object({
-  explanation: Type.String({ description: "The model's words: a claim, not a fact. Nothing acts on them." }),
+  explanation: Type.String({ description: "Text of the model. It may be wrong, and nothing acts on it." }),
   model: Type.String({ description: "The model as the provider names it." }),
   connector: Type.String({ description: "The connector that was used." }),
   usage: TokenUsage,
   cited: Type.Array(Type.String(), { description: "Cursors of the journal entries that the explanation cites." }),
-  redactions: Type.Integer({ description: "Secrets that were taken out of what was sent." }),
+  redactions: Type.Integer({ description: "Number of secrets that were redacted before sending." }),
   omitted: Type.Array(Type.String(), {
-    description: "What was not sent, and why: the key lacks a scope, the size limit was reached, or it cannot be read.",
+    description:
+      "What was not sent, and why: the key lacks a scope, the size limit was reached, or it could not be read.",
   }),
   check: HealthCheckResult,
 });
 export type Explanation = Static<typeof Explanation>;
 
 export const ExplanationPreview = Type.Object({
-  preview: Type.Literal(true, { description: "Only a preview has it." }),
+  preview: Type.Literal(true, { description: "True in a preview." }),
   connector: Type.String({ description: "The connector that would be asked." }),
   messages: Type.Array(ChatMessage, { description: "What would be sent." }),
   bytes: Type.Integer({ description: "Length of the messages in UTF-8." }),
-  redactions: Type.Integer({ description: "Secrets that were taken out of it." }),
+  redactions: Type.Integer({ description: "Number of secrets that were redacted." }),
   omitted: Type.Array(Type.String(), { description: "What would not be sent, and why." }),
 });
 export type ExplanationPreview = Static<typeof ExplanationPreview>;
@@ -140,7 +150,7 @@ export const connectors = {
     path: "/connectors",
     tag: "Connectors",
     summary: "Language-model connectors",
-    description: "Asks no provider: each status is that of the last use or probe.",
+    description: "No provider is called: each status is that of the last use or probe.",
     scope: "connectors:read",
     effect: "read",
     response: ConnectorList,
@@ -151,7 +161,7 @@ export const connectors = {
     path: "/connectors/{name}",
     tag: "Connectors",
     summary: "One language-model connector",
-    description: "Asks no provider: its status is that of the last use or probe.",
+    description: "The provider is not called: the status is that of the last use or probe.",
     scope: "connectors:read",
     effect: "read",
     params: Type.Object({ name: ConnectorName }),
@@ -164,7 +174,7 @@ export const connectors = {
     tag: "Connectors",
     summary: "Test a connector",
     description:
-      "Asks the provider for the model, which costs no tokens where the provider has such a call; else for an answer of one token. A refusal is an answer, with `success: false`.",
+      "Asks the provider for the model, which costs no tokens; if the provider has no such call, asks for an answer of one token. A refusal of the provider is answered with 200 and `success: false`.",
     scope: "connectors:test",
     resource: ({ name = "" }) => name,
     effect: "write",
@@ -179,7 +189,7 @@ export const connectors = {
     tag: "Connectors",
     summary: "Chat with a language model",
     description:
-      "Sends the messages to the connector and answers with what the model says. A provider that is down or refuses is `UNAVAILABLE` with `details.provider_status`.",
+      "Sends the messages to the connector and returns the answer of the model. If the provider is down or refuses, the answer is `UNAVAILABLE` with `details.provider_status`.",
     scope: "connectors:chat",
     narrows: "answer",
     effect: "write",
@@ -193,11 +203,11 @@ export const connectors = {
 } as const satisfies Operations;
 
 export const ExplanationInput = Options({
-  connector: Type.String({ maxLength: 128, description: "Connector name; the default connector when left out." }),
+  connector: Type.String({ maxLength: 128, description: "Connector name; the default connector unless given." }),
   question: Type.String({
     minLength: 1,
     maxLength: 2000,
-    description: "What to ask beside what is wrong and what to do.",
+    description: "A question in addition to what is wrong and what to do.",
   }),
 });
 
@@ -207,9 +217,9 @@ export const explanations = {
     method: "POST",
     path: "/health/checks/{check_id}/explain",
     tag: "Health",
-    summary: "Have a language model explain a health check",
+    summary: "Explain a health check with a language model",
     description:
-      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, without secrets and within a limit of size. What the key may not read (`logs:read`, `system:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is data to the model, and nothing that it says is acted on.",
+      "Sends the result of the check, its recent history, matching journal entries and the state of its units to a connector, with secrets redacted and within a size limit. What the key may not read (`logs:read`, `system:read`) is not sent. `?preview=true` shows what would be sent, and sends nothing. Journal text is passed to the model as data, and nothing acts on the answer.",
     scope: "connectors:chat",
     alsoNeeds: ["health:read"],
     narrows: "answer",
@@ -226,7 +236,7 @@ export const explanations = {
     query: Strict({
       dry_run: DryRunQuery.properties.dry_run,
       preview: Type.Optional(
-        Type.Boolean({ default: false, description: "Answer with what would be sent, and send nothing." }),
+        Type.Boolean({ default: false, description: "Return what would be sent, and send nothing." }),
       ),
     }),
     body: ExplanationInput,

@@ -23,7 +23,7 @@ it("a deprecated member keeps its schema and says what to use", () => {
     minLength: 1,
     deprecated: true,
     "x-sunset": "2028-01-31",
-    description: "Its name. Deprecated since 2027-01-31: use `GET /new`. It goes on working until 2028-01-31 at least.",
+    description: "Its name. Deprecated since 2027-01-31: use `GET /new`. It works until 2028-01-31 at least.",
   });
   expect(Type.Object({ old, name: Type.String() }).required).toEqual(["name"]);
 });

@@ -14,7 +14,7 @@ export interface Deprecation {
 
 /** As the document and the command line say it. */
 export const deprecationText = ({ since, sunset, instead }: Deprecation): string =>
-  `Deprecated since ${since}: use ${instead}. It goes on working until ${sunset} at least.`;
+  `Deprecated since ${since}: use ${instead}. It works until ${sunset} at least.`;
 
 /** What documents say of it beside the text. */
 export const deprecationMarks = ({ since, sunset }: Deprecation) => ({

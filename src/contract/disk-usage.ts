@@ -7,11 +7,11 @@ export const diskUsageDepth = { minimum: 0, maximum: 16, default: 1 } as const;
 
 const UsageEntry = Type.Object({
   path: Type.String(),
-  type: Choice(["folder", "file"], "Everything that is no folder is a file here."),
-  bytes: Type.Integer({ description: "What it takes on the disk, as `du` counts; of a folder with all below it." }),
-  entries: Type.Integer({ description: "Files and folders below it; 0 for a file." }),
+  type: Choice(["folder", "file"], "`file` is anything that is not a directory."),
+  bytes: Type.Integer({ description: "Disk usage as `du` counts it; for a directory with everything below it." }),
+  entries: Type.Integer({ description: "Number of files and directories below it; 0 for a file." }),
   is_complete: Type.Boolean({
-    description: "False where the walk ended before all of it was read: `bytes` is the least.",
+    description: "False if the walk ended before all of it was read: `bytes` is then a lower bound.",
   }),
 });
 
@@ -21,16 +21,21 @@ const NamedPaths = Type.Object({
 });
 
 export const DiskUsage = Type.Object({
-  path: Type.String({ description: "Folder that was measured." }),
-  bytes: Type.Integer({ description: "What it takes with all that was read below it." }),
-  entries: Type.Integer({ description: "Files and folders that were read below it." }),
-  largest: Type.Array(UsageEntry, { description: "The largest down to `depth`, the largest first." }),
-  unreadable: Type.Object(NamedPaths.properties, {
-    description: "Folders that this service may not or cannot read, and those in whose place it has one of its own.",
+  path: Type.String({ description: "Directory that was measured." }),
+  bytes: Type.Integer({ description: "Disk usage of everything that was read below it." }),
+  entries: Type.Integer({ description: "Number of files and directories that were read below it." }),
+  largest: Type.Array(UsageEntry, {
+    description: "The largest files and directories down to `depth`, the largest first.",
   }),
-  other_file_systems: Type.Object(NamedPaths.properties, { description: "Folders where another begins; not counted." }),
+  unreadable: Type.Object(NamedPaths.properties, {
+    description:
+      "Directories that this service cannot read, and those that are hidden from it by a private one (such as /tmp).",
+  }),
+  other_file_systems: Type.Object(NamedPaths.properties, {
+    description: "Directories where another file system is mounted; not counted.",
+  }),
   truncated: Type.Union([Choice(["time", "entries"]), Type.Null()], {
-    description: "Why the walk ended early; null where it did not. Ask for a folder in `largest` to go on there.",
+    description: "Why the walk ended early; null if it did not. Ask for a directory in `largest` to continue there.",
   }),
   duration_ms: Type.Integer(),
   ...MayLack,
@@ -42,9 +47,9 @@ export const diskUsage = {
     method: "GET",
     path: "/system/disk-usage",
     tag: "System",
-    summary: "What takes room below a folder",
+    summary: "Disk usage below a directory",
     description:
-      "Reads at most a million entries in 20 s, on one file system, without following links; a file with several names counts once. What this service may not read is named, and `not_shown` names folders that give no answer; where that is the folder itself, the answer is `UNAVAILABLE`. It ends when the client goes away.",
+      "Reads at most a million entries in 20 s, on one file system, without following symbolic links; a file with several hard links counts once. What this service cannot read is named, and `not_shown` names directories that do not answer; if that is the directory itself, the answer is `UNAVAILABLE`. The walk ends when the client disconnects.",
     scope: "disk-usage:read",
     effect: "read",
     query: Type.Object({
@@ -52,11 +57,11 @@ export const diskUsage = {
         minLength: 1,
         maxLength: 4096,
         pattern: "^/[^\\u0000]*$",
-        description: "Absolute path of a folder.",
+        description: "Absolute path of a directory.",
         examples: ["/usr/share/doc"],
       }),
       ...Options({
-        depth: Type.Integer({ ...diskUsageDepth, description: "Levels below it that `largest` has." }),
+        depth: Type.Integer({ ...diskUsageDepth, description: "Levels below the directory that `largest` includes." }),
         limit: Type.Integer({ ...diskUsageLimit, description: "Maximum entries of `largest`." }),
       }).properties,
     }),

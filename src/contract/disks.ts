@@ -6,91 +6,97 @@ const NullableBoolean = (description: string) =>
   Type.Unsafe<boolean | null>({ type: ["boolean", "null"], description });
 
 const DeviceContent = Type.Object({
-  type: Type.String({ description: "Type of a file system, `swap`, or what it is part of, such as `LVM2_member`." }),
-  label: NullableString("Label, or the name of the array or pool; null for none."),
-  uuid: NullableString("Null for none."),
+  type: Type.String({ description: "Type of the file system, `swap`, or a member type such as `LVM2_member`." }),
+  label: NullableString("Label, or name of the array or pool; null if there is none."),
+  uuid: NullableString("Null if there is none."),
 });
 
 const DeviceArray = Type.Object({
-  level: Type.String({ description: "Such as `raid1`; empty for an array that does not run." }),
+  level: Type.String({ description: "RAID level, such as `raid1`; empty for an inactive array." }),
   is_active: Type.Boolean(),
-  devices: Type.Integer({ description: "Places of the array." }),
-  working_devices: Type.Integer({ description: "Fewer than `devices`: it is degraded." }),
+  devices: Type.Integer({ description: "Number of device slots of the array." }),
+  working_devices: Type.Integer({ description: "Number of working devices; fewer than `devices` means degraded." }),
   rebuild_percent: Type.Unsafe<number | null>({
     type: ["number", "null"],
-    description: "Of a recovery, resync or reshape in progress; else null.",
+    description: "Progress of a recovery, resync or reshape; null if none is running.",
   }),
 });
 
 export const DiskDevice = Type.Object({
   name: Type.String({
-    description: "Name that the kernel gives it; others name it by that in `parents` and `devices`.",
+    description: "Kernel name; `parents` and `devices` refer to it.",
   }),
   path: Type.String({ description: "Usual path, such as `/dev/sda1` or `/dev/mapper/vg-root`." }),
-  type: Type.String({ description: "`disk`, `part`, `lvm`, `crypt`, `raid1`, `loop`, `rom`, …, as lsblk has it." }),
+  type: Type.String({
+    description: "Type as lsblk shows it: `disk`, `part`, `lvm`, `crypt`, `raid1`, `loop`, `rom`, ….",
+  }),
   size_bytes: Type.Integer(),
   parents: Type.Array(Type.String(), {
     description:
-      "Devices that it is part of or made of, of which an array or a logical volume may have several; empty for a whole disk.",
+      "Devices that it is part of or consists of; an array or a logical volume may have several. Empty for a whole disk.",
   }),
-  is_read_only: Type.Boolean({ description: "Whether the kernel refuses to write to it." }),
-  is_removable: Type.Boolean({ description: "Whether the kernel takes it for one that can be taken out." }),
-  is_rotational: NullableBoolean("Whether the kernel takes it for a disk that turns; null where it is not known."),
-  model: NullableString("Null where it is not known."),
-  transport: NullableString("`sata`, `nvme`, `usb`, …; null where it is not known."),
+  is_read_only: Type.Boolean({ description: "Whether the device is read-only." }),
+  is_removable: Type.Boolean({ description: "Whether the kernel reports the device as removable." }),
+  is_rotational: NullableBoolean("Whether the kernel reports a rotating disk; null if that is unknown."),
+  model: NullableString("Null if it is unknown."),
+  transport: NullableString("`sata`, `nvme`, `usb`, …; null if it is unknown."),
   content: Type.Union([DeviceContent, Type.Null()], {
     description:
-      "What is on it by the records of udev; null for nothing, or where these are missing, as in most containers.",
+      "Content of the device according to udev; null if there is none, or if udev has no records, as in most containers.",
   }),
-  array: Type.Union([DeviceArray, Type.Null()], { description: "State of a software RAID array; else null." }),
+  array: Type.Union([DeviceArray, Type.Null()], {
+    description: "State of the array, if it is a software RAID; else null.",
+  }),
 });
 export type DiskDevice = Static<typeof DiskDevice>;
 
 const FileSystemUsage = Type.Object({
   size_bytes: Type.Integer(),
   used_bytes: Type.Integer(),
-  available_bytes: Type.Integer({ description: "Free for unprivileged users." }),
-  percent_used: Type.Number({ description: "Used of used and available together, as `df` counts." }),
-  inodes: Type.Integer({ description: "0 without a fixed number of inodes." }),
+  available_bytes: Type.Integer({ description: "Bytes that unprivileged users can use." }),
+  percent_used: Type.Number({ description: "Used as a share of used and available, as `df` counts it." }),
+  inodes: Type.Integer({ description: "Number of inodes; 0 if the file system has no fixed number." }),
   inodes_used: Type.Integer(),
 });
 
 const FileSystemMount = Type.Object({
   path: Type.String(),
-  root: NullableString("Directory or subvolume that is mounted there; null for the whole file system."),
-  options: Type.String({ description: "Of the mount and of the file system." }),
+  root: NullableString("Directory or subvolume of the file system that is mounted; null for the whole file system."),
+  options: Type.String({ description: "Options of the mount and of the file system." }),
   is_read_only: Type.Boolean(),
 });
 
 export const DiskFileSystem = Type.Object({
   type: Type.String(),
   source: Type.String({ description: "Device, data set, or server and its export." }),
-  label: NullableString("Null for none, or where it is not known."),
-  uuid: NullableString("Null for none, or where it is not known."),
+  label: NullableString("Null if there is none or it is unknown."),
+  uuid: NullableString("Null if there is none or it is unknown."),
   devices: Type.Array(Type.String(), {
-    description: "Names of the devices that it is on; empty where it is on none, or on none of this host.",
+    description: "Names of the devices that hold it; empty if there are none on this host.",
   }),
-  pool: NullableString("Pool of a ZFS data set; else null."),
-  is_remote: Type.Boolean({ description: "Whether a server or a program answers for it." }),
+  pool: NullableString("ZFS pool, for a ZFS data set; else null."),
+  is_remote: Type.Boolean({ description: "Whether it is served by another host or by a program." }),
   mounts: Type.Array(FileSystemMount),
-  usage: Type.Union([FileSystemUsage, Type.Null()], { description: "Null where `usage_unknown` says why." }),
-  usage_unknown: NullableString("Why there is no usage; else null."),
+  usage: Type.Union([FileSystemUsage, Type.Null()], {
+    description: "Null if it is unknown; `usage_unknown` then gives the reason.",
+  }),
+  usage_unknown: NullableString("Why the usage is unknown; else null."),
 });
 export type DiskFileSystem = Static<typeof DiskFileSystem>;
 
 export const DiskList = Type.Object({
-  devices: Type.Array(DiskDevice, { description: "Each once, parents before what is made of them." }),
-  file_systems: Type.Array(DiskFileSystem, { description: "Those that are mounted, by their first path." }),
+  devices: Type.Array(DiskDevice, { description: "Each device once, parents first." }),
+  file_systems: Type.Array(DiskFileSystem, { description: "Mounted file systems, ordered by their first path." }),
   swaps: Type.Array(
     Type.Object({
       path: Type.String({ description: "Device or file." }),
       type: Type.String({ description: "`partition` or `file`." }),
       size_bytes: Type.Integer(),
       used_bytes: Type.Integer(),
-      priority: Type.Integer({ description: "The highest is used first." }),
+      priority: Type.Integer({ description: "Priority; the swap with the highest is used first." }),
     }),
   ),
-  notes: Type.Array(Type.String(), { description: "What cannot be seen, and why." }),
+  notes: Type.Array(Type.String(), { description: "What is missing from the answer, and why." }),
 });
 export type DiskList = Static<typeof DiskList>;
 
@@ -101,7 +107,7 @@ export const disks = {
     tag: "System",
     summary: "Disks, file systems and mounts of the host",
     description:
-      "Devices from disks up to what is made of their partitions (LVM, RAID, encryption), the file systems on them, where these are mounted, and how full they are. Without the file systems of the kernel itself and of containers. A remote file system is listed but not asked how full it is: it would wait for a server that does not answer. A disk that hangs makes its own usage unknown after 5 s.",
+      "Disks, partitions and the devices built on them (LVM, RAID, encryption), the file systems on them, their mounts and their usage. File systems of the kernel itself and of containers are left out. A remote file system is listed without its usage, because the call would block if the server does not answer. The usage of a disk that hangs is unknown after 5 s.",
     scope: "system:read",
     effect: "read",
     response: DiskList,

@@ -3,11 +3,9 @@ import { type ErrorCode, errorStatus } from "./errors.ts";
 
 /** One thing that is wrong with a request. */
 const InputFault = Type.Object({
-  field: Type.String({ description: "The member at fault." }),
+  field: Type.String({ description: "The invalid parameter or member." }),
   issue: Type.String({ description: "What is wrong with it." }),
-  did_you_mean: Type.Optional(
-    Type.String({ description: "The name that an unknown one was most likely meant to be." }),
-  ),
+  did_you_mean: Type.Optional(Type.String({ description: "The known name that was most likely meant." })),
 });
 export type InputFault = Static<typeof InputFault>;
 
@@ -18,12 +16,11 @@ export const ErrorBody = Type.Object({
     details: Type.Optional(
       Type.Object(
         {
-          field: Type.Optional(Type.String({ description: "The member at fault." })),
+          field: Type.Optional(Type.String({ description: "The invalid parameter or member." })),
           issue: Type.Optional(Type.String({ description: "What is wrong with it." })),
           faults: Type.Optional(
             Type.Array(InputFault, {
-              description:
-                "Everything that is wrong with the request, at most 32; first what `field` and `issue` name.",
+              description: "All faults of the request, at most 32; the first is that of `field` and `issue`.",
             }),
           ),
         },

@@ -16,17 +16,17 @@ export const isErrorStatus = (status: number): boolean => status >= errorStatus.
 
 /** The meaning of each code, as in the contract. */
 export const errorMeaning: Readonly<Record<ErrorCode, string>> = {
-  VALIDATION_ERROR: "Invalid request; `details` carry `field` and `issue`, and `faults` has all that is wrong.",
+  VALIDATION_ERROR: "Invalid request; `details` has `field` and `issue`, and all faults in `faults`.",
   UNAUTHORIZED: "Invalid or missing API key.",
   FORBIDDEN:
-    "Insufficient permissions; `details` carry `required_scope` and `granted`, `field` for a foreign host or origin, or `hook` and `reason` where a plugin holds it back.",
+    "Insufficient permissions; `details` has `required_scope` and `granted`, or `field` for a host or origin that is not allowed, or `hook` and `reason` if a plugin refuses the call.",
   NOT_FOUND:
-    "Resource not found; `details` carry `field`, the parameter that names it, with its value, and `issue`. Of a path that there is not, `faults` may say which was meant, or which methods it takes.",
+    "Resource not found; `details` has `field`, the parameter that names it, with its value, and `issue`. For an unknown path, `faults` may suggest the right one, or the methods that it accepts.",
   CONFLICT:
-    "Another mutation of that kind is running; `details` carry `operation_id`. Or a repetition of a call whose answer held a secret; `details.made` says what it made. Or a plan that is no longer true; `details.reason` says how, and `plan` is the new one.",
+    "Another mutation of that kind is running; `details` has `operation_id`. Or a repeated call whose first answer contained a secret; `details.made` says what was created. Or a plan that is out of date; `details.reason` says why, and `plan` is the new one.",
   RATE_LIMITED: "Too many requests; `Retry-After` says when to try again.",
   INTERNAL_ERROR: "Server error.",
-  UNAVAILABLE: "Something on the host or at a provider is not there or does not answer; `details` carry `retryable`.",
+  UNAVAILABLE: "Something on the host or at a provider is missing or does not answer; `details` has `retryable`.",
 };
 
 export const isErrorCode = (value: string): value is ErrorCode => Object.hasOwn(errorStatus, value);

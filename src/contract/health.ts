@@ -16,38 +16,36 @@ export const HealthStatus = Type.Object({
   uptime_seconds: Type.Integer({ description: "Seconds since start." }),
   components: Type.Object(
     {
-      cli: Type.Boolean({ description: "The local endpoint that the command line uses answers." }),
-      ops: Type.Boolean({ description: "The system bus and the package manager answer." }),
+      cli: Type.Boolean({ description: "Whether the local endpoint that the command line uses answers." }),
+      ops: Type.Boolean({ description: "Whether the system bus and the package manager answer." }),
       llm: Type.Boolean({
-        description: "The default connector's last probe succeeded; false when none is configured.",
+        description: "Whether the last probe of the default connector succeeded; false if none is configured.",
       }),
       security: Type.Boolean({
         description:
-          "The key store is private and readable, the audit log can be written, TLS is on where the address asks for it.",
+          "Whether the key store is private and readable, the audit log can be written, and TLS is on if the address requires it.",
       }),
     },
     {
       additionalProperties: Type.Boolean(),
-      description: "Whether each component is healthy, those that settings add beside these four. Probed every 30 s.",
+      description: "Whether each component is healthy: these four and those that the settings add. Probed every 30 s.",
     },
   ),
   details: Type.Optional(
     Type.Object(
       { checks: Type.Literal("starting", { description: "Some checks have no result yet." }) },
-      { description: "While there is a check that has never run on this host, which `status` cannot count yet." },
+      { description: "Present while a check has never run on this host; `status` does not count such a check." },
     ),
   ),
 });
 export type HealthStatus = Static<typeof HealthStatus>;
 
 export const Liveness = Type.Object({
-  status: Type.Literal("ok", { description: "Always this, as long as the process answers." }),
+  status: Type.Literal("ok", { description: "Always `ok`, as long as the process answers." }),
 });
 export const Readiness = Type.Object({
-  status: Type.Literal("ok", { description: "Always this; while it is not ready the answer is 503." }),
-  checks: Type.Optional(
-    Type.Literal("starting", { description: "While there is a check that has never run on this host." }),
-  ),
+  status: Type.Literal("ok", { description: "Always `ok`; while the service is not ready, the answer is 503." }),
+  checks: Type.Optional(Type.Literal("starting", { description: "Present while a check has never run on this host." })),
 });
 
 export const health = {
@@ -57,7 +55,7 @@ export const health = {
     tag: "Health",
     summary: "Overall health status",
     description:
-      "Always answers 200; `status` and `components` say how the host and the service are. `unhealthy`: a check of severity `critical` fails, or `ops` or `security` is false where the host should have it. `degraded`: another check warns or fails, or another component that there should be is false. By the last results, those from before a restart included: nothing is run for it.",
+      "Always answers 200; `status` and `components` give the state of the host and the service. `unhealthy`: a check of severity `critical` fails, or a component `ops` or `security` that the host should have is false. `degraded`: any other check warns or fails, or any other expected component is false. Based on the last results, including those from before a restart: no check is run for it.",
     scope: "health:read",
     effect: "read",
     fromMemory: true,
@@ -81,7 +79,7 @@ export const health = {
     base: "root",
     tag: "Health",
     summary: "The service is ready for requests",
-    description: "503 while it starts or shuts down.",
+    description: "Answers 503 while the service starts or shuts down.",
     scope: "public",
     effect: "read",
     response: Readiness,
@@ -97,7 +95,7 @@ export const observability = {
     tag: "Observability",
     summary: "Prometheus metrics",
     description:
-      "Prometheus text format 0.0.4. Without a key for a peer on loopback that sends no forwarding header, unless `metrics.public` says otherwise. Costs no budget.",
+      "Prometheus text format 0.0.4. A peer on loopback that sends no forwarding header needs no key, unless `metrics.public` says otherwise. Does not count towards rate limits.",
     scope: "metrics:read",
     openToLoopback: true,
     effect: "read",

@@ -3,13 +3,13 @@ import { DryRunQuery, type Operations } from "./operation.ts";
 import { Options, optional, Timestamp } from "./schema.ts";
 
 export const HostTime = Type.Object({
-  time: Timestamp("What the clock of the host says."),
-  timezone: Type.String({ description: "Such as `Europe/Berlin`." }),
-  ntp: Type.Boolean({ description: "Whether a time service is switched on." }),
-  ntp_available: Type.Boolean({ description: "Whether one is installed that can be switched on." }),
-  ntp_synchronized: Type.Boolean({ description: "Whether it sets the clock now." }),
+  time: Timestamp("Current time of the host."),
+  timezone: Type.String({ description: "Time zone, such as `Europe/Berlin`." }),
+  ntp: Type.Boolean({ description: "Whether time synchronisation is enabled." }),
+  ntp_available: Type.Boolean({ description: "Whether a time service is installed that can be enabled." }),
+  ntp_synchronized: Type.Boolean({ description: "Whether the clock is synchronised." }),
   rtc_in_local_time: Type.Boolean({
-    description: "Whether the clock of the hardware has local time instead of UTC.",
+    description: "Whether the hardware clock is in local time instead of UTC.",
   }),
 });
 export type HostTime = Static<typeof HostTime>;
@@ -18,7 +18,7 @@ const outcome = {
   success: Type.Boolean(),
   message: Type.String(),
   changed: Type.Array(Type.String(), {
-    description: "Members that are not what they were; empty: there was nothing to do.",
+    description: "Members that were changed; empty if there was nothing to do.",
   }),
 };
 
@@ -26,9 +26,9 @@ export const HostTimeChange = Type.Object({ ...HostTime.properties, ...outcome }
 export type HostTimeChange = Static<typeof HostTimeChange>;
 
 export const Hostname = Type.Object({
-  hostname: Type.String({ description: "What the host is called now." }),
-  static_hostname: Type.String({ description: "What it is called from each boot on; empty where nothing is set." }),
-  pretty_hostname: Type.String({ description: "A name for people, with any characters; empty for none." }),
+  hostname: Type.String({ description: "Current host name." }),
+  static_hostname: Type.String({ description: "Host name that is set at boot; empty if none is configured." }),
+  pretty_hostname: Type.String({ description: "Name for people, with any characters; empty if there is none." }),
 });
 export type Hostname = Static<typeof Hostname>;
 
@@ -47,12 +47,12 @@ export const longestPrettyHostname = 200;
 export const HostTimeInput = Options(
   optional({
     timezone: Type.String({
-      description: "Such as `Europe/Berlin`.",
+      description: "Time zone, such as `Europe/Berlin`.",
       pattern: timezonePattern,
       maxLength: 100,
       examples: ["Europe/Berlin"],
     }),
-    ntp: Type.Boolean({ description: "Whether a time service sets the clock." }),
+    ntp: Type.Boolean({ description: "Whether to synchronise the clock." }),
   }),
 );
 
@@ -61,13 +61,13 @@ export const HostnameInput = Options(
     hostname: Type.String({
       pattern: hostnamePattern,
       maxLength: longestHostname,
-      description: "A name of RFC 1123 with or without a domain, but not `localhost`, nor one below it.",
+      description: "Host name as in RFC 1123, with or without a domain; not `localhost` or a name below it.",
       examples: ["web1"],
     }),
     pretty: Type.String({
       pattern: prettyPattern,
       maxLength: longestPrettyHostname,
-      description: "A name for people; empty takes it away.",
+      description: "Name for people; empty removes it.",
     }),
   }),
 );
@@ -88,9 +88,9 @@ export const hostSettings = {
     method: "POST",
     path: "/system/time",
     tag: "System",
-    summary: "Set the time zone, switch time synchronisation on or off",
+    summary: "Set the time zone, enable or disable time synchronisation",
     description:
-      "By systemd-timedated. The time zone is one that it lists. Values that are already set are reported as unchanged. Programs that run keep the time zone that they have read until they are restarted. The clock itself cannot be set.",
+      "Uses systemd-timedated. The time zone must be one that it lists. Values that are already set are reported as unchanged. Running programs keep the time zone that they have read until they are restarted. The clock itself cannot be set.",
     scope: "system:time",
     effect: "write",
     query: DryRunQuery,
@@ -113,9 +113,9 @@ export const hostSettings = {
     method: "POST",
     path: "/system/hostname",
     tag: "System",
-    summary: "Rename the host",
+    summary: "Set the host name",
     description:
-      "By systemd-hostnamed, now and for each boot. Values that are already set are reported as unchanged. `/etc/hosts`, DNS and certificates keep the former name.",
+      "Uses systemd-hostnamed, at once and for each boot. Values that are already set are reported as unchanged. `/etc/hosts`, DNS and certificates keep the former name.",
     scope: "system:hostname",
     effect: "write",
     query: DryRunQuery,

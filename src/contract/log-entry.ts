@@ -10,7 +10,7 @@ export const namespacePattern = "^(\\*|\\+?[A-Za-z0-9:_.@-]+)?$";
 /** A value of a field as it is in the journal: text where it is UTF-8 without control characters but line feeds and tabs, else bytes. */
 export const JournalValue = optional({
   text: Type.String(),
-  base64: Type.String({ description: "The bytes of what is not text, in base64 (RFC 4648, section 4)." }),
+  base64: Type.String({ description: "The bytes of a value that is not text, in base64 (RFC 4648, section 4)." }),
 });
 
 const JournalField = Type.Object({
@@ -20,7 +20,7 @@ const JournalField = Type.Object({
     next_offset: Type.Integer({
       minimum: 0,
       description:
-        "Of a value that is too long for one answer: where it goes on, in bytes. `entry=`, `fields=` with the name and `offset=` with this give the next part of each value of that name.",
+        "For a value that is too long for one answer: offset of the next part, in bytes. `entry=`, `fields=` with the name and `offset=` with this number return the next part of each value of that name.",
     }),
   }),
 });
@@ -30,30 +30,30 @@ export const LogEntry = Type.Object({
   timestamp: Timestamp("When the journal received the entry, to the microsecond."),
   unit: Type.String({
     description:
-      "systemd unit that the entry is about: what `UNIT` says where systemd itself (process 1) wrote it, `COREDUMP_UNIT` of systemd-coredump or `OBJECT_SYSTEMD_UNIT` where root wrote it, else the unit that wrote the entry. `kernel` for the kernel, empty where there is none. A filter for this unit finds the entry.",
+      "systemd unit that the entry is about: `UNIT` if systemd itself (process 1) wrote it, `COREDUMP_UNIT` of systemd-coredump, `OBJECT_SYSTEMD_UNIT` if root wrote it, else the unit that wrote the entry. `kernel` for the kernel; empty if there is none. A filter for this unit finds the entry.",
   }),
-  priority: Type.Integer({ minimum: 0, maximum: 7, description: "syslog severity; 6 (info) where none was given." }),
+  priority: Type.Integer({ minimum: 0, maximum: 7, description: "syslog severity; 6 (info) if the entry has none." }),
   message: Type.String({
     description:
-      "The message, of a very long one the first 8 MiB (`truncated`); bytes that are not UTF-8 become U+FFFD.",
+      "The message, or the first 8 MiB of a longer one (`truncated`); bytes that are not UTF-8 become U+FFFD.",
   }),
-  cursor: Type.String({ description: "Names the entry, here and in `journalctl --cursor`." }),
-  identifier: Type.String({ description: "SYSLOG_IDENTIFIER; empty where there is none." }),
-  pid: NullableInteger("Process that wrote the entry; null where it is not known."),
+  cursor: Type.String({ description: "Cursor of the entry, also for `journalctl --cursor`." }),
+  identifier: Type.String({ description: "SYSLOG_IDENTIFIER; empty if there is none." }),
+  pid: NullableInteger("Id of the process that wrote the entry; null if it is unknown."),
   hostname: Type.String({ description: "Host that wrote the entry." }),
-  boot_id: Type.String({ description: "The boot during which the entry was written, 32 hex digits." }),
+  boot_id: Type.String({ description: "Id of the boot during which the entry was written, 32 hexadecimal digits." }),
   ...optional({
     truncated: Type.Boolean({
-      description: "True where a text of the entry is longer than 8 MiB and ends there. Else absent.",
+      description: "True if a value of the entry is longer than 8 MiB and was cut there. Else absent.",
     }),
     next_offset: Type.Integer({
       minimum: 1,
       description:
-        "Where the message goes on, in bytes: `entry=` with the cursor and `offset=` with this give the next part.",
+        "Offset of the rest of the message, in bytes: `entry=` with the cursor and `offset=` with this number return the next part.",
     }),
     fields: Type.Array(JournalField, {
       description:
-        "With `fields`: those fields, in the order of the journal, one that is there more than once as often. Without what only the cursor says.",
+        "With `fields`: the requested fields in the order of the journal; a field with several values is repeated. Does not include what only the cursor contains.",
     }),
   }),
 });

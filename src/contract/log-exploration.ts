@@ -5,28 +5,28 @@ import { Choice, MayLack, NullableInteger, NullableString, optional, Timestamp }
 const Count = Type.Integer({ minimum: 0 });
 
 export const LogHistogram = Type.Object({
-  since: Timestamp("Where the window begins."),
-  until: Timestamp("Where it ends; both moments are in it."),
+  since: Timestamp("Start of the window."),
+  until: Timestamp("End of the window; start and end are included."),
   bucket_seconds: Type.Integer({
     minimum: 1,
-    description: "How long a bucket is. Buckets begin at multiples of it since 1970, in UTC.",
+    description: "Length of a bucket in seconds. Buckets start at multiples of it since 1970, in UTC.",
   }),
   buckets: Type.Array(
     Type.Object({
-      at: Timestamp("Where it begins."),
-      total: Type.Integer({ minimum: 0, description: "Its entries in the window." }),
+      at: Timestamp("Start of the bucket."),
+      total: Type.Integer({ minimum: 0, description: "Number of its entries in the window." }),
       priorities: Type.Record(Type.String({ pattern: "^[0-7]$" }), Count, {
         description:
-          "How many entries have each severity, without those that none has; with several the most severe one. Entries without a severity are in `total` only.",
+          "Number of entries by severity, without severities that do not occur. An entry with several severities counts as the most severe. Entries without a severity are in `total` only.",
         examples: [{ "3": 2, "6": 140 }],
       }),
     }),
     {
       description:
-        "All of the window in their order, also those without entries; the first and the last may reach beyond it.",
+        "All buckets of the window in order, including empty ones; the first and the last may extend beyond it.",
     },
   ),
-  total: Type.Integer({ minimum: 0, description: "Entries in all buckets." }),
+  total: Type.Integer({ minimum: 0, description: "Number of entries in all buckets." }),
   ...MayLack,
 });
 export type LogHistogram = Static<typeof LogHistogram>;
@@ -40,17 +40,17 @@ const ofEachFacet = <T extends TSchema>(schemaOf: (name: LogFacet) => T) =>
   optional(Object.fromEntries(logFacets.map((name) => [name, schemaOf(name)])) as Record<LogFacet, T>);
 
 const facetMeanings: Readonly<Record<LogFacet, string>> = {
-  unit: "Units that wrote entries or that these are about, without slices.",
+  unit: "Units that wrote the entries, or that the entries are about; without slices.",
   priority: "Severities, as numbers.",
   identifier: "SYSLOG_IDENTIFIER.",
   hostname: "Hosts that wrote entries.",
-  boot: "Ids of boots.",
+  boot: "Boot ids.",
   transport: "How entries reached the journal: `syslog`, `stdout`, `journal`, `kernel`, `audit`, `driver`.",
 };
 
 const FacetValue = Type.Object({
-  value: Type.String({ description: "As the journal has it; bytes that are not UTF-8 become U+FFFD." }),
-  count: Type.Integer({ minimum: 0, description: "Entries that have it." }),
+  value: Type.String({ description: "The value as stored in the journal; bytes that are not UTF-8 become U+FFFD." }),
+  count: Type.Integer({ minimum: 0, description: "Number of entries that have it." }),
 });
 
 export const LogFacets = Type.Object({
@@ -58,17 +58,17 @@ export const LogFacets = Type.Object({
     ofEachFacet((name) => Type.Array(FacetValue, { description: facetMeanings[name] })),
     {
       description:
-        "For each field that is asked for: its most frequent values, and how many entries have each. An entry with several values counts for each of them: of `unit`, `identifier` and `boot` the count is the `total` of the same query with that value as its filter.",
+        "For each requested field: its most frequent values, and the number of entries with each. An entry with several values counts for each of them. For `unit`, `identifier` and `boot` the count equals the `total` of the same query with that value as filter.",
     },
   ),
   distinct: Type.Object(
-    ofEachFacet(() => NullableInteger("How many values there are; null where more than 100 000.")),
+    ofEachFacet(() => NullableInteger("Number of distinct values; null if more than 100 000.")),
     {
       description:
-        "How many values each field has. Where they are too many to be told apart, only the first 100 000 of the newest files are counted, each exactly. Values longer than 1024 bytes are left out.",
+        "Number of distinct values of each field. If there are more than 100 000, only the first 100 000 in the newest files are counted, each exactly. Values longer than 1024 bytes are left out.",
     },
   ),
-  total: Type.Integer({ minimum: 0, description: "Entries that match." }),
+  total: Type.Integer({ minimum: 0, description: "Number of matching entries." }),
   ...MayLack,
 });
 export type LogFacets = Static<typeof LogFacets>;
@@ -80,47 +80,52 @@ export type LogTemplateStatus = (typeof logTemplateStatuses)[number];
 const LogTemplate = Type.Object({
   id: Type.String({
     pattern: "^[0-9a-f]{16}$",
-    description: "Stays the same while the template does.",
+    description: "Id; it stays the same as long as the template does.",
     examples: ["9ce8c1cd1fdc361b"],
   }),
   unit: Type.String({
     description:
-      "Unit that the entries are about, as in an entry, with `*` for what differs from start to start: `session-*.scope`. A filter for `unit`.",
+      "Unit that the entries are about, as in an entry, with `*` for the part that differs with each start: `session-*.scope`. Can be used as a filter for `unit`.",
   }),
   identifier: Type.String({ description: "SYSLOG_IDENTIFIER, with `*` for numbers in it." }),
   origin: Type.String({
     description:
-      "What the entries have in common: their MESSAGE_ID, else CODE_FILE:CODE_LINE. Empty where it is the words of their messages.",
+      "What the entries have in common: their MESSAGE_ID, else CODE_FILE:CODE_LINE. Empty if it is the words of their messages.",
   }),
-  text: Type.String({ description: "The message, `<*>` for what differs from entry to entry." }),
-  priority: NullableInteger("The severity of its most severe entry, 0 to 7; null where its entries state no severity."),
-  count: Type.Integer({ minimum: 0, description: "Its entries in the window; with `compare` from that moment on." }),
-  first: Timestamp("Of its first entry in the window."),
-  last: Timestamp("Of its last entry in the window."),
-  cursor: NullableString("Of its last entry; null where that cannot be read any more."),
+  text: Type.String({ description: "The message, with `<*>` for parts that differ between entries." }),
+  priority: NullableInteger("Severity of the most severe entry, 0 to 7; null if its entries have none."),
+  count: Type.Integer({
+    minimum: 0,
+    description: "Number of its entries in the window; with `compare`, since that time.",
+  }),
+  first: Timestamp("Timestamp of its first entry in the window."),
+  last: Timestamp("Timestamp of its last entry in the window."),
+  cursor: NullableString("Message of its last entry; null if it can no longer be read."),
   ...optional({
-    before: Type.Integer({ minimum: 0, description: "With `compare`: its entries in the window before that moment." }),
+    before: Type.Integer({
+      minimum: 0,
+      description: "With `compare`: number of its entries in the window before that time.",
+    }),
     status: Choice(
       logTemplateStatuses,
-      "With `compare`: `new` since that moment, `gone` since then, `shifted` where it became at least four times as frequent, or a fourth, and has ten entries or more; else `same`.",
+      "With `compare`: `new` if it appears only since that time, `gone` if only before it, `shifted` if its frequency rose or fell by a factor of at least four and it has ten entries or more; else `same`.",
     ),
   }),
 });
 
 export const LogTemplates = Type.Object({
   templates: Type.Array(LogTemplate, {
-    description:
-      "The most frequent ones first; with `compare` the new ones, those gone, those that shifted, the others.",
+    description: "The most frequent first; with `compare` in the order new, gone, shifted, same.",
   }),
-  distinct: Type.Integer({ minimum: 0, description: "How many templates there are." }),
+  distinct: Type.Integer({ minimum: 0, description: "Number of templates." }),
   other: Type.Integer({
     minimum: 0,
     description:
-      "Entries that are of no template: of programs that write too many different messages, or that cannot be read.",
+      "Number of entries without a template: from programs that write too many different messages, or unreadable ones.",
   }),
-  total: Type.Integer({ minimum: 0, description: "Entries that match." }),
+  total: Type.Integer({ minimum: 0, description: "Number of matching entries." }),
   ...optional({
-    compared_at: Timestamp("With `compare`: the moment between the two windows."),
+    compared_at: Timestamp("With `compare`: the time that separates the two windows."),
   }),
   ...MayLack,
 });
@@ -128,6 +133,6 @@ export type LogTemplates = Static<typeof LogTemplates>;
 
 export const LogContext = Type.Object({
   entries: Type.Array(LogEntry, { description: "Oldest first." }),
-  index: Type.Integer({ minimum: 0, description: "Where the entry of the cursor is among them, from 0." }),
+  index: Type.Integer({ minimum: 0, description: "Index of the entry with the cursor, from 0." }),
 });
 export type LogContext = Static<typeof LogContext>;

@@ -33,9 +33,9 @@ import {
 
 export const LogList = Type.Object({
   logs: Type.Array(LogEntry),
-  total: Type.Integer({ description: "All entries that match in the window, before `limit`." }),
+  total: Type.Integer({ description: "Number of matching entries in the window, before `limit`." }),
   next_cursor: NullableString(
-    "Pass it as `cursor` to go on in the same order: later entries with `asc`, earlier ones with `desc`. Null when there is nothing to go on from.",
+    "Pass it as `cursor` to continue in the same order: later entries with `asc`, earlier ones with `desc`. Null if there is no entry to continue from.",
   ),
   ...MayLack,
 });
@@ -44,10 +44,12 @@ export type LogList = Static<typeof LogList>;
 export const LogBootList = Type.Object({
   boots: Type.Array(
     Type.Object({
-      index: Type.Integer({ description: "What `boot` takes for it: 0 the last, -1 the one before it." }),
-      boot_id: Type.String({ description: "32 hex digits." }),
-      first: Timestamp("Of its first entry."),
-      last: Timestamp("Of its last entry."),
+      index: Type.Integer({
+        description: "Value of the parameter `boot` for it: 0 is the last boot, -1 the previous one.",
+      }),
+      boot_id: Type.String({ description: "Boot id, 32 hexadecimal digits." }),
+      first: Timestamp("Timestamp of its first entry."),
+      last: Timestamp("Timestamp of its last entry."),
     }),
     { description: "Oldest first." },
   ),
@@ -66,10 +68,10 @@ export type LogFieldNames = Static<typeof LogFieldNames>;
 export const LogFieldValues = Type.Object({
   values: Type.Array(Type.Object(JournalValue), {
     description:
-      "Each once; in an order that stays the same from page to page where there is a `limit` or `cursor`, else in no order.",
+      "Distinct values. The order is the same on all pages if `limit` or `cursor` is given; else it is not defined.",
   }),
   truncated: Type.Boolean({
-    description: "Whether there are more: an answer has at most 100 000 values, and 16 MiB of them.",
+    description: "Whether there are more: an answer has at most 100 000 values and 16 MiB.",
   }),
   ...ListShape,
   ...MayLack,
@@ -77,9 +79,9 @@ export const LogFieldValues = Type.Object({
 export type LogFieldValues = Static<typeof LogFieldValues>;
 
 export const LogUsage = Type.Object({
-  disk_bytes: Type.Integer({ minimum: 0, description: "Of the files on the disk." }),
-  memory_bytes: Type.Integer({ minimum: 0, description: "Of the files in memory, below `/run`." }),
-  files: Type.Integer({ description: "Files of the journal.", minimum: 0 }),
+  disk_bytes: Type.Integer({ minimum: 0, description: "Size of the files on disk." }),
+  memory_bytes: Type.Integer({ minimum: 0, description: "Size of the files in memory, below `/run`." }),
+  files: Type.Integer({ description: "Number of journal files.", minimum: 0 }),
   ...MayLack,
 });
 export type LogUsage = Static<typeof LogUsage>;
@@ -102,7 +104,7 @@ const window = {
   }),
   units: Repeatable(Type.String({ minLength: 1, maxLength: 255 }), {
     maxItems: maxLogUnits,
-    description: "The same for several units, as `units=nginx&units=sshd`: the entries of any of them, and of `unit`.",
+    description: "Several units, as in `units=nginx&units=sshd`: entries of any of them, or of `unit`.",
   }),
   since: Type.String({
     format: "date-time",
@@ -120,7 +122,7 @@ const text = {
     minLength: 1,
     maxLength: 1024,
     description:
-      "Regular expression over the message, in the syntax of PCRE2 as for `journalctl -g`, without look-around and back references: it finds the same, or is refused with the reason. Case matters only where the expression has one of the letters A to Z.",
+      "Regular expression for the message, in PCRE2 syntax as for `journalctl -g`, without look-around and back references. It matches the same entries, or is refused with the reason. Case-insensitive unless the expression contains a letter A to Z.",
   }),
 };
 /** Of which journals the entries are. */
@@ -129,7 +131,7 @@ const namespaces = {
     maxLength: 222,
     pattern: namespacePattern,
     description:
-      "Namespaces of the journal (`LogNamespace=` of units), as `journalctl --namespace` takes them: a name; `+` and a name for that one and the default one; `*` for all; empty for the default one. Left out: all where the entries are those of certain units, so that a unit's own is among them; else the default one.",
+      "Namespaces of the journal (`LogNamespace=` of units), as `journalctl --namespace` takes them: a name; `+` and a name for that one and the default one; `*` for all; empty for the default one. Unless given: all if the entries are limited to units, so that the namespace of each unit is included; else the default one.",
     examples: ["tenant", "*"],
   }),
 };
@@ -138,19 +140,19 @@ const origin = {
   boot: Type.String({
     maxLength: 40,
     description:
-      "A boot id, or an offset as `journalctl -b` takes it: `0` the last boot, `-1` the one before it, `1` the first.",
+      "A boot id, or an offset as `journalctl -b` takes it: `0` is the last boot, `-1` the previous one, `1` the first.",
   }),
   identifier: Type.String({ minLength: 1, maxLength: 1024, description: "SYSLOG_IDENTIFIER." }),
 };
 const countsDescription =
-  "Exact counts, from the indexes of the journal's files. A key that is narrowed to units counts only theirs. All filters must match.";
+  "Exact counts, from the indexes of the journal files. For a key that is narrowed to units, only their entries count. An entry must match all filters.";
 const fieldsOfEntries = {
   fields: Type.String({
     minLength: 1,
     maxLength: 4096,
     pattern: "^(\\*|[A-Z0-9_]{1,64}(,[A-Z0-9_]{1,64})*)$",
     description:
-      "Adds `fields` to each entry: those with these names, separated by commas, or all with `*`, as bytes where they are not text.",
+      "Adds `fields` to each entry: the fields with these names, separated by commas, or all with `*`; values that are not text are sent as bytes.",
     examples: ["CODE_FILE,CODE_LINE"],
   }),
 };
@@ -158,11 +160,11 @@ const countFilters = {
   ...window,
   since: Type.String({
     format: "date-time",
-    description: "Start of the window, RFC 3339. One hour ago; with `boot` its first entry.",
+    description: "Start of the window, RFC 3339. One hour ago unless given; with `boot`, its first entry.",
   }),
   until: Type.String({
     format: "date-time",
-    description: "End of the window, RFC 3339. Now; in a histogram with `boot` its last entry.",
+    description: "End of the window, RFC 3339. Now unless given; in a histogram with `boot`, its last entry.",
   }),
   ...text,
   ...origin,
@@ -175,7 +177,7 @@ export const logs = {
     tag: "System",
     summary: "Entries of the journal",
     description:
-      "The newest `limit` entries of the window, oldest first. A key that is narrowed to units sees only theirs. All filters must match.",
+      "The newest `limit` entries of the window, oldest first. A key that is narrowed to units sees only their entries. An entry must match all filters.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -183,11 +185,11 @@ export const logs = {
       ...window,
       limit: Type.Integer({
         ...logQueryLimit,
-        description: "Maximum entries. An answer over 64 MiB has fewer; `next_cursor` goes on.",
+        description: "Maximum entries. An answer is limited to 64 MiB and may have fewer; continue with `next_cursor`.",
       }),
       cursor: Type.String({
         maxLength: 512,
-        description: "Go on from this entry: `next_cursor` of an earlier answer, or the `cursor` of an entry.",
+        description: "Continue from this entry: `next_cursor` of an earlier answer, or the `cursor` of an entry.",
       }),
       order: Choice(
         orders,
@@ -196,7 +198,7 @@ export const logs = {
       ),
       from: Choice(
         ["newest", "oldest"],
-        "With `asc` and without a cursor: whether the page has the newest entries of the window, or begins with the oldest.",
+        "With `asc` and without a cursor: whether the page has the newest entries of the window, or starts with the oldest.",
         "newest",
       ),
       ...fieldsOfEntries,
@@ -204,13 +206,13 @@ export const logs = {
       entry: Type.String({
         maxLength: 512,
         description:
-          "Only the entry with this cursor, whenever it was written; `cursor`, `order` and `limit` do not count.",
+          "Only the entry with this cursor, whenever it was written; `cursor`, `order` and `limit` are ignored.",
       }),
       offset: Type.Integer({
         minimum: 0,
         maximum: 2 ** 32,
         description:
-          "With `entry`: begin its message, and each value of `fields`, after so many bytes, as `next_offset` said.",
+          "With `entry`: start its message, and each value of `fields`, at this offset in bytes, from `next_offset`.",
       }),
       ...origin,
     }),
@@ -221,7 +223,7 @@ export const logs = {
     method: "GET",
     path: "/system/logs/histogram",
     tag: "System",
-    summary: "How many entries the journal has over time",
+    summary: "Number of journal entries over time",
     description: countsDescription,
     scope: "logs:read",
     narrows: "answer",
@@ -230,7 +232,7 @@ export const logs = {
       ...countFilters,
       buckets: Type.Integer({
         ...logBuckets,
-        description: "At most so many buckets: they are as short as that allows, of a round length.",
+        description: "Maximum buckets; their length is the shortest round length that this allows.",
       }),
     }),
     response: LogHistogram,
@@ -240,7 +242,7 @@ export const logs = {
     method: "GET",
     path: "/system/logs/facets",
     tag: "System",
-    summary: "What the entries of the journal have, and how often",
+    summary: "Values of journal fields and their frequency",
     description: countsDescription,
     scope: "logs:read",
     narrows: "answer",
@@ -251,7 +253,7 @@ export const logs = {
         minLength: 1,
         maxLength: 256,
         pattern: "^[a-z]+(,[a-z]+)*$",
-        description: `What to count by, separated by commas: ${logFacets.join(", ")}. All of them when left out.`,
+        description: `Fields to count, separated by commas: ${logFacets.join(", ")}. All of them unless given.`,
         examples: ["unit,priority"],
       }),
       limit: Type.Integer({ ...logFacetLimit, description: "Maximum values of each field." }),
@@ -263,9 +265,9 @@ export const logs = {
     method: "GET",
     path: "/system/logs/templates",
     tag: "System",
-    summary: "What programs write to the journal again and again",
+    summary: "Recurring messages in the journal",
     description:
-      "Groups entries by what their messages have in common: their MESSAGE_ID, else their place in the source, else their words without numbers, addresses, names of files and whatever else differs. Every entry is counted once. A key that is narrowed to units counts only theirs.",
+      "Groups entries by what their messages have in common: their MESSAGE_ID, else their place in the source code, else their words without numbers, addresses, file names and other varying parts. Every entry is counted once. For a key that is narrowed to units, only their entries count.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -275,10 +277,10 @@ export const logs = {
         minLength: 1,
         maxLength: 128,
         description:
-          "Says what is new, gone or more frequent since a moment: `boot` (the start of the last boot), or a time as RFC 3339. `since` is the first entry of the journal then unless given.",
+          "Compares the time before and after this one: `boot` (the start of the last boot), or an RFC 3339 time. `since` is then the first entry of the journal unless given.",
         examples: ["boot", "2026-01-31T12:00:00Z"],
       }),
-      status: Choice(logTemplateStatuses, "With `compare`: those alone that have changed so."),
+      status: Choice(logTemplateStatuses, "With `compare`: only templates with this change."),
       limit: Type.Integer({ ...logTemplateLimit, description: "Maximum templates." }),
     }),
     response: LogTemplates,
@@ -288,9 +290,9 @@ export const logs = {
     method: "GET",
     path: "/system/logs/context",
     tag: "System",
-    summary: "What stands around an entry of the journal",
+    summary: "Context of a journal entry",
     description:
-      "The entry and those right before and after it, whoever wrote them, of all namespaces unless told otherwise. A key that is narrowed to units sees only theirs.",
+      "The entry and those right before and after it, from all units, and from all namespaces unless `namespace` is given. A key that is narrowed to units sees only their entries.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -310,9 +312,9 @@ export const logs = {
     method: "GET",
     path: "/system/logs/export",
     tag: "System",
-    summary: "All entries of a window of the journal",
+    summary: "Export all journal entries of a window",
     description:
-      "All entries that match, oldest first, however many they are: those that the journal has when the export begins. The connection is cut where it cannot go on, as the end of an answer says that it is complete. To go on after what has arrived, ask again with the `cursor` of its last entry: `__CURSOR` in `journal` and `json`; in `text` the last line has it, where the answer is complete. Where there is no journal of what is asked for, the answer is `UNAVAILABLE`, and `details.reason` says why. A key that is narrowed to units gets only theirs. All filters must match. A key has at most 2 exports at a time.",
+      "All matching entries, oldest first, without a limit: those that the journal has when the export starts. If the export fails, the connection is cut, because a regular end means that the answer is complete. To continue, send the request again with the `cursor` of the last entry that arrived: `__CURSOR` in `journal` and `json`; in `text` it is in the last line of a complete answer. If there is no such journal, the answer is `UNAVAILABLE`, and `details.reason` says why. A key that is narrowed to units gets only their entries. An entry must match all filters. A key can have at most 2 exports at a time.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -323,30 +325,30 @@ export const logs = {
       ...origin,
       format: Choice(
         logExportFormats,
-        "`journal`: the Journal Export Format of systemd, for `systemd-journal-remote`. `json`: its Journal JSON Format, an entry on each line. `text`: as `journalctl -o short-iso --show-cursor`, in local time of the host.",
+        "`journal`: the Journal Export Format of systemd, for `systemd-journal-remote`. `json`: its Journal JSON Format, one entry on each line. `text`: as `journalctl -o short-iso --show-cursor`, in local time of the host.",
         "journal",
       ),
       all: Type.Boolean({
         default: false,
         description:
-          "As `journalctl --all`: in `json` also values of 4 KiB and more, else null (bytes that are not text up to 16 MiB); in `text` also messages that are not printable. `journal` always has all.",
+          "As `journalctl --all`: `json` includes values of 4 KiB and more, which are null otherwise (bytes that are not text up to 16 MiB); `text` includes messages that are not printable. `journal` always includes all.",
       }),
-      cursor: Type.String({ maxLength: 512, description: "Begin after the entry with this cursor." }),
+      cursor: Type.String({ maxLength: 512, description: "Start after the entry with this cursor." }),
     }),
     mediaTypes: {
       "application/vnd.fdo.journal": `__CURSOR=${exampleCursor}\n__REALTIME_TIMESTAMP=1767225600000000\n__MONOTONIC_TIMESTAMP=1\n_BOOT_ID=${"b".repeat(32)}\nMESSAGE=started\n\n`,
       "application/x-ndjson": `{"__CURSOR":"${exampleCursor}","__REALTIME_TIMESTAMP":"1767225600000000","__MONOTONIC_TIMESTAMP":"1","_BOOT_ID":"${"b".repeat(32)}","MESSAGE":"started"}\n`,
       "text/plain": `2026-01-01T00:00:00+0000 web1 app[42]: started\n-- cursor: ${exampleCursor}\n`,
     },
-    response: Type.String({ description: "Entries, in the format that was asked for." }),
+    response: Type.String({ description: "Entries in the requested format." }),
     errors: ["UNAVAILABLE"],
   },
   listLogBoots: {
     method: "GET",
     path: "/system/logs/boots",
     tag: "System",
-    summary: "Boots of which the journal has entries",
-    description: "A key that is narrowed to units sees the boots in which those wrote, by their entries.",
+    summary: "Boots with entries in the journal",
+    description: "A key that is narrowed to units sees only boots with entries of these units.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -359,7 +361,7 @@ export const logs = {
     path: "/system/logs/fields",
     tag: "System",
     summary: "Names of the fields of journal entries",
-    description: "A key that is narrowed to units sees those of their entries.",
+    description: "A key that is narrowed to units sees only what their entries have.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -371,8 +373,8 @@ export const logs = {
     method: "GET",
     path: "/system/logs/fields/{name}",
     tag: "System",
-    summary: "Values that a field has in the journal",
-    description: "A key that is narrowed to units sees those of their entries.",
+    summary: "Values of a journal field",
+    description: "A key that is narrowed to units sees only what their entries have.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",
@@ -381,7 +383,7 @@ export const logs = {
     }),
     query: Options({
       ...namespaces,
-      limit: Type.Integer({ ...logFieldValuesLimit, description: "Maximum results; all without it." }),
+      limit: Type.Integer({ ...logFieldValuesLimit, description: "Maximum results; all unless given." }),
       cursor: Cursor,
     }),
     response: LogFieldValues,
@@ -391,8 +393,8 @@ export const logs = {
     method: "GET",
     path: "/system/logs/usage",
     tag: "System",
-    summary: "Room that the journal takes",
-    description: "A key that is narrowed to units is refused: the files hold what all of them wrote.",
+    summary: "Disk usage of the journal",
+    description: "A key that is narrowed to units is refused, because the files contain the entries of all units.",
     scope: "logs:read",
     narrows: "answer",
     effect: "read",

@@ -27,31 +27,31 @@ export const OperationError = Type.Unsafe<OperationError | null>({
     details: { type: "object", additionalProperties: true },
   },
   required: ["code", "message"],
-  description: "Why it failed, as the `error` of an error answer; null unless it did.",
+  description: "Why it failed, in the form of the `error` of an error answer; null if it did not fail.",
 });
 
 const entry = {
-  id: Type.String({ description: "Sorts by the time of creation." }),
-  kind: Type.String({ description: "What is being done." }),
-  status: Choice(operationStatuses, "`queued`: nothing has been done yet. `done` and `failed` are final."),
+  id: Type.String({ description: "Id; ids sort by the time of creation." }),
+  kind: Type.String({ description: "Kind of operation." }),
+  status: Choice(operationStatuses, "`queued`: not started yet. `done` and `failed` are final."),
   progress: Type.Object({
     percent: Type.Integer({
-      description: "How much of it is done, as far as that is known.",
+      description: "Progress in percent, as far as it is known.",
       minimum: 0,
       maximum: 100,
     }),
-    step: Type.String({ description: "What is being done now, or was done last." }),
+    step: Type.String({ description: "The current step, or the last one." }),
     until: Type.Optional(
-      Timestamp("When this step is over unless something comes up; left out where nobody can say, and after the end."),
+      Timestamp("When this step ends unless something happens; left out if that is not known, and after the end."),
     ),
   }),
-  created_at: Timestamp("When it was asked for."),
-  started_at: NullableTimestamp("When it began; null before."),
-  finished_at: NullableTimestamp("When it ended; null before."),
-  result: Type.Unknown({ description: "What the mutation answers when it is waited for; null before it is done." }),
+  created_at: Timestamp("When it was requested."),
+  started_at: NullableTimestamp("When it started; null before that."),
+  finished_at: NullableTimestamp("When it ended; null before that."),
+  result: Type.Unknown({ description: "The answer that the call would have got by waiting; null until it is done." }),
   error: OperationError,
   cancellable: Type.Optional(
-    Type.Boolean({ description: "Whether it can be cancelled as it is: it has changed nothing yet." }),
+    Type.Boolean({ description: "Whether it can be cancelled now: it has not changed anything yet." }),
   ),
 };
 

@@ -7,13 +7,13 @@ import type { Scope } from "./scopes.ts";
 
 /** What operations are about, with a description of each. */
 export const tags = {
-  Health: "How the host and the service are.",
+  Health: "Health of the host and of the service.",
   System: "The host: its services, logs, processes, disks, network and accounts.",
-  Packages: "Packages of the host, and those that could be.",
-  Updates: "Updates, the snapshots that they can be undone with, and operations that go on without their request.",
+  Packages: "Installed packages, and those that can be installed.",
+  Updates: "Updates, snapshots to undo them, and operations that outlive their request.",
   Connectors: "Language models behind one interface.",
-  Plugins: "Checks, commands and hooks that are added to the service.",
-  Access: "Keys, tokens, and who did what with them.",
+  Plugins: "Checks, commands and hooks that extend the service.",
+  Access: "Keys, tokens, and the audit log of their use.",
   Observability: "Metrics, alerts and traces.",
 } as const;
 
@@ -77,7 +77,7 @@ export type Operations = Readonly<Record<string, Operation>>;
 
 /** `?dry_run=true` on a mutation: answer with a {@link Plan} without doing anything. */
 export const DryRunQuery = Options({
-  dry_run: Type.Boolean({ default: false, description: "Answer with what would be done, and do nothing." }),
+  dry_run: Type.Boolean({ default: false, description: "Return what would be done, and do nothing." }),
 });
 
 /** `safe`: without loss. `moderate`: changes something replaceable. `risky`: must be confirmed. */
@@ -89,44 +89,48 @@ export const WayBack = {
   rollback: Type.Optional(
     Choice(
       ["full", "partial"],
-      "`partial`: some packages could not be returned, since no file of their version can be had.",
+      "`partial`: some packages could not be restored, because no file of their version is available.",
     ),
   ),
-  rollback_lacks: Type.Optional(Type.Array(Type.String(), { description: "Names of those packages." })),
+  rollback_lacks: Type.Optional(
+    Type.Array(Type.String(), { description: "Names of the packages that could not be restored." }),
+  ),
 };
 
 export const Plan = Type.Object({
-  dry_run: Type.Literal(true, { description: "Only a plan has it." }),
+  dry_run: Type.Literal(true, { description: "True in a plan." }),
   steps: Type.Array(Type.String(), { description: "What would be done, in order." }),
-  units: Type.Array(Type.String(), { description: "systemd units that would be touched." }),
-  packages: Type.Array(Type.String(), { description: "Packages that would be touched." }),
+  units: Type.Array(Type.String(), { description: "systemd units that would be affected." }),
+  packages: Type.Array(Type.String(), { description: "Packages that would be affected." }),
   bytes: Type.Integer({ description: "Bytes that would be downloaded." }),
   requires_reboot: Type.Boolean({ description: "Whether the host would have to be rebooted afterwards." }),
-  frees_bytes: Type.Optional(Type.Integer({ description: "Bytes on disk that would become free, as far as known." })),
+  frees_bytes: Type.Optional(
+    Type.Integer({ description: "Disk space that would be freed, in bytes, as far as it is known." }),
+  ),
   ...WayBack,
-  fix_id: Type.Optional(Type.String({ description: "The fix that would be carried out." })),
+  fix_id: Type.Optional(Type.String({ description: "The fix that would be run." })),
   risk: Type.Optional(Choice(risks, "`risky` needs to be confirmed.")),
   outside_window: Type.Optional(
     Type.Object(
       {
-        window: Type.String({ description: "The window that holds it back." }),
-        next_window: NullableTimestamp("When it is allowed again; null when that is not in sight."),
-        message: Type.String({ description: "What the refusal would say." }),
+        window: Type.String({ description: "The window that prevents the call." }),
+        next_window: NullableTimestamp("When it is allowed again; null if that is not foreseeable."),
+        message: Type.String({ description: "The message of the refusal." }),
       },
-      { description: "The call itself would be refused now, by a window of the settings." },
+      { description: "Present if the call itself would be refused now because of a window in the settings." },
     ),
   ),
   needs_approval: Type.Optional(
     Type.Object(
       {
-        approvers: Type.Integer({ minimum: 1, description: "How many others have to approve." }),
+        approvers: Type.Integer({ minimum: 1, description: "Number of other keys that must approve." }),
         message: Type.String({ description: "Why." }),
       },
-      { description: "The call itself would wait for the approval of others." },
+      { description: "Present if the call itself would wait for the approval of other keys." },
     ),
   ),
   reason: Type.Optional(
-    Type.String({ description: "Why nothing would be done, where there are no steps; else what would be left alone." }),
+    Type.String({ description: "Why nothing would be done, if there are no steps; else what would be skipped." }),
   ),
   plan_token: Type.Optional(
     Type.String({
@@ -135,10 +139,11 @@ export const Plan = Type.Object({
       examples: [
         "plan_q1Zc0p4xY7dKfG2m.mjuoumyo.mjAcZmCwLLTx-xRib9lmj6T_IoSnNUfsVVqxu7xhef8.qjAcZmCwLLTx-xRib9lmj6T_IoSnNUfsVVqxu7xhef8",
       ],
-      description: "For `X-Plan-Token` of the same call without `dry_run`: it does what this plan says, or is refused.",
+      description:
+        "Value for `X-Plan-Token` of the same call without `dry_run`: the call then does what this plan says, or is refused.",
     }),
   ),
-  plan_expires_at: Type.Optional(Timestamp("Until when the token is good. It is good once.")),
+  plan_expires_at: Type.Optional(Timestamp("When the token expires. It can be used once.")),
 });
 export type Plan = Static<typeof Plan>;
 

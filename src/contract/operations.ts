@@ -16,13 +16,13 @@ export const longOperations = {
     method: "GET",
     path: "/operations",
     tag: "Updates",
-    summary: "Operations that run and have run",
+    summary: "Running and past operations",
     description:
       "Mutations that outlive their request: updates, rollbacks, snapshots. The newest 200 of the last 30 days are kept.",
     scope: "updates:read",
     effect: "read",
     query: Options({
-      status: Choice(operationStatuses, "Only operations in this status."),
+      status: Choice(operationStatuses, "Only operations with this status."),
       limit: Type.Integer({ ...operationListLimit, description: "Maximum operations." }),
       cursor: Cursor,
     }),
@@ -35,7 +35,7 @@ export const longOperations = {
     tag: "Updates",
     summary: "One operation, with its log",
     description:
-      "With `wait` the answer comes when its status changes, or after that time: at once for one that has ended. `/ws/operations` follows all of them.",
+      "With `wait` the answer is sent when the status changes, or after that time; at once if the operation has ended. `/ws/operations` follows all operations.",
     scope: "updates:read",
     effect: "read",
     takesLong: true,
@@ -54,9 +54,9 @@ export const longOperations = {
     method: "DELETE",
     path: "/operations/{id}",
     tag: "Updates",
-    summary: "Cancel an operation that has changed nothing yet",
+    summary: "Cancel an operation that has not changed anything yet",
     description:
-      "It ends as `failed`, with the reason `cancelled`; cancelling it again answers the same. Takes the scope that it took to begin it, also for the packages that it names. One that has begun to change the host, or has ended, is `CONFLICT` with `details.reason` `not_cancellable` or `ended`: breaking off a transaction would leave it half-done.",
+      "It ends as `failed`, with the reason `cancelled`; cancelling it again gives the same answer. Needs the scope that was needed to start it, including for the packages that it names. If it has started to change the host, or has ended, the answer is `CONFLICT` with `details.reason` `not_cancellable` or `ended`: aborting a transaction would leave it incomplete.",
     scope: "updates:read",
     effect: "write",
     params: Type.Object({ id: OperationId }),

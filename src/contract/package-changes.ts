@@ -7,7 +7,9 @@ const { packages_updated: _, ...applied } = UpdateApply.properties;
 
 export const PackagesChanged = Type.Object({
   ...applied,
-  packages_changed: Type.Integer({ description: "Packages that came or went as planned, whatever became of others." }),
+  packages_changed: Type.Integer({
+    description: "Number of packages that were installed or removed as planned, even if others failed.",
+  }),
 });
 export type PackagesChanged = Static<typeof PackagesChanged>;
 
@@ -26,19 +28,19 @@ export const PackagesInput = Strict({
   ),
   ...optional({
     create_snapshot: Type.Boolean({
-      description: "Take a snapshot first, to which a rollback returns; true unless settings say otherwise.",
+      description: "Take a snapshot first, which a rollback can restore; true unless the settings say otherwise.",
     }),
     guard: Type.Boolean({
       default: false,
-      description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
+      description: "Compare units, ports and checks afterwards, and roll back if something is worse.",
     }),
   }),
 });
 
 const shared =
-  "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.";
+  "Takes a snapshot, then does exactly what a dry run shows. Runs outside the service and survives a restart of it. If the transaction fails, the answer is 200 with `success: false` and the actual counts.";
 const never =
-  "Never removed, in whatever way it is asked for, are essential and protected packages, the package manager, the running kernel and Steward.";
+  "Essential and protected packages, the package manager, the running kernel and Steward are never removed.";
 
 const change = {
   method: "POST",
@@ -58,7 +60,7 @@ export const packageChanges = {
     ...change,
     path: "/packages/install",
     summary: "Install packages",
-    description: `With what they need; what is installed is brought to its newest version. ${shared} What conflicts with them is removed only for keys with \`packages:remove\` for all packages. ${never}`,
+    description: `Installs them with their dependencies; packages that are installed are updated to the newest version. ${shared} Conflicting packages are removed only for keys with \`packages:remove\` for all packages. ${never}`,
     scope: "packages:install",
     effect: "danger",
   },
@@ -66,12 +68,12 @@ export const packageChanges = {
     ...removal,
     path: "/packages/remove",
     summary: "Remove packages",
-    description: `Their configuration stays; with dnf and zypper that is what was changed of it, as \`*.rpmsave\`. What nothing needs any more stays as well. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
+    description: `Their configuration is kept; dnf and zypper keep modified files as \`*.rpmsave\`. Dependencies that are no longer needed are kept as well. ${shared} Packages that depend on them are removed too, but not for a key that is narrowed to packages. ${never}`,
   },
   purgePackages: {
     ...removal,
     path: "/packages/purge",
     summary: "Remove packages and their configuration",
-    description: `On apt also what a removal has left; with dnf and zypper also the \`*.rpmsave\` and \`*.rpmnew\` of their files below /etc. ${shared} What depends on them goes with them, but not for a key that is narrowed to packages. ${never}`,
+    description: `On apt, also removes the configuration that an earlier removal has kept; with dnf and zypper, also the \`*.rpmsave\` and \`*.rpmnew\` of their files below /etc. ${shared} Packages that depend on them are removed too, but not for a key that is narrowed to packages. ${never}`,
   },
 } as const satisfies Operations;

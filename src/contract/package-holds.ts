@@ -11,8 +11,8 @@ export const PackageHolds = Type.Object({
       name: Type.String(),
       architecture: Type.String(),
       version: Type.String({ description: "The installed version." }),
-      held: Type.Boolean({ description: "Whether it is kept from being updated." }),
-      changed: Type.Boolean({ description: "False where it was so already." }),
+      held: Type.Boolean({ description: "Whether the package is held." }),
+      changed: Type.Boolean({ description: "False if it was so already." }),
     }),
   ),
 });
@@ -23,7 +23,7 @@ export const HoldsInput = Strict({
     minItems: 1,
     maxItems: 100,
     description:
-      "Names of installed packages. A name without an architecture stands for the package in each one that is installed.",
+      "Names of installed packages. A name without an architecture stands for the package in every installed architecture.",
   }),
 });
 
@@ -44,14 +44,14 @@ export const packageHolds = {
   holdPackages: {
     ...hold,
     path: "/packages/hold",
-    summary: "Keep packages at their version",
+    summary: "Hold packages at their version",
     description:
-      "They are neither updated nor removed until that is taken back, by Steward or by the package manager. No package changes by it. What is held already stays so and is told. On apt, a rollback returns to the holds of its snapshot.",
+      "Neither Steward nor the package manager updates or removes them until they are released. No package is changed. Packages that are held already are listed in the answer. On apt, a rollback restores the holds of its snapshot.",
   },
   unholdPackages: {
     ...hold,
     path: "/packages/unhold",
-    summary: "Let packages be updated again",
-    description: "No package changes by it. What is not held stays so and is told.",
+    summary: "Release held packages",
+    description: "No package is changed. Packages that are not held are listed in the answer.",
   },
 } as const satisfies Operations;

@@ -19,20 +19,20 @@ export const PackageEntry = Type.Object({
   name: Type.String(),
   architecture: Type.String(),
   version: Type.String({
-    description: "The version that would be installed, or the installed one where it is in no list.",
+    description: "The version that would be installed, or the installed one if no list has the package.",
   }),
-  installed_version: NullableString("Null when it is not installed."),
-  section: Type.String({ description: "Subject that the distribution files it under; empty where it has none." }),
+  installed_version: NullableString("Null if it is not installed."),
+  section: Type.String({ description: "Section of the distribution; empty if it has none." }),
   summary: Type.String({ description: "The first line of its description." }),
-  download_bytes: NullableInteger("Null where the lists do not say."),
-  installed_bytes: NullableInteger("Null where the lists do not say."),
+  download_bytes: NullableInteger("Null if the lists do not say."),
+  installed_bytes: NullableInteger("Null if the lists do not say."),
 });
 export type PackageEntry = Static<typeof PackageEntry>;
 
 export const PackageEntryList = Type.Object({
   packages: Type.Array(PackageEntry, {
     description:
-      "The package of that name first, then names that begin with the first word, or have it, then others; each by name.",
+      "The package with that name first, then names that start with the first word, then names that contain it, then others; each group ordered by name.",
   }),
   ...CountedListShape,
   package_manager: Type.String({ description: "`apt`, `dnf`, `zypper` or `pacman`." }),
@@ -49,14 +49,21 @@ export const PackageDetail = Type.Object({
     type: ["object", "null"],
     properties: {
       version: { type: "string" },
-      reason: { type: "string", enum: ["manual", "automatic"], description: "`automatic`: it came along with others." },
-      held: { type: "boolean", description: "Whether it is kept from being updated." },
-      state: { type: "string", description: "`installed`, or what is left of it in the words of the package manager." },
+      reason: {
+        type: "string",
+        enum: ["manual", "automatic"],
+        description: "`automatic`: installed as a dependency of another package.",
+      },
+      held: { type: "boolean", description: "Whether the package is held." },
+      state: {
+        type: "string",
+        description: "`installed`, or the state reported by the package manager for what is left of it.",
+      },
     },
     required: ["version", "reason", "held", "state"],
-    description: "Null when it is not installed.",
+    description: "Null if it is not installed.",
   }),
-  candidate: NullableString("The version that would be installed; null when there is none."),
+  candidate: NullableString("The version that would be installed; null if there is none."),
   versions: Type.Array(
     Type.Object({
       version: Type.String(),
@@ -67,33 +74,35 @@ export const PackageDetail = Type.Object({
           suite: Type.String(),
           component: Type.String(),
         }),
-        { description: "Where it can be had; empty for one that is only installed." },
+        { description: "Repositories that have this version; empty if it is only installed." },
       ),
     }),
     { description: "Newest first." },
   ),
-  section: Type.String({ description: "Subject that the distribution files it under; empty where it has none." }),
+  section: Type.String({ description: "Section of the distribution; empty if it has none." }),
   priority: Type.String({
-    description: "How much the distribution holds it for needed, such as `optional`; empty where it does not say.",
+    description: "Priority given by the distribution, such as `optional`; empty if there is none.",
   }),
   maintainer: Type.String(),
   homepage: Type.String(),
   summary: Type.String(),
-  description: Type.String({ description: "As far as the lists of this host have it." }),
-  download_bytes: NullableInteger("Null where the lists do not say."),
-  installed_bytes: NullableInteger("Null where the lists do not say."),
-  essential: Type.Boolean({ description: "Whether the host cannot do without it: it is never removed." }),
-  depends: Type.Array(Type.String(), { description: "What it needs, in the notation of the package manager." }),
-  provides: Type.Array(Type.String(), { description: "Other names that it can be required by." }),
+  description: Type.String({ description: "Description, as far as the lists of this host have it." }),
+  download_bytes: NullableInteger("Null if the lists do not say."),
+  installed_bytes: NullableInteger("Null if the lists do not say."),
+  essential: Type.Boolean({ description: "Whether the package is essential; such a package is never removed." }),
+  depends: Type.Array(Type.String(), { description: "Dependencies, in the notation of the package manager." }),
+  provides: Type.Array(Type.String(), { description: "Other names by which it can be required." }),
   required_by: Type.Array(
     Type.Object({
       name: Type.String(),
       relation: Choice(relations),
-      alternative: Type.Boolean({ description: "Whether another package would do as well." }),
+      alternative: Type.Boolean({ description: "Whether another package satisfies the dependency as well." }),
     }),
-    { description: "Installed packages that refer to it, or to what it provides; empty when it is not installed." },
+    { description: "Installed packages that refer to it or to what it provides; empty if it is not installed." },
   ),
-  files: Type.Optional(Type.Array(Type.String(), { description: "With `files=true`, of an installed package." })),
+  files: Type.Optional(
+    Type.Array(Type.String(), { description: "Files of the package, with `files=true` and if it is installed." }),
+  ),
 });
 export type PackageDetail = Static<typeof PackageDetail>;
 
@@ -107,13 +116,13 @@ export interface PackageInstallation {
 const packageActions = ["install", "reinstall", "upgrade", "downgrade", "remove", "purge"] as const;
 
 export const PackageTransaction = Type.Object({
-  started_at: Timestamp("When it began."),
-  ended_at: NullableTimestamp("When it ended; null where that was not logged."),
+  started_at: Timestamp("When the transaction began."),
+  ended_at: NullableTimestamp("When the transaction ended; null if that was not logged."),
   command: NullableString(
-    "The command line, with secrets redacted; null where it is not known, or the key is narrowed to packages.",
+    "The command line, with secrets redacted; null if it is unknown, or if the key is narrowed to packages.",
   ),
-  requested_by: NullableString("The user who became root for it, where the package manager knows one."),
-  error: NullableString("What went wrong, in the words of the package manager."),
+  requested_by: NullableString("The user who became root to run it, if the package manager recorded that."),
+  error: NullableString("Error message of the package manager."),
   packages: Type.Array(
     Type.Object({
       name: Type.String(),
@@ -122,7 +131,8 @@ export const PackageTransaction = Type.Object({
       from: NullableString("Version before."),
       to: NullableString("Version after."),
       automatic: Type.Boolean({
-        description: "Whether it came along with others; false where the package manager does not log that (pacman).",
+        description:
+          "Whether it was installed as a dependency; false if the package manager does not log that (pacman).",
       }),
     }),
   ),
@@ -144,7 +154,7 @@ const PackageName = Type.Object({
     pattern: packageNamePattern,
     maxLength: 255,
     description:
-      "Name of the package; `libc6:i386` is that of another architecture. One that is called `history` is shown by its architecture: `history:amd64`.",
+      "Name of the package; `libc6:i386` is the one for another architecture. A package that is named `history` needs its architecture: `history:amd64`.",
     examples: ["openssl"],
   }),
 });
@@ -156,9 +166,9 @@ export const packages = {
     method: "GET",
     path: "/packages",
     tag: "Packages",
-    summary: "Find packages",
+    summary: "Search packages",
     description:
-      "Of the lists on disk and of what is installed. Finds what has each word in its name, the names it provides, or its description: on apt what `apt-cache search` finds. The first search after the lists or the installed packages have changed takes longer. A key that is narrowed to packages sees only those.",
+      "Searches the package lists on disk and the installed packages. A package matches if each word is in its name, in a name that it provides, or in its description; on apt the result is that of `apt-cache search`. The first search after the lists or the installed packages have changed takes longer. A key that is narrowed to packages sees only those.",
     scope: "packages:read",
     narrows: "answer",
     effect: "read",
@@ -169,10 +179,10 @@ export const packages = {
         maxLength: 256,
         pattern: "^[^\\u0000-\\u001f\\u007f]*$",
         description:
-          "Words, each of which is part of the name, of a name that the package provides, or of the description. Case does not matter.",
+          "Words, each of which must be part of the name, of a name that the package provides, or of the description. Case-insensitive.",
         examples: ["web server"],
       }),
-      installed: Type.Boolean({ description: "Only packages that are installed, or only others." }),
+      installed: Type.Boolean({ description: "Only packages that are installed, or only those that are not." }),
       limit: limitOf(packageListLimit, "packages"),
       cursor: Cursor,
     }),
@@ -183,9 +193,9 @@ export const packages = {
     method: "GET",
     path: "/packages/history",
     tag: "Packages",
-    summary: "What was installed and removed",
+    summary: "Installed and removed packages over time",
     description:
-      "From the log of the package manager, as far back as it is kept: what anybody did, with Steward or without. Where there is no log, `not_shown` says so. A key that is narrowed to packages sees only those.",
+      "From the log of the package manager, as far back as it is kept, including changes that were made without Steward. If there is no log, `not_shown` says so. A key that is narrowed to packages sees only those.",
     scope: "packages:read",
     narrows: "answer",
     effect: "read",

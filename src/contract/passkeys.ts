@@ -8,10 +8,10 @@ const Base64Url = (maxLength: number, description: string) =>
 // The names of members of these are those of W3C Web Authentication, whose JSON forms browsers read and write by themselves.
 const credentialMembers = {
   id: Base64Url(1400, "Id of the credential, base64url."),
-  rawId: Base64Url(1400, "The same."),
+  rawId: Base64Url(1400, "The same as `id`."),
   type: Type.Literal("public-key"),
-  authenticatorAttachment: Type.Optional(NullableString("How the authenticator is attached. It is not used.")),
-  clientExtensionResults: Type.Optional(Type.Object({}, { description: "They are not used." })),
+  authenticatorAttachment: Type.Optional(NullableString("How the authenticator is attached; ignored.")),
+  clientExtensionResults: Type.Optional(Type.Object({}, { description: "Results of extensions; ignored." })),
 };
 
 /** `AuthenticationResponseJSON`: what `PublicKeyCredential.toJSON()` makes of what `navigator.credentials.get()` returns. */
@@ -20,12 +20,12 @@ export const PasskeyAssertion = Type.Object(
     ...credentialMembers,
     response: Type.Object(
       {
-        clientDataJSON: Base64Url(4000, "What the browser says of the page, base64url."),
-        authenticatorData: Base64Url(4000, "What the authenticator says of itself, base64url."),
-        signature: Base64Url(2000, "The signature over both, base64url."),
-        userHandle: Type.Optional(NullableString("Id of the key whose passkey it is, base64url.")),
+        clientDataJSON: Base64Url(4000, "Client data: what the browser reports about the page, base64url."),
+        authenticatorData: Base64Url(4000, "Authenticator data, base64url."),
+        signature: Base64Url(2000, "Signature over both, base64url."),
+        userHandle: Type.Optional(NullableString("Id of the key that the passkey belongs to, base64url.")),
       },
-      { description: "What the authenticator has signed." },
+      { description: "Response of the authenticator, with its signature." },
     ),
   },
   { description: "`AuthenticationResponseJSON` of W3C Web Authentication." },
@@ -38,16 +38,16 @@ const PasskeyRegistration = Type.Object(
     ...credentialMembers,
     response: Type.Object(
       {
-        clientDataJSON: Base64Url(4000, "What the browser says of the page, base64url."),
-        attestationObject: Base64Url(20_000, "The new credential, base64url."),
+        clientDataJSON: Base64Url(4000, "Client data: what the browser reports about the page, base64url."),
+        attestationObject: Base64Url(20_000, "Attestation object with the new credential, base64url."),
         transports: Type.Optional(
           Type.Array(Type.String({ maxLength: 40 }), {
             maxItems: 16,
-            description: "How the authenticator can be reached. It is not used.",
+            description: "How the authenticator can be reached; ignored.",
           }),
         ),
       },
-      { description: "What the authenticator has made." },
+      { description: "Response of the authenticator, with the new credential." },
     ),
   },
   { description: "`RegistrationResponseJSON` of W3C Web Authentication." },
@@ -55,10 +55,10 @@ const PasskeyRegistration = Type.Object(
 export type PasskeyRegistration = Static<typeof PasskeyRegistration>;
 
 const challenge = Type.String({
-  description: "What the authenticator signs, base64url. It is good once, for two minutes.",
+  description: "Challenge for the authenticator to sign, base64url. It can be used once, within two minutes.",
 });
-const timeout = Type.Integer({ description: "Milliseconds that the browser waits for somebody." });
-const verification = Type.Literal("required", { description: "The authenticator makes sure who uses it." });
+const timeout = Type.Integer({ description: "Milliseconds that the browser waits for the user." });
+const verification = Type.Literal("required", { description: "The authenticator must verify the user." });
 
 export const PasskeyRequestOptions = Type.Object({
   challenge,
@@ -71,10 +71,13 @@ const PublicKeyType = Type.Literal("public-key");
 export const PasskeyCreationOptions = Type.Object({
   challenge,
   timeout,
-  rp: Type.Object({ name: Type.String({ description: "Shown by the authenticator." }) }, { description: "Who asks." }),
+  rp: Type.Object(
+    { name: Type.String({ description: "Name that the authenticator shows." }) },
+    { description: "The relying party: this service." },
+  ),
   user: Type.Object({
     id: Type.String({ description: "Id of the key of the session, base64url." }),
-    name: Type.String({ description: "Name of the key and of the host: shown when somebody chooses a passkey." }),
+    name: Type.String({ description: "Name of the key and of the host, shown when a user chooses a passkey." }),
     displayName: Type.String({ description: "Name of the key." }),
   }),
   pubKeyCredParams: Type.Array(
@@ -82,31 +85,31 @@ export const PasskeyCreationOptions = Type.Object({
     { description: "Signatures that are accepted, the preferred one first." },
   ),
   excludeCredentials: Type.Array(Type.Object({ type: PublicKeyType, id: Type.String() }), {
-    description: "Passkeys that the key has already: one of them is enough on an authenticator.",
+    description: "Passkeys that the key has already: an authenticator does not need a second one.",
   }),
   authenticatorSelection: Type.Object(
     {
       residentKey: Type.Literal("required", {
-        description: "The authenticator keeps the passkey, so that nobody has to say who they are.",
+        description: "The passkey is stored on the authenticator, so that users do not have to enter a name.",
       }),
       requireResidentKey: Type.Literal(true, { description: "The same, for older browsers." }),
       userVerification: verification,
     },
-    { description: "What the authenticator has to be capable of." },
+    { description: "Requirements for the authenticator." },
   ),
-  attestation: Type.Literal("none", { description: "Nobody asks which authenticator it is." }),
+  attestation: Type.Literal("none", { description: "The model of the authenticator is not requested." }),
 });
 export type PasskeyCreationOptions = Static<typeof PasskeyCreationOptions>;
 
 export const Passkey = Type.Object({
   id: Type.String({ description: "Id of the passkey." }),
-  name: Type.String({ description: "What somebody calls it." }),
+  name: Type.String({ description: "Name given by the user." }),
   key_id: Type.String({ description: "Id of its key." }),
   key_name: Type.String({ description: "Name of its key." }),
-  domain: Type.String({ description: "The host name in the address of the page: it is good there alone." }),
-  synced: Type.Boolean({ description: "Whether its authenticator has copied it to others." }),
+  domain: Type.String({ description: "The host name in the address of the page; the passkey works only there." }),
+  synced: Type.Boolean({ description: "Whether the authenticator has synchronised it to others." }),
   created_at: Timestamp("When it was registered."),
-  last_used_at: NullableTimestamp("When somebody signed in with it, or elevated a session; null if never."),
+  last_used_at: NullableTimestamp("When it was last used to sign in or to elevate a session; null if never."),
 });
 export type Passkey = Static<typeof Passkey>;
 
@@ -116,7 +119,7 @@ export const PasskeyList = Type.Object({
 });
 
 export const PasskeyInput = Strict({
-  name: Type.String({ minLength: 1, maxLength: 100, description: "What to call it.", examples: ["laptop"] }),
+  name: Type.String({ minLength: 1, maxLength: 100, description: "Name for the passkey.", examples: ["laptop"] }),
   credential: PasskeyRegistration,
 });
 
@@ -135,9 +138,9 @@ export const passkeys = {
     method: "POST",
     path: "/auth/passkeys/request-options",
     tag: "Access",
-    summary: "What a browser needs to sign in with a passkey",
+    summary: "Options for a browser to sign in with a passkey",
     description:
-      "For `PublicKeyCredential.parseRequestOptionsFromJSON()` and `navigator.credentials.get()`, whose answer is `passkey` of `POST /auth/sessions` or `POST /auth/sessions/elevate`.",
+      "For `PublicKeyCredential.parseRequestOptionsFromJSON()` and `navigator.credentials.get()`. Send the result as `passkey` of `POST /auth/sessions` or `POST /auth/sessions/elevate`.",
     scope: "public",
     effect: "read",
     response: PasskeyRequestOptions,
@@ -147,9 +150,9 @@ export const passkeys = {
     method: "POST",
     path: "/auth/passkeys/creation-options",
     tag: "Access",
-    summary: "What a browser needs to register a passkey of this session's key",
+    summary: "Options for a browser to register a passkey for the key of this session",
     description:
-      "For `PublicKeyCredential.parseCreationOptionsFromJSON()` and `navigator.credentials.create()`, whose answer is `credential` of `POST /auth/passkeys`. Only in a session.",
+      "For `PublicKeyCredential.parseCreationOptionsFromJSON()` and `navigator.credentials.create()`. Send the result as `credential` of `POST /auth/passkeys`. Only in a session.",
     scope: "self",
     forSessions: true,
     effect: "read",
@@ -163,7 +166,7 @@ export const passkeys = {
     tag: "Access",
     summary: "Register a passkey, to sign in without the key",
     description:
-      "Only in an elevated session, for its key. Whoever has the passkey gets sessions of that key until the key ends or the passkey is removed. A key has 16 at most.",
+      "Only in an elevated session, for its key. The holder of the passkey can open sessions of that key until the key becomes invalid or the passkey is removed. A key can have at most 16 passkeys.",
     scope: "self",
     forSessions: true,
     effect: "write",
@@ -177,7 +180,7 @@ export const passkeys = {
     method: "GET",
     path: "/auth/passkeys",
     tag: "Access",
-    summary: "Passkeys: those of the own key, or all with keys:admin",
+    summary: "Passkeys of the caller's key, or all with keys:admin",
     scope: "self",
     effect: "read",
     fromMemory: true,
@@ -188,9 +191,9 @@ export const passkeys = {
     method: "DELETE",
     path: "/auth/passkeys/{id}",
     tag: "Access",
-    summary: "Remove a passkey: nobody can sign in with it from here on",
+    summary: "Remove a passkey: it can no longer be used to sign in",
     description:
-      "One of the own key, or any with keys:admin. Sessions that were begun with it go on; end them by themselves.",
+      "A passkey of the caller's key, or any with keys:admin. Sessions that were started with it continue; end them separately.",
     scope: "self",
     effect: "write",
     params: PasskeyId,

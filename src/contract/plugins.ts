@@ -23,18 +23,21 @@ export const pluginNamePattern = "^[a-z0-9][a-z0-9_-]{0,63}$";
 
 export const Plugin = Type.Object({
   name: Type.String(),
-  version: Type.String({ description: "Empty where its manifest cannot be read." }),
-  type: Choice(pluginTypes, "`command` where its manifest cannot be read."),
-  enabled: Type.Boolean({ description: "Whether it may run." }),
-  author: Type.String({ description: "Who wrote it, by its manifest." }),
+  version: Type.String({ description: "Version; empty if the manifest cannot be read." }),
+  type: Choice(pluginTypes, "Kind of plugin; `command` if the manifest cannot be read."),
+  enabled: Type.Boolean({ description: "Whether the plugin is enabled." }),
+  author: Type.String({ description: "Author, according to the manifest." }),
   description: Type.String(),
   permissions: Type.Array(Type.String(), {
-    description: "What it may do beyond its sandbox, in words: `runs as root`, `reaches the network`, `reads /srv`.",
+    description:
+      "Permissions beyond the default sandbox, as phrases: `runs as root`, `reaches the network`, `reads /srv`.",
   }),
-  needs_confirmation: Type.Boolean({ description: "Whether enabling it takes `confirm: true`: it asks for root." }),
-  path: Type.String({ description: "Its folder." }),
+  needs_confirmation: Type.Boolean({
+    description: "Whether enabling it needs `confirm: true`, because it asks to run as root.",
+  }),
+  path: Type.String({ description: "Directory of the plugin." }),
   fault: NullableString(
-    "Why it cannot be loaded, or why an enabled one does not run, such as a change on disk; null where all is well.",
+    "Why it cannot be loaded, or why it does not run although it is enabled, such as a change on disk; null if there is no fault.",
   ),
 });
 export type Plugin = Static<typeof Plugin>;
@@ -50,11 +53,11 @@ export const PluginChange = Type.Object({
 export type PluginChange = Static<typeof PluginChange>;
 
 export const PluginRun = Type.Object({
-  exit_code: Type.Integer({ description: "As a shell counts: 128 and the signal's number where a signal ended it." }),
-  stdout: Type.String({ description: "What it wrote to standard output." }),
-  stderr: Type.String({ description: "What it wrote to standard error." }),
+  exit_code: Type.Integer({ description: "Exit code as in a shell: 128 plus the signal number if a signal ended it." }),
+  stdout: Type.String({ description: "Standard output." }),
+  stderr: Type.String({ description: "Standard error." }),
   duration_ms: Type.Integer(),
-  truncated: Type.Boolean({ description: "Whether output beyond 1 MiB was dropped." }),
+  truncated: Type.Boolean({ description: "Whether output was cut at 1 MiB." }),
 });
 export type PluginRun = Static<typeof PluginRun>;
 
@@ -63,16 +66,16 @@ const PluginName = Type.Object({
 });
 
 export const PluginInput = Options({
-  confirm: Type.Boolean({ default: false, description: "Has to be true for a plugin that asks to run as root." }),
+  confirm: Type.Boolean({ default: false, description: "Must be true for a plugin that asks to run as root." }),
 });
 
 export const PluginRunInput = Options({
   args: Type.Array(Type.String({ maxLength: 4096, pattern: "^[^\\u0000]*$" }), {
     maxItems: 128,
     default: [],
-    description: "Arguments, as they are.",
+    description: "Arguments, passed unchanged.",
   }),
-  stdin: Type.String({ maxLength: 262_144, description: "What it may read from standard input." }),
+  stdin: Type.String({ maxLength: 262_144, description: "Standard input of the command." }),
 });
 
 export const plugins = {
@@ -81,7 +84,7 @@ export const plugins = {
     path: "/plugins",
     tag: "Plugins",
     summary: "All plugins",
-    description: "Those that cannot be loaded are listed with their fault.",
+    description: "Plugins that cannot be loaded are listed with their fault.",
     scope: "plugins:read",
     effect: "read",
     response: PluginList,
@@ -92,7 +95,7 @@ export const plugins = {
     path: "/plugins/{name}",
     tag: "Plugins",
     summary: "One plugin",
-    description: "As in the list, also where it cannot be loaded.",
+    description: "As in the list, even if it cannot be loaded.",
     scope: "plugins:read",
     effect: "read",
     params: PluginName,
@@ -105,7 +108,7 @@ export const plugins = {
     tag: "Plugins",
     summary: "Enable a plugin",
     description:
-      "As it is on disk now: a later change stops it until it is enabled again. Enabling it twice is one. One that cannot be loaded stays as it is, with `success: false`; so does one that asks to run as root and that root has not confirmed on the host (`steward plugins confirm`), where the service itself is not root.",
+      "Enables the files that are on disk now: if they change later, the plugin does not run until it is enabled again. Enabling it again has no further effect. A plugin that cannot be loaded is not enabled, and the answer has `success: false`. The same holds for a plugin that asks to run as root but was not confirmed by root on the host (`steward plugins confirm`), unless the service itself runs as root.",
     scope: "plugins:write",
     resource: ({ name = "" }) => name,
     effect: "danger",
@@ -120,7 +123,7 @@ export const plugins = {
     path: "/plugins/{name}/disable",
     tag: "Plugins",
     summary: "Disable a plugin",
-    description: "What of it runs is ended. Disabling it twice is one.",
+    description: "Ends its running processes. Disabling it again has no further effect.",
     scope: "plugins:write",
     resource: ({ name = "" }) => name,
     effect: "write",
@@ -134,7 +137,8 @@ export const plugins = {
     path: "/plugins/{name}/run",
     tag: "Plugins",
     summary: "Run a command plugin",
-    description: "In its sandbox, with these arguments; no shell reads them. It is ended when the client goes.",
+    description:
+      "Runs it in its sandbox with these arguments, without a shell. The command is ended if the client disconnects.",
     scope: "plugins:run",
     resource: ({ name = "" }) => name,
     effect: "danger",

@@ -38,37 +38,37 @@ const ProcessIo = Type.Unsafe<{ read_bytes: number; written_bytes: number } | nu
   properties: { read_bytes: { type: "integer" }, written_bytes: { type: "integer" } },
   required: ["read_bytes", "written_bytes"],
   description:
-    "Bytes that it had read from and written to disks since it started; null where they are not known. The kernel shows those of others to root alone, so an installed service asks root for them, with `sort=io` alone.",
+    "Bytes read from and written to disks since the process started; null if unknown. The kernel shows those of other users only to root, so an installed service asks its privileged side for them, and only with `sort=io`.",
 });
 
 export const ProcessEntry = Type.Object({
   pid: Pid,
-  ppid: Type.Integer({ description: "Process id of the parent; 0 for none." }),
-  name: Type.String({ description: "Name of the program, cut by the kernel to 15 bytes." }),
-  user: NullableString("Effective user: its name, or its number without one; null where it is not known."),
+  ppid: Type.Integer({ description: "Process id of the parent; 0 if there is none." }),
+  name: Type.String({ description: "Name of the program, truncated by the kernel to 15 bytes." }),
+  user: NullableString("Effective user: the name, or the number if it has no name; null if unknown."),
   unit: NullableString(
-    "systemd unit of the system that the process belongs to: a service, or a scope such as a session; null for none.",
+    "Unit of the system manager that the process belongs to: a service, or a scope such as a session; null if there is none.",
   ),
-  start_time: Timestamp("When it started. With the process id it names the process."),
-  state: Choice(processStates, "What its main thread does."),
+  start_time: Timestamp("When the process started. Together with the process id it identifies the process."),
+  state: Choice(processStates, "State of its main thread."),
   threads: Type.Integer(),
   cpu_percent: cpuPercent("all its threads"),
-  memory_bytes: Type.Integer({ description: "Resident memory, with what it shares with others." }),
+  memory_bytes: Type.Integer({ description: "Resident memory, including memory shared with other processes." }),
   io: ProcessIo,
   command: NullableString(
-    "Command line, cut and without secrets; empty for threads of the kernel and processes that have ended; null where it cannot be read.",
+    "Command line, truncated and with secrets redacted; empty for kernel threads and processes that have ended; null if it cannot be read.",
   ),
-  is_kernel_thread: Type.Boolean({ description: "Whether it is a thread of the kernel and no program." }),
+  is_kernel_thread: Type.Boolean({ description: "Whether it is a kernel thread." }),
 });
 export type ProcessEntry = Static<typeof ProcessEntry>;
 
 export const ProcessUnit = Type.Object({
-  unit: NullableString("Name of the unit; null for what belongs to none, such as threads of the kernel."),
+  unit: NullableString("Name of the unit; null for processes without a unit, such as kernel threads."),
   processes: Type.Integer(),
   threads: Type.Integer(),
   cpu_percent: cpuPercent("its processes"),
   memory_bytes: Type.Integer({
-    description: "Sum of the resident memory of its processes: what they share is counted for each.",
+    description: "Sum of the resident memory of its processes; shared memory is counted for each of them.",
   }),
 });
 export type ProcessUnit = Static<typeof ProcessUnit>;
@@ -77,15 +77,15 @@ export const ProcessList = Type.Object({
   processes: Type.Array(ProcessEntry),
   ...CountedListShape,
   units: Type.Optional(
-    Type.Array(ProcessUnit, { description: "Sums of the matches by unit, in the same order; with `by_unit` alone." }),
+    Type.Array(ProcessUnit, { description: "Sums of the matches by unit, in the same order; only with `by_unit`." }),
   ),
   sampled_at: Timestamp("When the newer of the two samples was taken."),
-  cpu_seconds: Type.Number({ description: "Time between the two samples, for which `cpu_percent` holds." }),
+  cpu_seconds: Type.Number({ description: "Time between the two samples that `cpu_percent` is based on." }),
   is_complete: Type.Boolean({
     description:
-      "False where the kernel hides processes of other users from this service (`ProtectProc=` of its unit, or `hidepid=` where it runs without one).",
+      "False if the kernel hides processes of other users from this service (`ProtectProc=` of its unit, or the mount option `hidepid=`).",
   }),
-  notes: Type.Array(Type.String(), { description: "What cannot be seen, and why." }),
+  notes: Type.Array(Type.String(), { description: "What is missing from the answer, and why." }),
 });
 export type ProcessList = Static<typeof ProcessList>;
 
@@ -96,14 +96,14 @@ export const SignalResult = Type.Object({
   signal: Choice(processSignals, "The signal that was sent."),
   unit: NullableString("Unit of the process."),
   has_ended: Type.Boolean({
-    description: "Whether the process had ended when this was answered, at most a second later.",
+    description: "Whether the process ended before this answer, which waits at most a second.",
   }),
 });
 export type SignalResult = Static<typeof SignalResult>;
 
 export const SignalInput = Strict({
-  signal: Choice(processSignals, "Without `SIG`."),
-  start_time: Type.String({ format: "date-time", description: "`start_time` of the process as it was listed." }),
+  signal: Choice(processSignals, "Name of the signal without `SIG`."),
+  start_time: Type.String({ format: "date-time", description: "`start_time` of the process, as in the list." }),
 });
 
 export const processes = {
@@ -113,20 +113,21 @@ export const processes = {
     tag: "System",
     summary: "Processes of the host",
     description:
-      "All callers share samples, which are a second apart at least. An answer compares the newest with the one before it; where that is older than a minute or missing, two are taken half a second apart. A process that started between the two counts from its start. `command` is without secrets; `full_command` gives it whole, for keys with `processes:commands`. A narrowed key sees the processes of its units.",
+      "All callers share samples, which are at least a second apart. An answer compares the newest sample with the previous one; if that is older than a minute or missing, two samples are taken half a second apart. A process that started between the two counts from its start. Secrets in `command` are redacted; with `full_command` they are not, for keys with `processes:commands`. A narrowed key sees only the processes of its units.",
     scope: "processes:read",
     narrows: "answer",
     effect: "read",
     query: Options({
       sort: Choice(
         processOrders,
-        "What comes first: the most of it; with `pid` the smallest number, an order that stays the same from page to page.",
+        "Sort order, the largest value first; with `pid` the smallest number first, an order that is the same on all pages.",
         "cpu",
       ),
       unit: Type.String({
         minLength: 1,
         maxLength: 255,
-        description: "Only processes of this unit, or of units like `nginx*`; `nginx` means `nginx.service`.",
+        description:
+          "Only processes of this unit, or of units that match a pattern such as `nginx*`; `nginx` means `nginx.service`.",
       }),
       user: Type.String({
         minLength: 1,
@@ -134,8 +135,8 @@ export const processes = {
         description: "Only processes of this user, by name or number.",
       }),
       pid: Type.Integer({ minimum: 1, maximum: 4_194_304, description: "Only this process." }),
-      by_unit: Type.Boolean({ default: false, description: "Also sums by unit." }),
-      full_command: Type.Boolean({ default: false, description: "Command lines with their secrets." }),
+      by_unit: Type.Boolean({ default: false, description: "Also return sums by unit." }),
+      full_command: Type.Boolean({ default: false, description: "Return complete command lines, with secrets." }),
       limit: Type.Integer({ ...processListLimit, description: "Maximum results." }),
       cursor: Cursor,
     }),
@@ -148,7 +149,7 @@ export const processes = {
     tag: "System",
     summary: "Send a signal to a process",
     description:
-      "Only to the process that started at `start_time`, which is checked again right before: 409 where another one has its number since. Refused with 400 for process 1, threads of the kernel, this service and what it has root do, and processes of units that must not be restarted. The dry run says what systemd does when the process ends.",
+      "Only to the process that started at `start_time`, which is checked again right before: 409 if another process has its id by now. Refused with 400 for process 1, kernel threads, this service and its privileged tasks, and processes of units that must not be restarted. The dry run says what systemd does when the process ends.",
     scope: "processes:signal",
     narrows: "answer",
     effect: "danger",

@@ -4,18 +4,18 @@ import { NullableString, NullableTimestamp, Options, Timestamp } from "./schema.
 
 export const RebootState = Type.Object({
   scheduled_at: NullableTimestamp(
-    "When logind, or systemd for it, reboots the host, whoever asked for it; null when nothing is scheduled.",
+    "When the host will be rebooted by logind or systemd, no matter who scheduled it; null if no reboot is scheduled.",
   ),
   users: Type.Array(Type.String(), { description: "Who is logged in." }),
   inhibitors: Type.Array(
     Type.Object({
       who: Type.String(),
       why: Type.String(),
-      blocks: Type.Boolean({ description: "Whether it forbids a reboot; else it delays one by some seconds." }),
+      blocks: Type.Boolean({ description: "Whether it blocks a reboot; else it delays one by some seconds." }),
     }),
-    { description: "Programs that have asked logind not to be interrupted." },
+    { description: "Inhibitor locks of logind." },
   ),
-  operation_id: NullableString("Operation that changes packages or snapshots now."),
+  operation_id: NullableString("Operation that is changing packages or snapshots now."),
 });
 export type RebootState = Static<typeof RebootState>;
 
@@ -34,17 +34,20 @@ export const CancelledReboot = Type.Object({
 export type CancelledReboot = Static<typeof CancelledReboot>;
 
 export const RebootInput = Options({
-  at: Type.String({ format: "date-time", description: "When, within 30 days, RFC 3339; at once by default." }),
+  at: Type.String({
+    format: "date-time",
+    description: "Time of the reboot, within 30 days, RFC 3339; at once by default.",
+  }),
   message: Type.String({
     maxLength: 200,
     pattern: "^[^\\u0000-\\u001f\\u007f-\\u009f]*$",
     default: "",
-    description: "For those who are logged in.",
+    description: "Message for users who are logged in.",
   }),
   ignore_inhibitors: Type.Boolean({
     default: false,
     description:
-      "Also while a program inhibits it. From systemd 257 on logind refuses that, and the timer `steward-reboot.timer` does it past logind: it waits for no program, and who is logged in is told when the host goes down.",
+      "Reboot even while a program inhibits it. From systemd 257 on logind refuses that; the timer `steward-reboot.timer` then reboots without logind: it does not wait for any program, and users who are logged in are warned only when the host shuts down.",
   }),
 });
 
@@ -53,7 +56,7 @@ export const rebooting = {
     method: "GET",
     path: "/system/reboot",
     tag: "System",
-    summary: "Scheduled reboot, and what it would interrupt",
+    summary: "Scheduled reboot, and what a reboot would interrupt",
     scope: "system:read",
     effect: "read",
     response: RebootState,
@@ -65,7 +68,7 @@ export const rebooting = {
     tag: "System",
     summary: "Reboot the host",
     description:
-      "Has logind schedule it, five seconds ahead or `at` a time, and tells who is logged in. Refused with 409 while packages or snapshots change, while a program inhibits it, and while something is scheduled already.",
+      "Schedules a reboot with logind, in five seconds or at the time `at`, and warns users who are logged in. Refused with 409 while packages or snapshots are being changed, while a program inhibits it, and if a shutdown or reboot is scheduled already.",
     scope: "system:reboot",
     effect: "danger",
     query: DryRunQuery,

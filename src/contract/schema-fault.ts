@@ -23,9 +23,9 @@ const listed = (value: unknown): readonly string[] => [value ?? []].flat().map(S
 function describePattern({ parentSchema }: SchemaFault): string {
   const { examples, pattern }: JsonObject = isRecord(parentSchema) ? parentSchema : {};
   const [example] = listed(examples);
-  if (example !== undefined) return `must be of the form of ${example}`;
+  if (example !== undefined) return `must look like "${example}"`;
   const isOfCharacters = /^\^\[\^[^\]]*\][*+]\$$/.test(String(pattern));
-  return isOfCharacters ? "must not have control characters" : "has a form that is not allowed";
+  return isOfCharacters ? "must not have control characters" : "has an invalid format";
 }
 
 function describeCount(limit: unknown, what: string, which: "least" | "most"): string {
@@ -69,6 +69,6 @@ export function describeSchemaFault(fault: SchemaFault): string {
     case "additionalProperties":
       return `must not have ${String(params["additionalProperty"])}`;
     default:
-      return "has a form that is not allowed";
+      return "has an invalid format";
   }
 }

@@ -61,17 +61,22 @@ export const Options = <T extends TProperties>(members: T, options: TObjectOptio
 
 /** What a list says of itself beside its members. Services of earlier versions do not say all of it. */
 export const ListShape = optional({
-  total: Type.Integer({ description: "Matches before `limit`; left out where counting them would take reading all." }),
-  limit: NullableInteger("Most members of this answer; null where all are answered."),
+  total: Type.Integer({
+    description: "Number of matches before `limit`; absent if counting them would need reading all.",
+  }),
+  limit: NullableInteger("Maximum entries of this answer; null if it has all matches."),
   next_cursor: NullableString("`cursor` of the next page; null on the last one."),
 });
 
 /** {@link ListShape} of a list that has always said how many there are. */
-export const CountedListShape = { ...ListShape, total: Type.Integer({ description: "Matches before `limit`." }) };
+export const CountedListShape = {
+  ...ListShape,
+  total: Type.Integer({ description: "Number of matches before `limit`." }),
+};
 
 /** What an answer lacks since its source is missing or cannot be asked: an empty list without it is one of nothing. */
 export const NotShown = Type.Array(Type.Object({ what: Type.String(), reason: Type.String() }), {
-  description: "What is null, left out or not known, and why.",
+  description: "What is null, missing or unknown, and why.",
 });
 export type NotShown = Static<typeof NotShown>;
 
@@ -79,4 +84,4 @@ export type NotShown = Static<typeof NotShown>;
 export const MayLack = optional({ not_shown: NotShown });
 
 /** Query parameter that leads to the next page of a list. */
-export const Cursor = Type.String({ minLength: 1, maxLength: 512, description: "`next_cursor` of the page before." });
+export const Cursor = Type.String({ minLength: 1, maxLength: 512, description: "`next_cursor` of the previous page." });

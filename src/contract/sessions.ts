@@ -13,8 +13,8 @@ const Secret = (description: string) => Type.String({ minLength: 1, maxLength: 2
 
 /** Of all, one. */
 export const SessionInput = Options({
-  key: Secret("The key whose session it is; not a token of it."),
-  code: Secret("Instead of the key: a one-time code of it."),
+  key: Secret("The key that the session is for; not a token."),
+  code: Secret("Instead of the key: a one-time code created with it."),
   passkey: PasskeyAssertion,
 });
 
@@ -22,13 +22,13 @@ export const CreatedSession = Type.Object({
   id: Type.String({ description: "Id of the session." }),
   secret: Type.String({
     description:
-      "The second half of the session, for the header `X-Steward-Session`; the first is in the cookie. It is shown this once.",
+      "The second half of the session, for the header `X-Steward-Session`; the first half is in the cookie. It is shown only this once.",
   }),
   name: Type.String({ description: "Name of the key." }),
-  scopes: Type.Array(Type.String(), { description: "What its key may do, those of other hosts included." }),
-  elevated: Type.Boolean({ description: "Whether it may change something." }),
-  elevation_ends_at: NullableTimestamp("Until when it may change something; null when it is read-only."),
-  expires_at: Timestamp("When it ends at the latest, however much it is used."),
+  scopes: Type.Array(Type.String(), { description: "Scopes of the key, including those for other hosts." }),
+  elevated: Type.Boolean({ description: "Whether the session may make changes." }),
+  elevation_ends_at: NullableTimestamp("Until when the session may make changes; null if it is read-only."),
+  expires_at: Timestamp("When the session ends even if it is in use."),
 });
 export type CreatedSession = Static<typeof CreatedSession>;
 
@@ -36,19 +36,19 @@ export const SessionEntry = Type.Object({
   id: Type.String(),
   key_id: Type.String({ description: "Id of its key." }),
   name: Type.String({ description: "Name of its key." }),
-  created_at: Timestamp("When somebody signed in."),
-  last_used_at: Timestamp("Last use; after a restart of the service exact to a minute."),
-  idles_out_at: Timestamp("When it ends unless it is used before."),
-  expires_at: Timestamp("When it ends at the latest, however much it is used."),
-  elevated: Type.Boolean({ description: "Whether it may change something." }),
-  elevation_ends_at: NullableTimestamp("Until when it may change something; null when it is read-only."),
-  remote_address: NullableString("Where somebody signed in from."),
-  current: Type.Boolean({ description: "Whether it is the session that asks." }),
+  created_at: Timestamp("When the session was opened."),
+  last_used_at: Timestamp("Last use; accurate to a minute after a restart of the service."),
+  idles_out_at: Timestamp("When the session ends unless it is used before."),
+  expires_at: Timestamp("When the session ends even if it is in use."),
+  elevated: Type.Boolean({ description: "Whether the session may make changes." }),
+  elevation_ends_at: NullableTimestamp("Until when the session may make changes; null if it is read-only."),
+  remote_address: NullableString("Address of the client that signed in."),
+  current: Type.Boolean({ description: "Whether it is the session of this request." }),
 });
 export type SessionEntry = Static<typeof SessionEntry>;
 
 export const SessionList = Type.Object({
-  sessions: Type.Array(SessionEntry, { description: "The one used last first." }),
+  sessions: Type.Array(SessionEntry, { description: "Ordered by last use, the newest first." }),
   ...ListShape,
 });
 
@@ -59,13 +59,13 @@ export const EndedSession = Type.Object({
 });
 
 export const CreatedCode = Type.Object({
-  code: Type.String({ description: "The code. It is shown this once." }),
-  expires_at: Timestamp("Until when it is good. It is good once."),
+  code: Type.String({ description: "The code. It is shown only this once." }),
+  expires_at: Timestamp("When it expires. It can be used once."),
 });
 
 export const CreatedTicket = Type.Object({
   ticket: Type.String({ description: "The ticket, for the query parameter `ticket` of a WebSocket." }),
-  expires_at: Timestamp("Until when it is good. It is good once."),
+  expires_at: Timestamp("When it expires. It can be used once."),
 });
 
 const SessionId = Type.Object({
@@ -77,9 +77,9 @@ export const sessions = {
     method: "POST",
     path: "/auth/sessions",
     tag: "Access",
-    summary: "Sign in: begin a read-only session of a key",
+    summary: "Sign in: open a read-only session of a key",
     description:
-      "With the key, with a one-time code of it (`POST /auth/codes`), or with a passkey of it (`POST /auth/passkeys/request-options`). A session has two halves, a cookie and `secret`; a request needs both. It is never wider than its key, and ends with it, when it is not used for a while, or when its time is up. It may only read until it is elevated.",
+      "With the key, with a one-time code created with it (`POST /auth/codes`), or with one of its passkeys (`POST /auth/passkeys/request-options`). A session has two halves, a cookie and `secret`; a request needs both. It never has more scopes than its key. It ends when the key becomes invalid, when it is not used for a while, or when its maximum lifetime is over. It is read-only until it is elevated.",
     scope: "public",
     session: "signsIn",
     effect: "write",
@@ -94,9 +94,9 @@ export const sessions = {
     method: "POST",
     path: "/auth/sessions/elevate",
     tag: "Access",
-    summary: "Let this session change something, for a while",
+    summary: "Elevate this session: allow it to make changes for a while",
     description:
-      "Takes the key of the session again, or a one-time code or a passkey of it. Both halves of the session change: the former ones are worth nothing from here on.",
+      "Needs the key of the session again, or a one-time code or a passkey of that key. Both halves of the session are replaced; the former ones become invalid.",
     scope: "self",
     session: "own",
     forSessions: true,
@@ -111,7 +111,7 @@ export const sessions = {
     method: "GET",
     path: "/auth/sessions",
     tag: "Access",
-    summary: "Sessions: those of the own key, or all with keys:admin",
+    summary: "Sessions of the caller's key, or all with keys:admin",
     scope: "self",
     effect: "read",
     fromMemory: true,
@@ -124,7 +124,7 @@ export const sessions = {
     tag: "Access",
     summary: "Sign out: end a session at once",
     description:
-      "One of the own key, or any with keys:admin. A session that ends itself has its cookie removed. A read-only session may end those of its own key alone.",
+      "A session of the caller's key, or any with keys:admin. If a session ends itself, its cookie is removed. A read-only session can end only sessions of its own key.",
     scope: "self",
     session: "own",
     effect: "write",
@@ -137,9 +137,9 @@ export const sessions = {
     method: "POST",
     path: "/auth/codes",
     tag: "Access",
-    summary: "Make a one-time code to sign in with",
+    summary: "Create a one-time code to sign in",
     description:
-      "It stands for the key that asks, once, for a minute: to sign in or to elevate a session in a browser that never sees the key. Only a key or its client certificate makes codes, not a token and not a session.",
+      "The code can be used once within a minute in place of the key, to sign in or to elevate a session in a browser that never sees the key. Only a key or its client certificate can create codes, not a token or a session.",
     scope: "self",
     effect: "write",
     query: DryRunQuery,
@@ -152,9 +152,9 @@ export const sessions = {
     method: "POST",
     path: "/auth/tickets",
     tag: "Access",
-    summary: "Make a one-time ticket for a WebSocket of this session",
+    summary: "Create a one-time ticket for a WebSocket of this session",
     description:
-      "Browsers cannot set headers on a WebSocket: for 30 seconds and once, `?ticket=` stands for `X-Steward-Session` there. The cookie is needed beside it.",
+      "Browsers cannot set headers on a WebSocket: `?ticket=` replaces `X-Steward-Session` there, once and within 30 seconds. The cookie is needed as well.",
     scope: "self",
     forSessions: true,
     effect: "read",

@@ -95,12 +95,12 @@ const namespaceText = {
   maxLength: 222,
   pattern: namespacePattern,
   description:
-    "Namespaces of the journal, as `journalctl --namespace` takes them: a name; `+` and a name for that one and the default one; `*` for all; empty for the default one. Left out: all where a unit is asked for, or the key is narrowed to units; else the default one.",
+    "Namespaces of the journal, as `journalctl --namespace` takes them: a name; `+` and a name for that one and the default one; `*` for all; empty for the default one. Unless given: all if `unit` is given or the key is narrowed to units; else the default one.",
 } as const;
 const grepText = {
   minLength: 1,
   maxLength: 1024,
-  description: "Regular expression over the message. Case matters only where the expression has a capital letter.",
+  description: "Regular expression for the message. Case-insensitive unless the expression contains a capital letter.",
 } as const;
 const priorityHint = "This severity and more severe ones: a name, an alias or 0 (emerg) to 7 (debug, which is all).";
 
@@ -126,7 +126,7 @@ export type LogFilterFrame = Static<typeof LogFilterFrame>;
 export const DroppedFrame = Type.Object({
   type: Type.Literal("dropped"),
   message: Type.String(),
-  dropped: Type.Integer({ minimum: 1, description: "Frames that were dropped at this place." }),
+  dropped: Type.Integer({ minimum: 1, description: "Number of frames that were dropped here." }),
 });
 export type DroppedFrame = Static<typeof DroppedFrame>;
 
@@ -144,7 +144,7 @@ export type LogServerFrame = Static<typeof LogServerFrame>;
 
 export const HealthFrame = Type.Object({
   ...HealthCheckResult.properties,
-  previous_status: Type.Optional(Choice(checkStatuses, "Status of the run before; absent for the first run ever.")),
+  previous_status: Type.Optional(Choice(checkStatuses, "Status of the previous run; absent for the first run ever.")),
 });
 export type HealthFrame = Static<typeof HealthFrame>;
 
@@ -154,7 +154,7 @@ export type HealthServerFrame = Static<typeof HealthServerFrame>;
 
 export const OperationFrame = Type.Object({
   ...OperationEntry.properties,
-  cursor: Type.String({ description: "Where to go on after a lost connection." }),
+  cursor: Type.String({ description: "Cursor to continue from after a lost connection." }),
 });
 export type OperationFrame = Static<typeof OperationFrame>;
 
@@ -168,9 +168,9 @@ export const streams = {
     tag: "System",
     summary: "Entries of the journal as they are written",
     description: [
-      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, namespace}` sets the filter at any time: a member that is left out stays as it was, `null` clears it, and all that are set must match. A valid filter gets no answer; a bad one gets a frame `{type: error, message, error}`, and the old filter stays.",
-      "Entries without a severity pass no `priority` but `debug`. A key that is narrowed to units sees only theirs. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place. After a lost connection pass the `cursor` of the last entry to go on behind it, without gap or duplicate.",
-      "Where there is no journal of what is asked for, a frame `{type: error, message, error}` with the code `UNAVAILABLE` says so when the stream begins; the connection stays, and has the entries of one that comes.",
+      "A WebSocket. Each frame is a log entry. `{type: filter, unit, priority, grep, namespace}` sets the filter at any time: a member that is left out is unchanged, `null` clears it, and an entry must match all that are set. A valid filter gets no answer; an invalid one gets a frame `{type: error, message, error}`, and the old filter stays in effect.",
+      "Entries without a severity match only `priority` `debug`. A key that is narrowed to units sees only their entries. A client that is too slow loses the oldest queued frames, and gets one frame `{type: dropped, message, dropped}` in their place. After a lost connection, pass the `cursor` of the last entry to continue after it, without gaps or duplicates.",
+      "If there is no such journal, a frame `{type: error, message, error}` with the code `UNAVAILABLE` says so when the stream starts; the connection stays open, and gets the entries once there are some.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1008 the journal refuses the cursor; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "logs:read",
@@ -183,7 +183,7 @@ export const streams = {
       }),
       grep: Type.String(grepText),
       namespace: Type.String(namespaceText),
-      cursor: Type.String({ minLength: 1, maxLength: 512, description: "Begin with the first entry after this one." }),
+      cursor: Type.String({ minLength: 1, maxLength: 512, description: "Start with the first entry after this one." }),
     }),
     clientFrame: LogFilterFrame,
     serverFrame: LogServerFrame,
@@ -191,10 +191,10 @@ export const streams = {
   health: {
     path: "/ws/health",
     tag: "Health",
-    summary: "Results of health checks as they come",
+    summary: "Results of health checks as they are produced",
     description: [
-      "A WebSocket. First the current state of every check, where those that have never run are run; then one frame for each run. A frame is a check result with `previous_status`, the status of the run before, which the first run ever has not.",
-      "There is nothing for a client to say: a message gets a frame `{type: error, message, error}`. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place.",
+      "A WebSocket. First the current state of every check (checks that have never run are run for this); then one frame for each run. A frame is a check result with `previous_status`, the status of the previous run, which is absent for the first run ever.",
+      "Clients send no messages: a message gets a frame `{type: error, message, error}`. A client that is too slow loses the oldest queued frames, and gets one frame `{type: dropped, message, dropped}` in their place.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "health:read",
@@ -205,10 +205,10 @@ export const streams = {
   operations: {
     path: "/ws/operations",
     tag: "Updates",
-    summary: "Operations as they come along",
+    summary: "Progress of operations",
     description: [
-      "A WebSocket. First every operation that has not ended; then one frame for each change of status or progress, of all operations or of the one in `id`. A frame is an operation without its log, with a `cursor`. What ended before comes only for `id`, or after a `cursor`.",
-      "There is nothing for a client to say: a message gets a frame `{type: error, message, error}`. A client that is too slow loses the oldest frames that wait for it, and finds one frame `{type: dropped, message, dropped}` in their place. After a lost connection pass the `cursor` of the last frame: what has begun or ended meanwhile comes first, as it is by then.",
+      "A WebSocket. First every operation that has not ended; then one frame for each change of status or progress, of all operations or of the one in `id`. A frame is an operation without its log, with a `cursor`. Operations that ended before are sent only for `id`, or after a `cursor`.",
+      "Clients send no messages: a message gets a frame `{type: error, message, error}`. A client that is too slow loses the oldest queued frames, and gets one frame `{type: dropped, message, dropped}` in their place. After a lost connection, pass the `cursor` of the last frame: operations that started or ended meanwhile are sent first, in their current state.",
       "Close codes: 1001 the service stops; 1007 a message is not JSON text; 1009 a message is over 64 KiB; 1013 too many connections; 4401 the key was revoked or has expired.",
     ].join("\n\n"),
     scope: "updates:read",
@@ -217,7 +217,7 @@ export const streams = {
       cursor: Type.String({
         minLength: 1,
         maxLength: 1024,
-        description: "Begin with what was missed after this frame.",
+        description: "Start with what was missed after this frame.",
       }),
     }),
     clientFrame: Type.Never(),

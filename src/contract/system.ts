@@ -10,25 +10,25 @@ export const SystemInfo = Type.Object({
   hostname: Type.String(),
   os: Type.Object({
     name: Type.String({ description: "Name of the distribution." }),
-    version: Type.String({ description: "Version of the distribution; `rolling` where it has none." }),
+    version: Type.String({ description: "Version of the distribution; `rolling` if it has none." }),
     kernel: Type.String({ description: "Release of the running kernel." }),
   }),
   cpu: Type.Object({
     model: Type.String(),
     cores: Type.Integer({ description: "Physical cores." }),
-    threads: Type.Integer({ description: "Logical processors; in a container no more than its quota." }),
+    threads: Type.Integer({ description: "Logical processors; in a container at most its quota." }),
     load_percent: percent("Share of processor time in use between the last two samples, 5 s apart."),
   }),
   memory: Type.Object({
-    total_bytes: Type.Integer({ description: "Memory of the host, or the container's limit where that is lower." }),
-    available_bytes: Type.Integer({ description: "What can be had without swapping." }),
-    percent_used: percent("Share that is not available."),
+    total_bytes: Type.Integer({ description: "Memory of the host, or the limit of the container if that is lower." }),
+    available_bytes: Type.Integer({ description: "Memory available without swapping." }),
+    percent_used: percent("Share that is not available, in percent."),
   }),
   disk: Type.Object({
     path: Type.String(),
     total_bytes: Type.Integer(),
-    free_bytes: Type.Integer({ description: "Free for unprivileged users, as `df` counts." }),
-    percent_used: percent("Used of used and free together, as `df` counts."),
+    free_bytes: Type.Integer({ description: "Available to unprivileged users, as `df` counts it." }),
+    percent_used: percent("Used as a share of used and free, as `df` counts it."),
   }),
 });
 export type SystemInfo = Static<typeof SystemInfo>;
@@ -43,16 +43,16 @@ export const ServiceEntry = Type.Object({
   sub_state: Type.String({ description: "systemd's SubState." }),
   load_state: Type.String({ description: "systemd's LoadState; empty for a unit file that is not loaded." }),
   unit_file_state: Type.String({ description: "systemd's UnitFileState; empty for a unit without a file." }),
-  main_pid: NullableInteger("Process id of the main process; null when none runs."),
-  memory_bytes: NullableInteger("Memory of the unit's control group; null where it is not accounted."),
+  main_pid: NullableInteger("Process id of the main process; null if none runs."),
+  memory_bytes: NullableInteger("Memory of the control group of the unit; null if it is not accounted."),
   restarts: Type.Integer({ description: "Automatic restarts since the unit was last started by hand." }),
-  since: NullableTimestamp("When the unit entered its present state; null when it never ran since boot."),
+  since: NullableTimestamp("When the unit entered its current state; null if it has not run since boot."),
 });
 export type ServiceEntry = Static<typeof ServiceEntry>;
 
 export const ServiceList = Type.Object({
   services: Type.Array(ServiceEntry),
-  total: Type.Integer({ description: "Matches before `limit`." }),
+  total: Type.Integer({ description: "Number of matches before `limit`." }),
   ...MayLack,
 });
 
@@ -61,7 +61,7 @@ export const RestartResult = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
   job_result: Type.String({
-    description: "systemd's result of the job: `done`; `pending` when the unit is Steward itself.",
+    description: "Result of the systemd job: `done`; `pending` if the unit is Steward itself.",
   }),
 });
 export type RestartResult = Static<typeof RestartResult>;
@@ -70,7 +70,7 @@ export type RestartResult = Static<typeof RestartResult>;
 export const ServiceChange = Type.Object({
   ...RestartResult.properties,
   job_result: Type.String({
-    description: "systemd's result of the job: `done`; empty where there was nothing to do.",
+    description: "Result of the systemd job: `done`; empty if there was nothing to do.",
   }),
 });
 export type ServiceChange = Static<typeof ServiceChange>;
@@ -81,11 +81,11 @@ export const ServiceFileChange = Type.Object({
   message: Type.String(),
   changes: Type.Array(
     Type.Object({
-      type: Type.String({ description: "systemd's word, mostly `symlink` or `unlink`." }),
-      path: Type.String({ description: "The link that was made or removed." }),
-      target: Type.String({ description: "Where a link that was made leads; else empty." }),
+      type: Type.String({ description: "Change reported by systemd, usually `symlink` or `unlink`." }),
+      path: Type.String({ description: "The symbolic link that was created or removed." }),
+      target: Type.String({ description: "Target of a link that was created; else empty." }),
     }),
-    { description: "What changed in the directories of units; empty where there was nothing to do." },
+    { description: "Changes in the unit directories; empty if there was nothing to do." },
   ),
 });
 export type ServiceFileChange = Static<typeof ServiceFileChange>;
@@ -102,7 +102,7 @@ export const ServiceInput = Options({
   confirm: Type.Boolean({
     default: false,
     description:
-      "Has to be true for the system bus and systemd-logind, with which programs and sessions end. A dry run tells the danger.",
+      "Must be true for the system bus and systemd-logind, because programs and sessions end with them. A dry run describes the consequences.",
   }),
 });
 
@@ -131,7 +131,7 @@ export const system = {
     tag: "System",
     summary: "Services of the host",
     description:
-      "Loaded units and installed unit files together, ordered by name. An alias is not listed beside the unit that it names, nor a unit that others refer to and that does not exist. On a host where systemd is not running: the unit files that are installed, as inactive, and `not_shown` says so.",
+      "Loaded units and installed unit files, ordered by name. Aliases are not listed, nor units that others refer to but that do not exist. If systemd is not running: the installed unit files, as inactive, and `not_shown` says so.",
     scope: "system:read",
     effect: "read",
     versioned: true,
@@ -148,7 +148,7 @@ export const system = {
     tag: "System",
     summary: "Restart a service",
     description:
-      "Waits up to 25 s for the job. A unit that its start limit stopped is reset first. Restarting Steward itself answers first. Services that hand out root or end the host are refused with 400, unless the setting `services.allow` permits them.",
+      "Waits up to 25 s for the job. A unit that has reached its start limit is reset first. If Steward itself is restarted, the answer is sent first. Services that give root access or end the host are refused with 400, unless the setting `services.allow` permits them.",
     scope: "services:restart",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
@@ -164,7 +164,7 @@ export const system = {
     tag: "System",
     summary: "Start a service",
     description:
-      "Waits up to 25 s for the job. A unit that its start limit stopped is reset first. The dry run lists the units that it would start and those that conflict with it and would stop. Nothing is done where the service is active. The same services are refused as for a restart.",
+      "Waits up to 25 s for the job. A unit that has reached its start limit is reset first. The dry run lists the units that would be started, and the conflicting ones that would be stopped. Nothing is done if the service is active. The same services are refused as for a restart.",
     scope: "services:start",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
@@ -180,7 +180,7 @@ export const system = {
     tag: "System",
     summary: "Stop a service",
     description:
-      "Waits up to 25 s for the job. The dry run lists the units that would stop with it because they require it, and the sockets, timers and paths that can start it again. Nothing is done where the service is inactive. The same services are refused as for a restart, and Steward itself.",
+      "Waits up to 25 s for the job. The dry run lists the units that would be stopped because they require it, and the sockets, timers and paths that can start it again. Nothing is done if the service is inactive. The same services are refused as for a restart, and Steward itself.",
     scope: "services:stop",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "danger",
@@ -194,9 +194,9 @@ export const system = {
     method: "POST",
     path: "/system/services/{name}/reload",
     tag: "System",
-    summary: "Have a service read its settings again",
+    summary: "Reload a service",
     description:
-      "Waits up to 25 s for the job. Refused with 400 where the service does not run or its unit has no way to reload. The same services are refused as for a restart.",
+      "Makes the service read its configuration again. Waits up to 25 s for the job. Refused with 400 if the service does not run or its unit does not support reloading. The same services are refused as for a restart.",
     scope: "services:reload",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
@@ -210,9 +210,9 @@ export const system = {
     method: "POST",
     path: "/system/services/{name}/enable",
     tag: "System",
-    summary: "Have a service start at boot",
+    summary: "Enable a service at boot",
     description:
-      "Makes the links that the `[Install]` section of its unit asks for, and has systemd read its units again. The service is not started by it. The same services are refused as for a restart.",
+      "Creates the links that the `[Install]` section of the unit asks for, and reloads systemd. The service is not started. The same services are refused as for a restart.",
     scope: "services:enable",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
@@ -226,9 +226,9 @@ export const system = {
     method: "POST",
     path: "/system/services/{name}/disable",
     tag: "System",
-    summary: "Have a service not start at boot",
+    summary: "Disable a service at boot",
     description:
-      "Removes the links that enabled it, that by which `systemctl link` made its file known among them, and has systemd read its units again. The service is not stopped by it. The same services are refused as for a restart, and Steward itself; none can be confirmed, since a reboot does not undo it.",
+      "Removes the links that enabled it, including one created by `systemctl link`, and reloads systemd. The service is not stopped. The same services are refused as for a restart, and Steward itself; none of these can be confirmed, because a reboot does not undo it.",
     scope: "services:enable",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",
@@ -241,9 +241,9 @@ export const system = {
     method: "POST",
     path: "/system/services/{name}/mask",
     tag: "System",
-    summary: "Make a service impossible to start",
+    summary: "Mask a service, so that it cannot be started",
     description:
-      "Links its unit to /dev/null, so that nothing can start it, neither by hand nor as a dependency. It is not stopped by it. A unit whose file, or a link to it, is in /etc/systemd/system is refused by systemd. The same services are refused as for a restart, and Steward itself; none can be confirmed, since a reboot does not undo it.",
+      "Links the unit to /dev/null, so that it cannot be started by hand or as a dependency. The service is not stopped. systemd refuses a unit whose file, or a link to it, is in /etc/systemd/system. The same services are refused as for a restart, and Steward itself; none of these can be confirmed, because a reboot does not undo it.",
     scope: "services:mask",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "danger",
@@ -256,8 +256,8 @@ export const system = {
     method: "POST",
     path: "/system/services/{name}/unmask",
     tag: "System",
-    summary: "Let a masked service be started again",
-    description: "Removes the link to /dev/null, and has systemd read its units again.",
+    summary: "Unmask a service, so that it can be started again",
+    description: "Removes the link to /dev/null, and reloads systemd.",
     scope: "services:mask",
     resource: ({ name = "" }) => serviceUnitName(name),
     effect: "write",

@@ -15,20 +15,22 @@ export type SpanOrigin = (typeof spanOrigins)[number];
 const Origin = (of: string) =>
   Choice(
     spanOrigins,
-    `\`own\`: the service made ${of} itself. \`received\`: a program has sent it, whatever \`service.name\` says.`,
+    `\`own\`: the service created ${of} itself. \`received\`: another program sent it, whatever \`service.name\` says.`,
   );
 
 export const TraceSummary = Type.Object({
-  trace_id: Type.String({ description: "32 hex digits." }),
+  trace_id: Type.String({ description: "Trace id, 32 hexadecimal digits." }),
   name: Type.String({
-    description: "Name of the root span; of the earliest span as long as there is no root. Empty where it has none.",
+    description: "Name of the root span, or of the earliest span if there is no root yet. Empty if it has none.",
   }),
-  service: Type.String({ description: "`service.name` of the same span; empty where it has none." }),
+  service: Type.String({ description: "`service.name` of the same span; empty if it has none." }),
   origin: Origin("that span"),
   start: Timestamp("Start of the earliest span, to the microsecond."),
-  duration_ms: Type.Number({ description: "From the start of the earliest span to the end of the last." }),
-  spans: Type.Integer({ description: "Spans that are kept." }),
-  errors: Type.Integer({ description: "Spans among them that have the status `error`." }),
+  duration_ms: Type.Number({
+    description: "Time from the start of the earliest span to the end of the last, in milliseconds.",
+  }),
+  spans: Type.Integer({ description: "Number of stored spans." }),
+  errors: Type.Integer({ description: "Number of them with the status `error`." }),
 });
 export type TraceSummary = Static<typeof TraceSummary>;
 
@@ -37,51 +39,51 @@ export type TraceList = Static<typeof TraceList>;
 
 const Attributes = (description: string) => Type.Record(Type.String(), Type.Unknown(), { description });
 const dropped = (what: string) =>
-  Type.Optional(Type.Integer({ description: `${what} that are not here; absent where all are.` }));
+  Type.Optional(Type.Integer({ description: `${what} that are missing here; absent if none are.` }));
 
 export const SpanEvent = Type.Object({
-  time: Timestamp("To the nanosecond."),
+  time: Timestamp("Timestamp with nanoseconds."),
   name: Type.String(),
-  attributes: Attributes("As those of the span."),
+  attributes: Attributes("As for the span."),
   dropped_attributes: dropped("Attributes"),
 });
 export type SpanEvent = Static<typeof SpanEvent>;
 
 export const SpanLink = Type.Object({
-  trace_id: Type.String({ description: "32 hex digits." }),
-  span_id: Type.String({ description: "16 hex digits." }),
-  attributes: Attributes("As those of the span."),
+  trace_id: Type.String({ description: "Trace id, 32 hexadecimal digits." }),
+  span_id: Type.String({ description: "Span id, 16 hexadecimal digits." }),
+  attributes: Attributes("As for the span."),
   dropped_attributes: dropped("Attributes"),
 });
 export type SpanLink = Static<typeof SpanLink>;
 
 export const Span = Type.Object({
-  span_id: Type.String({ description: "16 hex digits." }),
+  span_id: Type.String({ description: "Span id, 16 hexadecimal digits." }),
   origin: Origin("the span"),
-  parent_span_id: Type.String({ description: "16 hex digits; empty for a root." }),
+  parent_span_id: Type.String({ description: "Id of the parent span, 16 hexadecimal digits; empty for a root." }),
   name: Type.String(),
   kind: Choice(spanKinds, "Role of the span in the call (OpenTelemetry)."),
-  start: Timestamp("To the nanosecond."),
+  start: Timestamp("Timestamp with nanoseconds."),
   duration_ms: Type.Number(),
-  status: Choice(spanStatuses, "Whether what it stands for succeeded."),
-  status_message: Type.String({ description: "What went wrong; empty unless `status` is `error`." }),
-  trace_state: Type.String({ description: "As W3C Trace Context writes it." }),
-  scope: Type.String({ description: "Name of the library that made the span." }),
+  status: Choice(spanStatuses, "Outcome of the work that the span stands for."),
+  status_message: Type.String({ description: "Error message; empty unless `status` is `error`." }),
+  trace_state: Type.String({ description: "Trace state in the format of W3C Trace Context." }),
+  scope: Type.String({ description: "Name of the instrumentation library." }),
   attributes: Attributes(
-    "By name. Integers that JSON numbers cannot hold exactly are strings, as are numbers that are not finite; bytes are base64.",
+    "Attributes by name. Integers that a JSON number cannot represent exactly are strings, as are numbers that are not finite; bytes are base64.",
   ),
   dropped_attributes: dropped("Attributes"),
   events: Type.Array(SpanEvent),
   dropped_events: dropped("Events"),
   links: Type.Array(SpanLink),
   dropped_links: dropped("Links"),
-  resource: Attributes("What the span is from: `service.name`, `host.name` and the like."),
+  resource: Attributes("Resource that produced the span: `service.name`, `host.name` and so on."),
 });
 export type Span = Static<typeof Span>;
 
 export const Trace = Type.Object({
-  trace_id: Type.String({ description: "32 hex digits." }),
-  spans: Type.Array(Span, { description: "By their start." }),
+  trace_id: Type.String({ description: "Trace id, 32 hexadecimal digits." }),
+  spans: Type.Array(Span, { description: "Ordered by start." }),
 });
 export type Trace = Static<typeof Trace>;
 
@@ -92,7 +94,7 @@ export const traces = {
     tag: "Observability",
     summary: "Newest traces",
     description:
-      "What arrived over OTLP, and the service's own where no `tracing.endpoint` is set. Newest first, by their start. The oldest are forgotten when `tracing.keep` is reached.",
+      "Traces received over OTLP, and those of the service itself if `tracing.endpoint` is not set. Newest first, by their start. The oldest are removed when `tracing.keep` is reached.",
     scope: "metrics:read",
     effect: "read",
     query: Options({
@@ -103,14 +105,17 @@ export const traces = {
       }),
       origin: Choice(
         spanOrigins,
-        "Only traces with a span that the service made itself, or with one that it has received.",
+        "Only traces with a span that the service created itself, or with one that it received.",
       ),
       min_duration: Type.String({
         pattern: "^[0-9]{1,9}(us|ms|s|m|h)$",
-        description: "Only traces that took so long or longer.",
+        description: "Only traces that took at least this long.",
         examples: ["250ms"],
       }),
-      since: Type.String({ format: "date-time", description: "Only traces that began then or later, RFC 3339." }),
+      since: Type.String({
+        format: "date-time",
+        description: "Only traces that began at this time or later, RFC 3339.",
+      }),
       limit: Type.Integer({ ...traceListLimit, description: "Maximum traces." }),
       cursor: Cursor,
     }),

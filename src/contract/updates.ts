@@ -21,34 +21,32 @@ const PackageUpdate = Type.Object({
 
 export const UpdateCheck = Type.Object({
   system: Type.Object({
-    available: Type.Boolean({ description: "Whether the distribution has a newer release inside the installed one." }),
+    available: Type.Boolean({ description: "Whether the distribution has a newer point release." }),
     version: Type.String(),
-    release_date: Type.String({ description: "Date, YYYY-MM-DD; empty when unknown." }),
+    release_date: Type.String({ description: "Date, YYYY-MM-DD; empty if unknown." }),
     is_security: Type.Boolean(),
-    changelog: Type.String({ description: "Notes of the distribution about the release; empty when unknown." }),
+    changelog: Type.String({ description: "Release notes of the distribution; empty if unknown." }),
   }),
   packages: Type.Object({
-    total: Type.Integer({ description: "Packages that can be updated." }),
-    security: Type.Integer({ description: "Security updates among them." }),
+    total: Type.Integer({ description: "Number of packages that can be updated." }),
+    security: Type.Integer({ description: "Number of security updates among them." }),
     updates: Type.Array(PackageUpdate, { description: "Each package that can be updated." }),
   }),
-  held: Type.Array(Type.String(), { description: "Packages that are kept from being updated." }),
+  held: Type.Array(Type.String(), { description: "Packages that are held." }),
   package_manager: Type.String({ description: "`apt`, `dnf`, `zypper` or `pacman`." }),
-  security_known: Type.Boolean({ description: "Whether the package manager tells security updates from others." }),
-  checked_at: NullableTimestamp(
-    "When the lists of packages were last brought up to date, by the oldest of them; null when there are none.",
-  ),
-  cache_age_seconds: NullableInteger("How long ago that was."),
-  requires_reboot: Type.Boolean({ description: "Whether an earlier update waits for a reboot." }),
-  requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
+  security_known: Type.Boolean({ description: "Whether the package manager distinguishes security updates." }),
+  checked_at: NullableTimestamp("When the oldest of the package lists was last refreshed; null if there are no lists."),
+  cache_age_seconds: NullableInteger("Age of the lists in seconds."),
+  requires_reboot: Type.Boolean({ description: "Whether an earlier update needs a reboot to take effect." }),
+  requires_restart: Type.Array(Type.String(), { description: "Services that still run replaced files." }),
   ...MayLack,
 });
 export type UpdateCheck = Static<typeof UpdateCheck>;
 
 export const ChangedPackage = Type.Object({
   name: Type.String(),
-  from: NullableString("Version before; null when it was installed."),
-  to: NullableString("Version now; null when it was removed."),
+  from: NullableString("Version before; null if the package was installed."),
+  to: NullableString("Version now; null if the package was removed."),
 });
 export type ChangedPackage = Static<typeof ChangedPackage>;
 
@@ -57,20 +55,20 @@ const guardOutcomes = ["kept", "rolled_back", "rolled_back_still_worse", "rollba
 export const GuardVerdict = Type.Object({
   outcome: Choice(
     guardOutcomes,
-    "`rolled_back`: the host was looked at again, and nothing is worse any more. `rollback_failed`: also where there is no snapshot to return to.",
+    "`rolled_back`: after the rollback, nothing is worse than before the update. `rollback_failed`: also if there is no snapshot to return to.",
   ),
   message: Type.String(),
   worse: Type.Array(Type.String(), {
-    description: "Units, ports and checks that got worse, each with what it was and what it is.",
+    description: "Units, ports and checks that got worse, each with its state before and now.",
     examples: [["unit web.service: was active (running), now inactive (dead)"]],
   }),
   ...optional({
     restarted: Type.Array(Type.String(), {
-      description: "Units that ran before and had to be started again after the rollback.",
+      description: "Units that had run before and were started again after the rollback.",
     }),
     remaining: Type.Array(Type.String(), {
       description:
-        "What is worse now, after the rollback or after the failure of one; missing when nothing was to be rolled back, or the host was not looked at before the update.",
+        "What is worse now, after a rollback or a failed one; absent if no rollback was needed, or if the state before the update was not recorded.",
     }),
   }),
 });
@@ -90,40 +88,42 @@ const LeftUnit = Type.Object({
 
 export const StaleReport = Type.Object({
   restartable: Type.Array(Type.String(), { description: "Services that `POST /updates/restart-stale` restarts." }),
-  left: Type.Array(LeftUnit, { description: "Services that it leaves alone." }),
+  left: Type.Array(LeftUnit, { description: "Services that it does not restart." }),
   processes: Type.Array(
     Type.Object({
       pid: Type.Integer(),
       name: Type.String(),
-      unit: NullableString("Service that it belongs to; null for what users run, and for none."),
+      unit: NullableString("Service that the process belongs to; null for processes of users, or if there is none."),
       files: Type.Array(Type.String(), {
         description: "Programs and libraries that were replaced or removed since it loaded them.",
       }),
     }),
-    { description: "By pid; those of containers are not inspected." },
+    { description: "Ordered by process id; processes of containers are not inspected." },
   ),
-  hidden_processes: Type.Integer({ description: "Processes that could not be inspected, since that takes rights." }),
+  hidden_processes: Type.Integer({
+    description: "Number of processes that could not be inspected for lack of permission.",
+  }),
   service_manager: Type.Boolean({
-    description: "Whether systemd itself runs replaced code: `systemctl daemon-reexec` or a reboot changes that.",
+    description: "Whether systemd itself runs replaced code; `systemctl daemon-reexec` or a reboot solves that.",
   }),
   kernel: Type.Object({
     running: Type.String(),
-    newest: NullableString("Newest installed kernel of the same kind; null when that is the one that runs."),
+    newest: NullableString("Newest installed kernel of the same flavour; null if it is the running one."),
   }),
-  requires_reboot: Type.Boolean({ description: "Whether a newer kernel or a package waits for a reboot." }),
+  requires_reboot: Type.Boolean({ description: "Whether a newer kernel or a package needs a reboot." }),
 });
 export type StaleReport = Static<typeof StaleReport>;
 
 export const StaleRestart = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
-  operation_id: Type.String({ description: "Id of the operation that did it." }),
-  restarted: Type.Array(UnitRestart, { description: "In order." }),
-  left: Type.Array(LeftUnit, { description: "Services that were left alone." }),
+  operation_id: Type.String({ description: "Id of the operation." }),
+  restarted: Type.Array(UnitRestart, { description: "Restarted services, in order." }),
+  left: Type.Array(LeftUnit, { description: "Services that were not restarted." }),
   still_stale: Type.Array(Type.String(), {
-    description: "Restarted services of which processes run replaced code all the same.",
+    description: "Restarted services whose processes still run replaced code.",
   }),
-  requires_reboot: Type.Boolean({ description: "Whether a reboot is needed for what a restart does not change." }),
+  requires_reboot: Type.Boolean({ description: "Whether a reboot is needed in addition." }),
 });
 export type StaleRestart = Static<typeof StaleRestart>;
 
@@ -134,21 +134,23 @@ const KeptConfig = Type.Object({
 export type KeptConfig = Static<typeof KeptConfig>;
 
 export const UpdateApply = Type.Object({
-  success: Type.Boolean({ description: "Whether all of it went as planned." }),
-  snapshot_id: Type.String({ description: "Snapshot from before; empty when none was taken." }),
-  packages_updated: Type.Integer({ description: "Packages that are at their new version, whatever became of others." }),
-  requires_reboot: Type.Boolean({ description: "Whether the host has to be rebooted for it to take effect." }),
-  operation_id: Type.String({ description: "Id of the operation that did it." }),
+  success: Type.Boolean({ description: "Whether everything went as planned." }),
+  snapshot_id: Type.String({ description: "Snapshot taken before; empty if none was taken." }),
+  packages_updated: Type.Integer({
+    description: "Number of packages that are at their new version, even if others failed.",
+  }),
+  requires_reboot: Type.Boolean({ description: "Whether a reboot is needed for it to take effect." }),
+  operation_id: Type.String({ description: "Id of the operation." }),
   packages: Type.Array(ChangedPackage, { description: "Packages that changed." }),
-  requires_restart: Type.Array(Type.String(), { description: "Services that still run what was replaced." }),
-  error: NullableString("Why it did not succeed."),
+  requires_restart: Type.Array(Type.String(), { description: "Services that still run replaced files." }),
+  error: NullableString("Why it failed."),
   ...optional({
     guard: GuardVerdict,
     restarted: Type.Array(UnitRestart, {
       description: "With `restart_stale`: services that were restarted, in order.",
     }),
     kept_configs: Type.Array(KeptConfig, {
-      description: "Configuration files that were changed on this host and stayed so; missing when there is none.",
+      description: "Configuration files that were modified on this host and kept; absent if there are none.",
     }),
   }),
 });
@@ -159,13 +161,15 @@ export type SnapshotKind = (typeof snapshotKinds)[number];
 
 export const Snapshot = Type.Object({
   id: Type.String({ description: "`YYYYMMDD-HHMMSS`." }),
-  description: Type.String({ description: "What whoever took it wrote, or what it was taken before." }),
+  description: Type.String({
+    description: "Description given by the caller, or the change before which it was taken.",
+  }),
   created_at: Timestamp("When the snapshot was taken."),
-  size_bytes: Type.Integer({ description: "What it takes on disk." }),
-  kind: Choice(snapshotKinds, "What it was taken for."),
-  backend: Type.String({ description: "`packages`: versions and files of packages, and `/etc`." }),
-  protected: Type.Boolean({ description: "Whether it is kept whatever the retention says." }),
-  packages_count: Type.Integer({ description: "Packages that were installed." }),
+  size_bytes: Type.Integer({ description: "Size on disk." }),
+  kind: Choice(snapshotKinds, "Reason for which it was taken."),
+  backend: Type.String({ description: "Contents; `packages`: versions and files of packages, and `/etc`." }),
+  protected: Type.Boolean({ description: "Whether it is kept regardless of the retention." }),
+  packages_count: Type.Integer({ description: "Number of installed packages." }),
   ...WayBack,
 });
 export type Snapshot = Static<typeof Snapshot>;
@@ -197,7 +201,7 @@ export const SnapshotChanges = Type.Object({
       change: Choice(fileChanges),
       foreign: Type.Boolean({
         description:
-          "Whether something else than an update changed it: a rollback leaves it alone unless `etc` is `all`.",
+          "Whether it was changed by something other than an update; a rollback does not touch it unless `etc` is `all`.",
       }),
     }),
     { description: "Files of /etc that differ." },
@@ -208,11 +212,11 @@ export type SnapshotChanges = Static<typeof SnapshotChanges>;
 const FileState = Type.Union([
   Type.Object({
     type: Choice(["file", "folder", "link"]),
-    mode: NullableString("Permissions in octal digits; null for a link."),
+    mode: NullableString("Permissions in octal; null for a symbolic link."),
     uid: Type.Integer(),
     gid: Type.Integer(),
   }),
-  Type.Null({ description: "It was not, or is not, there." }),
+  Type.Null({ description: "The file did not exist then, or does not exist now." }),
 ]);
 
 export const SnapshotFileChange = Type.Object({
@@ -221,10 +225,10 @@ export const SnapshotFileChange = Type.Object({
   before: FileState,
   after: FileState,
   text: NullableString(
-    "Unified difference with secrets redacted, empty when only owner or permissions differ; null when it is not shown.",
+    "Unified diff with secrets redacted; empty if only owner or permissions differ; null if it is not shown.",
   ),
   reason: NullableString(
-    "Why it is not shown: not every user of the host may read it, it is no text, or it is too large.",
+    "Why it is not shown: not every user of the host can read the file, it is not text, or it is too large.",
   ),
 });
 
@@ -232,15 +236,17 @@ export const RollbackReport = Type.Object({
   success: Type.Boolean(),
   message: Type.String(),
   snapshot_id: Type.String({ description: "Snapshot that the host returned to." }),
-  safety_snapshot_id: Type.String({ description: "Snapshot of how it was; empty when none could be taken." }),
-  requires_reboot: Type.Boolean({ description: "Whether the host has to be rebooted for it to take effect." }),
-  packages_changed: Type.Integer({ description: "Packages that are at the version of the snapshot again." }),
-  packages: Type.Array(ChangedPackage, { description: "Packages that changed." }),
-  files_restored: Type.Integer({ description: "Files that have the content of the snapshot again." }),
-  files_left: Type.Array(Type.String(), {
-    description: "Files of /etc that something else than an update has changed since, and that were left alone.",
+  safety_snapshot_id: Type.String({
+    description: "Safety snapshot of the state before the rollback; empty if none could be taken.",
   }),
-  operation_id: Type.String({ description: "Id of the operation that did it." }),
+  requires_reboot: Type.Boolean({ description: "Whether a reboot is needed for it to take effect." }),
+  packages_changed: Type.Integer({ description: "Number of packages that are at the version of the snapshot again." }),
+  packages: Type.Array(ChangedPackage, { description: "Packages that changed." }),
+  files_restored: Type.Integer({ description: "Number of files that have the content of the snapshot again." }),
+  files_left: Type.Array(Type.String(), {
+    description: "Files of /etc that were changed by something other than an update since, and were not touched.",
+  }),
+  operation_id: Type.String({ description: "Id of the operation." }),
 });
 export type RollbackReport = Static<typeof RollbackReport>;
 
@@ -260,52 +266,52 @@ export const packageNamePattern = "^[A-Za-z0-9][A-Za-z0-9+._:~-]*$";
 export const UpdateInput = Options({
   type: Choice(
     updateTypes,
-    "`packages` removes none but old kernels; `system` and `all` upgrade as the distribution does inside its release.",
+    "`packages` removes nothing but old kernels; `system` and `all` do a full upgrade within the release of the distribution.",
     "packages",
   ),
   security_only: Type.Boolean({
     default: false,
-    description: "Exactly the security updates, never anything else.",
+    description: "Install only the security updates.",
   }),
   packages: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
     minItems: 1,
     maxItems: 1000,
-    description: "Only these packages, and what they need.",
+    description: "Only these packages and their dependencies.",
   }),
   create_snapshot: Type.Unsafe<boolean | "required">({
     type: ["boolean", "string"],
     pattern: "^required$",
     examples: ["required"],
     description:
-      "Take a snapshot first; true unless settings say otherwise. `required`: refuse the update where the snapshot could not be returned to in full, as `guard` does.",
+      "Take a snapshot first; true unless the settings say otherwise. `required`: refuse the update if the snapshot could not be restored completely, as `guard` does.",
   }),
   guard: Type.Boolean({
     default: false,
-    description: "Look at units, ports and checks afterwards, and roll back when something is worse.",
+    description: "Compare units, ports and checks afterwards, and roll back if something is worse.",
   }),
   restart_stale: Type.Boolean({
     default: false,
     description:
-      "Restart services that then run replaced code, as `POST /updates/restart-stale` does, before the guard looks.",
+      "Restart services that then run replaced code, as `POST /updates/restart-stale` does, before the guard compares.",
   }),
 });
 
 export const SnapshotInput = Options({
-  description: Type.String({ maxLength: 200, default: "", description: "What it is taken for, for people." }),
+  description: Type.String({ maxLength: 200, default: "", description: "Description of the snapshot for people." }),
 });
 
 export const RollbackInput = Options({
   etc: Choice(
     etcScopes,
-    "`touched`: of /etc only configuration files of the packages that change, and what the update itself changed; `all`: all of /etc.",
+    "Files of /etc to restore. `touched`: only configuration files of the packages that change, and files that the update itself changed; `all`: all of /etc.",
   ),
   partial: Type.Boolean({
     default: false,
-    description: "Leave packages as they are of which no old file can be had, and return the rest.",
+    description: "Skip packages whose old files are not available, and restore the rest.",
   }),
   allow_downgrade: Type.Array(Type.String({ pattern: packageNamePattern, maxLength: 255, examples: ["openssl"] }), {
     maxItems: 1000,
-    description: "Packages that may be downgraded although their data may not survive it: databases and the like.",
+    description: "Packages that may be downgraded although that may damage their data, such as databases.",
   }),
 });
 
@@ -314,14 +320,14 @@ export const updates = {
     method: "GET",
     path: "/updates/check",
     tag: "Updates",
-    summary: "What could be updated",
+    summary: "Available updates",
     description:
-      "From the lists on disk, at once; `refresh=true` brings them up to date first, which the audit log keeps.",
+      "From the package lists on disk, without network access; `refresh=true` refreshes them first, which is recorded in the audit log.",
     scope: "updates:read",
     effect: "read",
     takesLong: true,
     query: Options({
-      refresh: Type.Boolean({ default: false, description: "Bring the lists up to date first." }),
+      refresh: Type.Boolean({ default: false, description: "Refresh the package lists first." }),
     }),
     response: UpdateCheck,
     errors: ["UNAVAILABLE"],
@@ -332,7 +338,7 @@ export const updates = {
     tag: "Updates",
     summary: "Install updates",
     description:
-      "Takes a snapshot, then carries out exactly what a dry run shows. Runs outside the service and outlives it. A transaction that fails is a 200 with `success: false` and true counts.",
+      "Takes a snapshot, then does exactly what a dry run shows. Runs outside the service and survives a restart of it. If the transaction fails, the answer is 200 with `success: false` and the actual counts.",
     scope: "updates:apply",
     effect: "danger",
     takesLong: true,
@@ -346,9 +352,9 @@ export const updates = {
     method: "GET",
     path: "/updates/stale",
     tag: "Updates",
-    summary: "What still runs replaced code",
+    summary: "Processes that still run replaced code",
     description:
-      "Processes that run programs or libraries which an update has replaced or removed, systemd itself, and the kernel.",
+      "Processes that run programs or libraries which an update has replaced or removed, including systemd itself, and the kernel.",
     scope: "updates:read",
     effect: "read",
     takesLong: true,
@@ -359,9 +365,9 @@ export const updates = {
     method: "POST",
     path: "/updates/restart-stale",
     tag: "Updates",
-    summary: "Restart what still runs replaced code",
+    summary: "Restart services that still run replaced code",
     description:
-      "Restarts the services one by one, by the rules of `POST /system/services/{name}/restart`. What ends sessions, connections or containers, and Steward itself, is named and left alone, as are services that no longer run. Then looks again. Runs outside the service and outlives it.",
+      "Restarts the services one by one, by the rules of `POST /system/services/{name}/restart`. Services whose restart would end sessions, connections or containers, Steward itself, and services that no longer run are listed but not restarted. Then checks again. Runs outside the service and survives a restart of it.",
     scope: "services:restart",
     // Any service may be among them.
     resource: () => "*",
@@ -426,7 +432,7 @@ export const updates = {
     method: "GET",
     path: "/updates/snapshots/{snapshot_id}/diff",
     tag: "Updates",
-    summary: "What has changed since a snapshot",
+    summary: "Changes since a snapshot",
     scope: "updates:read",
     effect: "read",
     takesLong: true,
@@ -438,8 +444,8 @@ export const updates = {
     method: "GET",
     path: "/updates/snapshots/{snapshot_id}/diff/file",
     tag: "Updates",
-    summary: "What has changed in a file of /etc since a snapshot",
-    description: "Only of files that every user of the host may read, and with secrets redacted.",
+    summary: "Changes of a file in /etc since a snapshot",
+    description: "Shown only for files that every user of the host can read, with secrets redacted.",
     scope: "updates:rollback",
     effect: "read",
     params: SnapshotId,
@@ -448,7 +454,7 @@ export const updates = {
         minLength: 6,
         maxLength: 4096,
         pattern: "^/etc/",
-        description: "Absolute path, as the list of changes has it.",
+        description: "Absolute path, as in the list of changes.",
         examples: ["/etc/ssh/sshd_config"],
       }),
     }),
@@ -459,9 +465,9 @@ export const updates = {
     method: "POST",
     path: "/updates/rollback/{snapshot_id}",
     tag: "Updates",
-    summary: "Return to a snapshot",
+    summary: "Roll back to a snapshot",
     description:
-      "Verifies the snapshot before anything is touched, takes a safety snapshot, returns. A dry run names every file. Runs outside the service and outlives it.",
+      "Verifies the snapshot before anything is changed, takes a safety snapshot, then rolls back. A dry run lists every file. Runs outside the service and survives a restart of it.",
     scope: "updates:rollback",
     effect: "danger",
     takesLong: true,

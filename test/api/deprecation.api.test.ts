@@ -105,7 +105,7 @@ describe("the OpenAPI document", () => {
       "x-deprecated-since": "2026-12-01",
       "x-sunset": "2028-01-01",
       description: expect.stringContaining(
-        "Deprecated since 2026-12-01: use `GET /system/units`. It goes on working until 2028-01-01 at least.",
+        "Deprecated since 2026-12-01: use `GET /system/units`. It works until 2028-01-01 at least.",
       ),
       responses: { 200: { headers: { Deprecation: { $ref: "#/components/headers/Deprecation" } } } },
     });

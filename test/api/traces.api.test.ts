@@ -108,7 +108,7 @@ it.each(["limit=0", "min_duration=5", "min_duration=1d", "service=", `service=${
 
 it("GET /traces shows an example of a duration where one is malformed", async () => {
   const answer = await send(service, { path: "/api/v1/traces?min_duration=long", key: service.admin });
-  expect(answer.json).toMatchObject({ error: { details: { issue: "Must be of the form of 250ms" } } });
+  expect(answer.json).toMatchObject({ error: { details: { issue: 'Must look like "250ms"' } } });
 });
 
 it.each(["0", "g".repeat(32), `${"0".repeat(31)}%00`])("GET /traces/%s is 400", async (id) => {

@@ -329,7 +329,7 @@ describe("trust in a plugin folder", () => {
       expect.stringMatching(/^the path of its folder has other characters/),
       expect.stringMatching(/is a link \(put the folder itself there\)$/),
       expect.stringMatching(/x: unknown setting$/),
-      expect.stringMatching(/name: must be of the form of backup-age/),
+      expect.stringMatching(/name: must look like "backup-age"/),
     ]);
     write(at("two"));
     expect(inspectPlugin(at("two"))).toEqual([]);

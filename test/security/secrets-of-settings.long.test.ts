@@ -169,7 +169,7 @@ describe("secrets that settings lead to", () => {
       STEWARD_CONFIG: writeSettings(workspace, faulty),
     });
     expect([code, seenIn(stdout + stderr)]).toEqual([1, []]);
-    expect(stdout + stderr).toContain("cannot bear a user name or a password");
+    expect(stdout + stderr).toContain("cannot contain a user name or a password");
   });
 
   it("are in the title and the command line of no process [secrets-in-answers]", () => {

@@ -122,7 +122,7 @@ describe("the manifest of a plugin", () => {
     "is refused with an executable outside its directory: %j",
     (exec) => {
       expect(faultOf(read(...least.slice(0, 3), `exec: ${JSON.stringify(exec)}`))).toMatch(
-        /:4:7: exec: must be of the form of \.\/check\.sh/,
+        /:4:7: exec: must look like "\.\/check\.sh"/,
       );
     },
   );
@@ -140,7 +140,7 @@ describe("the manifest of a plugin", () => {
     "is refused with the path %j",
     (path) => {
       const fault = faultOf(read(...least, `permissions: { read: [${JSON.stringify(path)}] }`));
-      expect(fault).toMatch(/permissions\.read\.0: must be of the form of \/srv\/data/);
+      expect(fault).toMatch(/permissions\.read\.0: must look like "\/srv\/data"/);
     },
   );
 
@@ -149,7 +149,7 @@ describe("the manifest of a plugin", () => {
     (name) => {
       const reading = read(`name: ${JSON.stringify(name)}`, ...least.slice(1));
       expect(reading).toMatchObject({
-        faults: [expect.stringMatching(/:1:7: name: must be of the form of backup-age/)],
+        faults: [expect.stringMatching(/:1:7: name: must look like "backup-age"/)],
         name: undefined,
       });
     },

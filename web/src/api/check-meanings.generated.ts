@@ -7,7 +7,7 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "Find what grew (du -xh PATH | sort -h | tail), remove it or enlarge the file system.",
   ],
   inode_usage: [
-    "A file system can hold few more files, however much space is left.",
+    "A file system is running out of inodes: it can hold few more files, however much space is left.",
     "Find the directory with very many small files (du --inodes -x PATH | sort -n | tail) and remove them.",
   ],
   memory: [
@@ -15,23 +15,23 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "Find what uses it (ps aux --sort=-rss | head), limit or restart it, or add memory.",
   ],
   swap_usage: [
-    "Memory is too small for what runs: pages move between it and swap, which makes everything slow.",
+    "Memory is too small for the workload: pages move to and from swap, which makes everything slow.",
     "Find what uses memory (ps aux --sort=-rss | head), limit it or add memory; more swap only postpones it.",
   ],
   cpu_load: [
-    "The processors have been busy nearly all the time: work waits.",
+    "The processors have been busy nearly all the time, and tasks wait for them.",
     "See what runs (top); if the load is expected, raise the thresholds or set `over: 10m`.",
   ],
   file_descriptors: [
-    "A process, or the system, has nearly as many files open as it may: the next open or connection fails.",
+    "A process, or the system, is near its limit of open files: opening another file or connection will fail.",
     "Look for a leak (ls /proc/PID/fd); if the number is expected, raise LimitNOFILE= of the unit.",
   ],
   zombie_processes: [
-    "A program does not collect its ended children: they keep process numbers until it ends.",
+    "A program does not reap its child processes: each keeps its process id until the parent ends.",
     "Restart the parent that the message names, and report the bug to its developers.",
   ],
   systemd_failed: [
-    "A unit of systemd has failed: its work is not being done.",
+    "A systemd unit has failed: its work is not being done.",
     "Read why (systemctl status UNIT, journalctl -u UNIT), fix that, then start it.",
   ],
   unit_restart_loops: [
@@ -39,19 +39,19 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "Read why it ends (journalctl -u UNIT), and stop it until that is fixed.",
   ],
   time_sync: [
-    "Nothing sets the clock, or not yet: it will drift, and certificates, logs and logins go wrong.",
-    "Enable a time service (timedatectl set-ntp true) and let NTP out (UDP port 123).",
+    "Nothing synchronises the clock, or it is not synchronised yet: it will drift, and certificates, logs and logins will be affected.",
+    "Enable a time service (timedatectl set-ntp true) and allow outgoing NTP (UDP port 123).",
   ],
   dns_resolution: [
     "A name server of this host does not answer: names resolve slowly, or not at all.",
-    "Check the server and the way to it, and correct /etc/resolv.conf or what writes it.",
+    "Check the server and the network path to it, and correct /etc/resolv.conf or what writes it.",
   ],
   network_connectivity: [
     "The host has no default route, or one of several is down.",
     "Check the link and the default route (ip link, ip route); on a host that is meant to be isolated, set `health.isolated: true`.",
   ],
   package_status: [
-    "The package database is in a state in which updates cannot be installed, or packages get none.",
+    "The package database is in a state that prevents updates, or packages are held and get none.",
     "Finish what was interrupted (dpkg --configure -a, apt-get -f install); release holds that are not needed.",
   ],
   security_updates: [
@@ -71,39 +71,39 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "Give the process more memory or a limit of its own (MemoryMax=), and see that it was started again.",
   ],
   journal_size: [
-    "The journal takes more space than journald keeps by itself.",
+    "The journal takes more space than journald's own limit.",
     "Shrink it (journalctl --vacuum-size=1G) or set SystemMaxUse= in journald.conf.",
   ],
   tls_certificates: [
     "A certificate expires soon, has expired or cannot be read: clients will refuse the connection.",
-    "Renew it, and find out why that did not happen by itself.",
+    "Renew it, and find out why it was not renewed automatically.",
   ],
   raid_status: [
     "A software RAID has lost a device or is rebuilding: the next failure may lose data.",
-    "See which device (cat /proc/mdstat, mdadm --detail), replace it, and make sure that there is a backup.",
+    "Find the device (cat /proc/mdstat, mdadm --detail), replace it, and make sure that there is a backup.",
   ],
   ssh_config: [
     "sshd permits too much, or would not start with its present configuration.",
     "Change the named option in sshd_config, test it (sshd -t) and reload, with a session kept open.",
   ],
   firewall: [
-    "A port is open to the network and no packet filter of this host protects it.",
-    "Filter what comes in (nftables, ufw, firewalld), or bind the service to the addresses that need it.",
+    "A port is open to the network, and no packet filter on this host protects it.",
+    "Filter incoming packets (nftables, ufw, firewalld), or bind the service only to the addresses that need it.",
   ],
   pressure: [
     "Tasks are stalled for much of the time because processors, memory or disks are overloaded.",
     "See what uses the named resource (top, iotop), and limit it or give the host more.",
   ],
   kernel_errors: [
-    "The kernel reports failing hardware, a damaged file system or a fault of its own.",
-    "Read its lines (journalctl -k), save data of the named disk first, then test or replace the hardware.",
+    "The kernel reports failing hardware, a damaged file system or an internal error.",
+    "Read the kernel messages (journalctl -k), save the data of the named disk first, then test or replace the hardware.",
   ],
   timers: [
     "A job that a timer starts has failed, does not end, or was not started.",
     "Read its log (journalctl -u UNIT), fix it and run it once by hand (systemctl start UNIT).",
   ],
   lvm_thin: [
-    "A thin pool is nearly full: when it is, none of its volumes can be written, and data may be lost.",
+    "A thin pool is nearly full: once it is full, none of its volumes can be written, and data may be lost.",
     "Extend the pool or its metadata (lvextend), or remove snapshots and volumes that are not needed.",
   ],
   filesystem_health: [
@@ -115,27 +115,27 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "Make sure that there is a backup and replace the disk; for heat, check the air flow.",
   ],
   unit_memory: [
-    "A unit is near its memory limit, or processes of it were killed for their memory.",
+    "A unit is near its memory limit, or some of its processes were killed by the OOM killer.",
     "Look for a leak, or raise MemoryMax= of the unit.",
   ],
   conntrack: [
-    "The kernel's table of connections is nearly full: when it is, new connections are dropped.",
+    "The connection tracking table of the kernel is nearly full: once it is full, new connections are dropped.",
     "See who opens them (conntrack -L), and raise net.netfilter.nf_conntrack_max if that is expected.",
   ],
   temperature: [
-    "A part of the hardware is about as hot as it may be: it slows down, and may switch off or break.",
-    "Check fans, dust and the temperature of the room.",
+    "A hardware component is near its temperature limit: it slows down, and may switch off or fail.",
+    "Check the fans, remove dust, and check the room temperature.",
   ],
   clock_offset: [
-    "The clock is wrong by more than programs tolerate, although a time service runs.",
+    "The clock is off by more than programs tolerate, although a time service runs.",
     "Ask the time service for its sources (chronyc sources, timedatectl timesync-status).",
   ],
   endpoints: [
     "An address in the settings does not answer as expected, or answers too slowly.",
-    "Check the service behind it and the way to it.",
+    "Check the service behind it and the network path to it.",
   ],
   containers: [
-    "A container does not work: it crashes, is unhealthy, or was killed for its memory.",
+    "A container does not work: it crashes, is unhealthy, or was killed by the OOM killer.",
     "Read its log (docker logs NAME, podman logs NAME), fix the cause, then start it.",
   ],
   backup_age: [
