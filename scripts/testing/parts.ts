@@ -223,6 +223,12 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    name: "console",
+    proves: "each page of the console in a browser, on a host: its work by mouse and by keyboard, each look, narrowed keys",
+    directories: ["web", "test/console"],
+    commands: [long("console/logs", "console/pages", "console/services", "console/updates")],
+  },
+  {
     name: "tls",
     proves: "certificates of files that change, of clients, on a host",
     directories: ["src/adapters/tls", "src/transports/http"],
