@@ -34,6 +34,8 @@ export interface ActionProps<K extends Name> {
   /** Long work: it is followed and not waited for. */
   readonly later?: boolean;
   readonly onDone?: (answer: Answer<K>) => void;
+  /** Where its operation is followed on a page, which `onDone` opens, the dialog goes. */
+  readonly isFollowed?: boolean;
 }
 
 type Done = { readonly message?: string; readonly success?: boolean };
@@ -150,7 +152,13 @@ function Outcome({ answer }: { readonly answer: unknown }): JSX.Element {
 export function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose: () => void }): JSX.Element {
   const { operation, input, label, title, steward, options, onClose } = props;
   const isRead = useSignal(false);
-  const { stage, plan, run } = useAction(props);
+  const { stage, plan, run } = useAction({
+    ...props,
+    onDone: (answer) => {
+      props.onDone?.(answer);
+      if (props.isFollowed === true && isOperation(answer)) onClose();
+    },
+  });
   const key = JSON.stringify(input);
   useEffect(() => {
     const stop = new AbortController();
