@@ -79,7 +79,8 @@ export function StaleCard(): JSX.Element {
           disabled={stale.data?.restartable.length === 0 ? texts.nothingToRestart : undefined}
           later
           steward="steward updates restart-stale"
-          onDone={(answer) => follow("updates", answer)}
+          isFollowed
+          onDone={(answer) => follow(answer)}
         />
       }
     >

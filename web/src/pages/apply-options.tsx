@@ -55,11 +55,8 @@ export function Select<T extends string>(props: {
 }
 
 /** Shows an operation where it can be followed, also after a reload. */
-export function follow(page: "updates" | "operations", answer: unknown): void {
-  if (!isOperation(answer)) return;
-  go(hrefOf(page, { [page === "updates" ? "operation" : "id"]: answer.id }));
-  // The button that had the focus is gone.
-  document.getElementById("main")?.focus();
+export function follow(answer: unknown): void {
+  if (isOperation(answer)) go(hrefOf("updates", { operation: answer.id }));
 }
 
 const { options: words } = texts;
@@ -150,7 +147,8 @@ export function ApplyButton(props: {
       disabled={disabled}
       steward={commandFor(chosen, options.value)}
       options={<ApplyOptions of={options} chosen={chosen} />}
-      onDone={(answer) => follow("updates", answer)}
+      isFollowed
+      onDone={(answer) => follow(answer)}
     />
   );
 }

@@ -106,7 +106,8 @@ function RollbackButton({ id }: { readonly id: string }): JSX.Element {
           </label>
         </>
       }
-      onDone={(answer) => follow("updates", answer)}
+      isFollowed
+      onDone={(answer) => follow(answer)}
     />
   );
 }
@@ -278,10 +279,10 @@ export function Snapshots(): JSX.Element {
                     <button
                       type="button"
                       class="plain"
-                      aria-label={texts.title(each.id)}
                       onClick={() => setQuery({ snapshot: each.id }, { replace: false })}
                     >
                       <Time at={each.created_at} />
+                      <span class="hidden">{texts.title(each.id)}</span>
                     </button>
                   ),
                 },

@@ -108,7 +108,12 @@ const columnsWith = (chosen: Signal<ReadonlySet<string>>): readonly Column<Updat
     cell: ({ is_security: is }) => is && <Badge tone="bad">{texts.security}</Badge>,
   },
   { id: "from", title: texts.from, narrow: "below", cell: ({ current_version: version }) => version },
-  { id: "to", title: texts.to, narrow: "below", cell: ({ new_version: version }) => <strong>{version}</strong> },
+  {
+    id: "to",
+    title: texts.to,
+    narrow: "below",
+    cell: ({ new_version: version }) => <strong class="new-version">{version}</strong>,
+  },
   { id: "architecture", title: texts.architecture, narrow: "hide", cell: ({ architecture }) => architecture },
 ];
 

@@ -27,7 +27,7 @@ export const texts = {
   outcome: "Outcome",
   id: "Id",
   all: "All operations",
-  cancel: "Cancel",
+  cancel: "Cancel operation",
   cancelTitle: (kind: string) => `Cancel: ${kind}`,
   notCancellable: "It has begun to change the host, and breaking off would leave that half-done.",
   log: "Log",

@@ -71,7 +71,7 @@ export const texts = {
   rebootNotDue: "No reboot is due.",
   rebootAt: "Scheduled",
   interrupts: "It would interrupt",
-  nothingInterrupted: "nobody and nothing that has asked not to be",
+  nothingInterrupted: "nobody and nothing",
   blocks: "forbids it",
   delays: "delays it",
   changesNow: "an operation that changes packages or snapshots",
@@ -80,7 +80,7 @@ export const texts = {
   rebootWhen: "When (empty: now)",
   rebootMessage: "For those who are logged in",
   rebootIgnore: "Also while a program forbids it",
-  rebootCancel: "Cancel",
+  rebootCancel: "Cancel reboot",
   rebootCancelTitle: "Cancel the scheduled reboot",
   // Automatic updates and windows
   automatic: "Automatic updates",
