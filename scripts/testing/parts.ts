@@ -224,7 +224,8 @@ export const parts: readonly Part[] = [
   },
   {
     name: "console",
-    proves: "each page of the console in a browser, on a host: its work by mouse and by keyboard, each look, narrowed keys",
+    proves:
+      "each page of the console in a browser, on a host: its work by mouse and by keyboard, each look, narrowed keys",
     directories: ["web", "test/console"],
     commands: [long("console/logs", "console/pages", "console/services", "console/updates")],
   },

@@ -65,7 +65,7 @@ function Names({ of }: { readonly of: readonly string[] }): JSX.Element {
 }
 
 /** A plan for people: what would be done, to what, and what it costs. */
-export function PlanView({ plan }: { readonly plan: Plan }): JSX.Element {
+function PlanView({ plan }: { readonly plan: Plan }): JSX.Element {
   const { steps, units, packages, bytes: download, reason, rollback_lacks: lacks } = plan;
   return (
     <div class="plan">
@@ -149,7 +149,7 @@ function Outcome({ answer }: { readonly answer: unknown }): JSX.Element {
 }
 
 /** The plan of a call, and the button that carries it out. */
-export function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose: () => void }): JSX.Element {
+function ActionDialog<K extends Name>(props: ActionProps<K> & { readonly onClose: () => void }): JSX.Element {
   const { operation, input, label, title, steward, options, onClose } = props;
   const isRead = useSignal(false);
   const { stage, plan, run } = useAction({
