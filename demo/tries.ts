@@ -15,7 +15,7 @@ interface Story {
   readonly beginning: string;
 }
 
-/** What to try, in an order that tells a story: look, understand, mend, change, go back. */
+/** What to try, in an order that tells a story: look, understand, fix, change, roll back. */
 export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
   const { shell, steward, curl: curlFile } = commands;
   const curl = `curl -K ${curlFile}`;
@@ -26,8 +26,8 @@ export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
     trouble("What is wrong with it?", `${steward} doctor`),
     fine("Why did that unit fail?", `${steward} logs -u nightly-report -n 5`),
     fine("What does a language model make of it?", `${steward} explain systemd_failed`),
-    fine("What was it sent, to the letter?", `${steward} explain systemd_failed --preview`),
-    fine("Mend the cause, with a shell on the host", `${shell} sh -c 'echo order,amount > /srv/report/input.csv'`),
+    fine("What exactly was sent to it?", `${steward} explain systemd_failed --preview`),
+    fine("Fix the cause, with a shell on the host", `${shell} sh -c 'echo order,amount > /srv/report/input.csv'`),
     fine("Start it again, without one", `${steward} services restart nightly-report`),
     fine("The errors of all services", `${steward} logs -p err -n 10`),
     fine("Ask about a service with its journal", `${steward} chat --attach-logs demo-payments what is wrong here`),
@@ -37,7 +37,7 @@ export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
     fine("The security update, with a snapshot before it", `${steward} updates apply --security --yes`),
     fine("The snapshots", `${steward} snapshots`),
     fine("What has changed since the demo began", `${steward} snapshots diff ${beginning}`),
-    fine("An alert that nobody is told of for two hours", `${steward} alerts silences`),
+    fine("An alert that is silenced for two hours", `${steward} alerts silences`),
     fine("Plugins, and what they may do", `${steward} plugins`),
     fine("A key that can do one thing", `${steward} keys create deploy --scope services:restart:demo-shop.service`),
     fine("Who has keys", `${steward} keys list`),
@@ -47,9 +47,9 @@ export function triesFor({ commands, url, beginning }: Story): readonly Try[] {
     fine("How confined is the service?", `${shell} systemd-analyze security --no-pager steward.service`),
     fine("Go back to how the demo began", `${steward} rollback ${beginning} --yes`),
     fine(
-      "The way back ends with a reboot",
+      "A reboot; the service answers again afterwards",
       `${shell} systemctl reboot; sleep 5; ${curl} --retry 60 --retry-all-errors --retry-delay 1 ${url}/livez`,
     ),
-    fine("It is as it was: the update is there again", `${steward} updates check`),
+    fine("The state is as before: the update is available again", `${steward} updates check`),
   ];
 }
