@@ -99,7 +99,6 @@ function mount(box: HTMLElement, rowHeight: number, props: () => EntryListProps)
     selected = Math.min(total - 1, Math.max(0, index));
     list.reveal(selected, "nearest");
     list.refresh();
-    mark();
     const entry = view.entries.at(selected);
     if (entry === undefined) return;
     if (isOpened) props().onOpen(entry);
@@ -108,7 +107,8 @@ function mount(box: HTMLElement, rowHeight: number, props: () => EntryListProps)
   const mark = (): void => {
     const element = selected === undefined ? undefined : list.elementOf(selected);
     if (element === undefined) box.removeAttribute("aria-activedescendant");
-    else box.setAttribute("aria-activedescendant", element.id);
+    else if (box.getAttribute("aria-activedescendant") !== element.id)
+      box.setAttribute("aria-activedescendant", element.id);
   };
   const countUnseen = (): void => {
     if (list.isAtEnd()) seenTotal = view.entries.total;
@@ -125,7 +125,9 @@ function mount(box: HTMLElement, rowHeight: number, props: () => EntryListProps)
     onMove: (first, last) => {
       view.entries.need(first, last);
       // Called while the list is made, too.
-      if (seenTotal > 0) countUnseen();
+      if (seenTotal === 0) return;
+      mark();
+      countUnseen();
     },
   });
   const change = (shift: number): void => {
@@ -136,8 +138,6 @@ function mount(box: HTMLElement, rowHeight: number, props: () => EntryListProps)
     if (shift !== 0) list.shift(shift);
     else if (wasAtEnd) list.toEnd();
     list.refresh();
-    mark();
-    countUnseen();
   };
   view.watch({ onChange: change, onMiss: (index) => list.reveal(index, "nearest") });
   if (view.entries.total > 0) change(0);
@@ -152,7 +152,6 @@ function mount(box: HTMLElement, rowHeight: number, props: () => EntryListProps)
       list.setTotal(view.entries.total);
       list.reveal(selected, "middle");
       list.refresh();
-      mark();
       return true;
     },
     toEnd: () => list.toEnd(),

@@ -74,11 +74,12 @@ function inList(key: string, actions: KeyActions): boolean {
 }
 
 /** Listens to the keys of the page. @returns what ends it. */
-export function listenToKeys(actions: KeyActions): () => void {
+export function listenToKeys(actionsOf: () => KeyActions): () => void {
   const onKey = (event: KeyboardEvent): void => {
     const { key, ctrlKey, metaKey, altKey, target } = event;
     if (ctrlKey || metaKey || altKey || event.defaultPrevented || isTyping(target)) return;
     if (document.querySelector("dialog[open]") !== null) return;
+    const actions = actionsOf();
     if (inList(key, actions) || everywhere(key, actions)) event.preventDefault();
   };
   document.addEventListener("keydown", onKey);

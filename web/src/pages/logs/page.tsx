@@ -14,7 +14,7 @@ import { EntryList, type ListControl } from "./entry-list.tsx";
 import { EntryPane } from "./entry-pane.tsx";
 import { activeFacets, Facets } from "./facets.tsx";
 import { asked, type Filters, filtersOfAddress, isOpen, lineOf, zoomTo } from "./filters.ts";
-import { listenToKeys } from "./keys.ts";
+import { type KeyActions, listenToKeys } from "./keys.ts";
 import { Toolbar } from "./toolbar.tsx";
 import { createLogView, type LogView } from "./view.ts";
 
@@ -109,6 +109,13 @@ interface BodyProps {
   readonly onToEnd: () => void;
 }
 
+const Chart = ({ view }: { readonly view: LogView | undefined }): JSX.Element =>
+  view?.buckets.value === undefined ? (
+    <section class="card histogram" aria-label={texts.histogram} />
+  ) : (
+    <Histogram of={view.buckets.value} onZoom={zoomTo} />
+  );
+
 /** The list in its states. */
 function Listed(props: BodyProps): JSX.Element {
   const { view, isLive, again, onControl, onEntry, onMoved, unseen, onUnseen, onToEnd } = props;
@@ -173,6 +180,9 @@ function Content(): JSX.Element {
   const find = async (entry: string): Promise<void> => {
     isListed.value = (await list.current?.find(entry)) !== false;
   };
+  const fail = (thrown: unknown): void => {
+    if (thrown instanceof Error && view?.isReady.value === true) notice.value = thrown.message;
+  };
   const close = (): void => {
     if (query.value.has("entry")) {
       open(undefined);
@@ -208,37 +218,42 @@ function Content(): JSX.Element {
     unseen.value = 0;
     notice.value = "";
     isListed.value = true;
-    if (isReady && cursor !== undefined) void find(cursor).catch(() => undefined);
+    if (isReady && cursor !== undefined) void find(cursor).catch(fail);
   }, [view, isReady]);
   useEffect(() => (isReady && isLive && !isBusy ? view?.follow() : undefined), [view, isReady, isLive, isBusy]);
   useEffect(() => {
     if (isLive) list.current?.toEnd();
   }, [isLive]);
-  useEffect(() =>
-    listenToKeys({
-      list: () => list.current,
-      total: () => view?.entries.total ?? 0,
-      onOpen: () => {
-        const at = list.current?.selected();
-        const entry = at === undefined ? undefined : view?.entries.at(at);
-        if (entry !== undefined) open(entry.cursor);
-      },
-      onClose: close,
-      onFollow: follow,
-      onHelp: () => (dialog.value = "help"),
-      onError: (order) => void nextError(order).catch(() => undefined),
-    }),
-  );
+  const actions = useRef<KeyActions>(undefined as never);
+  actions.current = {
+    list: () => list.current,
+    total: () => view?.entries.total ?? 0,
+    onOpen: () => {
+      const at = list.current?.selected();
+      const entry = at === undefined ? undefined : view?.entries.at(at);
+      if (entry !== undefined) open(entry.cursor);
+    },
+    onClose: close,
+    onFollow: follow,
+    onHelp: () => (dialog.value = "help"),
+    onError: (order) => void nextError(order).catch(fail),
+  };
+  useEffect(() => listenToKeys(() => actions.current), []);
 
   const time = view?.time.value;
   const command = { ...asked(filters), ...time };
-  const facets = time !== undefined && <Facets filters={view?.filters ?? filters} time={time} isLive={isLive} />;
+  // Nothing is known of entries: neither how many nor of what kind.
+  const isUnknown =
+    view !== undefined && (view.notShown.value !== undefined || (!isReady && view.error.value !== undefined));
+  const facets = time !== undefined && !isUnknown && (
+    <Facets filters={view?.filters ?? filters} time={time} isLive={isLive} />
+  );
   const total = view?.total.value ?? 0;
   return (
     <Page
       fixed
       title={texts.title}
-      count={isReady ? texts.entries(count(total), total === 1) : undefined}
+      count={isReady && !isUnknown ? texts.entries(count(total), total === 1) : undefined}
       actions={
         <button
           type="button"
@@ -265,17 +280,13 @@ function Content(): JSX.Element {
         onLive={follow}
         onFilters={() => (dialog.value = "filters")}
       />
-      {view?.buckets.value === undefined ? (
-        <section class="card histogram" aria-label={texts.histogram} />
-      ) : (
-        <Histogram of={view.buckets.value} onZoom={zoomTo} />
-      )}
+      {!isUnknown && <Chart view={view} />}
       {notice.value !== "" && (
         <p class="hint" role="status">
           {notice.value}
         </p>
       )}
-      <div class={cursor === undefined ? "log-body" : "log-body with-entry"}>
+      <div class={`log-body ${cursor === undefined ? "" : "with-entry"} ${isUnknown ? "unknown" : ""}`}>
         <aside class="log-facets" aria-label={texts.filters}>
           {facets}
         </aside>
@@ -306,7 +317,7 @@ function Content(): JSX.Element {
             isListed={isListed.value}
             onChoose={(entry) => {
               open(entry);
-              void find(entry);
+              void find(entry).catch(fail);
             }}
             onClose={close}
           />

@@ -168,6 +168,7 @@ export function createLogView(filters: Filters, bars: number): LogView {
         onEntries: (all) => {
           const fitting = all.filter((entry) => passes(filters, entry));
           if (fitting.length === 0) return;
+          notShown.value = undefined;
           if (error.value === undefined) uncounted.push(...fitting);
           entries.append(fitting);
           paintChart.ask();
