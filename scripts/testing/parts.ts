@@ -158,6 +158,12 @@ export const parts: readonly Part[] = [
     ],
   },
   {
+    name: "console",
+    proves: "the pages of the console in a browser on a host: what each is for, by mouse and keyboard, in each look",
+    directories: ["web", "src/transports/http/console.ts"],
+    commands: [long("console/logs")],
+  },
+  {
     name: "cli",
     proves: "each command on a host and in terminals, completion in each shell, contexts, hostile answers",
     directories: ["src/cli"],
