@@ -1,6 +1,7 @@
 import type { Row } from "../row.ts";
 import { cli } from "./cli.ts";
 import { consoleView } from "./console.ts";
+import { consoleLogs } from "./console-logs.ts";
 import { health } from "./health.ts";
 import { healthSession } from "./health-session.ts";
 import { healthTraced } from "./health-traced.ts";
@@ -51,6 +52,7 @@ export const rows: readonly Row[] = [
   logsIdle,
   logsTenMillion,
   logsClients,
+  consoleLogs,
   memory,
   healthUnderGrep,
   logsAttack,
