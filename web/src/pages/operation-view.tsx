@@ -12,7 +12,7 @@ import { isOver, useOperation } from "../ui/operation.tsx";
 import { Badge, Card, Facts, Loaded, Meter, Time, type Tone } from "../ui/parts.tsx";
 import { Table } from "../ui/table.tsx";
 import { TextBox } from "../ui/text-box.tsx";
-import { type Applied, isChange, isRollback, type Stage, stagesOf } from "./stages.ts";
+import { type Applied, isChange, isRollback, type Stage, stagesOf, wasCancelled } from "./stages.ts";
 
 export const kindName = (kind: string): string => kinds[kind] ?? kind;
 
@@ -21,6 +21,7 @@ export function StatusBadge({ of: entry }: { readonly of: OperationEntry }): JSX
   const { status, result } = entry;
   if (status === "done" && (result as { success?: boolean } | null)?.success === false)
     return <Badge tone="warn">{texts.problems}</Badge>;
+  if (wasCancelled(entry)) return <Badge tone="idle">{texts.cancelled}</Badge>;
   const tones = { queued: "idle", running: "info", done: "ok", failed: "bad" } as const;
   return <Badge tone={tones[status]}>{texts.statuses[status]}</Badge>;
 }
@@ -183,7 +184,7 @@ const RestartResult = ({ of: { success, message, restarted, left } }: { readonly
 
 function Result({ of: { kind, status, result, error } }: { readonly of: OperationEntry }): JSX.Element | null {
   if (status === "failed") {
-    const isCancelled = error?.details?.["reason"] === "cancelled";
+    const isCancelled = wasCancelled({ error });
     return (
       <section class={`card result ${isCancelled ? "idle" : "bad"}`}>
         <h2 class="sentence">{isCancelled ? texts.sentences.cancelled : texts.sentences.failed}</h2>

@@ -101,7 +101,9 @@ function Search(): JSX.Element {
                   title: texts.installed,
                   cell: (each) =>
                     each.installed_version !== null && (
-                      <Badge tone={each.installed_version === each.version ? "ok" : "warn"}>{texts.installed}</Badge>
+                      <Badge tone={each.installed_version === each.version ? "ok" : "warn"}>
+                        {each.installed_version === each.version ? texts.installed : texts.updatable}
+                      </Badge>
                     ),
                 },
                 { id: "section", title: texts.section, narrow: "hide", cell: ({ section }) => section },
@@ -136,7 +138,7 @@ const summaryOf = ({ packages }: PackageTransaction): string =>
 function Transaction({ of: transaction }: { readonly of: PackageTransaction }): JSX.Element {
   const { packages } = transaction;
   return (
-    <details>
+    <details class="transaction">
       <summary>
         {summaryOf(transaction)}
         {": "}

@@ -17,6 +17,10 @@ export type Applied = UpdateApply | PackagesChanged;
 export const isChange = (kind: string): boolean => kind === "updates.apply" || kind === "packages.change";
 export const isRollback = (kind: string): boolean => kind === "updates.rollback";
 
+/** Whether it ended before it changed anything, as somebody wanted. */
+export const wasCancelled = ({ error }: Pick<OperationEntry, "error">): boolean =>
+  error?.details?.["reason"] === "cancelled";
+
 /** The percentage at which each stage of an operation begins. */
 type Begins = readonly (readonly [Stage["id"], number])[];
 const ofChange: Begins = [
@@ -38,19 +42,21 @@ function begunStages(begins: Begins, { status, progress, error }: OperationEntry
     // Where packages end the watch begins, which alone says when it is over.
     ([id, percent]) => progress.percent >= percent && (id !== "watch" || progress.until !== undefined),
   );
-  const isFailed = status === "failed";
+  const isCancelled = wasCancelled({ error });
+  const isFailed = status === "failed" && !isCancelled;
   const stages = begins.map(([id], index): Stage => {
     if (index < at) return { id, state: "done" };
-    if (index > at) return { id, state: isFailed ? "skipped" : "later" };
+    if (index > at || isCancelled) return { id, state: status === "failed" ? "skipped" : "later" };
     return { id, state: isFailed ? "failed" : status === "queued" ? "later" : "now", detail: progress.step };
   });
   // Nobody expects a rollback until there is one.
   const expected = stages.filter(({ id, state }) => id !== "rollback" || state === "now" || state === "failed");
-  const isCancelled = error?.details?.["reason"] === "cancelled";
-  const verdict: Stage = isFailed
-    ? { id: "verdict", state: "failed", detail: isCancelled ? undefined : texts.verdicts.failed }
-    : { id: "verdict", state: "later" };
-  return [...expected, verdict];
+  const verdict = isCancelled
+    ? ({ state: "done", detail: texts.verdicts.cancelled, tone: "idle" } as const)
+    : isFailed
+      ? ({ state: "failed", detail: texts.verdicts.failed } as const)
+      : ({ state: "later" } as const);
+  return [...expected, { id: "verdict", ...verdict }];
 }
 
 const outcomes = {

@@ -16,6 +16,7 @@ export const texts = {
   filter: "Status",
   statuses: { all: "All", queued: "Queued", running: "Running", done: "Done", failed: "Failed" },
   problems: "Done with problems",
+  cancelled: "Cancelled",
   none: "No operation yet.",
   noneOf: (status: string) => `No operation is ${status}.`,
   what: "Operation",
@@ -59,6 +60,7 @@ export const texts = {
     stillWorse: "still worse",
     rollbackFailed: "rollback failed",
     failed: "failed",
+    cancelled: "cancelled",
   },
   sentences: {
     nothing: "There was nothing to do.",

@@ -13,6 +13,7 @@ export const texts = {
   name: "Package",
   version: "Version",
   installed: "Installed",
+  updatable: "Update",
   newer: (from: string, to: string) => `${from} → ${to}`,
   section: "Section",
   summary: "Summary",
