@@ -158,12 +158,6 @@ export const parts: readonly Part[] = [
     ],
   },
   {
-    name: "console",
-    proves: "the pages of the console in a browser on a host: what each is for, by mouse and keyboard, in each look",
-    directories: ["web", "src/transports/http/console.ts"],
-    commands: [long("console/logs")],
-  },
-  {
     name: "cli",
     proves: "each command on a host and in terminals, completion in each shell, contexts, hostile answers",
     directories: ["src/cli"],
@@ -232,7 +226,7 @@ export const parts: readonly Part[] = [
     name: "console",
     proves:
       "each page of the console in a browser, on a host: its work by mouse and by keyboard, each look, narrowed keys",
-    directories: ["web", "test/console"],
+    directories: ["web", "src/transports/http/console.ts"],
     commands: [long("console/logs", "console/pages", "console/services", "console/updates")],
   },
   {

@@ -95,7 +95,9 @@ describe("layers", () => {
   it("are compiled in one build", () => {
     const all = Object.keys(layers).map((each) => `src/${each}`);
     expect([...referencesOf("src")].sort()).toEqual(all.sort());
-    expect(JSON.parse(read("tsconfig.json"))).toMatchObject({ references: [{ path: "src" }, { path: "test" }] });
+    expect(JSON.parse(read("tsconfig.json"))).toMatchObject({
+      references: [{ path: "src" }, { path: "web" }, { path: "test" }],
+    });
   });
 });
 
