@@ -97,10 +97,10 @@ export function Histogram({
         ],
         hooks: {
           setCursor: [
-            ({ cursor, posToVal }) => {
-              const { left = -1 } = cursor;
+            (plot) => {
+              const { left = -1 } = plot.cursor;
               const { seconds, first, counts } = shown.current;
-              const at = left < 0 ? -1 : Math.floor(posToVal(left, "x") / seconds) - first;
+              const at = left < 0 ? -1 : Math.floor(plot.posToVal(left, "x") / seconds) - first;
               if (hint.current === null) return;
               hint.current.textContent = at < 0 || at >= (counts[0]?.length ?? 0) ? "" : described(shown.current, at);
             },
