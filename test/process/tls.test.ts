@@ -185,7 +185,11 @@ describe("tls: { cert, key }", () => {
     if (canMakeJournals()) {
       const entries = messages.map((message) => ({ message, unit: "app.service", priority: 6 }));
       writeLog(join(journalDir, "system.journal"), entries);
-      for (const stream of streams) expect((await stream.last("end")).map(({ message }) => message)).toEqual(messages);
+      // The directory was empty when the streams began, which each was told.
+      for (const stream of streams) {
+        const frames = (await stream.last("end")).filter(({ type }) => type !== "error");
+        expect(frames.map(({ message }) => message)).toEqual(messages);
+      }
     }
     agent.destroy();
     service.kill("SIGTERM");

@@ -87,7 +87,7 @@ const fresh = <T>(): Asked<T> => ({
 function askedOf<T>(key: string): Asked<T> {
   const found = (all.get(key) ?? fresh<unknown>()) as Asked<T>;
   all.delete(key);
-  all.set(key, found as Asked<unknown>);
+  all.set(key, found);
   for (const [oldest, { users }] of all) {
     if (all.size <= mostKept) break;
     if (users.size === 0) all.delete(oldest);

@@ -1,5 +1,5 @@
 import { useSignal } from "@preact/signals";
-import type { ComponentChildren, JSX } from "preact";
+import type { JSX } from "preact";
 import type { HealthCheckDay, HealthCheckHistory, HealthCheckRun } from "#contract/checks.ts";
 import type { Answer } from "../api/call.ts";
 import { pace } from "../api/pace.ts";
@@ -230,7 +230,7 @@ type Value = unknown;
 const isRecord = (value: Value): value is Readonly<Record<string, Value>> =>
   typeof value === "object" && value !== null && !Array.isArray(value);
 
-function wordsOf(value: Value): ComponentChildren {
+function wordsOf(value: Value): string {
   if (value === null || value === undefined || value === "") return "–";
   if (typeof value === "boolean") return value ? texts.yes : texts.no;
   if (typeof value === "number" || typeof value === "string") return String(value);

@@ -98,7 +98,11 @@ const columns: readonly Column<Row>[] = [
   },
 ];
 // Sorting would take children from their parents.
-const treeColumns = columns.map(({ sort: _, ...column }) => column);
+const treeColumns = columns.map(({ id, title, cell, align, narrow }) => ({
+  ...{ id, title, cell },
+  ...(align && { align }),
+  ...(narrow && { narrow }),
+}));
 
 const unitColumns: readonly Column<ProcessUnit>[] = [
   {
