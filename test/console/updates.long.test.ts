@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
-import type { OperationDetail } from "#contract/operation-entry.ts";
 import type { UpdateApply } from "#contract/updates.ts";
 import { updatesOn } from "../host/support/apt-updates.ts";
 import { eventually } from "../host/support/eventually.ts";
@@ -101,7 +100,7 @@ describeOnHost("updates in the console", { missing }, (session) => {
       .getByRole("heading", { name: "1 package changed as planned, and nothing is worse than before." })
       .waitFor();
     expect(operationId()).toBe(id);
-    const { result, log } = (await api().getOperation({ params: { id } })) as OperationDetail;
+    const { result, log } = await api().getOperation({ params: { id } });
     const { snapshot_id: snapshot } = result as UpdateApply;
     expect(await page.getByLabel("Log").textContent()).toBe(log.join("\n"));
 
