@@ -221,6 +221,10 @@ describeOnHost(
         await page.keyboard.press("/");
         await page.keyboard.type("sleep 4711");
         await page.keyboard.press("Enter");
+        // Other programs have that name too, until the filter holds.
+        await eventually(async () =>
+          expect(await page.getByRole("link", { name: "sleep", exact: true }).count()).toBe(1),
+        );
         await tabTo(page, page.getByRole("link", { name: "sleep", exact: true }));
         await page.keyboard.press("Enter");
         await tabTo(page, dialog(`sleep (${pid})`).getByRole("button", { name: "Send signal" }));

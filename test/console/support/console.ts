@@ -68,7 +68,7 @@ export async function openConsole(browser: Browser, options: ConsoleOptions): Pr
   const page = await context.newPage();
   const faults: string[] = [];
   page.on("console", (message) => {
-    if (message.type() === "error") faults.push(message.text());
+    if (message.type() === "error") faults.push(`${message.text()} ${message.location().url}`);
   });
   page.on("pageerror", (error) => faults.push(String(error)));
   page.on("request", (request) => {
