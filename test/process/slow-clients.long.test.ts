@@ -1,3 +1,5 @@
+import { once } from "node:events";
+import { connect } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { expectError } from "./support/error-answer.ts";
 import type { RawAnswer, RawConnection } from "./support/raw-socket.ts";
@@ -34,7 +36,6 @@ describe("clients that send too slowly", () => {
     const { port, adminKey } = service;
     const head = `POST /api/v1/auth/tokens HTTP/1.1\r\nHost: localhost\r\nX-API-Key: ${adminKey}\r\nContent-Type: application/json\r\n`;
     const slow = [
-      ["silence", drip(openRaw(port), "", "")],
       ["slow request line", drip(openRaw(port), "GET /liv", "e")],
       ["slow headers", drip(openRaw(port), "GET /livez HTTP/1.1\r\nHost: localhost\r\nX-Slow: ", "x")],
       ["slow body", drip(openRaw(port), `${head}Content-Length: 500000\r\n\r\n{`, " ")],
@@ -51,5 +52,18 @@ describe("clients that send too slowly", () => {
       expect(expectError(answers[0], "VALIDATION_ERROR").details?.issue).toBe("Request took too long to arrive");
     }
     for (const answers of await Promise.all(crowd)) expectError(answers[0], "VALIDATION_ERROR");
+  });
+
+  it("that send nothing are cut off without an answer, which a browser would take for that of its next request", async () => {
+    const secure = await startService(workspace, {
+      settings: "tls: auto\nupdates: { enabled: false }\nconnectors: { discover: false }\n",
+    });
+    const overTls = connect({ host: "127.0.0.1", port: secure.port, rejectUnauthorized: false });
+    const received: Buffer[] = [];
+    overTls.on("data", (data: Buffer) => received.push(data));
+    const closed = once(overTls, "close");
+    expect(await openRaw(service.port).ended(hangMs)).toEqual([]);
+    await closed;
+    expect(Buffer.concat(received).toString()).toBe("");
   });
 });

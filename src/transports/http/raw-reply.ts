@@ -20,9 +20,12 @@ export const protectiveHeaders = {
 /** The code of the error where HTTP came in the place of a handshake. */
 export const plainHttp = "ERR_SSL_HTTP_REQUEST";
 
+/** The code of the error where a request has not arrived in time. */
+const tooSlow = "ERR_HTTP_REQUEST_TIMEOUT";
+
 const parserIssues: Readonly<Record<string, string>> = {
   HPE_HEADER_OVERFLOW: "Headers are too large",
-  ERR_HTTP_REQUEST_TIMEOUT: "Request took too long to arrive",
+  [tooSlow]: "Request took too long to arrive",
   [plainHttp]: "This port takes HTTPS alone (https:// instead of http://)",
 };
 
@@ -64,10 +67,25 @@ export function rawErrorReply(
   endSocket(socket);
 }
 
-/** Answers what the parser refused. @returns false for a connection that was reset. */
-export function refuseMalformed(error: NodeJS.ErrnoException, socket: Duplex, requestId: string): boolean {
+/**
+ * Answers what the parser refused.
+ * @param isSilent whether nothing has arrived on the connection. Browsers hold such ones in reserve, and would take an answer for that of the
+ * request which they send next, so it is closed without one (RFC 9112 §9.5).
+ * @returns false where there is nothing to answer: also for a connection that was reset.
+ */
+export function refuseMalformed(
+  error: NodeJS.ErrnoException,
+  socket: Duplex,
+  requestId: string,
+  isSilent: boolean,
+): boolean {
   if (error.code === "ECONNRESET") {
     socket.destroy();
+    return false;
+  }
+  if (error.code === tooSlow && isSilent) {
+    socket.on("error", () => socket.destroy());
+    endSocket(socket);
     return false;
   }
   const issue = parserIssues[error.code ?? ""] ?? "Malformed HTTP";

@@ -132,13 +132,20 @@ function createRawRefusals(
   { tcpOf }: Pick<ClientCertificates, "tcpOf">,
 ) {
   const remoteAddressOf = (socket: Socket): string | undefined => addressOf(socket) ?? socket.remoteAddress;
+  /** Bytes of the handshake, which come before those of requests. */
+  const ofHandshake = new WeakMap<Socket, number>();
   return {
+    watch: (server: Server): void => {
+      server.on("secureConnection", (socket: Socket) => ofHandshake.set(socket, socket.bytesRead));
+    },
     malformed: (error: NodeJS.ErrnoException, socket: Socket): void => {
       const requestId = nextId();
       const remoteAddress = remoteAddressOf(socket);
       // Whoever speaks no TLS can read no answer in it.
       const readable = error.code === plainHttp ? (tcpOf(socket) ?? socket) : socket;
-      if (refuseMalformed(error, readable, requestId)) malformed("VALIDATION_ERROR", remoteAddress, requestId);
+      const isSilent = socket.bytesRead === (ofHandshake.get(socket) ?? 0);
+      if (refuseMalformed(error, readable, requestId, isSilent))
+        malformed("VALIDATION_ERROR", remoteAddress, requestId);
     },
     tunnel: ({ socket: connection }: IncomingMessage, socket: Duplex): void => {
       const requestId = nextId();
@@ -265,6 +272,7 @@ export function createHttpServer(ports: HttpPorts) {
     // Without a listener Node answers without an error body; RFC 9110 §10.1.1 permits going on.
     server.on("checkExpectation", (request, response) => app.routing(request, response));
     server.on("connect", rawRefusals.tunnel);
+    rawRefusals.watch(server);
     return watchConnections(server, { limits, trustedProxies, onFull });
   };
   const limits = connectionLimits();
