@@ -105,6 +105,20 @@ describeOnHost("logs in the console", { missing, checks: ["memory"] }, (session)
     await other.close();
   });
 
+  it("keep what is chosen of facets while the list is asked for, all of it", async () => {
+    await openList("?range=boot");
+    const answered = Promise.withResolvers<void>();
+    await page.route(/\/system\/logs\?/, async (route) => {
+      await answered.promise;
+      await route.continue();
+    });
+    await page.getByRole("checkbox", { name: /^chatty/ }).check();
+    await page.getByRole("checkbox", { name: /^Error and up/ }).check();
+    answered.resolve();
+    await expect.poll(() => countOf(page)).toBe(`${lines / 100} entries`);
+    await page.unroute(/\/system\/logs\?/);
+  });
+
   it("are searched, gone through, followed and explained by keyboard alone", async () => {
     await openList("?unit=chatty.service&range=boot");
     await page.keyboard.press("/");
@@ -232,7 +246,7 @@ describe.runIf(missing === undefined)("logs in the console of a machine without 
     try {
       const { page } = await openConsole(browser, { url: service.url, key: service.adminKey });
       await page.goto(`${service.url}/console/logs`);
-      await page.getByText(/entries is not shown/).waitFor();
+      await page.getByText(/Not shown: entries\./).waitFor();
       expect(await page.locator(".page-head > .quiet").count()).toBe(0);
       expect(await axeFaults(page)).toEqual([]);
     } finally {

@@ -10,6 +10,7 @@ import { render } from "preact";
 import { begin } from "./session.ts";
 import { Shell } from "./shell.tsx";
 
+// First of all, so that answers come while the page is made.
+void begin();
 const root = document.getElementById("app");
 if (root !== null) render(<Shell />, root);
-void begin();

@@ -3,7 +3,7 @@ import type { Identity } from "#contract/auth.ts";
 import type { PasskeyAssertion, PasskeyRegistration } from "#contract/passkeys.ts";
 import type { SessionEntry } from "#contract/sessions.ts";
 import { type Answer, call, connected, onSessionEnd, Refusal, secret } from "./api/call.ts";
-import { forgetAll, refreshAll } from "./api/resource.ts";
+import { askAhead, forgetAll, refreshAll } from "./api/resource.ts";
 import { texts } from "./texts/session.ts";
 
 export type Stage = "starting" | "out" | "in" | "unreachable";
@@ -104,6 +104,8 @@ export async function begin(): Promise<void> {
     if (secret.get() !== null) {
       // The page asks for what it shows at the same time: where the session is over, the first answer says so.
       stage.value = "in";
+      askAhead("listChecks");
+      askAhead("getHealth");
       try {
         await load();
         // A link must not replace the session of whoever follows it.

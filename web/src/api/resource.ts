@@ -118,11 +118,25 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
   if (ended.aborted) return;
   asked.isRunning = false;
   asked.answeredAt = Date.now();
-  const every = retryMs ?? Math.min(...users.values());
-  if (every === Number.POSITIVE_INFINITY) return;
-  const timer = setTimeout(() => whenAttended(() => void ask(asked, name, input), ended), every);
+  askAfter(asked, retryMs ?? Math.min(...users.values()));
+}
+
+/** Asks again after so many milliseconds, once somebody looks at the page. */
+function askAfter<T>(asked: Asked<T>, ms: number): void {
+  asked.stop.abort();
+  asked.stop = new AbortController();
+  const { signal: ended } = asked.stop;
+  if (ms === Number.POSITIVE_INFINITY) return;
+  const timer = setTimeout(() => whenAttended(asked.again, ended), ms);
   ended.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }
+
+const keyOf = <K extends Name>(name: K, input: Input<K> | undefined): string =>
+  `${name} ${JSON.stringify(input ?? {})}`;
+
+/** Asks before anybody shows it, so that the answer comes while the page is made. */
+export const askAhead = <K extends Name>(name: K, input?: Input<K>): void =>
+  void ask(askedOf<Answer<K>>(keyOf(name, input)), name, input);
 
 /** Asks again what is shown of these. */
 export function refreshOf(...names: readonly Name[]): void {
@@ -146,14 +160,16 @@ export function useCall<K extends Name>(
   options: { readonly every?: number; readonly skip?: boolean } = {},
 ): Resource<Answer<K>> {
   const { every = Number.POSITIVE_INFINITY, skip = false } = options;
-  const key = `${name} ${JSON.stringify(input ?? {})}`;
+  const key = keyOf(name, input);
   const asked = askedOf<Answer<K>>(key);
   useEffect(() => {
     if (skip) return undefined;
     const user = Symbol(key);
     asked.users.set(user, every);
     const isOld = asked.epoch !== epoch.peek() || Date.now() - asked.answeredAt > freshMs;
-    if (isOld && !(asked.isRunning && asked.epoch === epoch.peek())) void ask(asked, name, input);
+    const isAsked = asked.isRunning && asked.epoch === epoch.peek();
+    if (isOld && !isAsked) void ask(asked, name, input);
+    else if (!asked.isRunning && every === Math.min(...asked.users.values())) askAfter(asked, every);
     return () => {
       asked.users.delete(user);
       if (asked.users.size > 0) return;

@@ -1,4 +1,6 @@
+import { useSignal } from "@preact/signals";
 import type { JSX } from "preact";
+import { useEffect } from "preact/hooks";
 import type { HealthCheckResult } from "#contract/checks.ts";
 import { running } from "../api/live.ts";
 import { pace } from "../api/pace.ts";
@@ -207,9 +209,29 @@ function SignedIn(): JSX.Element {
   );
 }
 
+/** What stands below the verdict, which it must not keep waiting. */
+const Below = (): JSX.Element => (
+  <>
+    <Charts />
+    <Findings />
+    <Running />
+    <div class="columns small">
+      <Due />
+      <FailedUnits />
+      <SignedIn />
+      <Recent />
+    </div>
+  </>
+);
+
 /** What an administrator sees first. */
 export function OverviewPage(): JSX.Element {
   const { error } = useCall("getSystemInfo", {}, seldom);
+  const checks = useCall("listChecks", {}, seldom);
+  const isJudged = useSignal(false);
+  useEffect(() => {
+    if (checks.data !== undefined || checks.error !== undefined) isJudged.value = true;
+  }, [checks.data, checks.error]);
   return (
     <Page
       title={texts.title}
@@ -223,15 +245,7 @@ export function OverviewPage(): JSX.Element {
     >
       {error !== undefined && <Problem error={error} />}
       <Verdict />
-      <Charts />
-      <Findings />
-      <Running />
-      <div class="columns small">
-        <Due />
-        <FailedUnits />
-        <SignedIn />
-        <Recent />
-      </div>
+      {isJudged.value && <Below />}
     </Page>
   );
 }

@@ -6,7 +6,7 @@ export const texts = {
   tryAgain: "Try again",
   unexpected: (why: string) => `Something went wrong: ${why}`,
   needsScope: (scope: string) => `It takes the scope ${scope}.`,
-  notShown: (what: string, reason: string) => `${what} is not shown: ${reason}`,
+  notShown: (what: string, reason: string) => `Not shown: ${what}. Reason: ${reason}`,
   menu: "Menu",
   pages: "Pages",
   theme: { light: "Light colours", dark: "Dark colours" },

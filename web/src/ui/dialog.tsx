@@ -1,5 +1,5 @@
 import type { ComponentChildren, JSX } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { texts } from "../texts/shell.ts";
 import { Icon } from "./icons.tsx";
 
@@ -15,7 +15,8 @@ export interface DialogProps {
 export function Dialog({ title, onClose, drawer = false, children }: DialogProps): JSX.Element {
   const element = useRef<HTMLDialogElement>(null);
   const label = useId();
-  useEffect(() => {
+  // At once: a key that comes before it would be one for the page behind.
+  useLayoutEffect(() => {
     const dialog = element.current;
     const before = document.activeElement;
     dialog?.showModal();

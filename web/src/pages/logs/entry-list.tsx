@@ -1,5 +1,5 @@
 import type { JSX } from "preact";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { dayAndTime, type Entry, entryTone } from "../../list/entry.ts";
 import { createVirtualList, type Row, type VirtualList } from "../../list/virtual-list.ts";
 import { texts } from "../../texts/logs.ts";
@@ -168,7 +168,8 @@ export function EntryList(props: EntryListProps): JSX.Element {
   const latest = useRef(props);
   latest.current = props;
   const { view } = props;
-  useEffect(() => {
+  // At once: a key that comes before it would move the list of the view before.
+  useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
     let mounted: ReturnType<typeof mount> | undefined;

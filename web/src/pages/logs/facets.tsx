@@ -18,7 +18,10 @@ const many = 100;
 const liveEveryMs = 30_000;
 
 export interface FacetsProps {
+  /** What is chosen. */
   readonly filters: Filters;
+  /** What the list shows, which follows what is chosen once there is an answer: entries of these are counted. */
+  readonly counted: Filters;
   readonly time: { readonly since: string; readonly until: string };
   readonly isLive: boolean;
 }
@@ -33,9 +36,9 @@ const names = ["priority", "unit", "identifier", "boot", "transport", "hostname"
 const isChosenIn = ({ units, ...others }: Filters, name: Name): boolean =>
   name === "unit" ? units.length > 0 : name in others && others[name as "boot"] !== undefined;
 
-const queryOf = ({ filters, time, isLive }: FacetsProps, fields: readonly Name[], limit: number) => ({
+const queryOf = ({ counted, time, isLive }: FacetsProps, fields: readonly Name[], limit: number) => ({
   query: {
-    ...asked(filters),
+    ...asked(counted),
     since: time.since,
     ...(!isLive && { until: time.until }),
     fields: fields.join(","),
@@ -45,10 +48,10 @@ const queryOf = ({ filters, time, isLive }: FacetsProps, fields: readonly Name[]
 
 /** Counts by a field, whatever of that field is chosen: else nothing could be added to it. */
 function useFacet(props: FacetProps, name: Name, limit = few): Resource<Facets> {
-  const { filters, isLive, common } = props;
-  const isCommon = limit === few && !isChosenIn(filters, name);
-  const without = { ...filters, ...(name === "unit" ? { units: [] } : { [name]: undefined }) };
-  const own = useCall("getLogFacets", queryOf({ ...props, filters: without }, [name], limit), {
+  const { counted, isLive, common } = props;
+  const isCommon = limit === few && !isChosenIn(counted, name);
+  const without = { ...counted, ...(name === "unit" ? { units: [] } : { [name]: undefined }) };
+  const own = useCall("getLogFacets", queryOf({ ...props, counted: without }, [name], limit), {
     skip: isCommon,
     ...(isLive && { every: liveEveryMs }),
   });
@@ -180,8 +183,8 @@ export const activeFacets = ({ units, priority, identifier, boot }: Filters): nu
   units.length + [priority, identifier, boot].filter((each) => each !== undefined).length;
 
 export function Facets(props: FacetsProps): JSX.Element {
-  const { filters, isLive } = props;
-  const open = names.filter((name) => !isChosenIn(filters, name));
+  const { filters, counted, isLive } = props;
+  const open = names.filter((name) => !isChosenIn(counted, name));
   const common = useCall("getLogFacets", queryOf(props, open, few), isLive ? { every: liveEveryMs } : {});
   const boots = useCall("listLogBoots");
   const last = (values: readonly string[]): string | undefined => values.at(-1);

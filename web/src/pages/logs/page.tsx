@@ -246,7 +246,7 @@ function Content(): JSX.Element {
   const isUnknown =
     view !== undefined && (view.notShown.value !== undefined || (!isReady && view.error.value !== undefined));
   const facets = time !== undefined && !isUnknown && (
-    <Facets filters={view?.filters ?? filters} time={time} isLive={isLive} />
+    <Facets filters={filters} counted={view?.filters ?? filters} time={time} isLive={isLive} />
   );
   const total = view?.total.value ?? 0;
   return (
