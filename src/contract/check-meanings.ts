@@ -71,7 +71,8 @@ export const checkMeanings = {
     remedy: "Plan a reboot (steward reboot).",
   },
   read_only_filesystems: {
-    meaning: "A file system that should be writable is not, usually because the kernel found errors on it.",
+    meaning:
+      "A file system that should be writable is not, or cannot even be looked at, usually because the kernel found errors on it.",
     remedy:
       "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
   },

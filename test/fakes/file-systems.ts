@@ -1,4 +1,4 @@
-import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
+import type { FileSystems, MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
 
 const gigabyte = 1e9;
 
@@ -18,13 +18,25 @@ export const fakeFileSystem = (given: Partial<MountedFileSystem> = {}): MountedF
   ...given,
 });
 
+/** One that answers with an error. */
+export const brokenFileSystem = (given: Partial<UnreadableFileSystem> = {}): UnreadableFileSystem => ({
+  path: "/srv/broken",
+  number: "8:17",
+  device: "/dev/sdb1",
+  type: "vfat",
+  isReadOnly: false,
+  isMeantReadOnly: false,
+  unreadable: "EIO",
+  ...given,
+});
+
 export interface FakeFileSystems extends FileSystems {
   /** What is mounted from now on. */
-  mounted: readonly MountedFileSystem[];
+  mounted: readonly (MountedFileSystem | UnreadableFileSystem)[];
 }
 
 /** File systems that are as they are told to be. */
-export function createFakeFileSystems(mounted: readonly MountedFileSystem[] = [fakeFileSystem()]): FakeFileSystems {
+export function createFakeFileSystems(mounted: FakeFileSystems["mounted"] = [fakeFileSystem()]): FakeFileSystems {
   const fake: FakeFileSystems = {
     mounted,
     async list(signal) {

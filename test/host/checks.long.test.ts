@@ -328,7 +328,7 @@ describeOnHost("checks on a broken host", (session) => {
     });
   });
 
-  it("disk_space fails on a full NTFS of a local disk, which ntfs-3g mounts", async () => {
+  it("disk_space fails on a full NTFS of a local disk, which ntfs-3g mounts, and names it once that has died", async () => {
     const disk = await createSmallDisk(session, 16, ["true"]);
     const path = "/mnt/ntfs";
     await session.shell("test -e /dev/fuse || mknod /dev/fuse c 10 229");
@@ -342,6 +342,13 @@ describeOnHost("checks on a broken host", (session) => {
       expect(await found()).toMatchObject({ found: { status: "pass" } });
       await session.shell(`cat /dev/zero > ${path}/filling 2>/dev/null || true`);
       expect(await found()).toMatchObject({ status: "fail", found: { status: "fail" } });
+      await session.shell(`pkill --full --signal KILL '^/\\S*mount.ntfs.* ${path}( |$)'`);
+      const named = { unreadable: [{ path, reason: "ENOTCONN" }] };
+      await eventually(async () => expect((await check("disk_space")).details).toMatchObject(named));
+      expect((await check("disk_space")).details).toMatchObject({
+        file_systems: expect.arrayContaining([expect.objectContaining({ path: "/" })]),
+      });
+      expect(await check("read_only_filesystems")).toMatchObject({ status: "fail", details: named });
     } finally {
       await disk.unmount();
       disk.dispose();

@@ -225,6 +225,16 @@ describe("disks with SMART", () => {
       ["/dev/sda", "/dev/sdb", "/dev/nvme0", "/dev/sdc", "/dev/sdd"].map((name) => ({ name, unread: "in standby" })),
     );
   });
+
+  it("are listed beside one of which smartctl does not end", async () => {
+    const hanging: Exec = (argv) =>
+      argv.at(-1) === "/dev/sda" ? Promise.reject(new CommandFailed("smartctl took too long")) : smartctl(argv);
+    const disks = await createSmartDisks({ exec: hanging, program }).list(signal);
+    expect(disks.slice(0, 2)).toMatchObject([
+      { name: "/dev/sda", unread: "smartctl took too long" },
+      { name: "/dev/sdb", model: "Samsung SSD 870 EVO 1TB" },
+    ]);
+  });
 });
 
 describe("the health of file systems", () => {

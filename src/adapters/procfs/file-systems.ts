@@ -1,10 +1,15 @@
 import { readFileSync } from "node:fs";
 import { parseReadOnlyPaths } from "#adapters/exec/mountinfo.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
-import { type FileSystems, FileSystemsUnseen, type MountedFileSystem } from "#domain/ports/storage.ts";
+import {
+  type FileSystems,
+  FileSystemsUnseen,
+  type MountedFileSystem,
+  type UnreadableFileSystem,
+} from "#domain/ports/storage.ts";
 import { withinTime } from "#kernel/async.ts";
 import type { Clock } from "#kernel/clock.ts";
-import { errnoCode, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
+import { errnoCode, errorMessage, isNotFound, isPermissionDenied, orUndefined } from "#kernel/errors.ts";
 import { boundPaths, chooseDataMounts, type DataMount, dataMountHolding } from "./data-mounts.ts";
 import { type HostMounts, readHostMounts } from "./host-mounts.ts";
 import { answerTimeoutMs, askIsFile, askIsShutDown, askRealPath, askSizes, NoAnswer } from "./sizes.ts";
@@ -55,39 +60,30 @@ export function createFileSystems(ports: {
     mount: DataMount,
     { pathOf }: HostMounts,
     signal: AbortSignal,
-  ): Promise<readonly MountedFileSystem[]> => {
-    const { path, number, source, type, isMeantReadOnly } = mount;
-    const here = pathOf(path);
-    if (here === undefined) return unseen(path);
-    const ask = async () => {
+  ): Promise<readonly (MountedFileSystem | UnreadableFileSystem)[]> => {
+    const { source: device, ...known } = mount;
+    const here = pathOf(mount.path);
+    if (here === undefined) return unseen(mount.path);
+    const unreadable = (reason: string): UnreadableFileSystem => ({ ...known, device, unreadable: reason });
+    const ask = async (): Promise<MountedFileSystem> => {
       const sizes = await askSizes(here);
-      const isReadOnly = mount.isReadOnly || (type === "xfs" && (await askIsShutDown(here)));
-      return { isReadOnly, ...sizes };
+      const isReadOnly = mount.isReadOnly || (mount.type === "xfs" && (await askIsShutDown(here)));
+      return { ...known, device, isReadOnly, ...sizes };
     };
-    const late = (): undefined => {
+    const late = (): UnreadableFileSystem => {
       signal.throwIfAborted();
-      // A program answers for it, and may have ended without unmounting it.
-      if (type === "fuseblk") return undefined;
-      throw new Error(`cannot look at ${path}: its disk did not answer in ${answerTimeoutMs / 1000} s`);
+      return unreadable(`no answer in ${answerTimeoutMs / 1000} s`);
     };
     try {
-      const found = await withinTime<Awaited<ReturnType<typeof ask>> | undefined>(
-        clock,
-        answerTimeoutMs,
-        signal,
-        ask,
-        late,
-      );
-      if (found === undefined) return [];
-      return [{ path, number, device: source, type, isMeantReadOnly, ...found }];
+      return [await withinTime<MountedFileSystem | UnreadableFileSystem>(clock, answerTimeoutMs, signal, ask, late)];
     } catch (error) {
-      if (error instanceof NoAnswer) return late() ?? [];
+      if (error instanceof NoAnswer) return [late()];
       // Below a folder that is closed to this process.
-      if (isPermissionDenied(error)) return unseen(path);
+      if (isPermissionDenied(error)) return unseen(mount.path);
       const code = errnoCode(error);
+      if (code === undefined) throw error;
       // Unmounted since the list was read.
-      if (code === "ENOENT") return [];
-      throw code === undefined ? error : new Error(`cannot look at ${path}: ${code}`, { cause: error });
+      return code === "ENOENT" ? [] : [unreadable(code)];
     }
   };
 
@@ -105,8 +101,8 @@ export function createFileSystems(ports: {
     async holding(path) {
       const { mounts } = readHostMounts(procDir);
       const real = await orUndefined(askRealPath(path)).catch((error: unknown) => {
-        if (!(error instanceof NoAnswer)) throw error;
-        throw new HostUnavailable(`${path} gives no answer`, { missing: path, retryable: true }, error);
+        if (!(error instanceof NoAnswer) && errnoCode(error) === undefined) throw error;
+        throw new HostUnavailable(errorMessage(error), { missing: path, retryable: true }, error);
       });
       return real && dataMountHolding(mounts, real);
     },

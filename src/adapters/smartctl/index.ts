@@ -30,9 +30,15 @@ export function createSmartDisks(ports: { exec: Exec; sysDir?: string; program?:
     // The scan calls each disk of the SCSI layer so, SATA disks too: smartctl recognises them where it is not told what to take them for.
     const typed = type === "scsi" || type === "" ? [] : [`--device=${type}`];
     const argv = [program, "--json", "--all", "--nocheck=standby,0", ...typed, name] as const;
-    const { exitCode, stdout } = await exec(argv, { signal, timeoutMs });
-    const report = (exitCode & notAsked) === 0 ? parseReport(stdout) : undefined;
     const shown = isShared ? `${name} (${type})` : name;
+    const ended = await exec(argv, { signal, timeoutMs }).catch((error: unknown) => {
+      signal.throwIfAborted();
+      if (error instanceof CommandFailed) return { unread: error.message };
+      throw error;
+    });
+    if ("unread" in ended) return { name: shown, ...ended };
+    const { exitCode, stdout } = ended;
+    const report = (exitCode & notAsked) === 0 ? parseReport(stdout) : undefined;
     if (report === undefined) return { name: shown, unread: whyUnread(stdout, exitCode) };
     return isShared ? { ...report, name: shown } : report;
   };

@@ -1,3 +1,5 @@
+import type { MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
+import { listNames } from "#kernel/text.ts";
 import { type CheckSettings, thresholdsFor } from "./check.ts";
 import type { FormatFigure, Grader } from "./hysteresis.ts";
 
@@ -45,3 +47,14 @@ export const byUsage = (
   a: { readonly status: Grade; readonly percentUsed: number },
   b: { readonly status: Grade; readonly percentUsed: number },
 ): number => ranks[b.status] - ranks[a.status] || b.percentUsed - a.percentUsed;
+
+/** The file systems of a list that cannot be looked at, for the message and the details of a check. */
+export function unreadIn(mounts: readonly (MountedFileSystem | UnreadableFileSystem)[]) {
+  const unreadable = mounts.flatMap((each) =>
+    "unreadable" in each ? { path: each.path, reason: each.unreadable } : [],
+  );
+  return {
+    names: listNames(unreadable.map(({ path, reason }) => `${path} (${reason})`)),
+    details: unreadable.length === 0 ? {} : { unreadable },
+  };
+}

@@ -1,5 +1,4 @@
-/** Sizes are bytes; `availableBytes` is free for unprivileged users. */
-export interface MountedFileSystem {
+interface Mounted {
   readonly path: string;
   /** `MAJOR:MINOR` of the device, or a number of the kernel's for what is on none or on several. */
   readonly number: string;
@@ -9,12 +8,22 @@ export interface MountedFileSystem {
   readonly isReadOnly: boolean;
   /** Whether read-only is intended: by fstab, or by the type. */
   readonly isMeantReadOnly: boolean;
+}
+
+/** Sizes are bytes; `availableBytes` is free for unprivileged users. */
+export interface MountedFileSystem extends Mounted {
   readonly totalBytes: number;
   readonly freeBytes: number;
   readonly availableBytes: number;
   /** 0 without a fixed number of inodes. */
   readonly totalInodes: number;
   readonly freeInodes: number;
+}
+
+/** One that answers with an error, or not at all. */
+export interface UnreadableFileSystem extends Mounted {
+  /** Why: the code of the error, such as `EIO`. */
+  readonly unreadable: string;
 }
 
 /** There are file systems that this process cannot look at. */
@@ -25,7 +34,7 @@ export class FileSystemsUnseen extends Error {
 /** File systems with data: no pseudo file systems, each device once, at its shortest path. */
 export interface FileSystems {
   /** @throws FileSystemsUnseen where what cannot be looked at is not to be left out. */
-  readonly list: (signal: AbortSignal) => Promise<readonly MountedFileSystem[]>;
+  readonly list: (signal: AbortSignal) => Promise<readonly (MountedFileSystem | UnreadableFileSystem)[]>;
   /** The `path` of the listed file system that contains a path, if any. @throws HostUnavailable where the path gives no answer. */
   readonly holding: (path: string) => Promise<string | undefined>;
 }

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { createFakeFileSystems, fakeFileSystem } from "../../../test/fakes/file-systems.ts";
+import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../test/fakes/file-systems.ts";
 import { createFakePackageManager, fakePackage } from "../../../test/fakes/package-manager.ts";
 import { createFakeSnapshotBackend } from "../../../test/fakes/snapshot-backend.ts";
 import { requireRoom } from "./room.ts";
@@ -63,5 +63,28 @@ describe("room for an update", () => {
     expect(await ask({ root: 81, data: 1000 }, ["editor"])).toMatch(
       /\/ has 81.* free, and the downloads need about 82/,
     );
+  });
+
+  it("is not known where a file system that it takes cannot be looked at, and asked of no other", async () => {
+    const askWith = (path: string): Promise<string> =>
+      requireRoom(
+        { changes: [change("linux-image-8-amd64", null)], downloadBytes: megabyte, diskBytes: 0 },
+        {
+          manager: createFakePackageManager(installed),
+          backend: createFakeSnapshotBackend(),
+          fileSystems: createFakeFileSystems([fakeFileSystem(), brokenFileSystem({ path })]),
+          takesSnapshot: false,
+        },
+        signal,
+      ).then(
+        () => "",
+        (error: Error) => error.message,
+      );
+    const refused = (path: string): string => `cannot update: cannot look at ${path} (EIO); nothing was changed`;
+    expect([await askWith("/boot"), await askWith("/var"), await askWith("/srv")]).toEqual([
+      refused("/boot"),
+      refused("/var"),
+      "",
+    ]);
   });
 });

@@ -1,7 +1,7 @@
 import { DomainError } from "#domain/common/error.ts";
 import type { InstalledPackage, PackageManager, TransactionPlan } from "#domain/ports/packages.ts";
 import type { SnapshotBackend } from "#domain/ports/snapshots.ts";
-import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
+import type { FileSystems, MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
 import { counted, formatBytes } from "#kernel/text.ts";
 
 /** A kernel with its files in /boot, not a package that needs the newest one. */
@@ -27,10 +27,18 @@ interface Room {
   readonly takesSnapshot: boolean;
 }
 
+/** @throws DomainError `UNAVAILABLE` for one that cannot be looked at. */
+function requireRead(found: MountedFileSystem | UnreadableFileSystem): MountedFileSystem {
+  if (!("unreadable" in found)) return found;
+  const { path, unreadable } = found;
+  const message = `cannot update: cannot look at ${path} (${unreadable}); nothing was changed`;
+  throw new DomainError("UNAVAILABLE", message, { missing: path, retryable: true });
+}
+
 /** What a kernel and its image take of /boot: as much as each of the installed ones. */
 async function bootDemand(
   { changes }: TransactionPlan,
-  boot: MountedFileSystem | undefined,
+  boot: MountedFileSystem | UnreadableFileSystem | undefined,
   installed: () => Promise<readonly InstalledPackage[]>,
 ): Promise<Demand> {
   const added = changes.filter(({ name, from, to }) => to !== null && from === null && kernel.test(name)).length;
@@ -39,8 +47,9 @@ async function bootDemand(
   const remedy = "remove old kernels (the fix disk_cleanup, or dnf remove --oldinstallonly)";
   const what = counted(images, "kernel image");
   if (boot === undefined || images === 0) return { what, bytes: 0, remedy };
+  const { totalBytes, freeBytes } = requireRead(boot);
   const kernels = (await installed()).filter(({ name }) => kernel.test(name)).length;
-  return { what, bytes: (images * (boot.totalBytes - boot.freeBytes)) / Math.max(kernels, 1), remedy };
+  return { what, bytes: (images * (totalBytes - freeBytes)) / Math.max(kernels, 1), remedy };
 }
 
 /** Refuses an update that would run out of space on the way. @throws DomainError `UNAVAILABLE` with figures and a remedy. */
@@ -66,8 +75,11 @@ export async function requireRoom(
     const where = await fileSystems.holding(path);
     if (where !== undefined && demand.bytes > 0) demands.set(where, [...(demands.get(where) ?? []), demand]);
   }
-  for (const { path, freeBytes } of mounted) {
-    const here = demands.get(path) ?? [];
+  for (const each of mounted) {
+    const { path } = each;
+    const here = demands.get(path);
+    if (here === undefined) continue;
+    const { freeBytes } = requireRead(each);
     const bytes = Math.ceil(here.reduce((sum, each) => sum + each.bytes, 0));
     if (bytes <= freeBytes) continue;
     const whats = here.map(({ what }) => what).join(" and ");

@@ -63,7 +63,7 @@ export const checkMeanings: Readonly<Record<string, readonly [meaning: string, r
     "Plan a reboot (steward reboot).",
   ],
   read_only_filesystems: [
-    "A file system that should be writable is not, usually because the kernel found errors on it.",
+    "A file system that should be writable is not, or cannot even be looked at, usually because the kernel found errors on it.",
     "Read the kernel log (journalctl -k), save the data, and check the disk and the file system before a remount.",
   ],
   oom_kills: [

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import type { CheckSettings } from "../check.ts";
 import { diskSpaceCheck } from "./disk-space.ts";
 
@@ -89,6 +89,22 @@ it("disk_space leaves out ignored paths and meant read-only ones, and skips if n
   expect(await run([withLeft(0), withLeft(0, "/var")], { ignore: ["/"] })).toMatchObject({ details: { path: "/var" } });
   expect(await run([{ ...withLeft(0), isReadOnly: true }])).toMatchObject({ status: "fail" });
   expect(await run([withLeft(0)], { ignore: ["/"] })).toMatchObject({ status: "skip", details: {} });
+});
+
+it("disk_space names one that cannot be looked at, beside the others", async () => {
+  const unreadable = [{ path: "/srv/broken", reason: "EIO" }];
+  expect(await run([brokenFileSystem(), withLeft(10)])).toMatchObject({
+    status: "warn",
+    message: "/ is 90 % full: 9.3 GiB of 93.1 GiB left; not read: /srv/broken (EIO)",
+    details: { path: "/", file_systems: [{ path: "/" }], unreadable },
+  });
+  expect(await run([brokenFileSystem()])).toEqual({
+    status: "skip",
+    message: "There is no file system to check; not read: /srv/broken (EIO)",
+    details: { unreadable },
+  });
+  const [passed] = [await run([brokenFileSystem(), withLeft(50)], { ignore: ["/srv"] })];
+  expect(passed.details).not.toHaveProperty("unreadable");
 });
 
 it("disk_space keeps the grade of a file system until there is room again", async () => {

@@ -2,7 +2,7 @@ import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip, toGigabytes, toPercent } from "../check.ts";
 import { createGrader } from "../hysteresis.ts";
-import { byUsage, gradeMount } from "../mounts.ts";
+import { byUsage, gradeMount, unreadIn } from "../mounts.ts";
 
 /** As df(1) counts: blocks reserved for root are neither used nor free. */
 function usageOf(each: MountedFileSystem) {
@@ -20,7 +20,8 @@ const figuresOf = (each: ReturnType<typeof usageOf>) => ({
 
 /**
  * Local file systems by usage. Those that are read-only on purpose are always full and left out. `free_below` adds limits of what is left,
- * such as `{ warn: 10GB, fail: 2GB }`; `mounts` has thresholds of both kinds by mount point. `ignore` takes paths.
+ * such as `{ warn: 10GB, fail: 2GB }`; `mounts` has thresholds of both kinds by mount point. One that answers with an error is named
+ * (`unreadable`), and fails in `read_only_filesystems`. `ignore` takes paths.
  */
 export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }): Check => ({
   id: "disk_space",
@@ -33,9 +34,13 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
     const { warn = 80, fail = 95 } = settings;
     const grader = createGrader(settings);
     const all = await ports.fileSystems.list(signal);
-    const looked = all
-      .filter((each) => each.totalBytes > 0 && !(each.isReadOnly && each.isMeantReadOnly))
-      .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
+    const watched = all
+      .filter((each) => !(each.isReadOnly && each.isMeantReadOnly))
+      .filter(({ path }) => !isIgnoredPath(path, settings.ignore));
+    const unread = unreadIn(watched);
+    const looked = watched
+      .filter((each) => "totalBytes" in each)
+      .filter(({ totalBytes }) => totalBytes > 0)
       .map(usageOf)
       .map((each) => ({
         ...each,
@@ -43,17 +48,19 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
       }))
       .sort(byUsage);
     const [worst] = looked;
-    if (worst === undefined) return skip("There is no file system to check");
+    const notRead = unread.names === "" ? "" : `; not read: ${unread.names}`;
+    if (worst === undefined) return skip(`There is no file system to check${notRead}`, unread.details);
 
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; also filling up: ${listNames(others.map(({ path }) => path))}`;
     const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
     return grader.finish({
       status: worst.status,
-      message: `${worst.path} is ${worst.percentUsed} % full: ${left}${also}`,
+      message: `${worst.path} is ${worst.percentUsed} % full: ${left}${also}${notRead}`,
       details: {
         ...figuresOf(worst),
         file_systems: looked.map((each) => ({ ...figuresOf(each), status: each.status })),
+        ...unread.details,
       },
     });
   },

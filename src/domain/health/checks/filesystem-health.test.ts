@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import type { FileSystemRecord } from "#domain/ports/file-system-health.ts";
 import { createFakeClock } from "../../../../test/fakes/clock.ts";
 import { createFakeFileSystemHealth, fakeRecord } from "../../../../test/fakes/file-system-health.ts";
-import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import type { CheckSettings } from "../check.ts";
 import { filesystemHealthCheck } from "./filesystem-health.ts";
 
@@ -46,6 +46,28 @@ it("filesystem_health passes without errors and with ignored ones, and skips wit
     status: "pass",
   });
   expect(await run({})).toMatchObject({ status: "skip" });
+});
+
+it("filesystem_health names file systems that answer with an error, of any kind, with the record that the kernel has", async () => {
+  const broken = brokenFileSystem({ path: "/data", device: "/dev/sdb", type: "btrfs" });
+  const ofAll = (record: FileSystemRecord) =>
+    filesystemHealthCheck({
+      fileSystems: createFakeFileSystems([fakeFileSystem(), brokenFileSystem({ device: "/dev/sdc" }), broken]),
+      fileSystemHealth: createFakeFileSystemHealth({ "/dev/sda1": fakeRecord(), "/dev/sdb": record }),
+      clock,
+    }).run({ ignore: [] }, signal);
+  expect(await ofAll(fakeRecord())).toMatchObject({
+    status: "pass",
+    message: "No file system has errors on record; what /srv/broken, /data has is not known",
+    details: {
+      file_systems: [
+        { path: "/", errors: {} },
+        { path: "/srv/broken", type: "vfat", errors: null, unreadable: "EIO" },
+        { path: "/data", type: "btrfs", errors: {}, unreadable: "EIO" },
+      ],
+    },
+  });
+  expect(await ofAll(fakeRecord({ missingDevices: 1 }))).toMatchObject({ status: "fail" });
 });
 
 it("filesystem_health fails for errors of ext4, missing devices and unrepaired scrubs, and warns of mirrored ones", async () => {

@@ -1,16 +1,27 @@
 import type { FileSystemHealth, FileSystemRecord } from "#domain/ports/file-system-health.ts";
-import type { FileSystems } from "#domain/ports/storage.ts";
+import type { FileSystems, MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
 import { type Clock, toNullableTimestamp } from "#kernel/clock.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip } from "../check.ts";
 import { combineFindings, type Finding, passing } from "../findings.ts";
 
 const dayMs = 86_400_000;
+const noRecord: FileSystemRecord = { errors: null, lastErrorAt: null, missingDevices: null, scrub: undefined };
 
 interface Subject extends FileSystemRecord {
   readonly name: string;
   readonly type: string;
   readonly state?: string;
+}
+
+/** None for a kind that keeps no record, as long as it can be looked at. */
+function subjectOf(
+  mounted: MountedFileSystem | UnreadableFileSystem,
+  record: FileSystemRecord | undefined,
+): readonly Subject[] {
+  const { path: name, type } = mounted;
+  if ("unreadable" in mounted) return [{ name, type, ...noRecord, unreadable: mounted.unreadable, ...record }];
+  return record === undefined ? [] : [{ name, type, ...record }];
 }
 
 const remedies: Readonly<Record<string, string>> = {
@@ -43,10 +54,7 @@ export function filesystemHealthCheck(ports: {
     const records = await Promise.all(mounted.map((each) => fileSystemHealth.of(each)));
     const pools = await fileSystemHealth.pools(signal);
     return [
-      ...mounted.flatMap(({ path: name, type }, at) => {
-        const record = records[at];
-        return record === undefined ? [] : [{ name, type, ...record }];
-      }),
+      ...mounted.flatMap((each, at) => subjectOf(each, records[at])),
       ...pools.map((pool) => ({ type: "zfs", ...pool })),
     ];
   };
@@ -102,7 +110,9 @@ export function filesystemHealthCheck(ports: {
       const watched = all.filter(({ name }) => !isIgnoredPath(name, ignore));
       if (watched.length === 0) return skip("No file system here keeps a record of its errors");
       const findings = watched.map((subject) => judge(subject, limits));
-      const unknown = watched.filter(({ errors }) => errors === null).map(({ name }) => name);
+      const unknown = watched
+        .filter(({ errors, unreadable }) => errors === null || unreadable !== undefined)
+        .map(({ name }) => name);
       const healthy = "No file system has errors on record";
       const message = unknown.length === 0 ? healthy : `${healthy}; what ${listNames(unknown)} has is not known`;
       const outcome = combineFindings(findings, message, {

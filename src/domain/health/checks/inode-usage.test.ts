@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import type { CheckSettings } from "../check.ts";
 import { inodeUsageCheck } from "./inode-usage.ts";
 
@@ -34,6 +34,11 @@ it("inode_usage names the file systems near their limit, with settings and thres
   const btrfs = fakeFileSystem({ type: "btrfs", totalInodes: 0, freeInodes: 0 });
   expect(await run([btrfs])).toMatchObject({ status: "skip" });
   expect(await run([btrfs, withLeft(500, "/boot")])).toMatchObject({ status: "pass", details: { path: "/boot" } });
+  expect(await run([brokenFileSystem(), withLeft(500)])).toMatchObject({
+    status: "pass",
+    message: "/ uses 50 % of its inodes: 500 are left; not read: /srv/broken (EIO)",
+    details: { path: "/", unreadable: [{ path: "/srv/broken", reason: "EIO" }] },
+  });
 });
 
 it.each([

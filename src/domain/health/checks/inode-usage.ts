@@ -2,11 +2,12 @@ import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip, toPercent } from "../check.ts";
 import { createGrader, inUnit } from "../hysteresis.ts";
-import { byUsage, gradeMount } from "../mounts.ts";
+import { byUsage, gradeMount, unreadIn } from "../mounts.ts";
 
 /**
  * Used inodes of file systems with a fixed number of them: without a free one no file can be created. `free_below` adds limits of how many
- * are left, `mounts` has thresholds of both kinds by mount point. `ignore` takes paths.
+ * are left, `mounts` has thresholds of both kinds by mount point. One that answers with an error is named (`unreadable`), and fails in
+ * `read_only_filesystems`. `ignore` takes paths.
  */
 export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => ({
   id: "inode_usage",
@@ -18,9 +19,13 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
     const { warn = 80, fail = 95 } = settings;
     const grader = createGrader(settings);
     const all = await ports.fileSystems.list(signal);
-    const looked = all
-      .filter((each) => each.totalInodes > 0 && !(each.isReadOnly && each.isMeantReadOnly))
-      .filter(({ path }) => !isIgnoredPath(path, settings.ignore))
+    const watched = all
+      .filter((each) => !(each.isReadOnly && each.isMeantReadOnly))
+      .filter(({ path }) => !isIgnoredPath(path, settings.ignore));
+    const unread = unreadIn(watched);
+    const looked = watched
+      .filter((each) => "totalInodes" in each)
+      .filter(({ totalInodes }) => totalInodes > 0)
       .map(({ path, totalInodes, freeInodes }) => {
         const figures = { path, percentUsed: toPercent(totalInodes - freeInodes, totalInodes), free: freeInodes };
         return {
@@ -31,7 +36,8 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
       })
       .sort(byUsage);
     const [worst] = looked;
-    if (worst === undefined) return skip("No file system here has a fixed number of inodes");
+    const notRead = unread.names === "" ? "" : `; not read: ${unread.names}`;
+    if (worst === undefined) return skip(`No file system here has a fixed number of inodes${notRead}`, unread.details);
 
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; also running out: ${listNames(others.map(({ path }) => path))}`;
@@ -43,8 +49,8 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
     }));
     return grader.finish({
       status: worst.status,
-      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}`,
-      details: { ...figures[0], file_systems: figures },
+      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}${notRead}`,
+      details: { ...figures[0], file_systems: figures, ...unread.details },
     });
   },
 });

@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
+import { brokenFileSystem, createFakeFileSystems, fakeFileSystem } from "../../../../test/fakes/file-systems.ts";
 import { readOnlyFilesystemsCheck } from "./read-only-filesystems.ts";
 
 const { signal } = new AbortController();
@@ -25,4 +25,19 @@ it("read_only_filesystems fails for each file system that became read-only, and 
   });
   expect(await run([root, lost], ["/srv"])).toMatchObject({ status: "pass" });
   expect(await run([lost, meant], ["/srv"])).toMatchObject({ status: "skip" });
+});
+
+it("read_only_filesystems fails for one that cannot be looked at, and still finds the others", async () => {
+  const unreadable = [{ path: "/srv/broken", reason: "EIO" }];
+  expect(await run([brokenFileSystem(), root])).toEqual({
+    status: "fail",
+    message: "cannot look at /srv/broken (EIO): look for disk errors in the kernel log",
+    details: { looked_at: ["/srv/broken", "/"], read_only: [], unreadable },
+  });
+  expect(await run([brokenFileSystem(), lost])).toMatchObject({
+    message:
+      "/srv is read-only and should not be; cannot look at /srv/broken (EIO): look for disk errors in the kernel log",
+    details: { read_only: [{ path: "/srv" }], unreadable },
+  });
+  expect(await run([brokenFileSystem(), root], ["/srv"])).toMatchObject({ status: "pass" });
 });

@@ -1,10 +1,11 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
 import { type Check, isIgnoredPath, skip } from "../check.ts";
+import { unreadIn } from "../mounts.ts";
 
 /**
  * File systems that should be writable and are not: the kernel makes one read-only after disk errors, or shuts it down as it does
- * with XFS.
+ * with XFS. One that answers with an error, or not within seconds, fails too and is named (`unreadable`).
  */
 export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): Check => ({
   id: "read_only_filesystems",
@@ -18,14 +19,19 @@ export const readOnlyFilesystemsCheck = (ports: { fileSystems: FileSystems }): C
     if (writable.length === 0) return skip("There is no file system that should be writable");
 
     const lost = writable.filter(({ isReadOnly }) => isReadOnly);
+    const unread = unreadIn(writable);
     const details = {
       looked_at: writable.map(({ path }) => path),
       read_only: lost.map(({ path, device, type }) => ({ path, device, type })),
+      ...unread.details,
     };
-    if (lost.length === 0)
+    if (lost.length === 0 && unread.names === "")
       return { status: "pass", message: "Every file system that should be writable is writable", details };
     const paths = listNames(lost.map(({ path }) => path));
-    const message = `${paths} ${lost.length === 1 ? "is" : "are"} read-only and should not be: look for disk errors in the kernel log`;
-    return { status: "fail", message, details };
+    const problems = [
+      ...(lost.length > 0 ? [`${paths} ${lost.length === 1 ? "is" : "are"} read-only and should not be`] : []),
+      ...(unread.names === "" ? [] : [`cannot look at ${unread.names}`]),
+    ];
+    return { status: "fail", message: `${problems.join("; ")}: look for disk errors in the kernel log`, details };
   },
 });
