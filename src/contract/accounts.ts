@@ -37,13 +37,13 @@ export const UserEntry = Type.Object({
   can_sign_in: Type.Unsafe<boolean | null>({
     type: ["boolean", "null"],
     description:
-      "Whether the shell permits logins, the account has not expired, and a password or a key is set. Null if that cannot be read, if sshd takes keys from another source, or if sshd does not say where keys are.",
+      "Whether the shell permits logins, the account has not expired, and a password or a key is set. Null if that cannot be read, if sshd takes keys from another source, or if sshd does not say where keys are, or has others by where a connection comes from (`Match Address`).",
   }),
   authorized_keys: Type.Unsafe<Static<typeof AuthorizedKey>[] | null>({
     type: ["array", "null"],
     items: AuthorizedKey,
     description:
-      "Keys in the files that sshd reads for this user (`AuthorizedKeysFile`, for a connection from another host), at most 100 from each file. Null if the files cannot be read or their directory does not answer within seconds; `not_shown` then gives the reason.",
+      "Keys in the files that sshd reads for this user (`AuthorizedKeysFile`, with `Match` blocks for the user and its groups), at most 100 from each file. Null if the files cannot be read or their directory does not answer within seconds; `not_shown` then gives the reason.",
   }),
 });
 export type UserEntry = Static<typeof UserEntry>;

@@ -84,7 +84,7 @@ describeCases("sshd", ({ text, files }) => {
       hostkey: ["ecdsa", "ed25519", "rsa"].map((kind) => `/etc/ssh/ssh_host_${kind}_key`).join("\n"),
       authorizedkeysfile: ".ssh/authorized_keys .ssh/authorized_keys2",
     });
-    const check = sshConfigCheck({ ssh: createFakeSshServer({ is: "valid", options }) });
+    const check = sshConfigCheck({ ssh: createFakeSshServer({ is: "valid", options, matches: [] }) });
     const { status, details } = await check.run({ ignore: [] }, new AbortController().signal);
     expect([status, details]).toMatchObject(["warn", { findings: [{ option: "passwordauthentication" }] }]);
   });

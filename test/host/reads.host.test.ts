@@ -74,7 +74,7 @@ function parsePs(text: string): ReadonlyMap<number, Ps> {
 }
 
 /** On one host, of which these change nothing that another of them reads. */
-describeOnHost("what the service reads of a host", { checks: [] }, (session) => {
+describeOnHost("what the service reads of a host", { checks: ["ssh_config"] }, (session) => {
   const { shell } = session;
 
   describe("disks", () => {
@@ -332,16 +332,20 @@ Match User nopubkey
 Match Group told
   AuthorizedKeysCommand /usr/local/bin/keys-of
   AuthorizedKeysCommandUser nobody
+Match User near Address 127.0.0.0/8
+  AuthorizedKeysFile /etc/ssh/keys/near
+Match Group far Address *,!10.0.0.0/8 LocalPort ${port}
+  AuthorizedKeysFile none
 `,
       );
-      const names = ["central", "own", "usual", "nokeys", "nopubkey", "told"];
+      const names = ["central", "own", "usual", "nokeys", "nopubkey", "told", "near", "far"];
       await shell(
         [
           "mkdir -p /etc/ssh/keys",
           "printf '#!/bin/sh\ncat /etc/ssh/keys/.told\n' >/usr/local/bin/keys-of; chmod 755 /usr/local/bin/keys-of",
           "cp /run/users-key.pub /etc/ssh/keys/.told",
           `for name in ${names.join(" ")}; do useradd --create-home --shell /bin/bash $name; install -d -o $name /home/$name/.ssh; done`,
-          "for name in central nokeys nopubkey; do cp /run/users-key.pub /etc/ssh/keys/$name; done",
+          "for name in central nokeys nopubkey near far; do cp /run/users-key.pub /etc/ssh/keys/$name; done",
           "install -o own -m 600 /run/users-key.pub ~own/.ssh/more",
           "for name in usual nokeys told; do install -o $name -m 600 /run/users-key.pub /home/$name/.ssh/authorized_keys; done",
         ].join("\n"),
@@ -350,7 +354,7 @@ Match Group told
       const admitted = await shell(
         `for name in ${names.join(" ")}; do ssh ${options} -p ${port} $name@127.0.0.1 true 2>/dev/null && echo $name; done; true`,
       );
-      expect(admitted.trim().split("\n")).toEqual(["central", "own", "told"]);
+      expect(admitted.trim().split("\n")).toEqual(["central", "own", "told", "near"]);
       const { users, not_shown: missing } = await session.api.listUsers({ query: { limit: 10_000 } });
       const found = users.filter(({ name }) => names.includes(name));
       expect(found.map(({ name, can_sign_in: can, authorized_keys: keys }) => [name, can, keys?.length])).toEqual([
@@ -361,15 +365,49 @@ Match Group told
         ["nopubkey", false, 0],
         // Its key is one that only the command knows.
         ["told", null, 0],
+        // Whom sshd admits depends on where they come from.
+        ["near", null, 1],
+        ["far", null, 1],
       ]);
-      expect(missing).toEqual([
-        {
-          what: "authorized_keys",
-          reason: expect.stringContaining("/usr/local/bin/keys-of for them (AuthorizedKeysCommand)"),
-        },
-      ]);
+      const reasons = [
+        "/usr/local/bin/keys-of for them (AuthorizedKeysCommand)",
+        "(Match User near Address 127.0.0.0/8)",
+        `(Match Group far Address *,!10.0.0.0/8 LocalPort ${port})`,
+      ];
+      expect(missing).toEqual(
+        reasons.map((reason) => ({ what: "authorized_keys", reason: expect.stringContaining(reason) })),
+      );
       await shell(`rm ${settings}`);
       await restartSshd();
+    });
+
+    it("ssh_config says what sshd accepts of usual users from another network, and knows nothing that differs by connection", async () => {
+      const settings = "/etc/ssh/sshd_config.d/matches.conf";
+      const judged = async (...lines: readonly string[]) => {
+        await session.host.writeFile(settings, `${lines.join("\n")}\n`);
+        const { status, message, details } = await session.api.getCheck({ params: { check_id: "ssh_config" } });
+        return { status, message, differs: Reflect.get(details, "differs") as unknown };
+      };
+      const [no, yes] = ["PasswordAuthentication no", "PasswordAuthentication yes"];
+      const unknown = (match: string) => ({
+        status: "skip",
+        message: `What sshd accepts differs by connection (${match}), so it is not known`,
+        differs: [match],
+      });
+      const known = (status: string) => ({ status, differs: undefined });
+      expect(await judged(no)).toMatchObject(known("pass"));
+      expect(await judged(no, "Match Address 10.0.0.0/8", yes)).toEqual(unknown("Match Address 10.0.0.0/8"));
+      expect(await judged(no, "Match Group adm", yes)).toEqual(unknown("Match Group adm"));
+      expect(await judged(no, "Match LocalPort 2222", no)).toMatchObject(known("pass"));
+      expect(await judged(no, "Match RDomain other", "X11Forwarding no")).toMatchObject(known("pass"));
+      expect(await judged(yes)).toMatchObject(known("warn"));
+      // All who come from anywhere come to this port.
+      expect(await judged(yes, "Match LocalPort 22", no)).toEqual(unknown("Match LocalPort 22"));
+      expect(await judged(yes, "Match User eve", no)).toMatchObject({
+        status: "warn",
+        message: expect.stringMatching(/^sshd: a password is enough .*; it differs by connection \(Match User eve\)$/),
+      });
+      await shell(`rm ${settings}`);
     });
 
     it("sessions are those of loginctl, and failed sign-ins those that programs of root logged", async () => {

@@ -68,7 +68,7 @@ describe("accounts", () => {
   });
 
   it("are listed with the keys in the usual files where sshd does not answer, which may not be all, with the reason", async () => {
-    const deaf: SshServer = { config: () => Promise.reject(new CommandFailed("sshd timed out")) };
+    const deaf: SshServer = { ...ssh, config: () => Promise.reject(new CommandFailed("sshd timed out")) };
     const { accounts, notShown } = await createAccounts({ exec: getent, ssh: deaf, look: lookHere }).list(signal);
     expect(accounts[2]).toMatchObject({ keys: [{ type: "ssh-ed25519" }], keysAre: "assumed" });
     expect(notShown).toEqual([{ what: "authorized_keys", reason: expect.stringMatching(/: sshd timed out$/) }]);

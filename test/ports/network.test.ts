@@ -284,7 +284,7 @@ describe("the SSH server", () => {
   const notStarted = failing("Missing privilege separation directory: /run/sshd\n");
 
   it.each<[string, Exec, object, unknown]>([
-    ["its options", printing(text), {}, { is: "valid", options }],
+    ["its options", printing(text), {}, { is: "valid", options, matches: [] }],
     ["why it would not start", failing(`${refusal}\nterminating\n`), {}, { is: "refused", message: refusal }],
     [
       "that only root may ask it",
@@ -300,7 +300,7 @@ describe("the SSH server", () => {
     ],
     ["nothing where it is not installed", printing(text), { path: "/nonexistent/sshd" }, undefined],
   ])("tells %s", async (_, exec, given, expected) => {
-    const server = createSshServer({ exec, path: process.execPath, isRoot: true, ...given });
+    const server = createSshServer({ exec, path: process.execPath, settings: [], isRoot: true, ...given });
     expect(await server.config(signal)).toEqual(expected);
   });
 });

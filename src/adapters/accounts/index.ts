@@ -3,7 +3,7 @@ import type { Exec } from "#adapters/exec/index.ts";
 import type { Looked, TakeLook } from "#adapters/exec/look.ts";
 import { HostUnavailable } from "#domain/common/host-unavailable.ts";
 import type { Account, AccountList, Accounts, AuthorizedKey } from "#domain/ports/accounts.ts";
-import type { SshConfig, SshServer } from "#domain/ports/network.ts";
+import type { SshConfig, SshServer, SshUser } from "#domain/ports/network.ts";
 import { createSlots } from "#kernel/async.ts";
 import { errorMessage } from "#kernel/errors.ts";
 import { type PasswdRow, parseGroups, parsePasswd, parseShadow } from "./databases.ts";
@@ -63,10 +63,10 @@ function notShownKeys(
 /** Where sshd looks for the keys of each: a `Match` block may name other files for a user or a group. */
 async function findKeyFiles(
   rows: readonly PasswdRow[],
-  ssh: SshServer,
+  { ssh, groupsOf }: { readonly ssh: SshServer; readonly groupsOf: (row: PasswdRow) => readonly string[] },
   signal: AbortSignal,
 ): Promise<(row: PasswdRow) => KeyFiles> {
-  const ask = async (user?: string): Promise<SshConfig | undefined> => {
+  const ask = async (user?: SshUser): Promise<SshConfig | undefined> => {
     try {
       return await ssh.config(signal, user);
     } catch (error) {
@@ -77,7 +77,9 @@ async function findKeyFiles(
   const general = await ask();
   if (general?.is !== "valid") return (row) => keyFilesOf(row, general);
   const slot = createSlots(4);
-  const asked = rows.slice(0, mostAsked).map(({ name }) => slot(async () => [name, await ask(name)] as const));
+  const asked = rows
+    .slice(0, mostAsked)
+    .map((row) => slot(async () => [row.name, await ask({ name: row.name, groups: groupsOf(row) })] as const));
   const configs = new Map(await Promise.all(asked));
   const notAsked: SshConfig = { is: "unknown", reason: `it was asked about the first ${mostAsked} users alone` };
   return (row) => keyFilesOf(row, configs.has(row.name) ? configs.get(row.name) : notAsked);
@@ -112,7 +114,7 @@ export function createAccounts({
       const groupsOf = parseGroups(groups.text);
       const all = [...new Map(parsePasswd(passwd.text).map((row) => [row.name, row])).values()];
       const rows = all.sort((one, other) => one.uid - other.uid).slice(0, mostAccounts);
-      const filesOf = await findKeyFiles(rows, ssh, signal);
+      const filesOf = await findKeyFiles(rows, { ssh, groupsOf }, signal);
       const found = rows.map((row) => ({ row, of: filesOf(row) }));
       // Those of several accounts, such as below `/nonexistent`, are read once.
       const places = [...new Map(found.map(({ of: { files } }) => [placeOf(files), files])).values()];

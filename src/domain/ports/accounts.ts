@@ -26,7 +26,7 @@ export interface Account {
   readonly expiresAt: number | null;
   /** Undefined where they cannot be read. */
   readonly keys: readonly AuthorizedKey[] | undefined;
-  /** `some`: others may open the account too; `assumed`: sshd could not be asked where they are, these are of the usual files. */
+  /** `some`: others may open the account too; `assumed`: sshd does not say where they are, or not for each connection. */
   readonly keysAre: "all" | "some" | "assumed";
 }
 

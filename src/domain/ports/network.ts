@@ -35,23 +35,40 @@ export interface CertificateFiles {
   readonly read: (path: string) => Promise<readonly CertificateDates[]>;
 }
 
+/** A `Match` block that only some connections meet. */
+export interface SshMatch {
+  /** Its first line, such as `Match Address 10.0.0.0/8`. */
+  readonly match: string;
+  /** As they are written, by lower-case name. */
+  readonly options: Readonly<Record<string, string>>;
+}
+
 export type SshConfig =
   | {
       readonly is: "valid";
       /** By lower-case name; repeated options have all their values, one a line. */
       readonly options: Readonly<Record<string, string>>;
+      /** What has other options for some connections. */
+      readonly matches: readonly SshMatch[];
     }
   /** It would not start. */
   | { readonly is: "refused"; readonly message: string }
   /** It cannot be asked. */
   | { readonly is: "unknown"; readonly reason: string };
 
+export interface SshUser {
+  readonly name: string;
+  readonly groups: readonly string[];
+}
+
 export interface SshServer {
   /**
-   * @param user asks what holds for a connection of this user from elsewhere; without one, for what holds whoever comes.
+   * @param user asks what holds for this user, but for where the connection comes from; without one, for what holds whoever comes.
    * @returns undefined where no sshd is installed.
    */
-  readonly config: (signal: AbortSignal, user?: string) => Promise<SshConfig | undefined>;
+  readonly config: (signal: AbortSignal, user?: SshUser) => Promise<SshConfig | undefined>;
+  /** What holds for a connection of a usual user from another network to this port, `Match` blocks included. */
+  readonly fromElsewhere: (signal: AbortSignal, port: string) => Promise<SshConfig>;
 }
 
 /** A port that the network reaches. */

@@ -24,7 +24,7 @@ const debian = {
 const keysOnly = { passwordauthentication: "no" };
 
 const run = (options: Readonly<Record<string, string>>, ignore: readonly string[] = []) =>
-  sshConfigCheck({ ssh: createFakeSshServer({ is: "valid", options: { ...debian, ...options } }) }).run(
+  sshConfigCheck({ ssh: createFakeSshServer({ is: "valid", options: { ...debian, ...options }, matches: [] }) }).run(
     { ignore },
     signal,
   );
@@ -114,6 +114,55 @@ describe("ssh_config", () => {
     expect(await unknown.run({ ignore: [] }, signal)).toMatchObject({
       status: "skip",
       message: "The configuration of the SSH server cannot be read: only root may",
+    });
+  });
+
+  describe("with Match blocks", () => {
+    const address = "Match Address 10.0.0.0/8";
+    const judged = async (
+      options: Readonly<Record<string, string>>,
+      inBlock: Readonly<Record<string, string>>,
+      { elsewhere = options, ignore = [] }: { elsewhere?: typeof options; ignore?: readonly string[] } = {},
+    ) => {
+      const valid = (given: typeof options) =>
+        ({ is: "valid", options: { ...debian, ...given }, matches: [] }) as const;
+      const matches = [{ match: address, options: inBlock }];
+      const ssh = createFakeSshServer({ ...valid(options), matches }, valid(elsewhere));
+      return sshConfigCheck({ ssh }).run({ ignore }, signal);
+    };
+
+    it("does not know what differs by connection, and passes where no connection has a finding", async () => {
+      expect(await judged(keysOnly, { passwordauthentication: "yes" })).toEqual({
+        status: "skip",
+        message: `What sshd accepts differs by connection (${address}), so it is not known`,
+        details: { findings: [], differs: [address] },
+      });
+      const passed = { status: "pass", details: { findings: [] } };
+      expect(await judged(keysOnly, { permitrootlogin: "yes" })).toMatchObject(passed);
+      expect(await judged(keysOnly, { passwordauthentication: "no", x11forwarding: "yes" })).toMatchObject(passed);
+      expect(
+        await judged(keysOnly, { passwordauthentication: "yes" }, { ignore: ["passwordauthentication"] }),
+      ).toMatchObject(passed);
+    });
+
+    it("says what usual users meet as well, and not what a block keeps from them", async () => {
+      expect(await judged({}, { passwordauthentication: "no" })).toMatchObject({
+        status: "warn",
+        message: expect.stringContaining(`set PasswordAuthentication no; it differs by connection (${address})`),
+        details: { findings: [{ option: "passwordauthentication" }], differs: [address] },
+      });
+      expect(await judged({}, { passwordauthentication: "no" }, { elsewhere: keysOnly })).toMatchObject({
+        status: "skip",
+        details: { findings: [], differs: [address] },
+      });
+    });
+
+    it.each([
+      ["what two options make together", { permitrootlogin: "yes", passwordauthentication: "Yes" }, "skip"],
+      ["weak algorithms that are added", { pubkeyacceptedalgorithms: "+ssh-rsa" }, "skip"],
+      ["algorithms that are taken out", { pubkeyacceptedalgorithms: "-ssh-rsa" }, "pass"],
+    ])("sees %s", async (_, inBlock, status) => {
+      expect(await judged(keysOnly, inBlock)).toMatchObject({ status });
     });
   });
 });

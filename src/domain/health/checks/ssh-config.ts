@@ -1,4 +1,4 @@
-import type { SshServer } from "#domain/ports/network.ts";
+import type { SshMatch, SshServer } from "#domain/ports/network.ts";
 import { counted, listNames } from "#kernel/text.ts";
 import { type Check, type CheckSettings, createIgnore, type Outcome, skip } from "../check.ts";
 
@@ -109,23 +109,59 @@ function algorithmFindings(options: Options): readonly Finding[] {
   });
 }
 
-function judgeOptions(options: Options, { ignore }: CheckSettings): Outcome {
+function findingsIn(options: Options, { ignore }: CheckSettings): readonly Finding[] {
   const isIgnored = createIgnore(ignore.map((name) => name.toLowerCase()));
   const fixed = [...passwordFindings(options), ...always].filter(({ option, value }) => options[option] === value);
-  const findings = [...fixed, ...algorithmFindings(options)]
+  return [...fixed, ...algorithmFindings(options)]
     .filter(({ option }) => !isIgnored(option))
     .sort((a, b) => Number(b.status === "fail") - Number(a.status === "fail"));
-  const details = { findings };
+}
+
+function outcomeOf(findings: readonly Finding[], note: string, more: Outcome["details"]): Outcome {
+  const details = { findings, ...more };
   const [worst, ...others] = findings;
   if (worst === undefined) return { status: "pass", message: "sshd accepts only strong authentication", details };
-  const more = others.length === 0 ? "" : ` (and ${counted(others.length, "more finding")})`;
-  return { status: worst.status, message: `sshd: ${worst.problem}. ${worst.advice}${more}`, details };
+  const rest = others.length === 0 ? "" : ` (and ${counted(others.length, "more finding")})`;
+  return { status: worst.status, message: `sshd: ${worst.problem}. ${worst.advice}${rest}${note}`, details };
+}
+
+/** Judged options that a `Match` block can set. */
+const inMatches = [
+  "authenticationmethods",
+  "kbdinteractiveauthentication",
+  "passwordauthentication",
+  "permitemptypasswords",
+  "permitrootlogin",
+  "pubkeyacceptedalgorithms",
+];
+
+/** Blocks that can give a connection other findings than it has without them. Those that several meet count together. */
+function differing(options: Options, matches: readonly SshMatch[], settings: CheckSettings): readonly SshMatch[] {
+  const about = matches.filter((each) => inMatches.some((option) => each.options[option] !== undefined));
+  const combinations = inMatches.reduce<readonly Options[]>(
+    (all, option) => {
+      // What is taken out of a list adds nothing to it; what is added or put in front does.
+      const written = about.flatMap((each) => each.options[option]?.toLowerCase() ?? []);
+      const others = new Set(
+        written.filter((value) => !value.startsWith("-")).map((value) => value.replace(/^[+^]/, "")),
+      );
+      return all.flatMap((each) => [each, ...[...others].map((value) => ({ ...each, [option]: value }))]);
+    },
+    [options],
+  );
+  const wordsOf = (given: Options): string =>
+    findingsIn(given, settings)
+      .map(({ problem }) => problem)
+      .join();
+  const usual = wordsOf(options);
+  return combinations.some((each) => wordsOf(each) !== usual) ? about : [];
 }
 
 /**
  * sshd's effective configuration. Fails for root with a password, empty passwords, and a configuration with which sshd would not
- * start. Warns for a password alone, keys that others may write, user variables, and weak algorithms. `Match` blocks count
- * where they fit every connection. A default Debian warns, since passwords are enough; settings can ignore
+ * start. Warns for a password alone, keys that others may write, user variables, and weak algorithms. Where a `Match` block gives some
+ * connections other findings (by user, group, address or port), it is named (`differs`), and what does not hold without it as well as for a
+ * usual user from another network is not known. A default Debian warns, since passwords are enough; settings can ignore
  * `passwordauthentication`. X11 forwarding is not reported, since it endangers clients, nor `PermitRootLogin yes` where a
  * password is not enough. `ignore` takes names of options.
  */
@@ -147,6 +183,17 @@ export const sshConfigCheck = ({ ssh }: { ssh: SshServer }): Check => ({
       const message = `sshd would not start with its configuration: ${config.message}`;
       return { status: "fail", message, details: { error: config.message } };
     }
-    return judgeOptions(config.options, settings);
+    const differs = differing(config.options, config.matches, settings);
+    const all = findingsIn(config.options, settings);
+    if (differs.length === 0) return outcomeOf(all, "", {});
+    const [port = "22"] = (config.options["port"] ?? "22").split("\n");
+    const others = await ssh.fromElsewhere(signal, port);
+    const ofOthers = others.is === "valid" ? findingsIn(others.options, settings) : [];
+    const certain = all.filter(({ option }) => ofOthers.some((each) => each.option === option));
+    const by = listNames(differs.map(({ match }) => match));
+    const details = { differs: differs.map(({ match }) => match) };
+    if (certain.length > 0) return outcomeOf(certain, `; it differs by connection (${by})`, details);
+    const message = `What sshd accepts differs by connection (${by}), so it is not known`;
+    return skip(message, { findings: [], ...details });
   },
 });
