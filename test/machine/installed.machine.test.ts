@@ -1,27 +1,10 @@
 import { expect, it } from "vitest";
 import type { HealthCheckResult } from "#contract/checks.ts";
-import { type OperationName, operations } from "#contract/index.ts";
-import { apiBase } from "#contract/limits.ts";
-import type { Operation } from "#contract/operation.ts";
-import { eventually } from "../host/support/eventually.ts";
-import { describeOnMachine } from "./support.ts";
-
-const names = Object.keys(operations) as OperationName[];
-const reads = names.filter((name) => operations[name].method === "GET");
-
-/** What paths and queries name, where the machine has it. */
-const named: Readonly<Record<string, string>> = { check_id: "disk_space", name: "cron.service" };
-const namedBy: Partial<Record<OperationName, { readonly name?: string; readonly query?: string }>> = {
-  getCheckMetrics: { query: "check=disk_space" },
-  getDiskUsage: { query: "path=/var" },
-  listLogFieldValues: { name: "_COMM" },
-  getPackage: { name: "bash" },
-  getAlert: { name: "DiskSpaceLow" },
-  canI: { query: "operation=restartService" },
-};
+import { readAll } from "./reads.ts";
+import { describeOnMachine, inTime } from "./support.ts";
 
 /** What the machine has none of, and what a page or a client with a cursor asks. */
-const ofNothing: readonly OperationName[] = [
+const ofNothing = [
   "diffSnapshot",
   "diffSnapshotFile",
   "getApproval",
@@ -34,17 +17,6 @@ const ofNothing: readonly OperationName[] = [
   "getSnapshot",
   "getTrace",
 ];
-
-function pathOf(name: OperationName): string {
-  const { path, base }: Operation = operations[name];
-  const { query, ...own } = namedBy[name] ?? {};
-  const values: Readonly<Record<string, string>> = { ...named, ...own };
-  const filled = path.replaceAll(/\{(\w+)\}/g, (_, param: string) => values[param] ?? "none");
-  return `${base === "root" ? "" : apiBase}${filled}${query === undefined ? "" : `?${query}`}`;
-}
-
-/** What is waited for comes within seconds of the machine, each of which may take a minute here. */
-const inTime = <T>(attempt: () => Promise<T>): Promise<T> => eventually(attempt, 600_000, 1_000);
 
 const mebibyte = 2 ** 20;
 const disks = [
@@ -70,18 +42,13 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
   });
 
   it("answers every read of the table of operations", async () => {
-    const { url, key } = await session.access();
-    const answers: [OperationName, number, string][] = [];
-    for (const name of reads) {
-      const response = await fetch(`${url}${pathOf(name)}`, { headers: { "X-API-Key": key } });
-      answers.push([name, response.status, await response.text()]);
-    }
-    const without = answers.filter(([, status]) => status !== 200);
+    const answers = await readAll(session);
+    const without = answers.filter(({ status }) => status !== 200);
     process.stdout.write(
-      `${answers.length} reads, not 200: ${JSON.stringify(without.map(([name, status]) => [name, status]))}\n`,
+      `${answers.length} reads, not 200: ${JSON.stringify(without.map(({ name, status }) => [name, status]))}\n`,
     );
-    expect(without.filter(([, status]) => status >= 500)).toEqual([]);
-    expect(without.map(([name]) => name).sort()).toEqual(ofNothing);
+    expect(answers.filter(({ status }) => status >= 500)).toEqual([]);
+    expect(without.map(({ name }) => name).sort()).toEqual(ofNothing);
   });
 
   it("has the unit in its profile of AppArmor, which denies nothing that the service asks for", async () => {

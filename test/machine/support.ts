@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe } from "vitest";
 import { type Client, createClient } from "#client/index.ts";
+import { eventually } from "../host/support/eventually.ts";
 import { bootMachine, type Machine, type MachineDisk } from "./machine.ts";
 import { requireMachine } from "./requirements.ts";
 
@@ -46,3 +47,6 @@ export function describeOnMachine(
     });
   });
 }
+
+/** What is waited for comes within seconds of the machine, each of which may take a minute here: what never comes ends with its test. */
+export const inTime = <T>(attempt: () => Promise<T>): Promise<T> => eventually(attempt, 1_500_000, 1_000);
