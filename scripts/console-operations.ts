@@ -12,14 +12,16 @@ export function consoleOperations(): string {
     ([name, { method, path, scope, effect }]) =>
       [name, `["${method}", "${path.slice(1)}", "${scope}", "${effect}"]`] as const,
   );
-  const opened = Object.entries(streams).map(([name, { path }]) => [name, `"${path.slice(1)}"`] as const);
+  const opened = Object.entries(streams).map(
+    ([name, { path, scope }]) => [name, `["${path.slice(1)}", "${scope}"]`] as const,
+  );
   return `// Made by \`npm run generate\` from src/contract.
 
 /** Method, path below the base of the API, scope and effect of each operation. */
 export const operations = {
 ${entries(calls)}} as const;
 
-/** Paths of the streams. */
+/** Path and scope of the streams. */
 export const streams = {
 ${entries(opened)}} as const;
 `;

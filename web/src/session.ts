@@ -1,4 +1,4 @@
-import { computed, signal } from "@preact/signals";
+import { computed, effect, signal } from "@preact/signals";
 import type { Identity } from "#contract/auth.ts";
 import type { PasskeyAssertion, PasskeyRegistration } from "#contract/passkeys.ts";
 import type { SessionEntry } from "#contract/sessions.ts";
@@ -18,6 +18,16 @@ export type Credential = NonNullable<Parameters<typeof call<"createSession">>[1]
 /** A key or a one-time code, by how it begins. */
 export const credentialOf = (text: string): NonNullable<Credential> =>
   text.startsWith("stc_") ? { code: text } : { key: text };
+
+/** Ends once it is known whose session this is. */
+export const whoever = (): Promise<void> =>
+  new Promise((resolve) => {
+    const stop = effect(() => {
+      if (identity.value === undefined) return;
+      resolve();
+      queueMicrotask(() => stop());
+    });
+  });
 
 let timer: ReturnType<typeof setTimeout> | undefined;
 

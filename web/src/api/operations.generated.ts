@@ -115,9 +115,9 @@ export const operations = {
   getTrace: ["GET", "traces/{trace_id}", "metrics:read", "read"],
 } as const;
 
-/** Paths of the streams. */
+/** Path and scope of the streams. */
 export const streams = {
-  logs: "ws/logs",
-  health: "ws/health",
-  operations: "ws/operations",
+  logs: ["ws/logs", "logs:read"],
+  health: ["ws/health", "health:read"],
+  operations: ["ws/operations", "updates:read"],
 } as const;

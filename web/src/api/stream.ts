@@ -1,3 +1,4 @@
+import { mayDo, whoever } from "../session.ts";
 import { apiUrl, call, connected } from "./call.ts";
 import { streams } from "./operations.generated.ts";
 
@@ -15,9 +16,13 @@ export interface OpenStream {
 
 const longestWaitMs = 30_000;
 
-/** Opens a stream of the service, and again whenever the connection is lost, until it is closed. */
+/**
+ * Opens a stream of the service, and again whenever the connection is lost, until it is closed. One that the key may not read is not
+ * asked for: the browser would log the refusal as an error.
+ */
 export function openStream(name: keyof typeof streams, options: StreamOptions): OpenStream {
   const { query, onFrame, onState } = options;
+  const [path, scope] = streams[name];
   let socket: WebSocket | undefined;
   let timer: ReturnType<typeof setTimeout> | undefined;
   let isClosed = false;
@@ -31,9 +36,11 @@ export function openStream(name: keyof typeof streams, options: StreamOptions): 
   };
   const open = async (): Promise<void> => {
     try {
+      await whoever();
+      if (isClosed || mayDo(scope) !== "does") return;
       const { ticket } = await call("createTicket");
       if (isClosed) return;
-      const url = new URL(streams[name], apiUrl);
+      const url = new URL(path, apiUrl);
       url.protocol = url.protocol === "https:" ? "wss:" : "ws:";
       url.searchParams.set("ticket", ticket);
       for (const [key, value] of Object.entries(query())) if (value) url.searchParams.set(key, value);
