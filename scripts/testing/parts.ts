@@ -31,6 +31,7 @@ export const parts: readonly Part[] = [
     name: "journal",
     proves: "queries against journalctl on many journals: damaged, growing, foreign, large; what changes on a host",
     directories: ["src/adapters/journald", "src/adapters/journal-format", "src/domain/logs", "test/journals"],
+    minutes: 15,
     commands: [
       long(
         "ports/journal-bounds",
@@ -48,6 +49,7 @@ export const parts: readonly Part[] = [
     name: "updates",
     proves: "guarded updates, rollbacks, signatures, kills at each step, on apt, dnf, zypper and pacman",
     directories: ["src/adapters/packages", "src/adapters/snapshots", "src/domain/updates"],
+    minutes: 12,
     commands: [
       long(
         "host/image-based",
@@ -101,7 +103,7 @@ export const parts: readonly Part[] = [
     name: "root",
     proves: "what root does for the service, what it refuses, and what somebody who has taken the service over can do",
     directories: ["src/root", "deploy"],
-    minutes: 1,
+    minutes: 2,
     commands: [
       long(
         "host/compromised",
@@ -119,7 +121,7 @@ export const parts: readonly Part[] = [
     name: "access",
     proves: "approvals, sessions, passkeys, audit and keys: attacked, killed, in a real browser, on hosts",
     directories: ["src/domain/access", "src/domain/audit", "src/adapters/keystore", "src/adapters/approvals"],
-    minutes: 2,
+    minutes: 4,
     commands: [
       long(
         "host/approvals",
@@ -140,7 +142,7 @@ export const parts: readonly Part[] = [
     name: "interface",
     proves: "every status of every operation, clients that generators make, hostile text, proxies",
     directories: ["src/contract", "src/transports", "src/client"],
-    minutes: 2,
+    minutes: 4,
     commands: [
       long(
         "api/audit-answers",
@@ -203,7 +205,7 @@ export const parts: readonly Part[] = [
     proves:
       "operations that are killed, full and failing disks, links that are cut, floods, slow clients, clocks that jump",
     directories: ["src/domain/operations", "src/adapters/operations", "src/app"],
-    minutes: 2,
+    minutes: 3,
     commands: [
       long(
         "host/chaos",
@@ -227,6 +229,7 @@ export const parts: readonly Part[] = [
     proves:
       "each page of the console in a browser, on a host: its work by mouse and by keyboard, each look, narrowed keys",
     directories: ["web", "src/transports/http/console.ts"],
+    minutes: 5,
     commands: [long("console/logs", "console/pages", "console/services", "console/updates")],
   },
   {
@@ -255,12 +258,14 @@ export const parts: readonly Part[] = [
     name: "demo",
     proves: "the lines of the demo, as they are printed",
     directories: ["demo"],
+    minutes: 1,
     commands: [long("host/demo"), { vitest: ["--project", "demo"] }],
   },
   {
     name: "trixie",
     proves: "the tests of the host on Debian 13",
     directories: ["test/host", "src/adapters"],
+    minutes: 24,
     commands: [
       ["--project", "host"],
       ["--project", "long", ...longTestsOn],
@@ -279,6 +284,7 @@ export const parts: readonly Part[] = [
     name: "sid",
     proves: "dnf 5, on a Debian that changes each day",
     directories: ["src/adapters/packages/dnf"],
+    minutes: 4,
     commands: [{ vitest: ["--project", "sid"] }],
   },
   {
