@@ -175,6 +175,36 @@ describeOnHost(
         expect(await property(session, "mended.service", "ActiveState")).toBe("active");
       });
 
+      it("stay on the page when they are asked for anew while an answer arrives", async () => {
+        await open.open("checks?check=memory");
+        const runNow = dialog("Memory").getByRole("button", { name: "Run now", exact: true });
+        await runNow.waitFor();
+        const drawer = await dialog("Memory").elementHandle();
+        await page.evaluate(() => {
+          const { fetch } = globalThis;
+          const asked: string[] = [];
+          Object.assign(globalThis, { asked });
+          // The first answer never ends.
+          globalThis.fetch = async (input, init) => {
+            const answer = await fetch(input, init);
+            if (!answer.url.endsWith("/health/checks") || asked.push(answer.url) > 1) return answer;
+            const stop = init?.signal;
+            const body = new ReadableStream({
+              start: (stream) => stop?.addEventListener("abort", () => stream.error(stop.reason)),
+            });
+            return new Response(body, answer);
+          };
+        });
+        const isAsked = (times: number) =>
+          page.waitForFunction((count) => (globalThis as unknown as { asked: string[] }).asked.length >= count, times);
+        await runNow.click();
+        await isAsked(1);
+        await runNow.click();
+        await isAsked(2);
+        await dialog("Memory").getByText("passes", { exact: true }).first().waitFor();
+        expect(await drawer?.evaluate((element) => element.isConnected)).toBe(true);
+      });
+
       it("are silenced by keyboard alone, and the silence is ended", async () => {
         await open.open("checks");
         await page.keyboard.press("/");

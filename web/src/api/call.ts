@@ -96,6 +96,17 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
   }
 }
 
+/** @throws Unreachable where the connection ends before the answer does. */
+async function bodyOf(answer: Response, signal: AbortSignal | undefined): Promise<unknown> {
+  if (answer.status === 204) return undefined;
+  try {
+    return await answer.json();
+  } catch (error) {
+    if (signal?.aborted) throw error;
+    throw new Unreachable();
+  }
+}
+
 /**
  * Calls an operation of the service in this session.
  * @throws Refusal where the service refuses, Unreachable where it does not answer.
@@ -114,8 +125,8 @@ export async function call<K extends Name>(name: K, input?: Input<K>, options: C
     ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),
     ...(options.signal && { signal: options.signal }),
   });
+  if (answer.ok) return (await bodyOf(answer, options.signal)) as Answer<K>;
   const body: unknown = await answer.json().catch(() => undefined);
-  if (answer.ok) return body as Answer<K>;
   const refusal = new Refusal(answer.status, body, answer.headers.get("Retry-After"));
   if (answer.status === 401 && half !== null && half === secret.get()) endSession();
   throw refusal;

@@ -74,8 +74,9 @@ export function ChecksPage(): JSX.Element {
         />
       </div>
       <Loaded of={checks} rows={12}>
-        {() => {
+        {({ results }) => {
           const shown = byCategory((matching ?? []).filter((result) => isShown(result)));
+          const found = results.find(({ check_id: id }) => id === chosen);
           return (
             <>
               {shown.length === 0 && <Empty icon="search">{texts.noMatch}</Empty>}
@@ -88,20 +89,19 @@ export function ChecksPage(): JSX.Element {
                   </ul>
                 </Card>
               ))}
+              {chosen !== null && (
+                <CheckDrawer
+                  key={chosen}
+                  id={chosen}
+                  of={found}
+                  silence={silences.data?.silences.find(({ check }) => check === chosen)}
+                  onClose={() => setQuery({ check: undefined })}
+                />
+              )}
             </>
           );
         }}
       </Loaded>
-      {/* Not among the cards: when they change places it could be made anew, and then lies above a dialog that it has opened. */}
-      {chosen !== null && checks.data !== undefined && (
-        <CheckDrawer
-          key={chosen}
-          id={chosen}
-          of={checks.data.results.find(({ check_id: id }) => id === chosen)}
-          silence={silences.data?.silences.find(({ check }) => check === chosen)}
-          onClose={() => setQuery({ check: undefined })}
-        />
-      )}
     </Page>
   );
 }
