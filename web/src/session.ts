@@ -49,6 +49,12 @@ async function load(): Promise<void> {
   watchElevation(own);
 }
 
+/** Where the budget of the key is used up, it is asked again when the service says. */
+function loadLater(error: unknown): void {
+  const ms = error instanceof Refusal ? error.retryAfterMs : undefined;
+  if (ms !== undefined) setTimeout(() => void load().catch(loadLater), ms);
+}
+
 function leave(message: string): void {
   secret.remove();
   clearTimeout(timer);
@@ -122,7 +128,10 @@ export async function begin(): Promise<void> {
         if (code !== null) notice.value = texts.alreadySignedIn;
         return;
       } catch (error) {
-        if (!(error instanceof Refusal) || error.status !== 401) return;
+        if (!(error instanceof Refusal) || error.status !== 401) {
+          loadLater(error);
+          return;
+        }
         notice.value = "";
       }
     }

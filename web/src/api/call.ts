@@ -16,7 +16,10 @@ export class Refusal extends Error {
 
   constructor(status: number, body: unknown, retryAfter: string | null = null) {
     const { error } = (body ?? {}) as { error?: { code: string; message: string; details?: Record<string, unknown> } };
-    super(error?.message ?? `The service answered ${status}.`);
+    super(
+      error?.message ??
+        `The answer cannot be read (status ${status}): it may be of something between this browser and the service.`,
+    );
     this.status = status;
     this.code = error?.code ?? "UNREADABLE";
     this.details = error?.details ?? {};
@@ -97,13 +100,21 @@ async function send(url: URL, init: RequestInit): Promise<Response> {
 }
 
 /** @throws Unreachable where the connection ends before the answer does. */
-async function bodyOf(answer: Response, signal: AbortSignal | undefined): Promise<unknown> {
-  if (answer.status === 204) return undefined;
+async function textOf(answer: Response, signal: AbortSignal | undefined): Promise<string> {
   try {
-    return await answer.json();
+    return await answer.text();
   } catch (error) {
     if (signal?.aborted) throw error;
+    connected.value = false;
     throw new Unreachable();
+  }
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
   }
 }
 
@@ -125,8 +136,8 @@ export async function call<K extends Name>(name: K, input?: Input<K>, options: C
     ...(parts.body !== undefined && { body: JSON.stringify(parts.body) }),
     ...(options.signal && { signal: options.signal }),
   });
-  if (answer.ok) return (await bodyOf(answer, options.signal)) as Answer<K>;
-  const body: unknown = await answer.json().catch(() => undefined);
+  const body = parsed(await textOf(answer, options.signal));
+  if (answer.ok && body !== undefined) return body as Answer<K>;
   const refusal = new Refusal(answer.status, body, answer.headers.get("Retry-After"));
   if (answer.status === 401 && half !== null && half === secret.get()) endSession();
   throw refusal;

@@ -58,6 +58,8 @@ interface Asked<T> {
   /** Ends the question that runs, or the wait for the next one. */
   stop: AbortController;
   isRunning: boolean;
+  /** Whether it is asked again by itself. */
+  isWaiting: boolean;
 }
 
 const unasked = -1;
@@ -82,6 +84,7 @@ const fresh = <T>(): Asked<T> => ({
   answeredAt: 0,
   stop: new AbortController(),
   isRunning: false,
+  isWaiting: false,
 });
 
 function askedOf<T>(key: string): Asked<T> {
@@ -101,12 +104,14 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
   asked.stop = new AbortController();
   const { signal: ended } = asked.stop;
   asked.isRunning = true;
+  asked.isWaiting = false;
   asked.epoch = epoch.peek();
   asked.again = () => void ask(asked, name, input);
   let retryMs: number | undefined;
   if (!state.peek().loading) state.value = { ...state.peek(), loading: true };
   try {
     const data = await call(name, input, { signal: ended });
+    if (ended.aborted) return;
     state.value = { data, error: undefined, loading: false };
   } catch (error) {
     if (ended.aborted) return;
@@ -115,7 +120,6 @@ async function ask<K extends Name>(asked: Asked<Answer<K>>, name: K, input: Inpu
     const isTold = retryMs === undefined || state.peek().data === undefined;
     state.value = { data: state.peek().data, error: isTold ? (error as Error) : undefined, loading: false };
   }
-  if (ended.aborted) return;
   asked.isRunning = false;
   asked.answeredAt = Date.now();
   askAfter(asked, retryMs ?? Math.min(...users.values()));
@@ -126,7 +130,8 @@ function askAfter<T>(asked: Asked<T>, ms: number): void {
   asked.stop.abort();
   asked.stop = new AbortController();
   const { signal: ended } = asked.stop;
-  if (ms === Number.POSITIVE_INFINITY) return;
+  asked.isWaiting = ms !== Number.POSITIVE_INFINITY;
+  if (!asked.isWaiting) return;
   const timer = setTimeout(() => whenAttended(asked.again, ended), ms);
   ended.addEventListener("abort", () => clearTimeout(timer), { once: true });
 }
@@ -169,13 +174,14 @@ export function useCall<K extends Name>(
     const isOld = asked.epoch !== epoch.peek() || Date.now() - asked.answeredAt > freshMs;
     const isAsked = asked.isRunning && asked.epoch === epoch.peek();
     if (isOld && !isAsked) void ask(asked, name, input);
-    else if (!asked.isRunning && every === Math.min(...asked.users.values())) askAfter(asked, every);
+    else if (!asked.isRunning && !asked.isWaiting) askAfter(asked, every);
     return () => {
       asked.users.delete(user);
       if (asked.users.size > 0) return;
       asked.stop.abort();
       if (asked.isRunning) asked.epoch = unasked;
       asked.isRunning = false;
+      asked.isWaiting = false;
     };
   }, [key, epoch.value, every, skip]);
   return { ...asked.state.value, refresh: () => void ask(asked, name, input) };
