@@ -1,6 +1,6 @@
 import type { MountedFileSystem, UnreadableFileSystem } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type CheckSettings, thresholdsFor } from "./check.ts";
+import { type CheckSettings, isIgnoredPath, thresholdsFor } from "./check.ts";
 import type { FormatFigure, Grader } from "./hysteresis.ts";
 
 interface MountFigures {
@@ -48,13 +48,23 @@ export const byUsage = (
   b: { readonly status: Grade; readonly percentUsed: number },
 ): number => ranks[b.status] - ranks[a.status] || b.percentUsed - a.percentUsed;
 
+type Listed = MountedFileSystem | UnreadableFileSystem;
+
+/** Those of a list that can fill up: what is read-only on purpose is always full. */
+export const fillableOf = (all: readonly Listed[], { ignore }: CheckSettings): readonly Listed[] =>
+  all.filter(
+    ({ path, isReadOnly, isMeantReadOnly }) => !(isReadOnly && isMeantReadOnly) && !isIgnoredPath(path, ignore),
+  );
+
 /** The file systems of a list that cannot be looked at, for the message and the details of a check. */
-export function unreadIn(mounts: readonly (MountedFileSystem | UnreadableFileSystem)[]) {
+export function unreadIn(mounts: readonly Listed[]) {
   const unreadable = mounts.flatMap((each) =>
     "unreadable" in each ? { path: each.path, reason: each.unreadable } : [],
   );
+  const names = listNames(unreadable.map(({ path, reason }) => `${path} (${reason})`));
   return {
-    names: listNames(unreadable.map(({ path, reason }) => `${path} (${reason})`)),
+    names,
+    note: names === "" ? "" : `; not read: ${names}`,
     details: unreadable.length === 0 ? {} : { unreadable },
   };
 }

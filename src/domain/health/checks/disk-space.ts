@@ -1,8 +1,8 @@
 import type { FileSystems, MountedFileSystem } from "#domain/ports/storage.ts";
 import { formatBytes, listNames } from "#kernel/text.ts";
-import { type Check, isIgnoredPath, skip, toGigabytes, toPercent } from "../check.ts";
+import { type Check, skip, toGigabytes, toPercent } from "../check.ts";
 import { createGrader } from "../hysteresis.ts";
-import { byUsage, gradeMount, unreadIn } from "../mounts.ts";
+import { byUsage, fillableOf, gradeMount, unreadIn } from "../mounts.ts";
 
 /** As df(1) counts: blocks reserved for root are neither used nor free. */
 function usageOf(each: MountedFileSystem) {
@@ -33,10 +33,7 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
   async run(settings, signal) {
     const { warn = 80, fail = 95 } = settings;
     const grader = createGrader(settings);
-    const all = await ports.fileSystems.list(signal);
-    const watched = all
-      .filter((each) => !(each.isReadOnly && each.isMeantReadOnly))
-      .filter(({ path }) => !isIgnoredPath(path, settings.ignore));
+    const watched = fillableOf(await ports.fileSystems.list(signal), settings);
     const unread = unreadIn(watched);
     const looked = watched
       .filter((each) => "totalBytes" in each)
@@ -48,15 +45,14 @@ export const diskSpaceCheck = (ports: { fileSystems: Pick<FileSystems, "list"> }
       }))
       .sort(byUsage);
     const [worst] = looked;
-    const notRead = unread.names === "" ? "" : `; not read: ${unread.names}`;
-    if (worst === undefined) return skip(`There is no file system to check${notRead}`, unread.details);
+    if (worst === undefined) return skip(`There is no file system to check${unread.note}`, unread.details);
 
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; also filling up: ${listNames(others.map(({ path }) => path))}`;
     const left = `${formatBytes(worst.availableBytes)} of ${formatBytes(worst.totalBytes)} left`;
     return grader.finish({
       status: worst.status,
-      message: `${worst.path} is ${worst.percentUsed} % full: ${left}${also}${notRead}`,
+      message: `${worst.path} is ${worst.percentUsed} % full: ${left}${also}${unread.note}`,
       details: {
         ...figuresOf(worst),
         file_systems: looked.map((each) => ({ ...figuresOf(each), status: each.status })),

@@ -1,8 +1,8 @@
 import type { FileSystems } from "#domain/ports/storage.ts";
 import { listNames } from "#kernel/text.ts";
-import { type Check, isIgnoredPath, skip, toPercent } from "../check.ts";
+import { type Check, skip, toPercent } from "../check.ts";
 import { createGrader, inUnit } from "../hysteresis.ts";
-import { byUsage, gradeMount, unreadIn } from "../mounts.ts";
+import { byUsage, fillableOf, gradeMount, unreadIn } from "../mounts.ts";
 
 /**
  * Used inodes of file systems with a fixed number of them: without a free one no file can be created. `free_below` adds limits of how many
@@ -18,10 +18,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
   async run(settings, signal) {
     const { warn = 80, fail = 95 } = settings;
     const grader = createGrader(settings);
-    const all = await ports.fileSystems.list(signal);
-    const watched = all
-      .filter((each) => !(each.isReadOnly && each.isMeantReadOnly))
-      .filter(({ path }) => !isIgnoredPath(path, settings.ignore));
+    const watched = fillableOf(await ports.fileSystems.list(signal), settings);
     const unread = unreadIn(watched);
     const looked = watched
       .filter((each) => "totalInodes" in each)
@@ -36,8 +33,8 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
       })
       .sort(byUsage);
     const [worst] = looked;
-    const notRead = unread.names === "" ? "" : `; not read: ${unread.names}`;
-    if (worst === undefined) return skip(`No file system here has a fixed number of inodes${notRead}`, unread.details);
+    if (worst === undefined)
+      return skip(`No file system here has a fixed number of inodes${unread.note}`, unread.details);
 
     const others = looked.slice(1).filter(({ status }) => status !== "pass");
     const also = others.length === 0 ? "" : `; also running out: ${listNames(others.map(({ path }) => path))}`;
@@ -49,7 +46,7 @@ export const inodeUsageCheck = (ports: { fileSystems: FileSystems }): Check => (
     }));
     return grader.finish({
       status: worst.status,
-      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}${notRead}`,
+      message: `${worst.path} uses ${worst.percentUsed} % of its inodes: ${worst.free} are left${also}${unread.note}`,
       details: { ...figures[0], file_systems: figures, ...unread.details },
     });
   },

@@ -117,6 +117,18 @@ describe("ssh_config", () => {
     });
   });
 
+  it("knows what hundreds of Match blocks make of it", async () => {
+    const matches = Array.from({ length: 400 }, (_, at) => ({
+      match: `Match Address 10.0.${at}.0/24`,
+      options: {
+        authenticationmethods: `publickey,hostbased:${at}`,
+        pubkeyacceptedalgorithms: `ssh-ed25519,other-${at}`,
+      },
+    }));
+    const ssh = createFakeSshServer({ is: "valid", options: { ...debian, ...keysOnly }, matches });
+    expect(await sshConfigCheck({ ssh }).run({ ignore: [] }, signal)).toMatchObject({ status: "pass" });
+  });
+
   describe("with Match blocks", () => {
     const address = "Match Address 10.0.0.0/8";
     const judged = async (

@@ -125,36 +125,37 @@ function outcomeOf(findings: readonly Finding[], note: string, more: Outcome["de
   return { status: worst.status, message: `sshd: ${worst.problem}. ${worst.advice}${rest}${note}`, details };
 }
 
-/** Judged options that a `Match` block can set. */
+/** Judged options that a `Match` block can set, by what is judged together: each way to sign in, and algorithms. */
 const inMatches = [
-  "authenticationmethods",
-  "kbdinteractiveauthentication",
-  "passwordauthentication",
-  "permitemptypasswords",
-  "permitrootlogin",
-  "pubkeyacceptedalgorithms",
-];
+  [
+    "authenticationmethods",
+    "kbdinteractiveauthentication",
+    "passwordauthentication",
+    "permitemptypasswords",
+    "permitrootlogin",
+  ],
+  ["pubkeyacceptedalgorithms"],
+] as const;
 
 /** Blocks that can give a connection other findings than it has without them. Those that several meet count together. */
 function differing(options: Options, matches: readonly SshMatch[], settings: CheckSettings): readonly SshMatch[] {
-  const about = matches.filter((each) => inMatches.some((option) => each.options[option] !== undefined));
-  const combinations = inMatches.reduce<readonly Options[]>(
-    (all, option) => {
-      // What is taken out of a list adds nothing to it; what is added or put in front does.
-      const written = about.flatMap((each) => each.options[option]?.toLowerCase() ?? []);
-      const others = new Set(
-        written.filter((value) => !value.startsWith("-")).map((value) => value.replace(/^[+^]/, "")),
-      );
-      return all.flatMap((each) => [each, ...[...others].map((value) => ({ ...each, [option]: value }))]);
-    },
-    [options],
-  );
+  const about = matches.filter((each) => inMatches.flat().some((option) => each.options[option] !== undefined));
   const wordsOf = (given: Options): string =>
     findingsIn(given, settings)
       .map(({ problem }) => problem)
       .join();
   const usual = wordsOf(options);
-  return combinations.some((each) => wordsOf(each) !== usual) ? about : [];
+  const valuesOf = (option: string): readonly (string | undefined)[] => {
+    // What is taken out of a list adds nothing to it; what is added or put in front does.
+    const written = about.flatMap((each) => each.options[option]?.toLowerCase() ?? []);
+    const others = written.filter((value) => !value.startsWith("-")).map((value) => value.replace(/^[+^]/, ""));
+    return [...new Set([options[option], ...others])];
+  };
+  const isOther = ([option, ...rest]: readonly string[], given: Options): boolean =>
+    option === undefined
+      ? wordsOf(given) !== usual
+      : valuesOf(option).some((value) => isOther(rest, value === undefined ? given : { ...given, [option]: value }));
+  return inMatches.some((judged) => isOther(judged, options)) ? about : [];
 }
 
 /**
