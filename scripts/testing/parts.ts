@@ -278,6 +278,7 @@ export const parts: readonly Part[] = [
     name: "machine",
     proves: "every check and read of the installed package on an emulated machine, with a kernel and disks of its own",
     directories: ["test/machine", "deploy", "src/adapters"],
+    minutes: 20,
     commands: [{ vitest: ["--project", "machine"] }],
   },
   {

@@ -25,6 +25,7 @@ const disks = [
   { id: "raid0", kind: "virtio", sizeBytes: 256 * mebibyte },
   { id: "raid1", kind: "virtio", sizeBytes: 256 * mebibyte },
   { id: "leaves", kind: "scsi", sizeBytes: 256 * mebibyte },
+  { id: "goes", kind: "scsi", sizeBytes: 64 * mebibyte },
 ] as const;
 
 describeOnMachine("a machine with a kernel of its own", disks, (session) => {
@@ -126,33 +127,72 @@ describeOnMachine("a machine with a kernel of its own", disks, (session) => {
     );
   });
 
-  it("has a file system on a disk that goes away, which the checks say while everything is answered", async () => {
+  it("has file systems on disks that go away, which the checks say while everything is answered", async () => {
     const api = await session.api();
-    const device = "/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_leaves";
-    await shell(`mkfs.btrfs -q ${device} && mkdir /srv/leaves && mount ${device} /srv/leaves`);
+    const device = (id: string): string => `/dev/disk/by-id/scsi-0QEMU_QEMU_HARDDISK_${id}`;
+    const make = (id: string, type: string): string =>
+      `mkfs.${type} -q ${device(id)} && mkdir /srv/${id} && mount ${device(id)} /srv/${id}`;
+    await shell(`${make("leaves", "btrfs")} && ${make("goes", "ext4")}`);
     const statuses = async (): Promise<readonly string[]> =>
       (await Promise.all(["read_only_filesystems", "kernel_errors"].map(check))).map(({ status }) => status);
-    const ofLeaving = async () => {
+    const ofBoth = async () => {
       const { status, message, details } = await check("filesystem_health");
       const all = Reflect.get(details, "file_systems") as readonly { path: string }[];
-      return { status, message, found: all.find(({ path }) => path === "/srv/leaves") };
+      return { status, message, found: ["leaves", "goes"].map((id) => all.find(({ path }) => path === `/srv/${id}`)) };
     };
     expect(await statuses()).toEqual(["pass", "pass"]);
-    expect(await ofLeaving()).toMatchObject({ status: "pass", found: { errors: {}, missing_devices: 0 } });
-    await session.machine.qmp.run("device_del", { id: "leaves" });
-    await shell("echo lost > /srv/leaves/file; sync --file-system /srv/leaves; true");
+    const whole = { errors: {}, missing_devices: 0 };
+    expect(await ofBoth()).toMatchObject({ status: "pass", found: [whole, whole] });
+    for (const id of ["leaves", "goes"]) await session.machine.qmp.run("device_del", { id });
+    await shell("for each in leaves goes; do echo lost > /srv/$each/file; sync --file-system /srv/$each; done; true");
     await inTime(async () => expect(await statuses()).toEqual(["fail", "fail"]));
-    expect(await ofLeaving()).toMatchObject({
+    const { message, ...rest } = await ofBoth();
+    expect(rest).toMatchObject({
       status: "fail",
-      message: expect.stringContaining("/srv/leaves lacks 1 device"),
-      found: { type: "btrfs", missing_devices: 1 },
+      found: [
+        { type: "btrfs", missing_devices: 1 },
+        { type: "ext4", missing_devices: 1 },
+      ],
     });
+    for (const problem of ["/srv/leaves lacks 1 device", "the device of /srv/goes (ext4) is gone"])
+      expect(message).toContain(problem);
     await Promise.all([
       check("disk_space"),
       check("smart"),
       api.listDisks(),
       api.getDiskUsage({ query: { path: "/srv" } }),
     ]);
+  });
+
+  it("has a file system in an image file, on a loop device", async () => {
+    await shell(
+      "truncate -s 64M /srv/image && mkfs.ext4 -q /srv/image && mkdir /srv/loop && mount /srv/image /srv/loop && udevadm settle",
+    );
+    const name = (await shell("basename $(findmnt --noheadings --output SOURCE /srv/loop)")).trim();
+    const { devices, file_systems: fileSystems } = await (await session.api()).listDisks();
+    expect(devices.find((each) => each.name === name)).toMatchObject({
+      type: "loop",
+      size_bytes: 64 * mebibyte,
+      parents: [],
+      content: { type: "ext4" },
+    });
+    expect(fileSystems.find(({ source }) => source === `/dev/${name}`)).toMatchObject({
+      devices: [name],
+      is_remote: false,
+      mounts: [{ path: "/srv/loop", root: null, is_read_only: false }],
+      usage_unknown: null,
+    });
+    await shell("cat /dev/zero > /srv/loop/full 2>/dev/null; true");
+    expect(await check("disk_space")).toMatchObject({
+      status: "fail",
+      message: expect.stringMatching(/^\/srv\/loop is 100 % full/),
+    });
+    await shell(`echo made by a test > /sys/fs/ext4/${name}/trigger_fs_error`);
+    expect(await check("filesystem_health")).toMatchObject({
+      status: "fail",
+      message: expect.stringContaining("/srv/loop (ext4) has 1 error on record"),
+    });
+    await shell("umount /srv/loop");
   });
 
   it("needs a reboot for a second kernel, and is rebooted by a call", async () => {

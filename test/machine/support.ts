@@ -48,5 +48,5 @@ export function describeOnMachine(
   });
 }
 
-/** What is waited for comes within seconds of the machine, each of which may take a minute here: what never comes ends with its test. */
-export const inTime = <T>(attempt: () => Promise<T>): Promise<T> => eventually(attempt, 1_500_000, 1_000);
+/** What is waited for comes within seconds of the machine, each of which may take a minute here. */
+export const inTime = <T>(attempt: () => Promise<T>): Promise<T> => eventually(attempt, 600_000, 1_000);

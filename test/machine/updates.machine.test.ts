@@ -74,6 +74,28 @@ describeOnMachine("updates on a machine", [], (session) => {
     await shell("systemctl enable --quiet --now peer && systemctl restart steward");
   });
 
+  it("are found beside a source on a disk of the host whose lists apt reads where they are, by their hash", async () => {
+    // As large archives have it.
+    await shell(`set -e
+      cd /srv && mkdir -p hashed/dists/stable/main/binary-amd64/by-hash/SHA256 && cd hashed/dists/stable
+      list=main/binary-amd64/Packages
+      printf 'Package: elsewhere\nVersion: 1.0\nArchitecture: amd64\nMaintainer: Nobody <nobody@example.org>\nFilename: elsewhere.deb\nSize: 1\nSHA256: %064d\nDescription: made for a test\n' 1 > $list
+      hash=$(sha256sum $list | cut -d ' ' -f 1)
+      cp $list main/binary-amd64/by-hash/SHA256/$hash
+      printf 'Suite: stable\nCodename: stable\nComponents: main\nArchitectures: amd64\nAcquire-By-Hash: yes\nDate: %s\nSHA256:\n %s %s %s\n' "$(LC_ALL=C date --utc '+%a, %d %b %Y %T UTC')" $hash $(stat -c %s $list) $list > Release
+      echo 'deb [trusted=yes arch=amd64] file:/srv/hashed stable main' > /etc/apt/sources.list.d/hashed.list
+      apt-get --quiet update`);
+    expect(await shell("readlink /var/lib/apt/lists/_srv_hashed_*_Packages")).toContain("/by-hash/SHA256/");
+    const main = "$(systemctl show --property MainPID --value steward)";
+    expect(await shell(`cat /proc/${main}/attr/current`)).toBe("steward-service (enforce)\n");
+    const { packages, not_shown: missing } = await (await session.api()).checkUpdates();
+    expect([missing, packages.updates.map(({ name }) => name)]).toEqual([
+      undefined,
+      expect.arrayContaining(["breaker", "steady"]),
+    ]);
+    await shell("rm /etc/apt/sources.list.d/hashed.list && apt-get --quiet update");
+  });
+
   it("are still watched after a reboot that was scheduled before them, and kept", async () => {
     // That time comes when somebody sets the clock, and that of the hardware, ahead.
     await shell("timedatectl set-ntp false");
